@@ -1,0 +1,20 @@
+"""The app's entry in ``INSTALLED_APPS``."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.core.checks import Tags, register
+from django.utils.translation import gettext_lazy as _
+
+
+class IdentityConfig(AppConfig):
+    name = "django_identity"
+    label = "django_identity"
+    verbose_name = _("Identity")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from django_identity import checks
+
+        register(checks.check_applications, Tags.security)
+        register(checks.check_installation, Tags.security)

@@ -1,0 +1,64 @@
+"""System checks: every mistake in the setting, with an id, before the first person meets it.
+
+E001 to E008 come from ``conf.problems()``; ``docs/checks.md`` lists all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning
+
+from django_identity import conf, policy
+from django_identity.backends import BACKEND_PATH
+from django_identity.exceptions import ConfigurationError
+
+LABEL = "django_identity"
+
+
+def check_applications(**_kwargs: Any) -> list[CheckMessage]:
+    """The setting itself (E001 to E008)."""
+    return [
+        Error(problem.message, hint=problem.hint, id=f"{LABEL}.{problem.check_id}")
+        for problem in conf.problems()
+    ]
+
+
+def check_installation(**_kwargs: Any) -> list[CheckMessage]:
+    """What stands around the setting: the backend, the policy and the hosts (E009, E010, W001)."""
+    if any(problem.fatal for problem in conf.problems()):
+        return []
+    found = [*_backend_problems()]
+    for alias in conf.aliases():
+        application = conf.application(alias)
+        found += [*_policy_problems(application), *_host_problems(application)]
+    return found
+
+
+def _backend_problems() -> Iterator[CheckMessage]:
+    if BACKEND_PATH not in settings.AUTHENTICATION_BACKENDS:
+        yield Error(
+            "The identity backend is not in AUTHENTICATION_BACKENDS: nobody would stay signed in.",
+            hint=f"Add {BACKEND_PATH!r}.",
+            id=f"{LABEL}.E009",
+        )
+
+
+def _policy_problems(application: conf.Application) -> Iterator[CheckMessage]:
+    try:
+        policy.load(application.policy)
+    except ConfigurationError as error:
+        yield Error(
+            str(error), hint="POLICY is the dotted path of a class.", id=f"{LABEL}.E010"
+        )
+
+
+def _host_problems(application: conf.Application) -> Iterator[CheckMessage]:
+    if "*" in settings.ALLOWED_HOSTS and application.redirect_uri is None:
+        yield Warning(
+            "ALLOWED_HOSTS takes every host, and the callback address is made from the request's.",
+            hint=f"Set REDIRECT_URI of the application {application.alias!r}.",
+            id=f"{LABEL}.W001",
+        )

@@ -1,0 +1,78 @@
+"""The checks of the disclosures, which turn them into claims."""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from collections.abc import Mapping
+from hashlib import sha256
+from types import MappingProxyType
+from typing import Any, Final
+
+from django_identity.credentials import base64url, strict_json
+from django_identity.credentials.payload import DIGEST_MEMBERS
+from django_identity.credentials.reasons import RejectionReason
+from django_identity.exceptions import CredentialRejected
+
+VALIDITY_CLAIMS: Final = frozenset(
+    {"iss", "aud", "sub", "environment", "exp", "nbf", "iat", "cnf", "vct", "status"}
+)
+"""What decides on validity is in the signed payload or nowhere (RFC 9901 §9.7)."""
+
+_TO_URL_SAFE_LINES: Final = bytes.maketrans(b"+/=", b"-_\n")
+
+
+def require_listed(disclosures: list[bytes], listed: frozenset[str]) -> None:
+    """Each disclosure was sent once and its digest is in the signed list (RFC 9901 §7.1).
+
+    The digest is over the text as sent (§4.2.3). One that is not listed rejects the whole
+    credential: nobody but a forger has a reason to add it.
+    """
+    # All at once: each line is one digest in the standard alphabet, its padding the line's end.
+    lines = b"".join([b2a_base64(sha256(text).digest()) for text in disclosures])
+    digests = lines.translate(_TO_URL_SAFE_LINES).decode("ascii").split()
+    if len(listed.difference(digests)) != len(listed) - len(digests):
+        repeated = len(set(digests)) != len(digests)
+        raise CredentialRejected(
+            RejectionReason.DISCLOSURE_REPEAT if repeated else RejectionReason.DISCLOSURE_UNLISTED
+        )
+
+
+def read_claims(disclosures: list[bytes], payload: dict[str, Any]) -> Mapping[str, Any]:
+    """Claim name -> value of listed disclosures, as the JSON says, read-only.
+
+    A disclosure is a JSON array of salt, claim name and claim value (RFC 9901 §4.2.1).
+    """
+    try:
+        claims = _claims(disclosures)
+    except strict_json.ReservedMember:
+        raise CredentialRejected(RejectionReason.DISCLOSURE_NESTED) from None
+    except strict_json.NotStrictJSON:
+        raise CredentialRejected(RejectionReason.DISCLOSURE_JSON) from None
+    if not DIGEST_MEMBERS.isdisjoint(claims):
+        raise CredentialRejected(RejectionReason.DISCLOSURE_NAME)
+    if len(claims) != len(disclosures) or not payload.keys().isdisjoint(claims):
+        raise CredentialRejected(RejectionReason.DISCLOSURE_COLLISION)
+    if not VALIDITY_CLAIMS.isdisjoint(claims):
+        raise CredentialRejected(RejectionReason.DISCLOSURE_NAME)
+    return MappingProxyType(claims)
+
+
+def _claims(disclosures: list[bytes]) -> dict[str, Any]:
+    """Name -> value of each disclosure; of two with one name the last."""
+    claims: dict[str, Any] = {}
+    for disclosure in strict_json.scan_each(base64url.decode_each(disclosures)):
+        if type(disclosure) is not list or len(disclosure) != 3:
+            raise CredentialRejected(_misshapen(disclosure))
+        salt, name, value = disclosure
+        if type(salt) is not str or type(name) is not str:
+            raise CredentialRejected(RejectionReason.DISCLOSURE_SHAPE)
+        if type(value) is tuple or type(value) is list:
+            value = strict_json.freeze(value, DIGEST_MEMBERS, 1)
+        claims[name] = value
+    return claims
+
+
+def _misshapen(disclosure: object) -> RejectionReason:
+    if type(disclosure) is list and len(disclosure) == 2:
+        return RejectionReason.DISCLOSURE_ARRAY_ELEMENT
+    return RejectionReason.DISCLOSURE_SHAPE

@@ -1,0 +1,35 @@
+"""The checks of the signed token's header."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from django_identity.credentials import base64url, strict_json
+from django_identity.credentials.reasons import RejectionReason
+from django_identity.exceptions import CredentialRejected
+
+_KEY_SOURCES: Final = frozenset({"jwk", "jku", "x5c", "x5u"})
+
+
+def read_kid(segment: bytes) -> str:
+    """The ``kid`` of a header that asks for exactly what we do anyway; other members are ignored.
+
+    Nothing is chosen by the header but one of our own keys (RFC 8725 §3.1): the algorithm is ours,
+    and a key that it brings or points to is refused, not followed.
+    """
+    try:
+        header = strict_json.read_members(base64url.decode(segment), frozenset())
+    except strict_json.NotStrictJSON:
+        raise CredentialRejected(RejectionReason.HEADER_JSON) from None
+    if header.get("alg") != "ES256":
+        raise CredentialRejected(RejectionReason.HEADER_ALG)
+    if header.get("typ") != "dc+sd-jwt":
+        raise CredentialRejected(RejectionReason.HEADER_TYP)
+    if "crit" in header:
+        raise CredentialRejected(RejectionReason.HEADER_CRIT)
+    if not _KEY_SOURCES.isdisjoint(header):
+        raise CredentialRejected(RejectionReason.HEADER_KEY_SOURCE)
+    kid = header.get("kid")
+    if not isinstance(kid, str):
+        raise CredentialRejected(RejectionReason.HEADER_KID)
+    return kid

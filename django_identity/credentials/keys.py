@@ -1,0 +1,146 @@
+"""The service's published keys: parsed once, strictly, into keys ready to verify with."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from django_identity.credentials import base64url, strict_json
+from django_identity.exceptions import AnswerTooLarge, MalformedAnswer
+
+MAX_OCTETS = 64 * 1024
+MAX_KEYS = 32
+MAX_RECOGNISED_HEADERS = 64
+
+_P: Final = 0xFFFFFFFF00000001000000000000000000000000FFFFFFFFFFFFFFFFFFFFFFFF
+_COORDINATE_OCTETS: Final = 32
+_COORDINATE_CHARACTERS: Final = 43
+_ENDPOINT: Final = "jwks"
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """One usable key: EC P-256, for signatures. Its point stays out of ``repr``."""
+
+    kid: str
+    point: tuple[int, int] = field(repr=False)
+    public_key: ec.EllipticCurvePublicKey = field(repr=False, compare=False)
+
+
+class KeySet:
+    """The usable keys of one JSON Web Key Set (RFC 7517), by ``kid``. Immutable.
+
+    A key is usable if it can be nothing but an ES256 verification key: ``kty`` EC, ``crv`` P-256,
+    ``use``, ``key_ops`` and ``alg`` absent or saying so, no private part, a point that is on the
+    curve and written canonically, a ``kid`` that no other key of the set has. Other keys are left
+    out and do not disturb the rest. A set without a usable key is a set: it verifies nothing.
+    """
+
+    __slots__ = ("_by_kid", "recognised")
+
+    def __init__(self, keys: Iterable[SigningKey]) -> None:
+        self._by_kid = {key.kid: key for key in keys}
+        # Header text -> key, of headers that a good signature covered. It belongs to this set and
+        # goes with it, so that nothing learnt from one set is used for another.
+        self.recognised: dict[bytes, SigningKey] = {}
+
+    @classmethod
+    def from_jwks(cls, document: object) -> KeySet:
+        """The usable keys of a parsed document: an object with a list ``keys`` of at most 32.
+
+        Raises ``MalformedAnswer`` if it is none (``AnswerTooLarge`` for more keys), nothing else.
+        Prefer ``from_text`` for what came over a wire: a parsed document has already lost its
+        repeated members.
+        """
+        entries = document.get("keys") if isinstance(document, Mapping) else None
+        if not isinstance(entries, list | tuple):
+            raise MalformedAnswer("not a key set", endpoint=_ENDPOINT)
+        if len(entries) > MAX_KEYS:
+            raise AnswerTooLarge(f"over {MAX_KEYS} keys", endpoint=_ENDPOINT)
+        jwks = [entry for entry in entries if isinstance(entry, Mapping)]
+        kids = Counter(jwk["kid"] for jwk in jwks if isinstance(jwk.get("kid"), str))
+        unique = (jwk for jwk in jwks if isinstance(kid := jwk.get("kid"), str) and kids[kid] == 1)
+        return cls(key for jwk in unique if (key := _signing_key(jwk)) is not None)
+
+    @classmethod
+    def from_text(cls, text: str | bytes) -> KeySet:
+        """As ``from_jwks``, of the document's own text: at most 64 KB of strict JSON in UTF-8.
+
+        Raises ``MalformedAnswer`` (``AnswerTooLarge`` for more), nothing else.
+        """
+        # Lone surrogates pass here, for the reader to refuse.
+        octets = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+        if len(octets) > MAX_OCTETS:
+            raise AnswerTooLarge(f"over {MAX_OCTETS} bytes", endpoint=_ENDPOINT)
+        try:
+            document = strict_json.read(octets)
+        except strict_json.NotStrictJSON as unreadable:
+            raise MalformedAnswer("not strict JSON", endpoint=_ENDPOINT) from unreadable
+        return cls.from_jwks(document)
+
+    @property
+    def kids(self) -> tuple[str, ...]:
+        """The names of the usable keys, in the document's order."""
+        return tuple(self._by_kid)
+
+    def get(self, kid: str) -> SigningKey | None:
+        """The key of exactly that name, or None. There is no other way to choose one."""
+        return self._by_kid.get(kid)
+
+    def remember(self, header: bytes, key: SigningKey) -> None:
+        """Spare the next credential with this very header its checks.
+
+        To be called once its signature is good: what a stranger sends is never kept.
+        """
+        if len(self.recognised) < MAX_RECOGNISED_HEADERS:
+            self.recognised[header] = key
+
+    def __len__(self) -> int:
+        return len(self._by_kid)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, KeySet):
+            return NotImplemented
+        return self._by_kid == other._by_kid
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._by_kid.values()))
+
+    def __repr__(self) -> str:
+        return f"<KeySet {list(self._by_kid)}>"
+
+
+def _signing_key(jwk: Mapping[Any, Any]) -> SigningKey | None:
+    """The key that ``jwk`` (with a string ``kid``) describes, or None if it is not usable."""
+    if jwk.get("kty") != "EC" or jwk.get("crv") != "P-256" or "d" in jwk:
+        return None
+    if jwk.get("use", "sig") != "sig" or jwk.get("alg", "ES256") != "ES256":
+        return None
+    operations = jwk.get("key_ops", ["verify"])
+    if not isinstance(operations, list | tuple) or "verify" not in operations:
+        return None
+    x, y = _coordinate(jwk.get("x")), _coordinate(jwk.get("y"))
+    if x is None or y is None:
+        return None
+    try:
+        public_key = ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1()).public_key()
+    except ValueError:
+        # Not a point of the curve.
+        return None
+    return SigningKey(jwk["kid"], (x, y), public_key)
+
+
+def _coordinate(text: object) -> int | None:
+    """A coordinate of a P-256 point (RFC 7518 §6.2.1.2), or None."""
+    if not isinstance(text, str) or len(text) != _COORDINATE_CHARACTERS or not text.isascii():
+        return None
+    octets = text.encode("ascii")
+    if not base64url.is_alphabetic(octets) or not base64url.is_canonical(octets):
+        return None
+    number = int.from_bytes(base64url.decode(octets), "big")
+    # cryptography accepts a coordinate beyond the field if it reduces to a point.
+    return number if number < _P else None

@@ -1,0 +1,98 @@
+"""The checks of the signed payload."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from django_identity.credentials import strict_json
+from django_identity.credentials.reasons import RejectionReason
+from django_identity.exceptions import CredentialRejected
+
+DIGEST_MEMBERS: Final = frozenset({"_sd", "_sd_alg", "..."})
+"""Member names that mean something to SD-JWT (RFC 9901 §4), so that no claim may have them."""
+
+_STRING: Final = frozenset({str})
+_NUMBERS: Final = frozenset({int, float})  # not bool
+_FIRST_DATE: Final = -62_135_596_800  # 0001-01-01T00:00:00Z
+_LAST_DATE: Final = 253_402_300_799  # 9999-12-31T23:59:59Z
+
+
+def read_payload(octets: bytes) -> dict[str, Any]:
+    """The payload's members; it has to be one strict JSON object (RFC 7519 §7.2).
+
+    Only the top level may have digests: this profile is flat.
+    """
+    try:
+        payload = strict_json.read_members(octets, DIGEST_MEMBERS)
+    except strict_json.ReservedMember:
+        raise CredentialRejected(RejectionReason.PAYLOAD_NESTED) from None
+    except strict_json.NotStrictJSON:
+        raise CredentialRejected(RejectionReason.PAYLOAD_JSON) from None
+    if "..." in payload:
+        raise CredentialRejected(RejectionReason.PAYLOAD_NESTED)
+    return payload
+
+
+def require_parties(
+    payload: dict[str, Any],
+    *,
+    issuer: str,
+    audience: str,
+    environment: str,
+    subject: str | None,
+) -> None:
+    """Who issued it, for which application and environment, about whom: all signed, all exact.
+
+    Types are asked for as well as values: an ``aud`` list that contains us is not our ``aud``.
+    """
+    iss = payload.get("iss")
+    if iss != issuer or type(iss) is not str:
+        raise CredentialRejected(RejectionReason.PAYLOAD_ISS)
+    aud = payload.get("aud")
+    if aud != audience or type(aud) is not str:
+        raise CredentialRejected(RejectionReason.PAYLOAD_AUD)
+    signed_environment = payload.get("environment")
+    if signed_environment != environment or type(signed_environment) is not str:
+        raise CredentialRejected(RejectionReason.PAYLOAD_ENVIRONMENT)
+    sub = payload.get("sub")
+    # PostgreSQL text takes no NUL.
+    if type(sub) is not str or not sub or "\0" in sub or (subject is not None and sub != subject):
+        raise CredentialRejected(RejectionReason.PAYLOAD_SUB)
+
+
+def require_times(payload: dict[str, Any], *, now: float, leeway: float) -> None:
+    """It is not expired, and its other times, if there, are not in the future.
+
+    ``now`` is in seconds since the epoch. ``leeway``, in seconds, is for clocks that differ; an
+    expiry has none (RFC 7519 §4.1.4 to §4.1.6).
+    """
+    exp: Any = payload.get("exp")
+    if type(exp) not in _NUMBERS or not _FIRST_DATE <= exp <= _LAST_DATE:
+        raise CredentialRejected(RejectionReason.PAYLOAD_EXP)
+    if now >= exp:
+        raise CredentialRejected(RejectionReason.PAYLOAD_EXPIRED)
+    latest = now + leeway if now + leeway < _LAST_DATE else _LAST_DATE
+    if "nbf" in payload:
+        nbf = payload["nbf"]
+        if type(nbf) not in _NUMBERS or not _FIRST_DATE <= nbf <= latest:
+            raise CredentialRejected(RejectionReason.PAYLOAD_NBF)
+    if "iat" in payload:
+        iat = payload["iat"]
+        if type(iat) not in _NUMBERS or not _FIRST_DATE <= iat <= latest:
+            raise CredentialRejected(RejectionReason.PAYLOAD_IAT)
+
+
+def listed_digests(payload: dict[str, Any]) -> frozenset[str]:
+    """The digests of all disclosures there may be, decoys included (RFC 9901 §4.2.4.1, §7.1).
+
+    No list is an empty one.
+    """
+    digests = payload.get("_sd", [])
+    if type(digests) is not list or not _STRING.issuperset(map(type, digests)):
+        raise CredentialRejected(RejectionReason.PAYLOAD_SD)
+    listed = frozenset(digests)
+    if len(listed) != len(digests):
+        raise CredentialRejected(RejectionReason.PAYLOAD_SD_REPEAT)
+    if payload.get("_sd_alg", "sha-256") != "sha-256":
+        raise CredentialRejected(RejectionReason.PAYLOAD_SD_ALG)
+    return listed

@@ -1,0 +1,112 @@
+"""Why a credential is rejected, and the order in which the checks run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class RejectionReason(StrEnum):
+    """Every reason ``verify`` can give; the value is stable and safe to store, log and show."""
+
+    # Before any work: the text alone
+    LIMITS = "limits"  # too long, a header too long, or too many disclosures
+    FORMAT_CHARSET = "format.charset"  # a character that no credential contains
+    FORMAT_TILDE = "format.tilde"  # does not end with "~": cut off, or a key-binding part is there
+    FORMAT_SEGMENTS = "format.segments"  # the signed token is not three non-empty segments
+    FORMAT_DISCLOSURE = "format.disclosure"  # an empty disclosure, or one with a "."
+    ENCODING = "encoding"  # a part is not canonical base64url
+
+    # The signed token's header
+    HEADER_JSON = "header.json"  # not one strict JSON object
+    HEADER_ALG = "header.alg"  # not ES256
+    HEADER_TYP = "header.typ"  # not dc+sd-jwt
+    HEADER_CRIT = "header.crit"  # critical extensions are demanded; none is understood
+    HEADER_KEY_SOURCE = "header.key_source"  # the token brings or points to its own key
+    HEADER_KID = "header.kid"  # the key is not named, or not by a string
+
+    # Key, signature
+    KEY = "key"  # the key set has no usable key of that name
+    SIGNATURE = "signature"  # not the signature of this text by that key
+
+    # The signed payload
+    PAYLOAD_JSON = "payload.json"  # not one strict JSON object
+    PAYLOAD_NESTED = "payload.nested"  # digests below the top level
+    PAYLOAD_ISS = "payload.iss"  # another issuer
+    PAYLOAD_AUD = "payload.aud"  # meant for another application
+    PAYLOAD_ENVIRONMENT = "payload.environment"  # live for test, or test for live
+    PAYLOAD_SUB = "payload.sub"  # no subject, an unusable one, or somebody else
+    PAYLOAD_EXP = "payload.exp"  # no expiry, or one that is no date
+    PAYLOAD_EXPIRED = "payload.expired"  # it was valid once
+    PAYLOAD_NBF = "payload.nbf"  # not valid yet, or no date
+    PAYLOAD_IAT = "payload.iat"  # issued in the future, or no date
+    PAYLOAD_SD = "payload.sd"  # the digests are not a list of strings
+    PAYLOAD_SD_REPEAT = "payload.sd_repeat"  # a digest is listed twice
+    PAYLOAD_SD_ALG = "payload.sd_alg"  # digests by another hash than SHA-256
+
+    # The disclosures
+    DISCLOSURE_REPEAT = "disclosure.repeat"  # one was sent twice
+    DISCLOSURE_UNLISTED = "disclosure.unlisted"  # its digest is not in the signed list
+    DISCLOSURE_JSON = "disclosure.json"  # not strict JSON
+    DISCLOSURE_ARRAY_ELEMENT = "disclosure.array_element"  # of two elements: hides an array element
+    DISCLOSURE_SHAPE = "disclosure.shape"  # not an array of salt, name and value
+    DISCLOSURE_NESTED = "disclosure.nested"  # digests inside the value
+    DISCLOSURE_NAME = "disclosure.name"  # a name that may not be disclosed
+    DISCLOSURE_COLLISION = "disclosure.collision"  # a name that is taken already
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One step of ``verify``: what holds once it is passed, and the reasons it can give if not."""
+
+    title: str
+    reasons: tuple[RejectionReason, ...]
+
+
+_R = RejectionReason
+
+CHECKS: tuple[Check, ...] = (
+    Check("within the limits of size", (_R.LIMITS,)),
+    Check("only characters of a credential", (_R.FORMAT_CHARSET,)),
+    Check('ends with "~", no key binding', (_R.FORMAT_TILDE,)),
+    Check("a signed token of three segments", (_R.FORMAT_SEGMENTS,)),
+    Check("well-formed disclosures", (_R.FORMAT_DISCLOSURE,)),
+    Check("canonical base64url", (_R.ENCODING,)),
+    Check("header is strict JSON", (_R.HEADER_JSON,)),
+    Check("algorithm is ES256", (_R.HEADER_ALG,)),
+    Check("type is dc+sd-jwt", (_R.HEADER_TYP,)),
+    Check("no critical extensions", (_R.HEADER_CRIT,)),
+    Check("brings no key of its own", (_R.HEADER_KEY_SOURCE,)),
+    Check("names its key", (_R.HEADER_KID,)),
+    Check("key is in the key set", (_R.KEY,)),
+    Check("signature", (_R.SIGNATURE,)),
+    Check("payload is strict JSON, digests at its top only", (_R.PAYLOAD_JSON, _R.PAYLOAD_NESTED)),
+    Check("issuer", (_R.PAYLOAD_ISS,)),
+    Check("audience", (_R.PAYLOAD_AUD,)),
+    Check("environment", (_R.PAYLOAD_ENVIRONMENT,)),
+    Check("subject", (_R.PAYLOAD_SUB,)),
+    Check("has an expiry", (_R.PAYLOAD_EXP,)),
+    Check("not expired", (_R.PAYLOAD_EXPIRED,)),
+    Check("valid already", (_R.PAYLOAD_NBF,)),
+    Check("issued in the past", (_R.PAYLOAD_IAT,)),
+    Check("list of digests", (_R.PAYLOAD_SD,)),
+    Check("no digest twice", (_R.PAYLOAD_SD_REPEAT,)),
+    Check("digests are SHA-256", (_R.PAYLOAD_SD_ALG,)),
+    Check("no disclosure twice", (_R.DISCLOSURE_REPEAT,)),
+    Check("every disclosure is listed", (_R.DISCLOSURE_UNLISTED,)),
+    Check(
+        "every disclosure is salt, name and value",
+        (
+            _R.DISCLOSURE_JSON,
+            _R.DISCLOSURE_ARRAY_ELEMENT,
+            _R.DISCLOSURE_SHAPE,
+            _R.DISCLOSURE_NESTED,
+        ),
+    ),
+    Check("every name is free to be claimed", (_R.DISCLOSURE_NAME, _R.DISCLOSURE_COLLISION)),
+)
+"""The steps of ``verify`` in the order they run.
+
+Each reason stands in exactly one. It tells how far ``verify`` came: every check above was passed,
+none below was made. ``identity_verify`` prints its trace from this.
+"""

@@ -1,0 +1,142 @@
+"""Verify a credential: an SD-JWT (RFC 9901) in the profile of the service's specification."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from hashlib import sha256
+from math import inf
+from typing import Final
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
+from cryptography.hazmat.primitives.hashes import SHA256
+
+from django_identity.credentials import base64url
+from django_identity.credentials.disclosures import read_claims, require_listed
+from django_identity.credentials.form import take_apart
+from django_identity.credentials.header import read_kid
+from django_identity.credentials.keys import KeySet, SigningKey
+from django_identity.credentials.payload import (
+    listed_digests,
+    read_payload,
+    require_parties,
+    require_times,
+)
+from django_identity.credentials.reasons import RejectionReason
+from django_identity.credentials.verified import VerifiedCredential
+from django_identity.exceptions import CredentialRejected
+
+# The one algorithm there is; nothing in a credential chooses it. Prehashed, because hashlib is
+# quicker; cryptography itself and not PyJWT around it, which would convert the signature slower.
+_ES256: Final = ec.ECDSA(Prehashed(SHA256()))
+_SIGNATURE_CHARACTERS: Final = 86  # 64 octets
+
+
+def verify(
+    credential: str,
+    *,
+    keys: KeySet,
+    issuer: str,
+    audience: str,
+    environment: str,
+    subject: str | None = None,
+    now: datetime | None = None,
+    leeway: float = 0,
+) -> VerifiedCredential:
+    """What ``credential`` proves, if every check of ``docs/credentials.md`` is passed.
+
+    ``keys``: the service's key set. ``issuer``: the API origin. ``audience``: the application's
+    client id. ``environment``: ``"live"`` or ``"test"``. ``subject``: whose it has to be; always
+    give it where a user is known, for a credential has no other bond to its user. ``now``: aware,
+    by default the current time. ``leeway``: seconds by which the issuer's clock may be ahead
+    (``nbf``, ``iat``); an expiry has none.
+
+    Raises ``CredentialRejected`` with a ``reason``, whatever the text. ``TypeError`` and
+    ``ValueError`` are for the caller's own mistakes: no text, a naive ``now``, a negative leeway.
+    """
+    if not isinstance(credential, str):
+        raise TypeError("credential must be a str")
+    if not 0 <= leeway < inf:
+        raise ValueError("leeway must be a finite number of seconds, not negative")
+    seconds = time.time() if now is None else _seconds(now)
+    try:
+        return _verified(credential, keys, issuer, audience, environment, subject, seconds, leeway)
+    except CredentialRejected as rejected:
+        reason = rejected.reason
+    # A new error, without the frames of the first: their variables hold the credential.
+    del credential, subject
+    raise CredentialRejected(reason)
+
+
+def _verified(
+    credential: str,
+    keys: KeySet,
+    issuer: str,
+    audience: str,
+    environment: str,
+    subject: str | None,
+    now: float,
+    leeway: float,
+) -> VerifiedCredential:
+    """The checks, in the order of ``reasons.CHECKS``; the only way to a result is the last line."""
+    token, (header, body, signature), disclosures = take_apart(credential)
+    key = _require_signature(token, header, signature, keys)
+    payload = read_payload(base64url.decode(body))
+    require_parties(
+        payload, issuer=issuer, audience=audience, environment=environment, subject=subject
+    )
+    require_times(payload, now=now, leeway=leeway)
+    require_listed(disclosures, listed_digests(payload))
+    return VerifiedCredential(
+        payload["sub"],
+        payload["environment"],
+        key.kid,
+        read_claims(disclosures, payload),
+        payload["exp"],
+        payload.get("iat"),
+    )
+
+
+def _seconds(now: datetime) -> float:
+    if now.utcoffset() is None:
+        raise ValueError("now must be an aware datetime")
+    return now.timestamp()
+
+
+def _require_signature(token: bytes, header: bytes, signature: bytes, keys: KeySet) -> SigningKey:
+    """The key of the set whose signature ``token`` bears.
+
+    ``signature`` is r and s, 32 octets each (RFC 7518 §3.4), of what stands before it, as sent.
+    That both are between 1 and the order of the curve is OpenSSL's first check.
+    """
+    recognised = keys.recognised.get(header)
+    key = recognised or keys.get(read_kid(header))
+    if key is None:
+        raise CredentialRejected(RejectionReason.KEY)
+    if len(signature) != _SIGNATURE_CHARACTERS:
+        raise CredentialRejected(RejectionReason.SIGNATURE)
+    der = _der(base64url.decode(signature))
+    digest = sha256(token[: -_SIGNATURE_CHARACTERS - 1]).digest()
+    try:
+        key.public_key.verify(der, digest, _ES256)
+    except InvalidSignature:
+        raise CredentialRejected(RejectionReason.SIGNATURE) from None
+    if recognised is None:
+        keys.remember(header, key)
+    return key
+
+
+def _der(octets: bytes) -> bytes:
+    """The 64 octets as the DER sequence of two integers that ``cryptography`` asks for.
+
+    Its own ``encode_dss_signature`` takes integers and three times as long.
+    """
+    r, s = octets[:32].lstrip(b"\0") or b"\0", octets[32:].lstrip(b"\0") or b"\0"
+    # A first bit that is set would be read as a minus sign.
+    if r[0] > 127:
+        r = b"\0" + r
+    if s[0] > 127:
+        s = b"\0" + s
+    return b"\x30%c\x02%c%b\x02%c%b" % (len(r) + len(s) + 4, len(r), r, len(s), s)

@@ -1,0 +1,71 @@
+"""What a verified credential proves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from django_identity.credentials.json_values import freeze, thaw
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class VerifiedCredential:
+    """All that one credential proves, and nothing it does not. Made by ``verify`` alone.
+
+    ``subject``: the service's user id. ``environment``: ``"live"`` or ``"test"``.
+    ``kid``: the key that signed. ``claims``: claim name -> disclosed value; a claim that was not
+    disclosed is not there. ``exp``, ``iat``: the signed times, in seconds since the epoch.
+
+    A disclosed claim is proven to be what the service said, not to be true: ``False`` and
+    ``{"verified": false}`` are signed as well.
+
+    Deeply immutable: objects are read-only mappings (equal to dicts) and arrays are tuples.
+    ``claims_as_json`` gives plain dicts and lists.
+    """
+
+    subject: str
+    environment: str
+    kid: str
+    claims: Mapping[str, Any] = field(hash=False)
+    exp: float
+    iat: float | None
+
+    @property
+    def expires_at(self) -> datetime:
+        """``exp`` as an aware datetime, in UTC."""
+        return datetime.fromtimestamp(self.exp, UTC)
+
+    @property
+    def issued_at(self) -> datetime | None:
+        """``iat`` as an aware datetime, in UTC; None if the service did not say."""
+        return None if self.iat is None else datetime.fromtimestamp(self.iat, UTC)
+
+    def claims_as_json(self) -> dict[str, Any]:
+        """The claims as fresh dicts and lists, for ``json.dumps`` or a ``JSONField``."""
+        plain: dict[str, Any] = thaw(self.claims)
+        return plain
+
+    def __repr__(self) -> str:
+        # Names only: neither the person nor what is known of them.
+        return (
+            f"<VerifiedCredential environment={self.environment!r} kid={self.kid!r} "
+            f"expires_at={self.expires_at.isoformat()} claims={sorted(self.claims)}>"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Read-only mappings can be neither pickled nor copied.
+        plain = self.claims_as_json()
+        return _restore, (self.subject, self.environment, self.kid, plain, self.exp, self.iat)
+
+
+def _restore(
+    subject: str,
+    environment: str,
+    kid: str,
+    claims: dict[str, Any],
+    exp: float,
+    iat: float | None,
+) -> VerifiedCredential:
+    return VerifiedCredential(subject, environment, kid, freeze(claims), exp, iat)

@@ -1,0 +1,39 @@
+"""Queries that have a name, each served by an index."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from django.db import models
+
+if TYPE_CHECKING:
+    from django_identity.models import AuthorizationRequest, LinkedIdentity
+
+
+def digest(*parts: str) -> str:
+    """SHA-256 (hex) over ``parts``, each with its length: equal only if every part is equal.
+
+    Databases compare text by their collation; a digest is exact on all of them.
+    """
+    hashed = hashlib.sha256()
+    for part in parts:
+        hashed.update(len(part.encode()).to_bytes(4) + part.encode())
+    return hashed.hexdigest()
+
+
+class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
+    def of_subject(
+        self, *, application: str, environment: str, subject: str
+    ) -> LinkedIdentityQuerySet:
+        """The identity of exactly that subject, whatever the database's collation."""
+        return self.filter(subject_digest=digest(application, environment, subject))
+
+    def of_user(self, user_id: object, *, application: str, environment: str) -> LinkedIdentityQuerySet:
+        return self.filter(user_id=user_id, application=application, environment=environment)
+
+
+class AuthorizationRequestQuerySet(models.QuerySet["AuthorizationRequest"]):
+    def started_in(self, *, state: str, browser_key: str) -> AuthorizationRequestQuerySet:
+        """The request of that state, if it was started in the browser that holds the key."""
+        return self.filter(state_digest=digest(state), browser_digest=digest(browser_key))

@@ -1,0 +1,103 @@
+"""``IdentityPolicy``: the one class a site subclasses to decide things.
+
+Name the subclass in ``DJANGO_IDENTITY["default"]["POLICY"]``. Each method is asked at one moment and
+its answer is final; none of them is asked whether an identity is proven.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.exceptions import FieldDoesNotExist
+from django.utils.module_loading import import_string
+
+from django_identity.exceptions import ConfigurationError
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
+    from django_identity.service.messages import KycStatus, Profile
+
+FIELDS_NEVER_WRITTEN = frozenset({"is_staff", "is_superuser", "is_active", "password"})
+PROFILE_FIELDS = ("email", "first_name", "last_name")
+
+
+class IdentityPolicy:
+    """The default answers: anyone may sign up, nothing of an existing user is overwritten."""
+
+    #: Whether somebody who is not signed in may come in with a Connect code (it can be phished).
+    connect_may_sign_in: bool = False
+    #: Whether a gate may re-fetch stale claims while the person waits, once, for 2 seconds at most.
+    refetch_inline: bool = False
+
+    def may_sign_up(self, *, profile: Profile, kyc: KycStatus | None) -> bool:
+        """Whether a person with no account here gets one."""
+        return True
+
+    def new_user_fields(self, *, profile: Profile, kyc: KycStatus | None) -> Mapping[str, Any]:
+        """The fields of a new user: the profile's, as far as the user model has them."""
+        model = get_user_model()
+        fields: dict[str, Any] = {model.USERNAME_FIELD: f"identity-{uuid.uuid4().hex}"}
+        for name in PROFILE_FIELDS:
+            if _has_field(name) and getattr(profile, name):
+                fields[name] = getattr(profile, name)
+        return fields
+
+    def changed_user_fields(
+        self, user: AbstractBaseUser, *, profile: Profile, kyc: KycStatus | None
+    ) -> Mapping[str, Any]:
+        """The fields to overwrite when ``user`` signs in again: none, unless the site says so."""
+        return {}
+
+    def account_with_email(self, email: str) -> AbstractBaseUser | None:
+        """The account that already has this address, in any case of its letters, if there is one.
+
+        Such a person signs in the old way first and links then; accounts are never merged silently.
+        """
+        model = get_user_model()
+        field = model.get_email_field_name()
+        if not email or not _has_field(field):
+            return None
+        return model._default_manager.filter(**{f"{field}__iexact": email}).first()
+
+    def local_sign_in_url(self) -> str | None:
+        """Where a person with an account signs in the old way, if the site has such a page."""
+        return getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None)
+
+
+@cache
+def load(dotted_path: str) -> IdentityPolicy:
+    """The site's policy, made once. Raises ``ConfigurationError`` if it cannot be loaded."""
+    try:
+        policy = import_string(dotted_path)()
+    except ImportError as error:
+        raise ConfigurationError(f"POLICY {dotted_path!r} cannot be imported.") from error
+    if not isinstance(policy, IdentityPolicy):
+        raise ConfigurationError(f"POLICY {dotted_path!r} is not an IdentityPolicy.")
+    return policy
+
+
+def writable(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """``fields``, refused as a whole if one of them is the site's alone to decide.
+
+    Raises ``ConfigurationError`` for staff, superuser, active, password and the primary key.
+    """
+    primary_key = get_user_model()._meta.pk
+    forbidden = FIELDS_NEVER_WRITTEN | {"pk", "id", primary_key.name, primary_key.attname}
+    refused = sorted(forbidden & fields.keys())
+    if refused:
+        raise ConfigurationError(f"An IdentityPolicy may not write {', '.join(refused)}.")
+    return dict(fields)
+
+
+def _has_field(name: str) -> bool:
+    try:
+        get_user_model()._meta.get_field(name)
+    except FieldDoesNotExist:
+        return False
+    return True

@@ -1,0 +1,48 @@
+"""The sandbox's clock: real time plus an offset that the control API moves.
+
+Every expiry and timestamp of the service is taken from here: codes, tokens, credentials, claims,
+keys. Only browser sessions of the sandbox's own pages stay on real time. The offset belongs to the
+process and is zero at each start.
+"""
+
+import threading
+from datetime import UTC, datetime, timedelta
+
+_lock = threading.Lock()
+_offset = timedelta()
+
+
+def now() -> datetime:
+    """Return the sandbox's present moment, in UTC."""
+    return datetime.now(UTC) + _offset
+
+
+def offset() -> timedelta:
+    """Return how far the sandbox is ahead of real time (negative: behind)."""
+    return _offset
+
+
+def advance(seconds: float) -> None:
+    """Move the clock by ``seconds``; a negative number moves it back."""
+    global _offset
+    with _lock:
+        _offset += timedelta(seconds=seconds)
+
+
+def set_to(moment: datetime) -> None:
+    """Set the clock to ``moment`` (aware); it runs on from there."""
+    global _offset
+    with _lock:
+        _offset = moment - datetime.now(UTC)
+
+
+def reset() -> None:
+    """Return to real time."""
+    global _offset
+    with _lock:
+        _offset = timedelta()
+
+
+def timestamp(moment: datetime) -> str:
+    """Return ``moment`` as the ISO 8601 UTC timestamp that the service's answers carry."""
+    return moment.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

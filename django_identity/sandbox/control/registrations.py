@@ -1,0 +1,142 @@
+"""Control of applications and people: what a developer portal and an account page would do."""
+
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+
+from django_identity.sandbox import accounts, claims, consents, verification
+from django_identity.sandbox.accounts import NewClient
+from django_identity.sandbox.control.requests import Body, InvalidRequest, UnknownObject
+from django_identity.sandbox.models import Application, Claim, Client, Environment, User
+
+
+def register_application(body: Body) -> dict[str, Any]:
+    """POST applications: register one and show its secrets this once."""
+    redirect_uris = body.texts("redirect_uris")
+    if not redirect_uris or any(not uri or len(uri.split()) != 1 for uri in redirect_uris):
+        raise InvalidRequest("redirect_uris needs at least one address, without spaces.")
+    created = accounts.register_application(body.text("name", "Example shop"), redirect_uris)
+    return {
+        "app_id": str(created.application.app_id),
+        "name": created.application.name,
+        "test": _credentials(created.test),
+        "live": _credentials(created.live),
+    }
+
+
+def list_applications(body: Body) -> list[dict[str, Any]]:
+    """GET applications: list them without secrets."""
+    return [
+        {
+            "app_id": str(application.app_id),
+            "name": application.name,
+            "clients": {
+                each.environment: each.client_id
+                for each in Client.objects.filter(registered=application)
+            },
+        }
+        for application in Application.objects.all()
+    ]
+
+
+def change_redirect_uris(body: Body, app_id: UUID) -> dict[str, Any]:
+    """POST applications/<app_id>: register other redirect addresses."""
+    redirect_uris = body.texts("redirect_uris")
+    changed = Client.objects.filter(registered__app_id=app_id).update(
+        redirect_uris=" ".join(redirect_uris)
+    )
+    if not changed:
+        raise UnknownObject("There is no such application.")
+    return {"app_id": str(app_id), "redirect_uris": redirect_uris}
+
+
+def create_user(body: Body) -> dict[str, Any]:
+    """POST users: create an account and show its password this once."""
+    environment = body.text("environment", Environment.TEST)
+    if environment not in Environment.values:
+        raise InvalidRequest("environment must be live or test.")
+    try:
+        with transaction.atomic():
+            created = accounts.create_user(
+                environment=Environment(environment),
+                email=body.text("email"),
+                password=body.text("password"),
+                first_name=body.text("first_name"),
+                last_name=body.text("last_name"),
+                country=body.text("country"),
+                date_of_birth=body.day("date_of_birth", "1990-01-01"),
+                subject=body.text("subject"),
+            )
+    except IntegrityError as error:
+        raise InvalidRequest("The e-mail address or the subject is taken.") from error
+    if body.flag("verified"):
+        verification.verify(created.user, verification.BVN_VERIFIED)
+    return show_user(body, created.user.subject) | {"password": created.password}
+
+
+def show_user(body: Body, user_id: str) -> dict[str, Any]:
+    """GET users/<user_id>: show an account as the service sees it."""
+    user = _user(user_id)
+    return {
+        "user_id": user.subject,
+        "environment": user.environment,
+        "email": user.email,
+        "kyc_level": user.kyc_level,
+        "kyc_status": user.kyc_status,
+        "claims": {claim.claim_type: _claim(claim) for claim in claims.listed(user)},
+        "consents": {each.client.client_id: each.scopes for each in consents.granted(user)},
+    }
+
+
+def verify_user(body: Body, user_id: str) -> dict[str, Any]:
+    """POST users/<user_id>/verify: what the verification page does."""
+    user = _user(user_id)
+    try:
+        outcome = verification.verify(user, body.text("bvn"))
+    except verification.InvalidBvn as error:
+        raise InvalidRequest(str(error)) from error
+    return {"outcome": outcome, "kyc_status": user.kyc_status, "kyc_level": user.kyc_level}
+
+
+def revoke_claim(body: Body, user_id: str, claim_type: str) -> dict[str, Any]:
+    """POST users/<user_id>/claims/<claim_type>/revoke: what the account page does."""
+    if not claims.revoke(_user(user_id), claim_type):
+        raise UnknownObject("The person has no such active claim.")
+    return {"claim_type": claim_type, "revoked": True}
+
+
+def change_claim(body: Body, user_id: str, claim_type: str) -> dict[str, Any]:
+    """POST users/<user_id>/claims/<claim_type>: give a claim another value or expiry."""
+    claim = Claim.objects.filter(user=_user(user_id), claim_type=claim_type).first()
+    if claim is None:
+        raise UnknownObject("The person has no such claim.")
+    if "value" in body.members:
+        claim.value = body.members["value"]
+    if "expires_at" in body.members:
+        claim.expires_at = body.moment("expires_at") if body.members["expires_at"] else None
+    claim.save()
+    return {"claim_type": claim_type} | _claim(claim)
+
+
+def revoke_consent(body: Body, user_id: str, client_id: str) -> dict[str, Any]:
+    """POST users/<user_id>/consents/<client_id>/revoke: what the account page does."""
+    if not consents.revoke(_user(user_id), client_id):
+        raise UnknownObject("The person has given that application no consent.")
+    return {"client_id": client_id, "revoked": True}
+
+
+def _user(user_id: str) -> User:
+    user = User.objects.filter(subject=user_id).first()
+    if user is None:
+        raise UnknownObject("There is no such user.")
+    return user
+
+
+def _credentials(client: NewClient) -> dict[str, str]:
+    return {"client_id": client.client_id, "client_secret": client.client_secret}
+
+
+def _claim(claim: Claim) -> dict[str, Any]:
+    expires_at = claim.expires_at.isoformat() if claim.expires_at else None
+    return {"value": claim.value, "revoked": claim.revoked, "expires_at": expires_at}

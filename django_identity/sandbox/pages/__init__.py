@@ -1,0 +1,1 @@
+"""What a person sees: sign-in, verification, consent and the account."""

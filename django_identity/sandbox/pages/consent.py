@@ -1,0 +1,103 @@
+"""GET /oauth2/auth: the consent screen."""
+
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from oauth2_provider.exceptions import OAuthToolkitError
+from oauth2_provider.views.base import BaseAuthorizationView
+
+from django_identity.sandbox import consents
+from django_identity.sandbox.models import Client, KycStatus
+from django_identity.sandbox.pages.destinations import signed_in_user
+from django_identity.sandbox.pages.verify import was_skipped
+from django_identity.sandbox.pages.wording import described
+
+
+class AuthorizationPage(BaseAuthorizationView):
+    """Asks the person, each time, whether an application may have what it asks for.
+
+    The request is read from the address on GET and on POST alike, so nothing in the form can
+    change it.
+    """
+
+    http_method_names = ["get", "post"]
+
+    def handle_no_permission(self) -> HttpResponse:
+        """Check the request before a person is asked to sign in for it."""
+        try:
+            self.validate_authorization_request(self.request)
+        except OAuthToolkitError as error:
+            return self._refuse(error)
+        sign_in = {"next": self.request.get_full_path()}
+        return redirect(f"{resolve_url('sign_in')}?{urlencode(sign_in)}")
+
+    def get(self, request: HttpRequest) -> HttpResponse:
+        """Show the consent screen, by way of verification if the person has none."""
+        try:
+            scopes, credentials = self.validate_authorization_request(request)
+        except OAuthToolkitError as error:
+            return self._refuse(error)
+        client = Client.objects.get(client_id=credentials["client_id"])
+        user, here = signed_in_user(request), request.get_full_path()
+        if user.environment != client.environment:
+            return self._refuse_environment(client)
+        if user.kyc_status != KycStatus.VERIFIED and not was_skipped(request, here):
+            return redirect(f"{resolve_url('verify')}?{urlencode({'next': here})}")
+        context = {
+            "client": client,
+            "person": user,
+            "scopes": described(scopes),
+            "site": urlsplit(credentials["redirect_uri"]).netloc,
+            "next": here,
+        }
+        return render(request, "sandbox/consent.html", context)
+
+    @transaction.atomic
+    def post(self, request: HttpRequest) -> HttpResponse:
+        """Record the decision and send the person back to the application."""
+        try:
+            scopes, credentials = self.validate_authorization_request(request)
+            client = Client.objects.get(client_id=credentials["client_id"])
+            user, allowed = signed_in_user(request), "allow" in request.POST
+            if user.environment != client.environment:
+                return self._refuse_environment(client)
+            if allowed:
+                consents.grant(user, client, scopes)
+            address = self._answer(" ".join(scopes), credentials, allowed=allowed)
+        except OAuthToolkitError as error:
+            return self._refuse(error)
+        return _to_application(address)
+
+    def _answer(self, scopes: str, credentials: dict[str, Any], *, allowed: bool) -> str:
+        """Return the redirect address with a code; raises if the person denied."""
+        address, _headers, _body, _status = self.create_authorization_response(
+            request=self.request, scopes=scopes, credentials=credentials, allow=allowed
+        )
+        return str(address)
+
+    def _refuse(self, error: OAuthToolkitError) -> HttpResponse:
+        """Tell the application, unless its address cannot be trusted; then tell the person."""
+        to_application, refusal = super(BaseAuthorizationView, self).error_response(error)
+        if to_application:
+            return _to_application(refusal["url"])
+        context = {"reason": refusal["error"].description or refusal["error"].error}
+        return render(self.request, "sandbox/authorization_error.html", context, status=400)
+
+    def _refuse_environment(self, client: Client) -> HttpResponse:
+        """Refuse to mix live and test (spec: Credentials and environments)."""
+        context = {
+            "client": client,
+            "person": self.request.user,
+            "next": self.request.get_full_path(),
+        }
+        return render(self.request, "sandbox/environment_mismatch.html", context, status=403)
+
+
+def _to_application(address: str) -> HttpResponse:
+    """Redirect to a registered address, whatever its scheme."""
+    response = HttpResponse(status=302)
+    response["Location"] = address
+    return response

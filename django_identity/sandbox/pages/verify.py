@@ -1,0 +1,67 @@
+"""Identity verification with a test bank verification number."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from django_identity.sandbox import verification
+from django_identity.sandbox.pages.destinations import (
+    next_address,
+    next_or_account,
+    signed_in_user,
+)
+from django_identity.sandbox.pages.forms import BvnForm
+from django_identity.sandbox.verification import Outcome
+
+_SKIPPED_FOR = "verification_skipped_for"
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def verify(request: HttpRequest) -> HttpResponse:
+    """Ask for a BVN and say what came of it; ``skip`` goes on without."""
+    if "skip" in request.POST:
+        request.session[_SKIPPED_FOR] = next_address(request)
+        return redirect(next_or_account(request))
+    form = BvnForm(request.POST or None)
+    outcome = None
+    if form.is_valid():
+        outcome = verification.verify(signed_in_user(request), form.cleaned_data["bvn"])
+        if outcome is Outcome.VERIFIED:
+            messages.success(request, _("Your identity is verified."))
+            return redirect(next_or_account(request))
+    context = {
+        "form": form,
+        "next": next_address(request),
+        "problem": _problem(outcome) if outcome else None,
+    }
+    status = 503 if outcome is Outcome.PROVIDER_UNAVAILABLE else 200
+    return render(request, "sandbox/verify.html", context, status=status)
+
+
+def was_skipped(request: HttpRequest, destination: str) -> bool:
+    """Return whether the person chose to go on to ``destination`` without verification."""
+    return request.session.get(_SKIPPED_FOR) == destination
+
+
+def _problem(outcome: Outcome) -> tuple[str, str]:
+    """Return the headline of a failed verification and what to do about it."""
+    match outcome:
+        case Outcome.PROVIDER_UNAVAILABLE:
+            return (
+                _("The verification provider is not available"),
+                _("Nothing has changed. Wait a moment, then try again."),
+            )
+        case Outcome.NAME_MISMATCH:
+            return (
+                _("Rejected: the name does not match"),
+                _("The name on this BVN differs from the name on your account."),
+            )
+        case _:
+            return (
+                _("Rejected: the number was not found"),
+                _("No record has this BVN. Check the digits and try again."),
+            )

@@ -1,0 +1,55 @@
+"""Scopes and claim types in words."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+_Text = str | Promise
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeWording:
+    """What one scope shares, as the consent screen says it."""
+
+    scope: str
+    title: _Text
+    detail: _Text
+
+
+_SCOPES: dict[str, tuple[_Text, _Text]] = {
+    "profile:read": (
+        _("Your profile"),
+        _("Name, e-mail address, country and photo"),
+    ),
+    "kyc:read": (
+        _("Your verification status"),
+        _("Level, status, date and the provider that verified you"),
+    ),
+    "claims:read": (
+        _("Your verified claims"),
+        _("Signed statements such as being 18 or older, never the documents behind them"),
+    ),
+    "documents:metadata": (
+        _("The types of your documents"),
+        _("Type, country and status, never their content"),
+    ),
+}
+
+_CLAIMS: dict[str, _Text] = {
+    "kyc_verified": _("Identity verified"),
+    "age_over_18": _("18 or older"),
+    "country_resident": _("Country of residence"),
+    "unique_human": _("Unique person"),
+}
+
+
+def described(scopes: Iterable[str]) -> list[ScopeWording]:
+    """Return each scope in words."""
+    return [ScopeWording(scope, *_SCOPES.get(scope, (scope, ""))) for scope in scopes]
+
+
+def claim_title(claim_type: str) -> _Text:
+    """Return a claim type in words."""
+    return _CLAIMS.get(claim_type, claim_type)

@@ -1,0 +1,110 @@
+"""The requests the service received, for tests to look into.
+
+Secrets are kept as the start of their SHA-256 only, which is enough to see that the same refresh
+token came twice. Requests to the control API are not logged.
+"""
+
+import hashlib
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from django.http import HttpRequest, HttpResponseBase
+
+from django_identity.sandbox import clock
+from django_identity.sandbox.fault_injection import CONTROL_PREFIX, endpoint_name
+
+KEPT_REQUESTS = 10_000
+_SECRET_FIELDS = ("code", "refresh_token", "code_verifier", "client_secret")
+_SECRET_ENDPOINTS = frozenset({"token"})
+
+logger = logging.getLogger("django_identity.sandbox.requests")
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedRequest:
+    """One request. ``status`` is none, and ``fault`` says why, when no answer was sent."""
+
+    method: str
+    path: str
+    endpoint: str
+    time: str
+    received_at: str
+    milliseconds: float
+    status: int | None
+    fault: str
+    authorization: str
+    form: dict[str, str]
+
+
+_lock = threading.Lock()
+_received: deque[ReceivedRequest] = deque(maxlen=KEPT_REQUESTS)
+
+
+def received() -> list[dict[str, object]]:
+    """Return the requests as the control API shows them, in the order they were answered."""
+    with _lock:
+        return [asdict(each) for each in _received]
+
+
+def forget() -> None:
+    """Empty the log."""
+    with _lock:
+        _received.clear()
+
+
+def digest(secret: str) -> str:
+    """Return what stands for a secret in the log."""
+    return "sha256:" + hashlib.sha256(secret.encode()).hexdigest()[:16]
+
+
+class RequestLogMiddleware:
+    """Logs every request with the status it was answered with."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Answer the request, then log it."""
+        if request.path_info.startswith(CONTROL_PREFIX):
+            return self.get_response(request)
+        moment, received_at, started = clock.now(), datetime.now(UTC), time.monotonic()
+        response = self.get_response(request)
+        fault = getattr(response, "fault", "")
+        entry = ReceivedRequest(
+            method=request.method or "",
+            path=request.path_info,
+            endpoint=endpoint_name(request),
+            time=moment.isoformat(),
+            received_at=received_at.isoformat(),
+            milliseconds=round((time.monotonic() - started) * 1000, 1),
+            status=None if fault == "drop" else response.status_code,
+            fault=fault,
+            authorization=_masked_authorization(request.headers.get("Authorization", "")),
+            form=_masked_form(request),
+        )
+        with _lock:
+            _received.append(entry)
+        logger.debug("%s %s -> %s", entry.method, entry.path, entry.status)
+        return response
+
+
+def _masked_authorization(header: str) -> str:
+    """Keep the scheme and the digest of the rest."""
+    scheme, _space, secret = header.partition(" ")
+    return f"{scheme} {digest(secret)}" if secret else scheme and digest(scheme)
+
+
+def _masked_form(request: HttpRequest) -> dict[str, str]:
+    """Keep the fields of a token request, the secret ones as digests."""
+    if endpoint_name(request) not in _SECRET_ENDPOINTS:
+        return {}
+    return {
+        name: digest(value) if name in _SECRET_FIELDS else value
+        for name, value in request.POST.items()
+        if isinstance(value, str)
+    }

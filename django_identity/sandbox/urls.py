@@ -1,0 +1,23 @@
+"""Every address of the sandbox; the names are what faults and the request log call endpoints."""
+
+from django.contrib.staticfiles.views import serve as serve_static
+from django.urls import include, path, re_path
+from django.views.generic import RedirectView
+
+from django_identity.sandbox import envelope, user_endpoints
+from django_identity.sandbox.pages.consent import AuthorizationPage
+from django_identity.sandbox.token_endpoint import TokenEndpoint
+
+urlpatterns = [
+    path("oauth2/auth", AuthorizationPage.as_view(), name="authorize"),
+    path("oauth2/token", TokenEndpoint.as_view(), name="token"),
+    path("api/v1/users/<path:user_id>/profile", user_endpoints.profile, name="profile"),
+    path("api/v1/users/<path:user_id>/kyc", user_endpoints.kyc, name="kyc"),
+    path("api/v1/users/<path:user_id>/claims", user_endpoints.claims_list, name="claims"),
+    path(".well-known/jwks.json", user_endpoints.jwks, name="jwks"),
+    re_path(r"^api/v1/(?P<path>.*)$", envelope.unknown_path),
+    path("account/", include("django_identity.sandbox.pages.urls")),
+    path("sandbox/", include("django_identity.sandbox.control.urls")),
+    path("static/<path:path>", serve_static, {"insecure": True}),
+    path("", RedirectView.as_view(pattern_name="account"), name="home"),
+]

@@ -1,0 +1,54 @@
+"""The way out: authorization address, PKCE pair and state. Pure."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from dataclasses import dataclass, field
+from urllib.parse import urlencode
+
+from django_identity.conf import Application
+
+
+@dataclass(frozen=True, slots=True)
+class PkcePair:
+    """A ``code_verifier`` and the ``code_challenge`` made from it (RFC 7636 §4.1, §4.2)."""
+
+    verifier: str = field(repr=False)
+    challenge: str
+
+
+def pkce_pair() -> PkcePair:
+    """A fresh pair; the verifier has 64 characters and 384 random bits."""
+    verifier = secrets.token_urlsafe(48)
+    hashed = hashlib.sha256(verifier.encode("ascii")).digest()
+    return PkcePair(verifier, base64.urlsafe_b64encode(hashed).rstrip(b"=").decode("ascii"))
+
+
+def state_value() -> str:
+    """A fresh ``state``: 43 characters, 256 random bits."""
+    return secrets.token_urlsafe(32)
+
+
+def authorization_url(
+    application: Application,
+    *,
+    state: str,
+    code_challenge: str,
+    redirect_uri: str,
+    scopes: tuple[str, ...],
+) -> str:
+    """The address that the browser is sent to (RFC 6749 §4.1.1, RFC 7636 §4.3)."""
+    query = urlencode(
+        {
+            "response_type": "code",
+            "client_id": application.client_id,
+            "redirect_uri": redirect_uri,
+            "scope": " ".join(scopes),
+            "state": state,
+            "code_challenge": code_challenge,
+            "code_challenge_method": "S256",
+        }
+    )
+    return f"{application.auth_url}/oauth2/auth?{query}"

@@ -1,0 +1,73 @@
+"""Encryption at rest: ``seal`` and ``unseal`` short texts under the application's keys.
+
+AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce under the first of ``ENCRYPTION_KEYS``; the
+key's id stands in front, so that older keys still open what they sealed. The context is
+authenticated with the text: a sealed value moved to another row or column does not open.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+from functools import lru_cache
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity.exceptions import SealedValueUnreadable
+
+VERSION = "v1"
+NONCE_BYTES = 12
+Context = tuple[str, ...]
+
+
+@sensitive_variables()
+def seal(text: str, *, keys: tuple[str, ...], context: Context) -> str:
+    """Encrypt ``text`` under the first of ``keys``; only the same ``context`` opens it again."""
+    key = _key(keys[0])
+    nonce = os.urandom(NONCE_BYTES)
+    sealed = AESGCM(key).encrypt(nonce, text.encode(), _bound(context))
+    return f"{VERSION}.{_key_id(key)}.{base64.urlsafe_b64encode(nonce + sealed).decode()}"
+
+
+@sensitive_variables()
+def unseal(sealed: str, *, keys: tuple[str, ...], context: Context) -> str:
+    """The text that ``seal`` was given.
+
+    Raises ``SealedValueUnreadable`` if no key opens it, or it was sealed in another context.
+    """
+    version, _, rest = sealed.partition(".")
+    key_id, _, body = rest.partition(".")
+    key = {_key_id(key): key for key in map(_key, keys)}.get(key_id)
+    if version != VERSION or key is None:
+        raise SealedValueUnreadable("no key opens it")
+    try:
+        held = base64.urlsafe_b64decode(body)
+        opened = AESGCM(key).decrypt(held[:NONCE_BYTES], held[NONCE_BYTES:], _bound(context))
+    except (binascii.Error, ValueError, InvalidTag):
+        raise SealedValueUnreadable("it was changed or moved") from None
+    return opened.decode()
+
+
+def is_current(sealed: str, *, keys: tuple[str, ...]) -> bool:
+    """Whether ``sealed`` is under the first of ``keys`` already."""
+    return sealed.startswith(f"{VERSION}.{_key_id(_key(keys[0]))}.")
+
+
+@lru_cache(maxsize=64)
+def _key(secret: str) -> bytes:
+    derivation = HKDF(SHA256(), length=32, salt=None, info=b"django_identity.vault.v1")
+    return derivation.derive(secret.encode())
+
+
+def _key_id(key: bytes) -> str:
+    return hashlib.sha256(b"django_identity.vault.id" + key).hexdigest()[:8]
+
+
+def _bound(context: Context) -> bytes:
+    return b"".join(len(part.encode()).to_bytes(4) + part.encode() for part in context)

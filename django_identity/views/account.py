@@ -1,0 +1,49 @@
+"""What the site holds about the person, and the way to take it away."""
+
+from __future__ import annotations
+
+from django.contrib import auth
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods
+
+from django_identity import conf
+from django_identity.addresses import address_of, login_url
+from django_identity.backends import BACKEND_PATH
+from django_identity.lifecycle import dossier, linking
+from django_identity.telemetry import LogEvent, log
+from django_identity.views.manners import (
+    application_or_404,
+    flow_view,
+    signed_in_user,
+)
+
+
+@flow_view
+@require_http_methods(["GET", "HEAD"])
+def account(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+    """Everything that this site holds about the person, in their own words."""
+    applied = application_or_404(application)
+    user = signed_in_user(request)
+    if user is None:
+        return redirect(login_url(applied, next_url=request.path))
+    context = {"application": applied, "dossier": dossier.dossier_of(user, application=applied)}
+    return render(request, "django_identity/account.html", context)
+
+
+@flow_view
+@require_http_methods(["GET", "HEAD", "POST"])
+def disconnect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+    """GET asks; POST takes the bond away and ends a session that rests on it."""
+    applied = application_or_404(application)
+    user = signed_in_user(request)
+    if user is None:
+        return redirect(login_url(applied, next_url=address_of("account", applied)))
+    context = {"application": applied, "has_password": user.has_usable_password()}
+    if request.method != "POST":
+        return render(request, "django_identity/disconnect.html", context)
+    linking.unlink(user, application=applied)
+    if request.session.get(auth.BACKEND_SESSION_KEY) == BACKEND_PATH:
+        auth.logout(request)
+    log(LogEvent.DISCONNECTED, application=applied.alias)
+    return render(request, "django_identity/disconnected.html", context)

@@ -1,0 +1,115 @@
+"""The button's page, the way out to the service, and the way back."""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+from django.conf import settings
+from django.contrib import auth
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from django_identity import conf
+from django_identity.addresses import address_of
+from django_identity.backends import BACKEND_PATH
+from django_identity.exceptions import IdentityError
+from django_identity.lifecycle import sign_in
+from django_identity.lifecycle.authorization_requests import Journey
+from django_identity.telemetry import LogEvent, log
+from django_identity.views.manners import (
+    application_or_404,
+    failure,
+    flow_view,
+    landing_url,
+    safe_next,
+    signed_in_user,
+)
+
+BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
+HOP_MARK = "same_site"
+
+
+@flow_view
+@require_http_methods(["GET", "HEAD", "POST"])
+def login(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+    """GET shows the button and what will be asked for; POST starts the flow."""
+    applied = application_or_404(application)
+    user = signed_in_user(request)
+    purpose = sign_in.purpose_for(user, application=applied)
+    if request.method != "POST":
+        context = {
+            "application": applied,
+            "purpose": purpose,
+            "next": safe_next(request.GET.get("next", "")),
+            "missing": request.GET.get("missing", ""),
+        }
+        return render(request, "django_identity/login.html", context)
+    browser_key = _browser_key(request) or secrets.token_urlsafe(32)
+    journey = Journey(
+        purpose=purpose,
+        user=user,
+        next_url=safe_next(request.POST.get("next", "")),
+        redirect_uri=applied.redirect_uri
+        or request.build_absolute_uri(address_of("callback", applied)),
+    )
+    response = HttpResponseRedirect(sign_in.begin(applied, journey, browser_key=browser_key))
+    response.set_cookie(
+        _cookie_name(request),
+        browser_key,
+        max_age=applied.authorization_lifetime,
+        secure=request.is_secure(),
+        httponly=True,
+        samesite="Lax",
+    )
+    return response
+
+
+@flow_view
+@require_http_methods(["GET"])
+@sensitive_variables("callback")
+def callback(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+    """Where the service sends the person back to."""
+    applied = application_or_404(application)
+    try:
+        returned = sign_in.Callback.parse(
+            state=request.GET.getlist("state"),
+            code=request.GET.getlist("code"),
+            error=request.GET.getlist("error"),
+        )
+        if _needs_hop(request):
+            return _hop(request)
+        completed = sign_in.complete(
+            applied, returned, browser_key=_browser_key(request), user=signed_in_user(request)
+        )
+    except IdentityError as error:
+        return failure(request, LogEvent.SIGN_IN_FAILED, error, applied)
+    if completed.login:
+        auth.login(request, completed.user, backend=BACKEND_PATH)
+    log(LogEvent.SIGN_IN_COMPLETED, application=applied.alias)
+    return redirect(landing_url(completed.next_url))
+
+
+def _needs_hop(request: HttpRequest) -> bool:
+    """Whether the session cookie stayed behind because the service is another site."""
+    return settings.SESSION_COOKIE_SAMESITE == "Strict" and HOP_MARK not in request.GET
+
+
+def _hop(request: HttpRequest) -> HttpResponse:
+    """A page of ours that opens the same address again: from here, every cookie comes along."""
+    query = request.GET.copy()
+    query[HOP_MARK] = "1"
+    context = {"address": f"{request.path}?{query.urlencode()}"}
+    return render(request, "django_identity/same_site_hop.html", context)
+
+
+def _cookie_name(request: HttpRequest) -> str:
+    """Over https with the prefix that keeps other hosts of the same domain from setting it."""
+    return "__Host-identity_browser" if request.is_secure() else "identity_browser"
+
+
+def _browser_key(request: HttpRequest) -> str | None:
+    key = request.COOKIES.get(_cookie_name(request), "")
+    return key if BROWSER_KEY.fullmatch(key) else None

@@ -1,0 +1,24 @@
+"""``python -m tests.benchmarks NAME [--json]``: run one benchmark, a module of this package."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import pkgutil
+from pathlib import Path
+
+NOT_BENCHMARKS = {"__main__", "runner"}
+
+
+def main() -> None:
+    found = {module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])}
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    parser.add_argument("name", choices=sorted(found - NOT_BENCHMARKS))
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    chosen = parser.parse_args()
+    result = importlib.import_module(f"tests.benchmarks.{chosen.name}").run()
+    print(json.dumps(result.as_json()) if chosen.json else result.as_table())  # noqa: T201  its job
+
+
+main()

@@ -1,0 +1,267 @@
+"""Keys and key sets: rows 17 to 20 of the checklist, and its part 4."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from django_identity.credentials import KeySet, RejectionReason
+from django_identity.exceptions import AnswerTooLarge, IdentityError, MalformedAnswer
+from tests.credentials.issuer import (
+    ABSENT,
+    CLAIMS,
+    DISCLOSURES,
+    FIELD,
+    KEY,
+    OTHER_KEY,
+    b64,
+    check,
+    credential,
+    header,
+    join,
+    jwk,
+    rejection,
+    token,
+    unb64,
+)
+from tests.credentials.json_texts import NOT_STRICT
+
+R = RejectionReason
+P384_KEY = ec.derive_private_key(3, ec.SECP384R1())
+SECP256K1_KEY = ec.derive_private_key(3, ec.SECP256K1())
+
+
+def key_set(*entries: object) -> KeySet:
+    return KeySet.from_jwks({"keys": list(entries)})
+
+
+def coordinate(number: int, octets: int = 32) -> str:
+    return b64(number.to_bytes(octets, "big"))
+
+
+def small_point() -> tuple[int, int]:
+    """A point whose x is small enough for x + p to fit into 32 octets."""
+    b = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
+    for x in range(1, 100):
+        square = (x**3 - 3 * x + b) % FIELD
+        y = pow(square, (FIELD + 1) // 4, FIELD)
+        if y * y % FIELD == square:
+            return x, y
+    raise AssertionError
+
+
+X, Y = small_point()
+POINT = KEY.public_key().public_numbers()
+SHORT_X = {"x": b64(unb64(jwk()["x"])[1:])}
+LAST = jwk()["x"][-1]
+
+UNUSABLE = {
+    "no kty": {"kty": ABSENT},
+    "RSA": {"kty": "RSA"},
+    "kty in lower case": {"kty": "ec"},
+    "oct": {"kty": "oct", "k": "AAAA"},
+    "no crv": {"crv": ABSENT},
+    "crv in lower case": {"crv": "p-256"},
+    "P-384": {"crv": "P-384"},
+    "crv list": {"crv": ["P-256"]},
+    "private": {"d": "AAAA"},
+    "private, null": {"d": None},
+    "use enc": {"use": "enc"},
+    "use null": {"use": None},
+    "use list": {"use": ["sig"]},
+    "alg ES384": {"alg": "ES384"},
+    "alg null": {"alg": None},
+    "alg HS256": {"alg": "HS256"},
+    "key_ops sign": {"key_ops": ["sign"]},
+    "key_ops none": {"key_ops": []},
+    "key_ops text": {"key_ops": "verify"},
+    "key_ops null": {"key_ops": None},
+    "no x": {"x": ABSENT},
+    "no y": {"y": ABSENT},
+    "x number": {"x": 1},
+    "x empty": {"x": ""},
+    "x short": SHORT_X,
+    "x long": {"x": coordinate(POINT.x, 33)},
+    "x padded": {"x": jwk()["x"] + "="},
+    "x of another alphabet": {"x": "+" * 43},
+    "x not ASCII": {"x": "é" * 43},
+    "x not canonical": {"x": jwk()["x"][:-1] + chr(ord(LAST) + 1)},
+    "off the curve": {"y": coordinate(POINT.y ^ 1)},
+    "origin": {"x": coordinate(0), "y": coordinate(0)},
+    "x beyond the field": {"x": coordinate(X + FIELD), "y": coordinate(Y)},
+    "x is p": {"x": coordinate(FIELD)},
+    "y beyond the field": {"y": coordinate(2**256 - 1)},
+    "kid number": {"kid": 1},
+    "kid null": {"kid": None},
+    "no kid": {"kid": ABSENT},
+}
+
+
+@pytest.mark.parametrize("changes", UNUSABLE.values(), ids=UNUSABLE)
+def test_unusable_keys(changes):
+    """Rows 17 and 18: a key that could be anything but an ES256 verification key is left out."""
+    keys = key_set(jwk(**changes))
+    assert len(keys) == 0
+    assert rejection(credential(), keys=keys) is R.KEY
+
+
+@pytest.mark.parametrize("changes", UNUSABLE.values(), ids=UNUSABLE)
+def test_unusable_keys_do_not_disturb(changes):
+    """Row 19: the usable keys of the same set still work."""
+    broken = jwk("key-2", OTHER_KEY) | {"kid": "key-2"} | changes
+    keys = key_set({k: v for k, v in broken.items() if v is not ABSENT}, jwk())
+    assert keys.kids == ("key-1",)
+    assert check(credential(), keys=keys).claims == CLAIMS
+
+
+def test_the_small_point_is_usable_as_itself():
+    """Row 18: it is the range that is refused there, not the point."""
+    assert len(key_set(jwk(x=coordinate(X), y=coordinate(Y)))) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"use": "sig"},
+        {"alg": "ES256"},
+        {"key_ops": ["verify"]},
+        {"key_ops": ["sign", "verify"]},
+        {"use": "sig", "alg": "ES256", "x5t": "abc", "unknown": {"deep": []}},
+    ],
+)
+def test_usable_keys(changes):
+    """Row 17: what a key says of itself may be there if it is right."""
+    assert check(credential(), keys=key_set(jwk(**changes))).claims == CLAIMS
+
+
+@pytest.mark.parametrize(
+    "second", [jwk(), jwk(key=OTHER_KEY), {"kty": "RSA", "kid": "key-1"}, jwk(d="AAAA")]
+)
+def test_a_repeated_kid_is_unusable(second):
+    """Row 17: of two keys with one name neither is used, whatever the other is."""
+    for entries in ([jwk(), second], [second, jwk()]):
+        keys = key_set(*entries, jwk("key-2", OTHER_KEY))
+        assert keys.kids == ("key-2",)
+
+
+@pytest.mark.parametrize("entry", [None, 1, "key-1", [], ["kid"], True, {}])
+def test_malformed_entries_are_skipped(entry):
+    """Row 19: what is no key at all does not disturb either."""
+    assert key_set(entry, jwk(), entry).kids == ("key-1",)
+
+
+@pytest.mark.parametrize(
+    ("curve", "key"), [("P-384", P384_KEY), ("secp256k1", SECP256K1_KEY)], ids=["P-384", "K"]
+)
+def test_other_curves_never_verify(curve, key):
+    """Row 19: not even secp256k1, whose signatures have the same length."""
+    signed = join(token(key=SECP256K1_KEY), DISCLOSURES)
+    assert rejection(signed, keys=key_set(jwk(key=key, crv=curve))) is R.KEY
+    assert len(key_set(jwk(key=key, crv="P-256"))) == 0
+
+
+def test_sets_learn_nothing_from_each_other():
+    """Row 20: the same kid in another set is another key."""
+    ours, theirs = key_set(jwk()), key_set(jwk(key=OTHER_KEY))
+    by_us = credential()
+    by_them = join(token(key=OTHER_KEY), DISCLOSURES)
+    for _ in range(2):
+        assert check(by_us, keys=ours) == check(by_them, keys=theirs)
+        assert rejection(by_them, keys=ours) is R.SIGNATURE
+        assert rejection(by_us, keys=theirs) is R.SIGNATURE
+
+
+def test_a_key_that_left_the_set_verifies_nothing():
+    """Part 4, 3 and 10: an empty set is a set; it verifies nothing."""
+    assert rejection(credential(), keys=key_set()) is R.KEY
+
+
+@pytest.mark.parametrize(
+    "document", [None, [], "keys", 1, {}, {"keys": None}, {"keys": {}}, {"keys": "x"}, {"Keys": []}]
+)
+def test_malformed_documents(document):
+    """Part 4, 2: a document that is no key set is a failure, not an empty set."""
+    with pytest.raises(MalformedAnswer, match="jwks"):
+        KeySet.from_jwks(document)
+    with pytest.raises(MalformedAnswer, match="jwks"):
+        KeySet.from_text(json.dumps(document))
+
+
+@pytest.mark.parametrize("text", NOT_STRICT.values(), ids=NOT_STRICT)
+def test_text_is_strict(text):
+    """Part 4, 2: the text is one object of strict JSON."""
+    with pytest.raises(MalformedAnswer):
+        KeySet.from_text(text)
+
+
+def test_text_of_either_kind():
+    """A set is read from bytes or text, and is equal to the one of the parsed document."""
+    text = json.dumps({"keys": [jwk(key_ops=["verify"]), jwk("key-2", OTHER_KEY), 5]})
+    keys = KeySet.from_text(text)
+    assert keys == KeySet.from_text(text.encode()) == KeySet.from_jwks(json.loads(text))
+    assert keys.kids == ("key-1", "key-2")
+    assert check(credential(), keys=keys).kid == "key-1"
+
+
+def test_text_with_lone_surrogates():
+    """Text that cannot be UTF-8 is malformed, not a crash."""
+    with pytest.raises(MalformedAnswer):
+        KeySet.from_text('{"keys":["\ud800"]}')
+
+
+def test_bounds():
+    """Part 4, 2: at most 64 KB and 32 keys."""
+    entries = [jwk(f"key-{number}") for number in range(33)]
+    assert len(key_set(*entries[:32])) == 32
+    with pytest.raises(AnswerTooLarge):
+        key_set(*entries)
+    text = '{"keys":[]}'
+    assert len(KeySet.from_text(text.ljust(64 * 1024))) == 0
+    with pytest.raises(AnswerTooLarge):
+        KeySet.from_text(text.ljust(64 * 1024 + 1))
+
+
+def test_equality():
+    """Sets are equal if they hold the same keys under the same names, in any order."""
+    one, two = jwk(), jwk("key-2", OTHER_KEY)
+    assert key_set(one, two) == key_set(two, {"junk": 1}, one)
+    assert hash(key_set(one, two)) == hash(key_set(two, one))
+    assert key_set(one) != key_set(two)
+    assert key_set(one) != key_set(jwk(key=OTHER_KEY))
+    assert key_set(one) != {"keys": [one]}
+
+
+def test_selection():
+    """The only way to a key is its name."""
+    keys = key_set(jwk(), jwk("key-2", OTHER_KEY))
+    assert keys.get("key-2").kid == "key-2"
+    assert keys.get("key-3") is None
+
+
+def test_repr_shows_names_only():
+    """No key material in repr, of a set or of a key."""
+    keys = key_set(jwk())
+    assert repr(keys) == "<KeySet ['key-1']>"
+    assert repr(keys.get("key-1")) == "SigningKey(kid='key-1')"
+
+
+def test_sets_are_not_pickled():
+    """Part 4, 13: what is cached is the text, never a key object."""
+    with pytest.raises(TypeError):
+        pickle.dumps(key_set(jwk()))
+
+
+def test_errors_are_ours():
+    """What a key set can raise has the one root."""
+    assert issubclass(AnswerTooLarge, MalformedAnswer)
+    assert issubclass(MalformedAnswer, IdentityError)
+
+
+def test_a_header_with_an_unusable_kid_says_key():
+    """Row 16 and 17: a name of the set whose key is not usable is an unknown name."""
+    keys = key_set(jwk(), jwk("key-2", OTHER_KEY, use="enc"))
+    signed = join(token(header(kid="key-2"), key=OTHER_KEY), DISCLOSURES)
+    assert rejection(signed, keys=keys) is R.KEY

@@ -1,0 +1,100 @@
+"""RFC 9901's own examples, as far as they apply to this profile."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from django_identity.credentials import KeySet, RejectionReason
+from tests.credentials.issuer import (
+    check,
+    digest,
+    disclose,
+    header,
+    join,
+    listing,
+    payload,
+    rejection,
+    token,
+    unb64,
+)
+
+R = RejectionReason
+RFC = json.loads((Path(__file__).parent / "data" / "rfc9901.json").read_text("utf-8"))
+KEY = ec.derive_private_key(int.from_bytes(unb64(RFC["key"]["d"]), "big"), ec.SECP256R1())
+PUBLIC = {name: value for name, value in RFC["key"].items() if name != "d"} | {"kid": "rfc"}
+EXAMPLE = join(RFC["token"], RFC["disclosures"])
+LISTED = json.loads(unb64(RFC["token"].split(".")[1]))["_sd"]
+
+
+def keys() -> KeySet:
+    return KeySet.from_jwks({"keys": [PUBLIC]})
+
+
+def in_our_profile(disclosures: list[str], listed: list[str]) -> str:
+    """These disclosures under the header and payload of this profile, by the RFC's own key."""
+    body = payload(_sd=listed)
+    return join(token(header(kid="rfc"), body, KEY), disclosures)
+
+
+def test_the_example_is_of_another_profile():
+    """§5.1: its type is not ours, so nothing else of it is looked at."""
+    assert rejection(EXAMPLE, keys=keys()) is R.HEADER_TYP
+
+
+def test_signature_of_the_example():
+    """§5.1: the signature is good under the key of A.5; what stops it is the nested placeholder."""
+    known, head = keys(), RFC["token"].split(".")[0]
+    known.remember(head.encode(), known.get("rfc"))
+    assert rejection(EXAMPLE, keys=known) is R.PAYLOAD_NESTED
+    changed = RFC["token"].replace(".MczwjB", ".XczwjB")
+    assert rejection(join(changed, RFC["disclosures"]), keys=known) is R.SIGNATURE
+
+
+def test_disclosures_of_the_example():
+    """§5.1: its disclosures have the digests that its payload lists, and say what it says."""
+    verified = check(in_our_profile(RFC["disclosures"], LISTED), keys=keys())
+    assert verified.claims == RFC["claims"]
+
+
+@pytest.mark.parametrize("left_out", range(8))
+def test_presentations_of_the_example(left_out):
+    """§5.2: any disclosure may be withheld."""
+    sent = [text for place, text in enumerate(RFC["disclosures"]) if place != left_out]
+    names = [name for place, name in enumerate(RFC["claims"]) if place != left_out]
+    assert list(check(in_our_profile(sent, LISTED), keys=keys()).claims) == names
+
+
+@pytest.mark.parametrize("text", RFC["array_elements"])
+def test_array_elements_of_the_example(text):
+    """§4.2.2: a disclosure of an array element is not of this profile, listed or not."""
+    assert rejection(in_our_profile([text], [digest(text)]), keys=keys()) is (
+        R.DISCLOSURE_ARRAY_ELEMENT
+    )
+    assert rejection(in_our_profile([text], LISTED), keys=keys()) is R.DISCLOSURE_UNLISTED
+
+
+@pytest.mark.parametrize("text", RFC["spellings"])
+def test_spellings(text):
+    """§4.2.1: a disclosure may be spelled in many ways; it counts as it was sent."""
+    assert check(listing(text)).claims == {"family_name": "Möbius"}
+    assert check(in_our_profile([RFC["spellings"][0]], [RFC["digest"]]), keys=keys())
+    if text != RFC["spellings"][0]:
+        assert rejection(in_our_profile([text], [RFC["digest"]]), keys=keys()) is (
+            R.DISCLOSURE_UNLISTED
+        )
+
+
+def test_key_binding():
+    """§5.2 and §7.3: a presentation with key binding is of another format."""
+    kb_jwt = token({"alg": "ES256", "typ": "kb+jwt"}, {"nonce": "1234567890"})
+    assert rejection(EXAMPLE + kb_jwt, keys=keys()) is R.FORMAT_TILDE
+
+
+@pytest.mark.parametrize("name", ["_sd", "..."])
+def test_recursion(name):
+    """§4.2.6: recursive and structured disclosures are not of this profile."""
+    assert rejection(listing(disclose("address", {name: LISTED}))) is R.DISCLOSURE_NESTED

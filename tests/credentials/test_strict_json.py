@@ -1,0 +1,77 @@
+"""The strict JSON reader: one way to read each text, however it is asked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from django_identity.credentials import strict_json
+from django_identity.credentials.json_values import thaw
+from tests.credentials.json_texts import NOT_STRICT_VALUES
+
+SCALARS = (
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+)
+VALUES = st.recursive(
+    SCALARS | st.text(),
+    lambda values: st.lists(values) | st.dictionaries(st.text(), values),
+    max_leaves=20,
+)
+# Pieces that make sense, or nonsense, only together.
+PIECES = st.sampled_from(
+    [
+        b"[", b"]", b"{", b"}", b'"', b",", b":", b"1", b"\x1e", b" ", b"\\u", b"d800", b"\n",
+        b'"a"', b'["s","n",1]', b"\xc3", b"\xa9", b'{"a":1}', b"NaN", b"1e999", b"\\", b"\0",
+    ]
+)  # fmt: skip
+TEXTS = st.lists(PIECES, max_size=8).map(b"".join) | VALUES.map(lambda v: json.dumps(v).encode())
+
+
+def outcome(call, *args):
+    """What ``call`` gives, with its types, or its exception's name and what that is chained to."""
+    try:
+        return repr(call(*args))
+    except strict_json.NotStrictJSON as error:
+        return type(error).__name__, error.__context__
+
+
+@given(st.lists(TEXTS, max_size=5))
+def test_reading_together_is_reading_one_by_one(texts):
+    """Texts scanned in one go give what each gives alone, or fail if one of them does."""
+    one_by_one = outcome(lambda: [strict_json.scan(text) for text in texts])
+    assert outcome(strict_json.scan_each, texts) == one_by_one
+
+
+@given(VALUES, st.sampled_from([None, 2]), st.booleans())
+def test_strict_texts_are_read_like_any_reader_reads_them(value, indent, ascii_only):
+    """What is strict JSON is read exactly: values, types, and the order of members."""
+    text = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode()
+    assert repr(thaw(strict_json.read(text))) == repr(json.loads(text))
+
+
+@given(st.binary() | TEXTS)
+def test_nothing_else_is_raised(octets):
+    """Any bytes are read or are NotStrictJSON, which is chained to nothing that holds them."""
+    result = outcome(strict_json.read, octets)
+    assert isinstance(result, str) or result == ("NotStrictJSON", None)
+
+
+@pytest.mark.parametrize("text", NOT_STRICT_VALUES.values(), ids=NOT_STRICT_VALUES)
+def test_what_is_not_strict(text):
+    """Rows 7 to 9: each of these is refused, as a whole text and inside of one."""
+    for whole in (text, b"[" + text + b"]", b'{"a":[' + text + b"]}"):
+        with pytest.raises(strict_json.NotStrictJSON):
+            strict_json.read(whole)
+
+
+def test_reserved_members():
+    """A reserved name is refused in every object but the outermost."""
+    names = frozenset({"_sd"})
+    assert strict_json.read(b'{"_sd":[{"a":1}]}', names)
+    for text in (b'[{"_sd":1}]', b'{"a":{"_sd":1}}', b'{"a":[[{"\\u005fsd":1}]]}'):
+        with pytest.raises(strict_json.ReservedMember):
+            strict_json.read(text, names)
+        assert strict_json.read(text)

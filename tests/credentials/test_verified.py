@@ -1,0 +1,113 @@
+"""``VerifiedCredential``: immutable, and discreet."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import pickle
+from datetime import UTC, timedelta
+
+import pytest
+
+from django_identity.credentials import VerifiedCredential
+from tests.credentials.issuer import CLAIMS, NOW, SUBJECT, check, credential, disclose, listing
+
+NESTED = {"object": {"list": [1, {"a": True}], "text": "x"}, "list": [[], {}]}
+
+
+@pytest.fixture
+def verified() -> VerifiedCredential:
+    return check(listing(*(disclose(name, value) for name, value in NESTED.items())))
+
+
+@pytest.mark.parametrize(
+    "name", ["subject", "environment", "issued_at", "expires_at", "kid", "claims", "exp", "other"]
+)
+def test_fields_cannot_be_set(verified, name):
+    """No attribute can be set, changed or deleted."""
+    with pytest.raises((AttributeError, TypeError)):
+        setattr(verified, name, "other")
+    with pytest.raises((AttributeError, TypeError)):
+        delattr(verified, name)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda claims: claims.update(a=1),
+        lambda claims: claims.__setitem__("object", 1),
+        lambda claims: claims.pop("object"),
+        lambda claims: claims["object"].__setitem__("text", "y"),
+        lambda claims: claims["object"].clear(),
+        lambda claims: claims["object"]["list"].append(1),
+        lambda claims: claims["object"]["list"].__setitem__(0, 2),
+        lambda claims: claims["object"]["list"][1].__setitem__("a", False),
+        lambda claims: claims["list"][1].setdefault("a", 1),
+    ],
+    ids=range(9),
+)
+def test_claims_cannot_be_changed(verified, change):
+    """Row 43: the claims are immutable at every depth."""
+    with pytest.raises((AttributeError, TypeError)):
+        change(verified.claims)
+    assert verified.claims_as_json() == NESTED
+
+
+def test_claims_compare_with_json():
+    """Objects are equal to dicts, scalars to themselves."""
+    verified = check(credential())
+    assert verified.claims == CLAIMS
+    assert verified.claims["kyc_verified"] == CLAIMS["kyc_verified"]
+    assert verified.claims["age_over_18"] is True
+
+
+def test_claims_as_json(verified):
+    """Plain JSON comes fresh each time, so changing it changes nothing proven."""
+    plain = verified.claims_as_json()
+    assert json.loads(json.dumps(plain)) == NESTED
+    plain["object"]["list"].append(2)
+    assert verified.claims_as_json() == NESTED
+
+
+def test_copies_are_equal(verified):
+    """Copying and pickling keep everything, and the copy is immutable too."""
+    copies = [copy.copy(verified), copy.deepcopy(verified), pickle.loads(pickle.dumps(verified))]
+    for twin in copies:
+        assert twin == verified
+        assert hash(twin) == hash(verified)
+        with pytest.raises(TypeError):
+            twin.claims["object"]["text"] = "y"
+
+
+def test_equality():
+    """Equal credentials prove the same; another claim, subject or time is another credential."""
+    verified = check(credential())
+    assert verified == check(credential())
+    for other in (credential(disclosures=[]), credential(sub="b"), credential(iat=0)):
+        assert verified != check(other)
+
+
+def test_times():
+    """Times are aware, in UTC."""
+    verified = check(credential())
+    assert verified.expires_at == NOW + timedelta(days=1)
+    assert verified.expires_at.tzinfo is UTC
+    assert verified.issued_at.tzinfo is UTC
+
+
+def test_repr_names_nobody():
+    """repr shows the names of the claims, neither their values nor the subject."""
+    shown = repr(check(credential()))
+    assert SUBJECT not in shown
+    assert "NG" not in shown
+    assert "vendor" not in shown
+    assert "True" not in shown
+    assert "country_resident" in shown
+    assert "key-1" in shown
+
+
+def test_it_is_a_frozen_dataclass():
+    """It is a value: a frozen dataclass without a dict of its own."""
+    assert dataclasses.is_dataclass(VerifiedCredential)
+    assert not hasattr(check(credential()), "__dict__")

@@ -1,0 +1,33 @@
+"""One sandbox process for all tests here; each test leaves clock, switches and faults as found."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.sandbox.driver import Application, Person, Sandbox
+
+
+@pytest.fixture(scope="session")
+def running_sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def sandbox(running_sandbox: Sandbox) -> Iterator[Sandbox]:
+    switches = running_sandbox.control("GET", "switches")
+    yield running_sandbox
+    running_sandbox.close_browsers()
+    running_sandbox.control("POST", "clock", reset=True)
+    running_sandbox.control("DELETE", "faults")
+    running_sandbox.control("POST", "switches", **switches)
+
+
+@pytest.fixture
+def application(sandbox: Sandbox) -> Application:
+    return Application(sandbox)
+
+
+@pytest.fixture
+def person(sandbox: Sandbox) -> Person:
+    return Person(sandbox, verified=True)

@@ -1,0 +1,207 @@
+"""Drives a running sandbox as an application and as a person with a browser would."""
+
+import base64
+import hashlib
+import html
+import re
+import secrets
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+
+REDIRECT_URI = "http://127.0.0.1:8000/callback"
+ALL_SCOPES = "profile:read kyc:read claims:read"
+VERIFIED_BVN = "22222222222"
+
+
+class Sandbox:
+    """A sandbox process with a client for its control API."""
+
+    def __init__(self, *options: str) -> None:
+        command = [sys.executable, "-m", "django_identity.sandbox", "--port", "0", *options]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.lines: list[str] = []
+        for line in self.process.stdout:
+            self.lines.append(line.strip())
+            if self.lines[-1] == "Ready.":
+                break
+        addresses = [line.split()[-1] for line in self.lines if "http" in line]
+        assert addresses, self.process.stderr.read() if self.process.stderr else ""
+        self.api, self.origin = addresses[0], addresses[1]
+        self.client = httpx.Client(base_url=self.origin, timeout=10)
+        self._browsers: list[httpx.Client] = []
+
+    def open_browser(self) -> httpx.Client:
+        """Return a client with cookies of its own; ``close_browsers`` closes it."""
+        self._browsers.append(httpx.Client(base_url=self.origin, timeout=10))
+        return self._browsers[-1]
+
+    def close_browsers(self) -> None:
+        """Close the browsers of all people."""
+        while self._browsers:
+            self._browsers.pop().close()
+
+    def control(self, method: str, path: str, /, **body: object) -> Any:
+        """Ask the control API and return its JSON, which must be a success."""
+        response = self.client.request(method, f"/sandbox/{path}", json=body)
+        assert response.status_code == 200, response.text
+        return response.json()
+
+    def stop(self) -> int:
+        """End the process as an operator would and return its exit code."""
+        self.close_browsers()
+        self.client.close()
+        self.process.terminate()
+        code = self.process.wait(timeout=5)
+        for stream in (self.process.stdout, self.process.stderr):
+            if stream is not None:
+                stream.close()
+        return code
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Pkce:
+    """A code verifier and its S256 challenge."""
+
+    verifier: str = field(default_factory=lambda: secrets.token_urlsafe(48))
+
+    @property
+    def challenge(self) -> str:
+        digest = hashlib.sha256(self.verifier.encode()).digest()
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+class Application:
+    """A registered application, as one of its credential sets."""
+
+    def __init__(self, sandbox: Sandbox, mode: str = "test") -> None:
+        self.sandbox = sandbox
+        self.registration = sandbox.control(
+            "POST", "applications", name="Example shop", redirect_uris=[REDIRECT_URI]
+        )
+        self.use(mode)
+
+    def use(self, mode: str) -> None:
+        """Go on with the credential set of ``mode``."""
+        self.client_id = self.registration[mode]["client_id"]
+        self.client_secret = self.registration[mode]["client_secret"]
+
+    def authorization_url(self, pkce: Pkce, **changes: str | None) -> str:
+        """Return an authorization address; a parameter changed to none is left out."""
+        parameters: dict[str, str | None] = {
+            "response_type": "code",
+            "client_id": self.client_id,
+            "redirect_uri": REDIRECT_URI,
+            "scope": ALL_SCOPES,
+            "state": "state-value",
+            "code_challenge": pkce.challenge,
+            "code_challenge_method": "S256",
+            **changes,
+        }
+        sent = {name: value for name, value in parameters.items() if value is not None}
+        return str(httpx.URL(f"{self.sandbox.origin}/oauth2/auth", params=sent))
+
+    def token_request(self, **form: str) -> httpx.Response:
+        """Send a token request with the application's credentials in the body."""
+        credentials = {"client_id": self.client_id, "client_secret": self.client_secret}
+        return self.sandbox.client.post("/oauth2/token", data=credentials | form)
+
+    def redeem(self, code: str, pkce: Pkce, **changes: str) -> httpx.Response:
+        """Exchange a code."""
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": REDIRECT_URI,
+            "code_verifier": pkce.verifier,
+        }
+        return self.token_request(**form | changes)
+
+    def refresh(self, refresh_token: str) -> httpx.Response:
+        """Spend a refresh token."""
+        return self.token_request(grant_type="refresh_token", refresh_token=refresh_token)
+
+
+class Person:
+    """A person with an account and a browser that follows redirects to the sandbox only."""
+
+    def __init__(self, sandbox: Sandbox, **account: object) -> None:
+        self.sandbox = sandbox
+        self.account = sandbox.control("POST", "users", **account)
+        self.user_id = self.account["user_id"]
+        self.browser = sandbox.open_browser()
+
+    def open(self, url: str) -> httpx.Response:
+        """Open an address and follow its redirects up to the first foreign one."""
+        return self._follow(self.browser.get(url))
+
+    def submit(self, page: httpx.Response, action: str = "", /, **fields: str) -> httpx.Response:
+        """Send the first form of the page that has the action and fields, with its hidden ones."""
+        for form in re.findall(r"<form.*?</form>", page.text, re.DOTALL):
+            found = re.search(r'<form[^>]*action="([^"]*)"', form)
+            target = html.unescape(found[1]) if found else str(page.url)
+            if target.endswith(action) and all(f'name="{name}"' in form for name in fields):
+                hidden = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form))
+                values = {name: html.unescape(value) for name, value in hidden.items()}
+                return self._follow(self.browser.post(page.url.join(target), data=values | fields))
+        raise AssertionError(f"No form {action} with {sorted(fields)} in {page.url.path}")
+
+    def sign_in(self, page: httpx.Response | None = None) -> httpx.Response:
+        """Sign in on the given page, or on the sign-in page."""
+        page = page or self.open("/account/sign-in")
+        return self.submit(page, email=self.account["email"], password=self.account["password"])
+
+    def approve(self, application: Application, **changes: str | None) -> tuple[str, Pkce]:
+        """Walk from the authorization address to the code."""
+        pkce = Pkce()
+        page = self.open(application.authorization_url(pkce, **changes))
+        if page.url.path == "/account/sign-in":
+            page = self.sign_in(page)
+        if page.url.path == "/account/verify":
+            page = self.submit(page, skip="1")
+        answer = self.submit(page, allow="Approve")
+        return callback_parameters(answer)["code"], pkce
+
+    def tokens_for(self, application: Application, **changes: str | None) -> dict[str, Any]:
+        """Walk from the authorization address to the tokens."""
+        response = application.redeem(*self.approve(application, **changes))
+        assert response.status_code == 200, response.text
+        tokens: dict[str, Any] = response.json()
+        return tokens
+
+    def _follow(self, response: httpx.Response) -> httpx.Response:
+        while (follow := response.next_request) and follow.url.host == "127.0.0.1":
+            if str(follow.url).startswith(REDIRECT_URI):
+                break
+            response = self.browser.send(follow)
+        return response
+
+
+def callback_parameters(response: httpx.Response) -> dict[str, str]:
+    """Return the parameters of a redirect to the application."""
+    location = response.headers["Location"]
+    assert location.startswith(REDIRECT_URI)
+    return {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
+
+
+def bearer(tokens: dict[str, Any]) -> dict[str, str]:
+    """Return the header that carries an access token."""
+    return {"Authorization": f"Bearer {tokens['access_token']}"}

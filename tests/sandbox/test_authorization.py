@@ -1,0 +1,192 @@
+"""The authorization code flow with PKCE (spec: Authentication)."""
+
+import httpx
+import pytest
+
+from tests.sandbox.driver import (
+    REDIRECT_URI,
+    Application,
+    Person,
+    Pkce,
+    Sandbox,
+    bearer,
+    callback_parameters,
+)
+
+
+def test_walk_ends_in_tokens(application: Application, person: Person) -> None:
+    """Sign-in, consent and the exchange give a bearer token for an hour and a refresh token."""
+    tokens = person.tokens_for(application)
+    assert set(tokens) == {"access_token", "refresh_token", "expires_in", "token_type", "scope"}
+    assert tokens["expires_in"] == 3600
+    assert tokens["token_type"] == "Bearer"
+
+
+def test_redirect_carries_code_and_state(application: Application, person: Person) -> None:
+    """Approval returns a code and the state as it was sent, and nothing else."""
+    page = person.sign_in(person.open(application.authorization_url(Pkce(), state="a b&c")))
+    answer = callback_parameters(person.submit(page, allow="Approve"))
+    assert set(answer) == {"code", "state"}
+    assert answer["state"] == "a b&c"
+
+
+def test_denial_is_returned(application: Application, person: Person) -> None:
+    """Denial returns ``access_denied`` with the state and no code."""
+    page = person.sign_in(person.open(application.authorization_url(Pkce())))
+    answer = callback_parameters(person.submit(page, deny="Deny"))
+    assert answer["error"] == "access_denied"
+    assert answer["state"] == "state-value"
+    assert "code" not in answer
+
+
+def test_consent_names_application_scopes_and_account(
+    application: Application, person: Person
+) -> None:
+    """The consent screen says who asks, for what, and as whom, each time."""
+    person.tokens_for(application)
+    page = person.open(application.authorization_url(Pkce(), scope="profile:read kyc:read"))
+    for words in ("Example shop", "Your profile", "Your verification status", "Test environment"):
+        assert words in page.text
+    assert "Your verified claims" not in page.text
+    assert person.account["email"] in page.text
+
+
+def test_switching_account_returns_to_the_consent(application: Application, person: Person) -> None:
+    """Another account can be chosen on the way."""
+    page = person.sign_in(person.open(application.authorization_url(Pkce())))
+    switched = person.submit(page, "/account/switch")
+    assert switched.url.path == "/account/sign-in"
+    assert person.sign_in(switched).url.path == "/oauth2/auth"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"code_challenge": None, "code_challenge_method": None},
+        {"code_challenge_method": "plain"},
+        {"code_challenge_method": None},
+        {"code_challenge": "too-short"},
+        {"response_type": "token"},
+        {"scope": "documents:read"},
+    ],
+    ids=["no-pkce", "plain", "method-missing", "short-challenge", "implicit", "trusted-scope"],
+)
+def test_bad_request_is_returned_to_the_application(
+    application: Application, changes: dict[str, str | None]
+) -> None:
+    """A request that the application got wrong goes back to it as an error, unseen by a person."""
+    url = application.authorization_url(Pkce(), **changes)
+    answer = callback_parameters(httpx.get(url))
+    assert answer["error"] in {"invalid_request", "invalid_scope", "unauthorized_client"} | {
+        "unsupported_response_type"
+    }
+    assert answer["state"] == "state-value"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"redirect_uri": "http://127.0.0.1:8001/callback"},
+        {"redirect_uri": REDIRECT_URI + "/"},
+        {"redirect_uri": REDIRECT_URI + "?more=1"},
+        {"redirect_uri": "https://attacker.example/"},
+        {"client_id": "unknown"},
+    ],
+    ids=["port", "slash", "query", "foreign", "client"],
+)
+def test_untrusted_address_is_never_redirected_to(
+    application: Application, changes: dict[str, str | None]
+) -> None:
+    """Without a registered address the person sees an error page."""
+    response = httpx.get(application.authorization_url(Pkce(), **changes))
+    assert response.status_code == 400
+    assert "This request cannot be used" in response.text
+
+
+def test_wrong_verifier_is_refused(application: Application, person: Person) -> None:
+    """A code is worth nothing without its own verifier."""
+    code, _pkce = person.approve(application)
+    response = application.redeem(code, Pkce())
+    assert (response.status_code, response.json()["error"]) == (400, "invalid_grant")
+
+
+@pytest.mark.parametrize("verifier", ["", "short", "x" * 129, "ä" * 43])
+def test_malformed_verifier_is_refused(
+    application: Application, person: Person, verifier: str
+) -> None:
+    """A verifier has 43 to 128 unreserved characters."""
+    code, pkce = person.approve(application)
+    assert application.redeem(code, pkce, code_verifier=verifier).status_code == 400
+
+
+def test_code_is_used_once(application: Application, person: Person) -> None:
+    """The second exchange of a code fails."""
+    code, pkce = person.approve(application)
+    assert application.redeem(code, pkce).status_code == 200
+    assert application.redeem(code, pkce).json()["error"] == "invalid_grant"
+
+
+def test_code_expires(sandbox: Sandbox, application: Application, person: Person) -> None:
+    """A code lives one minute."""
+    code, pkce = person.approve(application)
+    sandbox.control("POST", "clock", advance=61)
+    assert application.redeem(code, pkce).json()["error"] == "invalid_grant"
+
+
+def test_exchange_names_the_same_redirect_uri(application: Application, person: Person) -> None:
+    """The exchange must repeat the address of the request."""
+    code, pkce = person.approve(application)
+    assert application.redeem(code, pkce, redirect_uri="http://other/").status_code == 400
+
+
+def test_client_authenticates_in_the_body(application: Application, person: Person) -> None:
+    """A wrong secret, none, or one in a Basic header is refused."""
+    code, pkce = person.approve(application)
+    form = {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": REDIRECT_URI,
+        "code_verifier": pkce.verifier,
+        "client_id": application.client_id,
+    }
+    url = f"{application.sandbox.origin}/oauth2/token"
+    wrong = httpx.post(url, data=form | {"client_secret": "wrong"})
+    basic = httpx.post(url, data=form, auth=(application.client_id, application.client_secret))
+    assert [httpx.post(url, data=form).status_code, wrong.status_code, basic.status_code] == [
+        401,
+        401,
+        401,
+    ]
+
+
+def test_live_client_refuses_sandbox_user(application: Application, person: Person) -> None:
+    """The authorization page does not mix live and test."""
+    application.use("live")
+    page = person.sign_in(person.open(application.authorization_url(Pkce())))
+    assert page.status_code == 403
+    assert "ENVIRONMENT_MISMATCH" in page.text
+
+
+def test_live_user_signs_in_to_live_client(sandbox: Sandbox) -> None:
+    """Live beside test is complete."""
+    live = Person(sandbox, environment="live", verified=True)
+    tokens = live.tokens_for(Application(sandbox, "live"))
+    profile = sandbox.client.get(f"/api/v1/users/{live.user_id}/profile", headers=bearer(tokens))
+    assert profile.status_code == 200
+
+
+def test_code_of_the_other_environment_is_a_mismatch(
+    application: Application, person: Person
+) -> None:
+    """Live credentials cannot redeem a test code, and are told why."""
+    code, pkce = person.approve(application)
+    application.use("live")
+    response = application.redeem(code, pkce)
+    assert response.status_code == 403
+    assert response.json()["error"]["code"] == "ENVIRONMENT_MISMATCH"
+
+
+def test_cookies_do_not_collide_with_the_site(person: Person) -> None:
+    """A site on the same host keeps its own session, so the sandbox's cookies have other names."""
+    person.sign_in()
+    assert set(person.browser.cookies) <= {"sandbox_session", "sandbox_csrftoken"}

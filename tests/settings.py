@@ -1,0 +1,70 @@
+"""Settings of the test suite: SQLite in a file of its own, or whatever ``DATABASE_URL`` names."""
+
+from __future__ import annotations
+
+import os
+
+import dj_database_url
+
+SECRET_KEY = "a key for tests alone, of no use anywhere else"
+ALLOWED_HOSTS = ["testserver", "localhost", "127.0.0.1"]
+USE_TZ = True
+LANGUAGE_CODE = "en"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "django_identity",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "tests.urls"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+STATIC_URL = "static/"
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "django_identity.backends.IdentityBackend",
+]
+LOGIN_URL = "identity:login"
+LOGIN_REDIRECT_URL = "/"
+IDENTITY_LOCAL_SIGN_IN_URL = "/accounts/login/"
+
+DATABASES = {
+    "default": dj_database_url.parse(os.environ.get("DATABASE_URL", "sqlite://:memory:"))
+}
+
+DJANGO_IDENTITY = {
+    "default": {
+        "ENVIRONMENT": "test",
+        "BASE_URL": "http://127.0.0.1:9/api/v1",
+        "AUTH_URL": "http://127.0.0.1:9",
+        "CLIENT_ID": "test-client",
+        "CLIENT_SECRET": "a-client-secret-for-tests-alone",
+        "WEBHOOK_SECRETS": ["a-webhook-secret-for-tests-alone"],
+    }
+}

@@ -1,0 +1,139 @@
+"""The setting: parsed once, complained about early."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
+
+from django_identity import conf
+from django_identity.exceptions import ConfigurationError
+
+COMPLETE: dict[str, Any] = {
+    "ENVIRONMENT": "test",
+    "BASE_URL": "https://api.example.org/api/v1",
+    "AUTH_URL": "https://login.example.org",
+    "CLIENT_ID": "client",
+    "CLIENT_SECRET": "a-secret-that-is-long-enough",
+}
+
+
+def configured(**changes: Any) -> Any:
+    given = {**COMPLETE, **changes}
+    return override_settings(
+        DJANGO_IDENTITY={"default": {k: v for k, v in given.items() if v is not ...}}
+    )
+
+
+def check_ids() -> set[str]:
+    return {message.id for message in run_checks() if "django_identity" in (message.id or "")}
+
+
+def test_defaults_are_filled_in() -> None:
+    """The issuer is the API's origin, unless the site names another."""
+    with configured(BASE_URL="https://API.example.org:443/api/v1/"):
+        application = conf.application()
+    assert application.api_origin == "https://api.example.org"
+    assert application.base_url == "https://API.example.org:443/api/v1"
+    assert application.scopes == ("profile:read", "kyc:read", "claims:read")
+
+
+def test_settings_are_forgotten_when_they_change() -> None:
+    """``override_settings`` is enough to change an application in a test."""
+    with configured(CLIENT_ID="one"):
+        assert conf.application().client_id == "one"
+    with configured(CLIENT_ID="two"):
+        assert conf.application().client_id == "two"
+
+
+def test_no_secret_is_in_the_repr() -> None:
+    """An application can be printed without giving away a secret."""
+    with configured(WEBHOOK_SECRETS=["a-webhook-secret-of-length"], ENCRYPTION_KEYS=["k" * 40]):
+        shown = repr(conf.application())
+    assert "a-secret" not in shown
+    assert "webhook-secret" not in shown
+    assert "kkk" not in shown
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"CLIENT_ID": ...}, "E003"),
+        ({"CLEINT_ID": "x"}, "E002"),
+        ({"SCOPES": "profile:read"}, "E004"),
+        ({"SCOPES": []}, "E004"),
+        ({"ENVIRONMENT": "production"}, "E004"),
+        ({"BASE_URL": "api.example.org/api/v1"}, "E004"),
+        ({"BASE_URL": "https://[broken/api/v1"}, "E004"),
+        ({"BASE_URL": "https://user:pw@example.org/api/v1"}, "E004"),
+        ({"TIMEOUT": True}, "E004"),
+        ({"TIMEOUT": 0}, "E004"),
+        ({"AUTHORIZATION_LIFETIME": 601}, "E004"),
+        ({"BASE_URL": "http://api.example.org/api/v1"}, "E005"),
+        ({"ENVIRONMENT": "live", "AUTH_URL": "http://127.0.0.1:9"}, "E005"),
+        ({"BASE_URL": "https://api.example.org/v1"}, "E006"),
+        ({"API_ORIGIN": "https://api.example.org/keys"}, "E007"),
+        ({"CLIENT_SECRET": "short"}, "E008"),
+        ({"WEBHOOK_SECRETS": ["a-webhook-secret-of-length", "short"]}, "E008"),
+        ({"POLICY": "no.such.Policy"}, "E010"),
+        ({"POLICY": "django_identity.conf.Application"}, "E010"),
+    ],
+)
+def test_every_mistake_has_a_check(changes: dict[str, Any], expected: str) -> None:
+    """A mistake in the setting is a system check error with its own id."""
+    with configured(**changes):
+        assert check_ids() == {f"django_identity.{expected}"}
+
+
+@pytest.mark.parametrize("setting", [None, {}, [], {"other": COMPLETE}, {"default": "x"}])
+def test_the_setting_must_have_a_default(setting: object) -> None:
+    """Without a default application there is one error, not a crash."""
+    with override_settings(DJANGO_IDENTITY=setting):
+        assert check_ids() == {"django_identity.E001"}
+        with pytest.raises(ConfigurationError):
+            conf.application()
+
+
+def test_unusable_settings_raise_what_django_raises() -> None:
+    """A ``ConfigurationError`` is an ``ImproperlyConfigured`` too."""
+    with configured(CLIENT_ID=...), pytest.raises(ImproperlyConfigured):
+        conf.application()
+
+
+def test_an_unknown_alias_raises() -> None:
+    """Only the aliases that are set up exist."""
+    with configured(), pytest.raises(ConfigurationError):
+        conf.application("other")
+
+
+def test_a_short_secret_is_reported_but_usable() -> None:
+    """A development stand-in with a short secret still runs, with an error in the checks."""
+    with configured(CLIENT_SECRET="short"):
+        assert conf.application().client_secret == "short"
+
+
+def test_the_backend_must_be_installed() -> None:
+    """Without the backend nobody would stay signed in."""
+    with override_settings(AUTHENTICATION_BACKENDS=["django.contrib.auth.backends.ModelBackend"]):
+        assert check_ids() == {"django_identity.E009"}
+
+
+def test_any_host_is_a_warning_without_a_fixed_callback() -> None:
+    """The callback address must not follow a forged Host header."""
+    with override_settings(ALLOWED_HOSTS=["*"]):
+        assert check_ids() == {"django_identity.W001"}
+        with configured(REDIRECT_URI="https://site.example.org/identity/callback/"):
+            assert check_ids() == set()
+
+
+def test_loopback_is_this_machine_only() -> None:
+    """A name that merely begins like loopback is not loopback."""
+    assert conf.is_loopback("127.0.0.1")
+    assert conf.is_loopback("127.9.9.9")
+    assert conf.is_loopback("::1")
+    assert conf.is_loopback("localhost")
+    for host in ("127.0.0.1.example.org", "localhost.example.org", "10.0.0.1", "", None):
+        assert not conf.is_loopback(host)
