@@ -1,0 +1,117 @@
+"""``ServiceClient``: one method for each endpoint of the spec."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity.conf import Application
+from django_identity.exceptions import MalformedAnswer
+from django_identity.service import refusals
+from django_identity.service.json_body import UnreadableJson, read_object
+from django_identity.service.messages import ClaimsAnswer, KycStatus, Profile, TokenAnswer
+from django_identity.service.transport import Answer, Call, exchange
+
+LARGEST_KEY_SET = 64 * 1024
+KEY_SET_SECONDS = 5.0
+MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class KeySetAnswer:
+    """The key set's text, and for how many seconds the service lets it be kept, if it says so."""
+
+    text: str
+    max_age: int | None
+
+
+class ServiceClient:
+    """The service, as one application sees it. Holds no connection and no state."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+
+    @sensitive_variables()
+    def exchange_code(self, *, code: str, code_verifier: str, redirect_uri: str) -> TokenAnswer:
+        """Trade an authorization code for tokens; sent once (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
+        form = {"code": code, "code_verifier": code_verifier, "redirect_uri": redirect_uri}
+        return self._token("authorization_code", form)
+
+    @sensitive_variables()
+    def refresh(self, refresh_token: str) -> TokenAnswer:
+        """Trade a refresh token for new tokens; sent once (RFC 6749 §6)."""
+        return self._token("refresh_token", {"refresh_token": refresh_token})
+
+    @sensitive_variables()
+    def profile(self, subject: str, *, access_token: str) -> Profile:
+        return Profile.parse(self._read("profile", subject, access_token))
+
+    @sensitive_variables()
+    def profile_of_token(self, access_token: str) -> Profile:
+        """The profile of whoever the access token belongs to."""
+        return Profile.parse(self._read("profile", "me", access_token))
+
+    @sensitive_variables()
+    def kyc(self, subject: str, *, access_token: str) -> KycStatus:
+        return KycStatus.parse(self._read("kyc", subject, access_token))
+
+    @sensitive_variables()
+    def claims(self, subject: str, *, access_token: str) -> ClaimsAnswer:
+        return ClaimsAnswer.parse(self._read("claims", subject, access_token))
+
+    def key_set(self) -> KeySetAnswer:
+        """The published key set, as text."""
+        url = f"{self._application.api_origin}/.well-known/jwks.json"
+        seconds = min(KEY_SET_SECONDS, self._application.timeout)
+        call = Call("jwks", "GET", url, seconds=seconds, largest=LARGEST_KEY_SET)
+        answer = exchange(self._application, call)
+        if answer.status != 200:
+            raise refusals.of("jwks", answer.status, answer.headers, {})
+        max_age = MAX_AGE.search(answer.headers.get("cache-control", ""))
+        try:
+            text = answer.body.decode("utf-8")
+        except UnicodeDecodeError:
+            raise MalformedAnswer("not UTF-8", endpoint="jwks") from None
+        return KeySetAnswer(text, int(max_age[1]) if max_age else None)
+
+    @sensitive_variables()
+    def _token(self, grant_type: str, form: dict[str, str]) -> TokenAnswer:
+        credentials = {
+            "client_id": self._application.client_id,
+            "client_secret": self._application.client_secret,
+        }
+        url = f"{self._application.auth_url}/oauth2/token"
+        sent = {"grant_type": grant_type, **form, **credentials}
+        call = Call("token", "POST", url, form=sent, seconds=self._application.timeout)
+        return TokenAnswer.parse(_read_answer(call, exchange(self._application, call)))
+
+    @sensitive_variables()
+    def _read(self, endpoint: str, subject: str, access_token: str) -> dict[str, Any]:
+        """The ``data`` of a user endpoint; the endpoint's name is its last path segment."""
+        url = f"{self._application.base_url}/users/{quote(subject, safe='')}/{endpoint}"
+        headers = {"Authorization": f"Bearer {access_token}"}
+        call = Call(endpoint, "GET", url, headers, seconds=self._application.timeout)
+        envelope = _read_answer(call, exchange(self._application, call))
+        opened = envelope.get("data")
+        if envelope.get("success") is not True or not isinstance(opened, dict):
+            raise MalformedAnswer("not the success envelope", endpoint=endpoint)
+        return opened
+
+
+def _read_answer(call: Call, answer: Answer) -> dict[str, Any]:
+    """The JSON object of a good answer; every other one becomes an error."""
+    try:
+        body = read_object(answer.body)
+    except UnreadableJson as error:
+        if answer.status >= 400:
+            raise refusals.of(call.endpoint, answer.status, answer.headers, {}) from None
+        raise MalformedAnswer(str(error), endpoint=call.endpoint) from None
+    if answer.status >= 400 or refusals.is_refusal(body):
+        raise refusals.of(call.endpoint, answer.status, answer.headers, body)
+    if answer.status != 200:
+        raise MalformedAnswer(f"HTTP {answer.status}", endpoint=call.endpoint)
+    return body

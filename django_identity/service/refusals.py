@@ -1,0 +1,65 @@
+"""How the service says no: its envelope and OAuth's ``{"error": …}``, on any status."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from django_identity.exceptions import (
+    AccessForbidden,
+    AccessTokenRejected,
+    EnvironmentMismatch,
+    InvalidGrant,
+    RateLimited,
+    ServiceError,
+    ServiceRefusal,
+    ServiceUnavailable,
+)
+
+LONGEST_PAUSE = 3600.0
+BY_CODE: Mapping[str, type[ServiceRefusal]] = {
+    "ENVIRONMENT_MISMATCH": EnvironmentMismatch,
+    "invalid_grant": InvalidGrant,
+}
+BY_STATUS: Mapping[int, type[ServiceRefusal]] = {401: AccessTokenRejected, 403: AccessForbidden}
+
+
+def is_refusal(body: Mapping[str, Any]) -> bool:
+    """Whether a well-formed answer, of whatever status, says no."""
+    return body.get("success") is False or "error" in body
+
+
+def of(
+    endpoint: str, status: int, headers: Mapping[str, str], body: Mapping[str, Any]
+) -> ServiceError:
+    """The error for an answer that says no, by its code first and its status then."""
+    if status == 429:
+        pause = _pause(headers.get("retry-after", ""))
+        return RateLimited("too many calls", endpoint=endpoint, retry_after=pause)
+    code = _code(body)
+    kind = BY_CODE.get(code)
+    if kind is None and status >= 500:
+        return ServiceUnavailable(f"HTTP {status}", endpoint=endpoint)
+    if kind is None and endpoint not in ("token", "jwks"):
+        kind = BY_STATUS.get(status)
+    return (kind or ServiceRefusal)(endpoint=endpoint, service_code=code, status=status)
+
+
+def _code(body: Mapping[str, Any]) -> str:
+    error = body.get("error")
+    code = error.get("code") if isinstance(error, dict) else error
+    return code if isinstance(code, str) else ""
+
+
+def _pause(retry_after: str) -> float:
+    """Seconds from a ``Retry-After`` in seconds or as a date (RFC 9110 §10.2.3)."""
+    if retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 9:
+        return min(float(retry_after), LONGEST_PAUSE)
+    try:
+        moment = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return 0.0
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return min(max((aware - datetime.now(UTC)).total_seconds(), 0.0), LONGEST_PAUSE)
