@@ -1,7 +1,7 @@
 """``IdentityPolicy``: the one class a site subclasses to decide things.
 
-Name the subclass in ``DJANGO_IDENTITY["default"]["POLICY"]``. Each method is asked at one moment and
-its answer is final; none of them is asked whether an identity is proven.
+Name the subclass in ``DJANGO_IDENTITY["default"]["POLICY"]``. Each method is asked at one moment
+and its answer is final; none of them is asked whether an identity is proven.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ class IdentityPolicy:
 def load(dotted_path: str) -> IdentityPolicy:
     """The site's policy, made once. Raises ``ConfigurationError`` if it cannot be loaded."""
     try:
-        policy = import_string(dotted_path)()
+        chosen = import_string(dotted_path)
     except ImportError as error:
         raise ConfigurationError(f"POLICY {dotted_path!r} cannot be imported.") from error
-    if not isinstance(policy, IdentityPolicy):
+    if not (isinstance(chosen, type) and issubclass(chosen, IdentityPolicy)):
         raise ConfigurationError(f"POLICY {dotted_path!r} is not an IdentityPolicy.")
-    return policy
+    return chosen()
 
 
 def writable(fields: Mapping[str, Any]) -> dict[str, Any]:

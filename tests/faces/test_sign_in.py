@@ -1,0 +1,148 @@
+"""Sign-in as it goes well."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.db import connection
+from django.urls import reverse
+
+from django_identity.gates import claims_of
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import AuthorizationRequest, LinkedIdentity, TokenGrant
+from tests.faces.conftest import begin, come_back, sign_in
+from tests.hostile import HostileService
+from tests.records import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def signed_in_as(client: Client) -> str:
+    return client.get("/").content.decode()
+
+
+def test_a_new_person_gets_an_account(client: Client, service: HostileService) -> None:
+    """One press, one callback: a user, an identity, proven claims, and where they wanted to go."""
+    response = sign_in(client, "/adults/")
+    assert (response.status_code, response["Location"]) == (302, "/adults/")
+    user = User.objects.get()
+    assert (user.email, user.first_name, user.has_usable_password()) == ("ada@example.org", "Ada", False)
+    assert signed_in_as(client) == user.username
+    assert claims_of(user) == {"age_over_18": True}
+    assert standing_of(user).has_kyc_level("level_2")
+    assert service.calls("token") == 1
+
+
+def test_nothing_secret_is_stored_in_the_clear(client: Client, service: HostileService) -> None:
+    """Tokens, credential and verifier are sealed; the verifier goes when it is spent."""
+    sign_in(client)
+    grant, identity = TokenGrant.objects.get(), LinkedIdentity.objects.get()
+    assert "secret" not in grant.access_token + grant.refresh_token
+    assert "~" not in identity.credential
+    assert AuthorizationRequest.objects.get().code_verifier == ""
+
+
+def test_the_authorization_address_is_the_specs(client: Client, service: HostileService) -> None:
+    """PKCE with S256, and no protocol parameter comes from the request."""
+    posted = {"next": "/", "scope": "all", "redirect_uri": "https://evil.example", "state": "x"}
+    response = client.post(reverse("identity:login") + "?client_id=evil", posted)
+    sent = {name: values for name, values in parse_qs(urlsplit(response["Location"]).query).items()}
+    assert sent["client_id"] == ["test-client"]
+    assert sent["redirect_uri"] == ["http://testserver/identity/callback/"]
+    assert sent["scope"] == ["profile:read kyc:read claims:read"]
+    assert sent["code_challenge_method"] == ["S256"]
+    assert len(sent["state"][0]) >= 27
+
+
+def test_a_returning_person_keeps_their_account(service: HostileService) -> None:
+    """The same subject is the same user, in at most 14 queries over both requests."""
+    sign_in(Client())
+    browser = Client()
+    with CaptureQueriesContext(connection, ) as captured:
+        sign_in(browser)
+    statements = [
+        query["sql"] for query in captured
+        if not query["sql"].startswith(("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE"))
+    ]  # fmt: skip
+    assert len(statements) <= 14, statements
+    assert User.objects.count() == LinkedIdentity.objects.count() == 1
+    assert signed_in_as(browser) == User.objects.get().username
+
+
+def test_a_reopened_callback_goes_where_it_went(client: Client, service: HostileService) -> None:
+    """Whoever completed it may open it again: no second exchange, no error."""
+    state = begin(client, "/adults/")
+    come_back(client, state)
+    response = come_back(client, state)
+    assert (response.status_code, response["Location"]) == (302, "/adults/")
+    assert service.calls("token") == 1
+
+
+def test_ten_tabs_each_keep_their_own_next(client: Client, service: HostileService) -> None:
+    """Flows of one browser do not disturb each other."""
+    states = [begin(client, f"/page-{i}/") for i in range(10)]
+    for i, state in reversed(list(enumerate(states))):
+        assert come_back(client, state)["Location"] == f"/page-{i}/"
+
+
+@pytest.mark.parametrize("named", [{"user_id": "subject-1"}, {"sub": "subject-1"}, {}])
+def test_the_subject_is_learnt_in_several_ways(
+    client: Client, service: HostileService, named: dict[str, str]
+) -> None:
+    """The token answer's own word, or else ``users/me``."""
+    service.token = named
+    sign_in(client)
+    assert LinkedIdentity.objects.get().subject == "subject-1"
+    assert service.calls("me") == (0 if named else 1)
+
+
+def test_a_signed_in_user_links(client: Client, service: HostileService) -> None:
+    """For somebody signed in the button links; their account stays as it is."""
+    user = make_user(email="other@example.org")
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    sign_in(client)
+    assert LinkedIdentity.objects.get().user == user
+    assert User.objects.count() == 1
+
+
+def test_a_strict_session_cookie_gets_its_hop(client: Client, service: HostileService, settings) -> None:
+    """With SameSite=Strict the callback first opens itself again from our own page."""
+    settings.SESSION_COOKIE_SAMESITE = "Strict"
+    state = begin(client)
+    hop = come_back(client, state)
+    assert hop.status_code == 200
+    assert b'http-equiv="refresh"' in hop.content
+    assert service.requests == []
+    assert come_back(client, state, same_site="1").status_code == 302
+
+
+def test_disconnecting_takes_everything_away(client: Client, service: HostileService) -> None:
+    """The bond, its tokens and claims are gone, and so is the session that rested on them."""
+    sign_in(client)
+    assert client.get(reverse("identity:account")).status_code == 200
+    assert client.get(reverse("identity:disconnect")).status_code == 200
+    assert LinkedIdentity.objects.exists()
+    assert client.post(reverse("identity:disconnect")).status_code == 200
+    assert not LinkedIdentity.objects.exists()
+    assert not TokenGrant.objects.exists()
+    assert signed_in_as(client) == ""
+
+
+def test_a_revoked_consent_ends_the_session(client: Client, service: HostileService) -> None:
+    """The next request is nobody's."""
+    sign_in(client)
+    LinkedIdentity.objects.update(consent="revoked")
+    assert signed_in_as(client) == ""
+
+
+@pytest.mark.parametrize("page", ["login", "account", "disconnect", "callback"])
+def test_every_page_has_its_manners(client: Client, service: HostileService, page: str) -> None:
+    """Never stored, never framed, naming nobody where the person came from."""
+    response = client.get(reverse(f"identity:{page}"))
+    assert response["Cache-Control"] == "no-store"
+    assert response["Referrer-Policy"] == "no-referrer"
+    assert response["X-Frame-Options"] == "DENY"

@@ -1,0 +1,218 @@
+"""``HostileService``: a real server on loopback that plays the spec, and misbehaves on demand.
+
+By default a whole sign-in of ``subject`` succeeds. ``service.answers["token"] = html()`` replaces
+one endpoint's answer (``token``, ``profile``, ``me``, ``kyc``, ``claims``, ``jwks``) by raw bytes, a
+dict for the JSON body, or a function that gets the socket. ``service.requests`` is what arrived.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+
+Answer = bytes | dict[str, Any] | Callable[[socket.socket], None]
+
+
+def b64(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def http(body: bytes, *, status: str = "200 OK", headers: str = "") -> bytes:
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{headers}\r\n"
+    return head.encode() + body
+
+
+def answer(body: object, *, status: str = "200 OK") -> bytes:
+    return http(json.dumps(body).encode(), status=status)
+
+
+@dataclass
+class HostileService:
+    client_id: str = "test-client"
+    subject: str = "subject-1"
+    profile: dict[str, Any] = field(default_factory=dict)
+    token: dict[str, Any] = field(default_factory=dict)
+    kyc: dict[str, Any] = field(default_factory=dict)
+    payload: dict[str, Any] = field(default_factory=dict)
+    disclosed: dict[str, Any] = field(default_factory=lambda: {"age_over_18": True})
+    claims_user_id: str | None = None
+    answers: dict[str, Answer] = field(default_factory=dict)
+    requests: list[tuple[str, str, bytes]] = field(default_factory=list)
+    bend: Callable[[str], str] = lambda credential: credential
+
+    def __post_init__(self) -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.origin = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def settings(self, **changes: Any) -> dict[str, Any]:
+        return {
+            "ENVIRONMENT": "test", "BASE_URL": f"{self.origin}/api/v1", "AUTH_URL": self.origin,
+            "CLIENT_ID": self.client_id, "CLIENT_SECRET": "a-client-secret-for-tests-alone",
+            "TIMEOUT": 0.6, **changes,
+        }  # fmt: skip
+
+    def calls(self, endpoint: str) -> int:
+        return sum(1 for name, _, _ in self.requests if name == endpoint)
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                raw = self._read(connection)
+                target = raw.split(b" ", 2)[1].decode()
+                name = self._name(target)
+                self.requests.append((name, target, raw))
+                given = self.answers.get(name, self._good(name))
+                if callable(given):
+                    given(connection)
+                else:
+                    connection.sendall(given if isinstance(given, bytes) else answer(given))
+            except (OSError, IndexError):
+                return
+
+    @staticmethod
+    def _read(connection: socket.socket) -> bytes:
+        raw = b""
+        while b"\r\n\r\n" not in raw:
+            chunk = connection.recv(65536)
+            if not chunk:
+                return raw
+            raw += chunk
+        head, _, body = raw.partition(b"\r\n\r\n")
+        for line in head.split(b"\r\n"):
+            if line.lower().startswith(b"content-length:"):
+                while len(body) < int(line.split(b":")[1]):
+                    body += connection.recv(65536)
+        return head + b"\r\n\r\n" + body
+
+    @staticmethod
+    def _name(target: str) -> str:
+        path = target.split("?")[0]
+        if path.endswith("/users/me/profile"):
+            return "me"
+        return "jwks" if path.endswith("jwks.json") else path.rsplit("/", 1)[1]
+
+    def _good(self, name: str) -> Answer:
+        if name == "token":
+            return {"access_token": "at-secret", "refresh_token": "rt-secret", "expires_in": 3600,
+                    "token_type": "Bearer", **self.token}  # fmt: skip
+        if name == "jwks":
+            return {"keys": [self.jwk()]}
+        if name in ("profile", "me"):
+            held = {"id": self.subject, "email": "ada@example.org", "first_name": "Ada",
+                    "last_name": "Obi", "country": "NG", "kyc_level": "level_2", **self.profile}  # fmt: skip
+        elif name == "kyc":
+            held = {"kyc_level": "level_2", "status": "verified", "provider": "KYC",
+                    "verified_at": "2026-11-01T10:00:00Z", **self.kyc}  # fmt: skip
+        else:
+            held = {
+                "user_id": self.claims_user_id or self.subject,
+                "claims": [{"claim_type": name, "provider": "KYC", "revoked": False}
+                           for name in self.disclosed],
+                "credential": self.bend(self.credential()),
+                "credential_format": "dc+sd-jwt",
+            }  # fmt: skip
+        return {"success": True, "data": held}
+
+    def jwk(self) -> dict[str, str]:
+        numbers = self.key.public_key().public_numbers()
+        x, y = (b64(n.to_bytes(32)) for n in (numbers.x, numbers.y))
+        return {"kty": "EC", "crv": "P-256", "kid": "k1", "use": "sig", "x": x, "y": y}
+
+    def credential(self) -> str:
+        disclosures = [
+            b64(json.dumps([f"salt-{name}", name, value]).encode())
+            for name, value in self.disclosed.items()
+        ]
+        digests = [b64(hashlib.sha256(text.encode()).digest()) for text in disclosures]
+        now = int(time.time())
+        payload = {
+            "iss": self.origin, "aud": self.client_id, "sub": self.subject, "environment": "test",
+            "iat": now, "exp": now + 86400, "_sd": digests, **self.payload,
+        }  # fmt: skip
+        header = {"alg": "ES256", "typ": "dc+sd-jwt", "kid": "k1"}
+        signed = ".".join(b64(json.dumps(part).encode()) for part in (header, payload))
+        r, s = decode_dss_signature(self.key.sign(signed.encode(), ec.ECDSA(SHA256())))
+        token = f"{signed}.{b64(r.to_bytes(32) + s.to_bytes(32))}"
+        return "~".join([token, *disclosures, ""])
+
+
+@contextmanager
+def hostile_service(**fields: Any) -> Iterator[HostileService]:
+    service = HostileService(**fields)
+    try:
+        yield service
+    finally:
+        service.close()
+
+
+# Ways to misbehave
+
+
+def html(status: str = "200 OK") -> bytes:
+    return http(b"<html><b>oops</b></html>", status=status, headers="Content-Type: text/html\r\n")
+
+
+def truncated(connection: socket.socket) -> None:
+    connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"access_token": "a')
+
+
+def silent(connection: socket.socket) -> None:
+    connection.settimeout(3)
+    connection.recv(1)
+
+
+def reset(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def dribble_body(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
+    _dribble(connection, b"{" + b" " * 400)
+
+
+def dribble_headers(connection: socket.socket) -> None:
+    _dribble(connection, b"HTTP/1.1 200 OK\r\nX-Slow: " + b"y" * 400)
+
+
+def _dribble(connection: socket.socket, raw: bytes) -> None:
+    for i in range(len(raw)):
+        connection.sendall(raw[i : i + 1])
+        time.sleep(0.1)
+
+
+def huge(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+    for _ in range(60):
+        connection.sendall(b" " * 1024 * 1024)
+
+
+def redirect_to(origin: str, status: int) -> bytes:
+    return http(b"", status=f"{status} Moved", headers=f"Location: {origin}/oauth2/token\r\n")
