@@ -50,9 +50,7 @@ def _policy_problems(application: conf.Application) -> Iterator[CheckMessage]:
     try:
         policy.load(application.policy)
     except ConfigurationError as error:
-        yield Error(
-            str(error), hint="POLICY is the dotted path of a class.", id=f"{LABEL}.E010"
-        )
+        yield Error(str(error), hint="POLICY is the dotted path of a class.", id=f"{LABEL}.E010")
 
 
 def _host_problems(application: conf.Application) -> Iterator[CheckMessage]:

@@ -87,7 +87,9 @@ def problems() -> tuple[Problem, ...]:
     if not isinstance(raw, Mapping) or DEFAULT_ALIAS not in raw:
         hint = 'Add DJANGO_IDENTITY = {"default": {…}} to the settings; see the README.'
         return (Problem("E001", f'{SETTING} must be a dict with the key "default".', hint),)
-    return tuple(problem for alias, given in raw.items() for problem in _alias_problems(alias, given))
+    return tuple(
+        problem for alias, given in raw.items() for problem in _alias_problems(alias, given)
+    )
 
 
 def is_loopback(host: str | None) -> bool:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
 from django.db import models
-
-if TYPE_CHECKING:
-    from django_identity.models import AuthorizationRequest, LinkedIdentity
 
 
 def digest(*parts: str) -> str:
@@ -29,7 +25,9 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         """The identity of exactly that subject, whatever the database's collation."""
         return self.filter(subject_digest=digest(application, environment, subject))
 
-    def of_user(self, user_id: object, *, application: str, environment: str) -> LinkedIdentityQuerySet:
+    def of_user(
+        self, user_id: object, *, application: str, environment: str
+    ) -> LinkedIdentityQuerySet:
         return self.filter(user_id=user_id, application=application, environment=environment)
 
 

@@ -219,7 +219,8 @@ class WebhookEvent(Timestamped):
         verbose_name_plural = _("events")
         indexes: ClassVar = [
             models.Index(
-                fields=["subject_digest", "event_type", "occurred_at"], name="identity_event_subject"
+                fields=["subject_digest", "event_type", "occurred_at"],
+                name="identity_event_subject",
             ),
         ]
 

@@ -36,6 +36,4 @@ def make_claim(
     identity: LinkedIdentity, claim_type: str = "age_over_18", value: Any = True, **fields: Any
 ) -> StoredClaim:
     held = {"provider": "KYC", "valid_until": timezone.now() + timedelta(hours=24), **fields}
-    return StoredClaim.objects.create(
-        identity=identity, claim_type=claim_type, value=value, **held
-    )
+    return StoredClaim.objects.create(identity=identity, claim_type=claim_type, value=value, **held)

@@ -60,7 +60,9 @@ def test_any_changed_character_keeps_it_closed() -> None:
             )
 
 
-@pytest.mark.parametrize("stored", ["", "v1", "v1.", "v1..", "plain text", "v1.00000000.AAAA", "\0"])
+@pytest.mark.parametrize(
+    "stored", ["", "v1", "v1.", "v1..", "plain text", "v1.00000000.AAAA", "\0"]
+)
 def test_what_was_never_sealed_does_not_open(stored: str) -> None:
     """A value that is not sealed at all is an error of its own, never a crash."""
     with pytest.raises(SealedValueUnreadable):

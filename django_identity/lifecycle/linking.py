@@ -238,9 +238,7 @@ def _store(
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
 
 
-def _take_over(
-    identity: LinkedIdentity, request: AuthorizationRequest, arrival: Arrival
-) -> None:
+def _take_over(identity: LinkedIdentity, request: AuthorizationRequest, arrival: Arrival) -> None:
     """Consent counts from when the flow began: a revocation that follows is never older than it.
 
     Whole seconds, because the service's time-stamps may have no finer ones; at equal times the
@@ -274,9 +272,8 @@ def _save_unless_withdrawn(identity: LinkedIdentity, request: AuthorizationReque
     revoked_since = Q(
         consent=Consent.REVOKED, consent_changed_at__gte=request.created_at.replace(microsecond=0)
     )
-    saved = (
-        LinkedIdentity.objects.filter(~Exists(withdrawal), ~revoked_since, pk=identity.pk)
-        .update(updated_at=timezone.now(), **{name: getattr(identity, name) for name in TAKEN_OVER})
-    )
+    saved = LinkedIdentity.objects.filter(
+        ~Exists(withdrawal), ~revoked_since, pk=identity.pk
+    ).update(updated_at=timezone.now(), **{name: getattr(identity, name) for name in TAKEN_OVER})
     if not saved:
         raise ConsentWithdrawn

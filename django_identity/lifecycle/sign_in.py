@@ -153,9 +153,7 @@ def _refusal(error: str) -> IdentityError:
 
 
 @sensitive_variables()
-def _learn(
-    application: Application, request: AuthorizationRequest, code: str
-) -> linking.Arrival:
+def _learn(application: Application, request: AuthorizationRequest, code: str) -> linking.Arrival:
     """Exchange the code once and read what it opens; all of it must be about one subject."""
     client = ServiceClient(application)
     answer = client.exchange_code(

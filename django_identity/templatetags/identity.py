@@ -20,7 +20,7 @@ register = template.Library()
 def identity_login_button(
     context: RequestContext,
     label: str = "",
-    next: str = "",  # noqa: A002  the word that Django's own login form uses
+    next: str = "",
     application: str = conf.DEFAULT_ALIAS,
 ) -> dict[str, Any]:
     """A POST form with one button: ``{% identity_login_button next="/adults/" %}``."""

@@ -91,7 +91,9 @@ def test_a_malformed_callback(
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
-def test_the_callback_is_for_get_alone(client: Client, service: HostileService, method: str) -> None:
+def test_the_callback_is_for_get_alone(
+    client: Client, service: HostileService, method: str
+) -> None:
     """A link preview's HEAD does not spend the code."""
     state = begin(client)
     response = client.generic(method, reverse("identity:callback") + f"?code=a&state={state}")
@@ -202,9 +204,7 @@ def test_somebody_signed_in_meanwhile(
 
 
 NESTED = b'{"a":' * 200_000 + b"1" + b"}" * 200_000
-GZIP = http(
-    gzip.compress(b" " * 50_000_000), headers="Content-Encoding: gzip\r\n"
-)
+GZIP = http(gzip.compress(b" " * 50_000_000), headers="Content-Encoding: gzip\r\n")
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.db import connection
 from django.urls import reverse
 
 from django_identity.gates import claims_of
@@ -30,7 +30,11 @@ def test_a_new_person_gets_an_account(client: Client, service: HostileService) -
     response = sign_in(client, "/adults/")
     assert (response.status_code, response["Location"]) == (302, "/adults/")
     user = User.objects.get()
-    assert (user.email, user.first_name, user.has_usable_password()) == ("ada@example.org", "Ada", False)
+    assert (user.email, user.first_name, user.has_usable_password()) == (
+        "ada@example.org",
+        "Ada",
+        False,
+    )
     assert signed_in_as(client) == user.username
     assert claims_of(user) == {"age_over_18": True}
     assert standing_of(user).has_kyc_level("level_2")
@@ -62,7 +66,9 @@ def test_a_returning_person_keeps_their_account(service: HostileService) -> None
     """The same subject is the same user, in at most 14 queries over both requests."""
     sign_in(Client())
     browser = Client()
-    with CaptureQueriesContext(connection, ) as captured:
+    with CaptureQueriesContext(
+        connection,
+    ) as captured:
         sign_in(browser)
     statements = [
         query["sql"] for query in captured
@@ -109,7 +115,9 @@ def test_a_signed_in_user_links(client: Client, service: HostileService) -> None
     assert User.objects.count() == 1
 
 
-def test_a_strict_session_cookie_gets_its_hop(client: Client, service: HostileService, settings) -> None:
+def test_a_strict_session_cookie_gets_its_hop(
+    client: Client, service: HostileService, settings
+) -> None:
     """With SameSite=Strict the callback first opens itself again from our own page."""
     settings.SESSION_COOKIE_SAMESITE = "Strict"
     state = begin(client)
