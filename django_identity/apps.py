@@ -14,7 +14,8 @@ class IdentityConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from django_identity import checks
+        # Checks import models, which are ready only now.
+        from django_identity import checks  # noqa: PLC0415  AppConfig.ready is the one exception
 
         register(checks.check_applications, Tags.security)
         register(checks.check_installation, Tags.security)

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.backends import BaseBackend
-from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Exists, OuterRef, Q
 
 from django_identity import conf
@@ -21,7 +20,7 @@ class IdentityBackend(BaseBackend):
     It never authenticates by itself: the callback does, and names this backend.
     """
 
-    def get_user(self, user_id: Any) -> AbstractBaseUser | None:
+    def get_user(self, user_id: Any) -> Any:
         """The user, while they are active and a consent of theirs is granted: one query."""
         model = get_user_model()
         configured = Q()

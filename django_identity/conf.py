@@ -139,7 +139,7 @@ def _application(alias: str) -> Application:
 
 
 def _secret_keys() -> list[str]:
-    return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]
 
 
 # What each key may hold
@@ -197,15 +197,23 @@ RULES: Mapping[str, _Rule] = {
     "CLIENT_ID": _Rule(_is_text, "a text", required=True),
     "CLIENT_SECRET": _Rule(_is_text, "a text", required=True),
     "WEBHOOK_SECRETS": _Rule(_is_texts, "a list of texts", default=()),
-    "SCOPES": _Rule(_is_scopes, "a list of scopes", default=("profile:read", "kyc:read", "claims:read")),
-    "CONNECT_SCOPES": _Rule(_is_scopes, "a list of scopes", default=("profile:basic", "kyc:status")),
+    "SCOPES": _Rule(
+        _is_scopes, "a list of scopes", default=("profile:read", "kyc:read", "claims:read")
+    ),
+    "CONNECT_SCOPES": _Rule(
+        _is_scopes, "a list of scopes", default=("profile:basic", "kyc:status")
+    ),
     "POLICY": _Rule(_is_text, "a dotted path", default="django_identity.policy.IdentityPolicy"),
     "ENCRYPTION_KEYS": _Rule(_or_none(_is_texts), "a list of texts, or None"),
-    "DOCUMENT_KEYS": _Rule(lambda value: isinstance(value, (list, tuple)), "a list of JWKs", default=()),
+    "DOCUMENT_KEYS": _Rule(
+        lambda value: isinstance(value, (list, tuple)), "a list of JWKs", default=()
+    ),
     "REDIRECT_URI": _Rule(_or_none(_is_address), "the registered callback address, or None"),
     "TIMEOUT": _Rule(_is_positive, "a number of seconds up to 60", default=10.0),
-    "AUTHORIZATION_LIFETIME": _Rule(_is_lifetime, f"seconds up to {LONGEST_FLOW}", default=LONGEST_FLOW),
-}  # fmt: skip
+    "AUTHORIZATION_LIFETIME": _Rule(
+        _is_lifetime, f"seconds up to {LONGEST_FLOW}", default=LONGEST_FLOW
+    ),
+}
 
 
 def _alias_problems(alias: str, given: object) -> Iterator[Problem]:

@@ -138,7 +138,7 @@ class KycLevelRequiredMixin(_GateMixin):
 
 
 def _requirements(claims: tuple[str, ...], value: str | None) -> tuple[Requirement, ...]:
-    if isinstance(claims, str) or not claims or not all(claims):
+    if not claims or not all(claims):
         raise ImproperlyConfigured("name at least one claim, as a list of names")
     if value is None:
         return tuple(Requirement(claim) for claim in claims)

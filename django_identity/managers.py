@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
+
+if TYPE_CHECKING:
+    from django_identity.models import (  # noqa: F401  named in the bases, as text
+        AuthorizationRequest,
+        LinkedIdentity,
+    )
 
 
 def digest(*parts: str) -> str:
@@ -26,7 +33,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return self.filter(subject_digest=digest(application, environment, subject))
 
     def of_user(
-        self, user_id: object, *, application: str, environment: str
+        self, user_id: Any, *, application: str, environment: str
     ) -> LinkedIdentityQuerySet:
         return self.filter(user_id=user_id, application=application, environment=environment)
 

@@ -1,4 +1,4 @@
-"""The records. What they mean stands in ``lifecycle/``; here are shapes, constraints and indexes."""
+"""The records: shapes, constraints and indexes. What they mean stands in ``lifecycle/``."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Timestamped(models.Model):
 
 
 class AuthorizationRequest(Timestamped):
-    """One started sign-in. It is claimed once, by the conditional UPDATE that sets ``consumed_at``."""
+    """One started sign-in, claimed once by the conditional UPDATE of ``consumed_at``."""
 
     state_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
     browser_digest = models.CharField(max_length=DIGEST_LENGTH)

@@ -1,8 +1,8 @@
 """``HostileService``: a real server on loopback that plays the spec, and misbehaves on demand.
 
 By default a whole sign-in of ``subject`` succeeds. ``service.answers["token"] = html()`` replaces
-one endpoint's answer (``token``, ``profile``, ``me``, ``kyc``, ``claims``, ``jwks``) by raw bytes, a
-dict for the JSON body, or a function that gets the socket. ``service.requests`` is what arrived.
+one endpoint's answer (``token``, ``profile``, ``me``, ``kyc``, ``claims``, ``jwks``): by raw bytes,
+a dict for the JSON body, or a function that gets the socket. ``service.requests``: what arrived.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ class HostileService:
             return {"keys": [self.jwk()]}
         if name in ("profile", "me"):
             held = {"id": self.subject, "email": "ada@example.org", "first_name": "Ada",
-                    "last_name": "Obi", "country": "NG", "kyc_level": "level_2", **self.profile}  # fmt: skip
+                    "last_name": "Obi", "country": "NG", "kyc_level": "level_2",
+                    **self.profile}  # fmt: skip
         elif name == "kyc":
             held = {"kyc_level": "level_2", "status": "verified", "provider": "KYC",
                     "verified_at": "2026-11-01T10:00:00Z", **self.kyc}  # fmt: skip

@@ -57,7 +57,7 @@ def find(application: Application, *, state: str, browser_key: str) -> Authoriza
 
     Raises ``RequestUnknown``.
     """
-    request = (
+    request: AuthorizationRequest | None = (
         AuthorizationRequest.objects.started_in(state=state, browser_key=browser_key)
         .filter(application=application.alias, environment=application.environment)
         .first()
@@ -83,7 +83,7 @@ def claim(request: AuthorizationRequest) -> None:
 
 
 def complete(request: AuthorizationRequest, *, completed_by: AbstractBaseUser | None) -> None:
-    """Write down that a claimed sign-in let somebody in. The verifier is of no more use, and goes."""
+    """Write down that a claimed sign-in let somebody in. The verifier goes."""
     _close(request, outcome=COMPLETED, completed_by_id=completed_by.pk if completed_by else None)
 
 
@@ -101,6 +101,6 @@ def _close(request: AuthorizationRequest, *, outcome: str, completed_by_id: obje
     )
 
 
-def was_completed_by(request: AuthorizationRequest, user: AbstractBaseUser | None) -> bool:
+def was_completed_by(request: AuthorizationRequest, user: AbstractBaseUser) -> bool:
     """Whether ``user`` is the one whom this sign-in already let in."""
-    return user is not None and request.outcome == COMPLETED and request.completed_by_id == user.pk
+    return request.outcome == COMPLETED and request.completed_by_id == user.pk

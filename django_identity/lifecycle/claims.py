@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
@@ -166,8 +166,8 @@ def _moment(value: object, name: str) -> datetime | None:
     except ValueError:
         moment = None
     if moment is None:
-        return datetime.fromtimestamp(0, tz=timezone.get_default_timezone())
-    return moment if timezone.is_aware(moment) else timezone.make_aware(moment, timezone.UTC)
+        return datetime.fromtimestamp(0, tz=UTC)
+    return moment if timezone.is_aware(moment) else moment.replace(tzinfo=UTC)
 
 
 def _earliest(*moments: datetime | None) -> datetime | None:

@@ -1,4 +1,4 @@
-"""The one list of where a person's data lives: what lists, exports, erases or searches it reads this."""
+"""The one list of where a person's data lives: whatever lists, exports or erases it reads this."""
 
 from __future__ import annotations
 

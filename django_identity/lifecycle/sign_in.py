@@ -118,8 +118,8 @@ def complete(
     request = authorization_requests.find(
         application, state=callback.state, browser_key=browser_key
     )
-    if authorization_requests.was_completed_by(request, user):
-        return Completed(request.completed_by or user, request.next, login=False)
+    if user is not None and authorization_requests.was_completed_by(request, user):
+        return Completed(user, request.next, login=False)
     authorization_requests.claim(request)
     try:
         return _complete_claimed(application, request, callback, user=user)

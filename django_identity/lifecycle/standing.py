@@ -1,4 +1,4 @@
-"""What holds for this user now: the one answer that every gate, filter, permission and page asks."""
+"""What holds for this user now: the one answer to every gate, filter, permission and page."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class HeldClaim:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a site holds on one user under one application. ``is_linked``: under a granted consent."""
+    """What a site holds on one user. ``is_linked``: there is an identity, its consent granted."""
 
     is_linked: bool = False
     kyc_level: str = ""
@@ -127,7 +127,7 @@ def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application)
     )
     if not rows or rows[0][0] != Consent.GRANTED:
         return NOBODY
-    claims = tuple(HeldClaim(*row[3:]) for row in rows if row[3] is not None)
+    claims = tuple(HeldClaim(*row[3:]) for row in rows if row[3])
     return Standing(is_linked=True, kyc_level=rows[0][1], kyc_status=rows[0][2], claims=claims)
 
 

@@ -1,4 +1,4 @@
-"""A strict reader for JSON bodies: one object, bounded in depth, nothing that JSON does not have."""
+"""A strict reader for JSON bodies: one object, bounded in depth, and nothing but JSON."""
 
 from __future__ import annotations
 

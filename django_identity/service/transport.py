@@ -1,7 +1,7 @@
 """One bounded HTTP exchange. The only importer of httpx.
 
-No redirect is followed, no cookie kept, no proxy taken from the environment; one deadline covers the
-whole call and one size its answer; httpx's own log lines, which name full addresses, stay quiet.
+No redirect is followed, no cookie kept, no proxy taken from the environment. One deadline covers
+the whole call, one size its answer. httpx's own log lines, which name full addresses, stay quiet.
 """
 
 from __future__ import annotations

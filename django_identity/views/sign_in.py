@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.contrib import auth
@@ -87,7 +88,8 @@ def callback(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Htt
     except IdentityError as error:
         return failure(request, LogEvent.SIGN_IN_FAILED, error, applied)
     if completed.login:
-        auth.login(request, completed.user, backend=BACKEND_PATH)
+        user: Any = completed.user  # the stubs know one user model alone
+        auth.login(request, user, backend=BACKEND_PATH)
     log(LogEvent.SIGN_IN_COMPLETED, application=applied.alias)
     return redirect(landing_url(completed.next_url))
 

@@ -355,7 +355,8 @@ def test_subjects_differ_by_case(service: HostileService) -> None:
         "//evil.example", "/\\evil.example", "\\\\evil.example", "https:evil.example",
         "https://evil.example/", "http:///evil.example", "javascript:alert(1)", "/\tevil",
         "/\n/evil.example", "\t//evil.example", "/\r\nX: y", "%2F%2Fevil.example",
-        "//testserver@evil.example", "///evil.example", "/" + "a" * 8192, " //evil.example", "data:x",
+        "//testserver@evil.example", "///evil.example", "/" + "a" * 8192,
+        " //evil.example", "data:x",
     ],
 )  # fmt: skip
 def test_next_stays_on_this_site(client: Client, service: HostileService, given: str) -> None:
@@ -444,7 +445,9 @@ def test_two_browsers_sign_one_new_subject_up(service: HostileService) -> None:
         at_once.wait()
         results.append(come_back(browser, state).status_code)
 
-    threads = [threading.Thread(target=press, args=pair) for pair in zip(browsers, states)]
+    threads = [
+        threading.Thread(target=press, args=pair) for pair in zip(browsers, states, strict=True)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -54,7 +54,7 @@ def test_the_authorization_address_is_the_specs(client: Client, service: Hostile
     """PKCE with S256, and no protocol parameter comes from the request."""
     posted = {"next": "/", "scope": "all", "redirect_uri": "https://evil.example", "state": "x"}
     response = client.post(reverse("identity:login") + "?client_id=evil", posted)
-    sent = {name: values for name, values in parse_qs(urlsplit(response["Location"]).query).items()}
+    sent = parse_qs(urlsplit(response["Location"]).query)
     assert sent["client_id"] == ["test-client"]
     assert sent["redirect_uri"] == ["http://testserver/identity/callback/"]
     assert sent["scope"] == ["profile:read kyc:read claims:read"]
