@@ -1,0 +1,78 @@
+"""A browser for the self-check: cookies, redirects and forms, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from urllib.parse import urljoin
+
+import httpx
+
+MOST_REDIRECTS = 10
+
+
+@dataclass
+class Form:
+    """A form of a page: where it goes, its fields with their values, and its named buttons."""
+
+    action: str
+    fields: dict[str, str] = field(default_factory=dict)
+    buttons: set[str] = field(default_factory=set)
+
+
+class _Forms(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.forms: list[Form] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        if tag == "form":
+            self.forms.append(Form(given.get("action", "")))
+        elif tag == "input" and self.forms and given.get("name"):
+            self.forms[-1].fields[given["name"]] = given.get("value", "")
+        elif tag == "button" and self.forms and given.get("name"):
+            self.forms[-1].buttons.add(given["name"])
+
+
+class Browser:
+    """Holds one page at a time, as a person does."""
+
+    def __init__(self) -> None:
+        self._client = httpx.Client(trust_env=False, timeout=10)
+        self.page = httpx.Response(200, request=httpx.Request("GET", "about:blank"))
+
+    def open(self, address: str) -> None:
+        self._follow(self._client.build_request("GET", address))
+
+    def submit(self, *, holding: str = "", to: str = "", **typed: str) -> None:
+        """Send the form that has the field or button ``holding``, or goes ``to`` an address."""
+        parser = _Forms()
+        parser.feed(self.page.text)
+        form = next(
+            form
+            for form in parser.forms
+            if (not holding or holding in form.fields or holding in form.buttons) and (not to or form.action.endswith(to))
+        )
+        address = urljoin(self.address, form.action or self.address)
+        headers = {"Referer": self.address}
+        sent = {**form.fields, **typed}
+        self._follow(self._client.build_request("POST", address, data=sent, headers=headers))
+
+    @property
+    def address(self) -> str:
+        return str(self.page.url)
+
+    @property
+    def path(self) -> str:
+        return self.page.url.path
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _follow(self, request: httpx.Request) -> None:
+        self.page = self._client.send(request)
+        for _ in range(MOST_REDIRECTS):
+            if self.page.next_request is None:
+                return
+            self.page = self._client.send(self.page.next_request)

@@ -1,0 +1,88 @@
+"""The whole walk, done by itself: each step proves something and says what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from example_project.demo.browser import Browser
+
+BVN = "22222222222"
+
+
+class StepFailed(Exception):
+    """A step did not prove what it should have."""
+
+
+class Walk:
+    """One person's way through the site at ``site`` and the sandbox."""
+
+    def __init__(self, site: str, *, email: str, password: str, say: Callable[[str], None]) -> None:
+        self._site, self._email, self._password, self._say = site, email, password, say
+        self._browser = Browser()
+
+    def run(self) -> None:
+        """Raises ``StepFailed`` at the first step that does not hold."""
+        try:
+            self._gates_are_closed("nobody is signed in")
+            self._sign_in(first_time=True)
+            self._gates_are_open()
+            self._account_shows_what_is_held()
+            self._sign_out()
+            self._sign_in(first_time=False)
+            self._gates_are_open()
+            self._disconnect()
+            self._gates_are_closed("the identity is disconnected")
+        finally:
+            self._browser.close()
+
+    def _prove(self, holds: bool, what: str) -> None:
+        if not holds:
+            where = f"{self._browser.page.status_code} at {self._browser.path}"
+            raise StepFailed(f"not so: {what} ({where})")
+        self._say(f"ok  {what}")
+
+    def _gates_are_closed(self, why: str) -> None:
+        for path in ("/adults/", "/loans/"):
+            self._browser.open(self._site + path)
+            closed = self._browser.path == "/identity/login/"
+            self._prove(closed, f"{path} is closed: {why}")
+
+    def _gates_are_open(self) -> None:
+        for path in ("/adults/", "/loans/"):
+            self._browser.open(self._site + path)
+            opened = self._browser.path == path and self._browser.page.status_code == 200
+            self._prove(opened, f"{path} is open, by a claim or level that the site verified")
+
+    def _sign_in(self, *, first_time: bool) -> None:
+        browser = self._browser
+        browser.open(f"{self._site}/identity/login/?next=/adults/")
+        browser.submit(holding="csrfmiddlewaretoken")
+        at_sandbox = not browser.address.startswith(self._site)
+        self._prove(at_sandbox, "the button leads to the identity service")
+        if first_time:
+            browser.submit(holding="password", email=self._email, password=self._password)
+            self._prove("bvn" in browser.page.text, "signed in there; it asks to be verified")
+            browser.submit(holding="bvn", bvn=BVN)
+        self._prove("allow" in browser.page.text, "the consent screen says what is asked for")
+        browser.submit(holding="allow", allow="Approve")
+        came_back = browser.address == f"{self._site}/adults/"
+        self._prove(came_back, "consent brought the person back, signed in, to where they wanted")
+
+    def _account_shows_what_is_held(self) -> None:
+        self._browser.open(f"{self._site}/identity/account/")
+        held = self._browser.page.text
+        shown = "proven until" in held and "level 2" in held
+        self._prove(shown, "the account page shows what the site holds")
+
+    def _sign_out(self) -> None:
+        self._browser.open(f"{self._site}/")
+        self._browser.submit(to="/sign-out/")
+        self._browser.open(f"{self._site}/identity/account/")
+        self._prove(self._browser.path == "/identity/login/", "signed out")
+
+    def _disconnect(self) -> None:
+        self._browser.open(f"{self._site}/identity/disconnect/")
+        self._browser.submit(holding="csrfmiddlewaretoken")
+        self._browser.open(f"{self._site}/identity/account/")
+        gone = self._browser.path == "/identity/login/"
+        self._prove(gone, "disconnected: the session is over and nothing is held")

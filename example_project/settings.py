@@ -1,0 +1,90 @@
+"""Settings of the example project: a lending circle that needs verified adults."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import dj_database_url
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+SECRET_KEY = os.environ.get("SECRET_KEY", "the example project's key, of no use anywhere else")
+DEBUG = os.environ.get("DEBUG", "") == "1"
+ALLOWED_HOSTS = ["127.0.0.1", "localhost"]
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "django_identity",  # models, templates, static files, commands
+    "example_project.circle",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "example_project.circle.middleware.content_security_policy",
+]
+ROOT_URLCONF = "example_project.urls"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+STATIC_URL = "static/"
+USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+SESSION_COOKIE_SAMESITE = os.environ.get("SESSION_COOKIE_SAMESITE", "Lax")
+
+DATABASES = {"default": dj_database_url.config(default=f"sqlite:///{BASE_DIR / 'demo.sqlite3'}")}
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["OPTIONS"] = {"timeout": 20, "transaction_mode": "IMMEDIATE"}
+CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL", "filesystem://")
+
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "django_identity.backends.IdentityBackend",  # sessions that end with the consent
+]
+LOGIN_URL = "identity:login"  # a page with the button, which leads on to `next`
+LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "home"
+IDENTITY_LOCAL_SIGN_IN_URL = "local-sign-in"  # for people whose address has an account already
+
+# Each key can be given as an IDENTITY_<KEY> variable; lists are comma separated.
+SANDBOX = "http://127.0.0.1:9400"
+IDENTITY_DEFAULTS = {
+    "ENVIRONMENT": "test",
+    "BASE_URL": f"{SANDBOX}/api/v1",
+    "AUTH_URL": SANDBOX,
+    "CLIENT_ID": "set by manage.py demo",
+    "CLIENT_SECRET": "set by manage.py demo",
+}
+TEXTS = (*IDENTITY_DEFAULTS, "API_ORIGIN", "POLICY", "REDIRECT_URI")
+LISTS = ("WEBHOOK_SECRETS", "SCOPES", "CONNECT_SCOPES", "ENCRYPTION_KEYS")
+NUMBERS = {"TIMEOUT": float, "AUTHORIZATION_LIFETIME": int}
+given = {
+    key.removeprefix("IDENTITY_"): value for key, value in os.environ.items() if value
+    if key.startswith("IDENTITY_")
+}  # fmt: skip
+DJANGO_IDENTITY = {
+    "default": {
+        **IDENTITY_DEFAULTS,
+        **{key: given[key] for key in TEXTS if key in given},
+        **{key: given[key].split(",") for key in LISTS if key in given},
+        **{key: kind(given[key]) for key, kind in NUMBERS.items() if key in given},
+    }
+}

@@ -1,0 +1,23 @@
+"""The example project's addresses."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import include, path
+
+from example_project.circle import views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("adults/", views.adults, name="adults"),
+    path("loans/", views.Loans.as_view(), name="loans"),
+    path(
+        "accounts/login/",
+        LoginView.as_view(template_name="circle/local_sign_in.html"),
+        name="local-sign-in",
+    ),
+    path("sign-out/", LogoutView.as_view(), name="sign-out"),
+    path("identity/", include("django_identity.urls")),
+    path("admin/", admin.site.urls),
+]

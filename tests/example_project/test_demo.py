@@ -1,0 +1,36 @@
+"""The demo proves itself."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def demo(*options: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "example_project.settings"}
+    command = [sys.executable, "manage.py", "demo", *options]
+    return subprocess.run(
+        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_the_whole_walk_holds() -> None:
+    """``manage.py demo --check`` does the walk over real sockets and exits 0."""
+    walked = demo("--check")
+    assert walked.returncode == 0, walked.stdout + walked.stderr
+    assert walked.stdout.count("ok  ") >= 15
+
+
+def test_a_taken_port_is_named() -> None:
+    """A port that is taken gets a message that names the option."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert "--port" in demo("--check", "--port", port).stderr
+        walked = demo("--check", "--sandbox-port", port)
+    assert walked.returncode == 1
+    assert "--sandbox-port" in walked.stderr
