@@ -19,6 +19,10 @@ class Form:
     fields: dict[str, str] = field(default_factory=dict)
     buttons: set[str] = field(default_factory=set)
 
+    @property
+    def names(self) -> set[str]:
+        return self.buttons | self.fields.keys()
+
 
 class _Forms(HTMLParser):
     def __init__(self) -> None:
@@ -52,7 +56,7 @@ class Browser:
         form = next(
             form
             for form in parser.forms
-            if (not holding or holding in form.fields or holding in form.buttons) and (not to or form.action.endswith(to))
+            if form.action.endswith(to) and (not holding or holding in form.names)
         )
         address = urljoin(self.address, form.action or self.address)
         headers = {"Referer": self.address}

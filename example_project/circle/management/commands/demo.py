@@ -12,10 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from example_project.demo.processes import HOST, DemoError, free_port, require_free, running
+from example_project.demo.processes import (
+    HOST,
+    ROOT,
+    DemoError,
+    free_port,
+    require_free,
+    running,
+)
 from example_project.demo.walk import BVN, StepFailed, Walk
 
 
@@ -37,7 +43,7 @@ class Command(BaseCommand):
             require_free(sandbox_port, "--sandbox-port")
             with ExitStack() as stack:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-                database = folder / "demo.sqlite3" if check else settings.BASE_DIR / "demo.sqlite3"
+                database = folder / "demo.sqlite3" if check else ROOT / "demo.sqlite3"
                 people = stack.enter_context(_started(port, sandbox_port, database))
                 self._go(f"http://{HOST}:{port}", sandbox_port, people, check=check)
         except KeyboardInterrupt:
