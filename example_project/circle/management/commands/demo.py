@@ -44,7 +44,7 @@ class Command(BaseCommand):
             with ExitStack() as stack:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
                 database = folder / "demo.sqlite3" if check else ROOT / "demo.sqlite3"
-                people = stack.enter_context(_started(port, sandbox_port, database))
+                people = stack.enter_context(started(port, sandbox_port, database))
                 self._go(f"http://{HOST}:{port}", sandbox_port, people, check=check)
         except KeyboardInterrupt:
             self.stdout.write("Stopped.")
@@ -77,7 +77,7 @@ def _interrupt(*_received: object) -> None:
 
 
 @contextmanager
-def _started(port: int, sandbox_port: int, database: Path) -> Iterator[list[dict[str, str]]]:
+def started(port: int, sandbox_port: int, database: Path) -> Iterator[list[dict[str, str]]]:
     """Sandbox and site, running; gives the two test users."""
     site, sandbox = f"http://{HOST}:{port}", f"http://{HOST}:{sandbox_port}"
     with ExitStack() as stack:
