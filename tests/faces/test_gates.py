@@ -1,0 +1,159 @@
+"""Gates: open on proof, and a closed one says so in the asker's own format."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest, HttpResponse
+from django.template import Context, Template
+from django.test import RequestFactory
+from django.views.generic import View
+
+from django_identity.gates import (
+    ClaimRequiredMixin,
+    Closed,
+    KycLevelRequiredMixin,
+    claim_required,
+    kyc_level_required,
+)
+from tests.records import make_claim, make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@claim_required("age_over_18")
+def adults(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("in")
+
+
+def ask(user: Any, view: Any = adults, **headers: str) -> HttpResponse:
+    request = RequestFactory().get("/adults/?a=1", headers=headers)
+    request.user = user
+    return view(request)
+
+
+def adult() -> User:
+    user = make_user()
+    make_claim(make_identity(user))
+    return user
+
+
+def test_an_open_gate_is_not_felt() -> None:
+    """The view answers as if there were no gate."""
+    assert ask(adult()).content == b"in"
+    assert ask(adult_at_level()).content == b"in"
+
+
+def adult_at_level() -> User:
+    user = make_user("bola")
+    make_claim(make_identity(user, subject="subject-2"))
+    return user
+
+
+def test_a_page_redirects_with_next_and_what_is_missing() -> None:
+    """The person is led to the page that says what is missing, and back."""
+    response = ask(AnonymousUser())
+    assert response.status_code == 302
+    assert response["Location"] == (
+        "/identity/login/?next=%2Fadults%2F%3Fa%3D1&missing=age_over_18"
+    )
+
+
+def test_json_gets_a_code() -> None:
+    """401 for nobody, 403 for somebody without the claim."""
+    nobody = ask(AnonymousUser(), accept="application/json")
+    somebody = ask(make_user(), accept="application/json")
+    assert (nobody.status_code, somebody.status_code) == (401, 403)
+    assert json.loads(nobody.content)["error"]["code"] == "not_signed_in"
+    assert json.loads(somebody.content)["error"] == {
+        "code": "claim_missing",
+        "missing": "age_over_18",
+    }
+
+
+def test_htmx_is_redirected_as_a_whole() -> None:
+    """The page is replaced, not the fragment."""
+    response = ask(AnonymousUser(), hx_request="true")
+    assert response.status_code == 204
+    assert response["HX-Redirect"].startswith("/identity/login/")
+
+
+def test_forbid_explains() -> None:
+    """403, with the missing proof in words."""
+    view = claim_required("age_over_18", on_closed="forbid")(adults)
+    response = ask(make_user(), view)
+    assert response.status_code == 403
+    assert b"you are 18 or older" in response.content
+
+
+def test_a_callable_decides() -> None:
+    """A site's own answer gets the request and what is missing."""
+
+    def answer(request: HttpRequest, closed: Closed) -> HttpResponse:
+        return HttpResponse(f"{closed.code} {closed.missing}", status=418)
+
+    view = kyc_level_required("level_2", on_closed=answer)(adults)
+    assert ask(make_user(), view).content == b"kyc_level_missing level_2"
+
+
+def test_an_async_view_is_gated_too() -> None:
+    """The same gate before an async view."""
+
+    @claim_required("age_over_18")
+    async def view(request: HttpRequest) -> HttpResponse:
+        return HttpResponse("in")
+
+    async def get(user: Any) -> HttpResponse:
+        request = RequestFactory().get("/")
+
+        async def auser() -> Any:
+            return user
+
+        request.auser = auser
+        return await view(request)
+
+    assert asyncio.run(get(AnonymousUser())).status_code == 302
+    user = adult()
+    assert asyncio.run(get(user)).content == b"in"
+
+
+def test_mixins_gate_classes() -> None:
+    """A class's gate closes before any of its handlers runs."""
+
+    class Adults(ClaimRequiredMixin, View):
+        required_claims = ("age_over_18",)
+
+        def get(self, request: HttpRequest) -> HttpResponse:
+            return HttpResponse("in")
+
+    class Borrowers(KycLevelRequiredMixin, Adults):
+        required_kyc_level = "level_2"
+
+    user = adult()
+    assert ask(user, Adults.as_view()).content == b"in"
+    assert ask(user, Borrowers.as_view()).content == b"in"
+    assert ask(AnonymousUser(), Adults.as_view()).status_code == 302
+    assert ask(AnonymousUser(), Borrowers.as_view()).status_code == 302
+
+
+def test_a_gate_without_a_claim_is_refused() -> None:
+    """A gate that asks for nothing is a mistake, found when it is made."""
+    for arguments in [(), ("",)]:
+        with pytest.raises(ImproperlyConfigured):
+            claim_required(*arguments)
+    with pytest.raises(ImproperlyConfigured):
+        claim_required("age_over_18", "country_resident", value="NG")
+
+
+def test_filters_ask_the_same() -> None:
+    """Templates get the same answer as views."""
+    source = (
+        '{% load identity %}{{ user|has_claim:"age_over_18" }} {{ user|has_kyc_level:"level_2" }}'
+    )
+    assert Template(source).render(Context({"user": adult()})) == "True True"
+    assert Template(source).render(Context({"user": AnonymousUser()})) == "False False"
