@@ -1,0 +1,1 @@
+"""The JSON faces. The only room that imports Django REST framework."""
