@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import os
 import pkgutil
 from pathlib import Path
+
+import django
 
 NOT_BENCHMARKS = {"__main__", "runner"}
 
@@ -17,6 +20,8 @@ def main() -> None:
     parser.add_argument("name", choices=sorted(found - NOT_BENCHMARKS))
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     chosen = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
+    django.setup()
     result = importlib.import_module(f"tests.benchmarks.{chosen.name}").run()
     print(json.dumps(result.as_json()) if chosen.json else result.as_table())  # noqa: T201  its job
 
