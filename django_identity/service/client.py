@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
@@ -11,13 +13,18 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity.conf import Application
 from django_identity.exceptions import MalformedAnswer
-from django_identity.service import refusals
+from django_identity.service import refusals, single_use
+from django_identity.service.budget import Priority
+from django_identity.service.connect_answer import ConnectAnswer
+from django_identity.service.dispatch import send
 from django_identity.service.json_body import UnreadableJson, read_object
 from django_identity.service.messages import ClaimsAnswer, KycStatus, Profile, TokenAnswer
 from django_identity.service.transport import Answer, Call, exchange
 
 LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0
+# Well below the 30 seconds for which a grant is leased.
+TOKEN_SECONDS = 20.0
 MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])", re.IGNORECASE)
 
 
@@ -30,10 +37,16 @@ class KeySetAnswer:
 
 
 class ServiceClient:
-    """The service, as one application sees it. Holds no connection and no state."""
+    """The service, as one application sees it. Holds no connection and no state.
 
-    def __init__(self, application: Application) -> None:
+    ``priority``: for whom the calls are made; upkeep leaves people who wait the first place.
+    """
+
+    def __init__(
+        self, application: Application, *, priority: Priority = Priority.INTERACTIVE
+    ) -> None:
         self._application = application
+        self._priority = priority
 
     @sensitive_variables()
     def exchange_code(self, *, code: str, code_verifier: str, redirect_uri: str) -> TokenAnswer:
@@ -63,11 +76,39 @@ class ServiceClient:
     def claims(self, subject: str, *, access_token: str) -> ClaimsAnswer:
         return ClaimsAnswer.parse(self._read("claims", subject, access_token))
 
+    @sensitive_variables()
+    def redeem_connect_code(
+        self, code: str, scopes: Sequence[str], callback_url: str | None = None
+    ) -> ConnectAnswer:
+        """Redeem a Connect code for what ``scopes`` name. Sent exactly once, whatever happens.
+
+        Raises ``InvalidConnectCode``, ``VerificationPolicyNotMet``, ``EnvironmentMismatch`` or
+        another ``ServiceRefusal``; ``RateLimited``; ``MalformedAnswer`` for a yes of wrong types;
+        ``ConnectOutcomeUnknown`` where nobody can tell. The code is spent after each of them; only
+        after a ``ServiceError`` whose ``may_have_arrived`` is false it is not.
+        """
+        sent: dict[str, Any] = {"connect_code": code, "scopes": list(scopes)}
+        if callback_url is not None:
+            sent["callback_url"] = callback_url
+        call = Call(
+            "connect",
+            "POST",
+            f"{self._application.base_url}/connect/request",
+            {"Authorization": self._basic_credentials()},
+            json=sent,
+            seconds=self._application.timeout,
+            sent_once=True,
+        )
+        return ConnectAnswer.parse(single_use.redeemed(self._application, call), asked=scopes)
+
     def key_set(self) -> KeySetAnswer:
-        """The published key set, as text."""
+        """The published key set, as text.
+
+        One try, and no part of the call budget: ``lifecycle.key_sets`` says when to ask again.
+        """
         url = f"{self._application.api_origin}/.well-known/jwks.json"
         seconds = min(KEY_SET_SECONDS, self._application.timeout)
-        call = Call("jwks", "GET", url, seconds=seconds, largest=LARGEST_KEY_SET)
+        call = Call("jwks", "GET", url, seconds=seconds, largest=LARGEST_KEY_SET, sent_once=True)
         answer = exchange(self._application, call)
         if answer.status != 200:
             raise refusals.of("jwks", answer.status, answer.headers, {})
@@ -79,6 +120,16 @@ class ServiceClient:
         return KeySetAnswer(text, int(max_age[1]) if max_age else None)
 
     @sensitive_variables()
+    def _basic_credentials(self) -> str:
+        """Basic credentials in UTF-8 (RFC 7617 §2.1); the client id holds no colon, see E004."""
+        pair = f"{self._application.client_id}:{self._application.client_secret}"
+        return f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"
+
+    @sensitive_variables()
+    def _send(self, call: Call) -> Answer:
+        return send(self._application, call, priority=self._priority)
+
+    @sensitive_variables()
     def _token(self, grant_type: str, form: dict[str, str]) -> TokenAnswer:
         credentials = {
             "client_id": self._application.client_id,
@@ -86,8 +137,9 @@ class ServiceClient:
         }
         url = f"{self._application.auth_url}/oauth2/token"
         sent = {"grant_type": grant_type, **form, **credentials}
-        call = Call("token", "POST", url, form=sent, seconds=self._application.timeout)
-        return TokenAnswer.parse(_read_answer(call, exchange(self._application, call)))
+        seconds = min(TOKEN_SECONDS, self._application.timeout)
+        call = Call("token", "POST", url, form=sent, seconds=seconds, sent_once=True)
+        return TokenAnswer.parse(_read_answer(call, self._send(call)))
 
     @sensitive_variables()
     def _read(self, endpoint: str, subject: str, access_token: str) -> dict[str, Any]:
@@ -95,7 +147,7 @@ class ServiceClient:
         url = f"{self._application.base_url}/users/{quote(subject, safe='')}/{endpoint}"
         headers = {"Authorization": f"Bearer {access_token}"}
         call = Call(endpoint, "GET", url, headers, seconds=self._application.timeout)
-        envelope = _read_answer(call, exchange(self._application, call))
+        envelope = _read_answer(call, self._send(call))
         opened = envelope.get("data")
         if envelope.get("success") is not True or not isinstance(opened, dict):
             raise MalformedAnswer("not the success envelope", endpoint=endpoint)

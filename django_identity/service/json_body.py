@@ -17,18 +17,18 @@ class UnreadableJson(ValueError):
     """Not one strict JSON object. The message never quotes the body."""
 
 
-def read_object(body: bytes) -> dict[str, Any]:
+def read_object(body: bytes, *, deepest: int = DEEPEST) -> dict[str, Any]:
     """The JSON object in ``body``.
 
     Refuses what RFC 8259 leaves open: other encodings than UTF-8, repeated names, ``NaN``, numbers
-    that overflow, more than 32 levels. Raises ``UnreadableJson``.
+    that overflow, more than ``deepest`` levels. Raises ``UnreadableJson``.
     """
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         raise UnreadableJson("not UTF-8") from None
     # The depth is bounded before the parser recurses into it.
-    if _depth(text) > DEEPEST:
+    if _depth(text, deepest) > deepest:
         raise UnreadableJson("nested too deep")
     try:
         parsed = _DECODER.decode(text)
@@ -41,12 +41,13 @@ def read_object(body: bytes) -> dict[str, Any]:
     return parsed
 
 
-def _depth(text: str) -> int:
+def _depth(text: str, enough: int) -> int:
+    """How deep ``text`` is nested; what is deeper than ``enough`` is not counted on."""
     deepest = depth = 0
     for bracket in NOT_BRACKETS.sub("", STRINGS.sub("", text)):
         depth += 1 if bracket in "[{" else -1
         deepest = max(deepest, depth)
-        if deepest > DEEPEST:
+        if deepest > enough:
             break
     return deepest
 

@@ -70,15 +70,15 @@ class Profile:
     @classmethod
     def parse(cls, body: Members) -> Profile:
         """Raises ``MalformedAnswer``."""
-        country = _text(body, "country", "profile", longest=LONGEST_CODE)
-        photo_url = _text(body, "photo_url", "profile")
+        country = text_of(body, "country", "profile", longest=LONGEST_CODE)
+        photo_url = text_of(body, "photo_url", "profile")
         return cls(
             id=subject_of(body.get("id"), "profile"),
-            email=_text(body, "email", "profile", longest=254),
-            first_name=_text(body, "first_name", "profile"),
-            last_name=_text(body, "last_name", "profile"),
+            email=text_of(body, "email", "profile", longest=254),
+            first_name=text_of(body, "first_name", "profile"),
+            last_name=text_of(body, "last_name", "profile"),
             country=country if COUNTRY.fullmatch(country) else "",
-            kyc_level=_text(body, "kyc_level", "profile", longest=LONGEST_CODE),
+            kyc_level=text_of(body, "kyc_level", "profile", longest=LONGEST_CODE),
             photo_url=photo_url if photo_url.startswith("https://") else "",
         )
 
@@ -99,10 +99,10 @@ class KycStatus:
     def parse(cls, body: Members) -> KycStatus:
         """Raises ``MalformedAnswer``."""
         return cls(
-            kyc_level=_text(body, "kyc_level", "kyc", longest=LONGEST_CODE),
-            status=_text(body, "status", "kyc", longest=LONGEST_CODE),
-            provider=_text(body, "provider", "kyc", longest=LONGEST_SUBJECT),
-            verified_at=_moment(body, "verified_at", "kyc"),
+            kyc_level=text_of(body, "kyc_level", "kyc", longest=LONGEST_CODE),
+            status=text_of(body, "status", "kyc", longest=LONGEST_CODE),
+            provider=text_of(body, "provider", "kyc", longest=LONGEST_SUBJECT),
+            verified_at=moment_of(body, "verified_at", "kyc"),
         )
 
 
@@ -123,15 +123,15 @@ class ListedClaim:
         revoked = body.get("revoked", False)
         if not isinstance(revoked, bool):
             raise MalformedAnswer("revoked is not a boolean", endpoint="claims")
-        claim_type = _text(body, "claim_type", "claims", longest=128)
+        claim_type = text_of(body, "claim_type", "claims", longest=128)
         if not claim_type:
             raise MalformedAnswer("a claim without a type", endpoint="claims")
         return cls(
             claim_type=claim_type,
-            provider=_text(body, "provider", "claims", longest=128),
+            provider=text_of(body, "provider", "claims", longest=128),
             revoked=revoked,
-            proof_hash=_text(body, "proof_hash", "claims", longest=LONGEST_SUBJECT),
-            expires_at=_moment(body, "expires_at", "claims"),
+            proof_hash=text_of(body, "proof_hash", "claims", longest=LONGEST_SUBJECT),
+            expires_at=moment_of(body, "expires_at", "claims"),
         )
 
 
@@ -212,7 +212,7 @@ def _lifetime(seconds: object) -> float:
     return min(float(seconds), LONGEST_LIFETIME)  # type: ignore[arg-type]  # a number by now
 
 
-def _text(body: Members, name: str, endpoint: str, *, longest: int = LONGEST_TEXT) -> str:
+def text_of(body: Members, name: str, endpoint: str, *, longest: int = LONGEST_TEXT) -> str:
     """A text member, empty if it is absent or null."""
     value = body.get(name)
     if value is None:
@@ -227,9 +227,9 @@ def _is_storable(value: str) -> bool:
     return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
-def _moment(body: Members, name: str, endpoint: str) -> datetime | None:
+def moment_of(body: Members, name: str, endpoint: str) -> datetime | None:
     """An ISO 8601 time-stamp; one without a zone is UTC, as the spec says of all of them."""
-    text = _text(body, name, endpoint, longest=LONGEST_CODE)
+    text = text_of(body, name, endpoint, longest=LONGEST_CODE)
     if not text:
         return None
     try:

@@ -10,7 +10,10 @@ from typing import Any
 from django_identity.exceptions import (
     AccessForbidden,
     AccessTokenRejected,
+    ClientRejected,
+    ConnectCodeRequired,
     EnvironmentMismatch,
+    InvalidConnectCode,
     InvalidGrant,
     RateLimited,
     ServiceError,
@@ -21,9 +24,17 @@ from django_identity.exceptions import (
 LONGEST_PAUSE = 3600.0
 BY_CODE: Mapping[str, type[ServiceRefusal]] = {
     "ENVIRONMENT_MISMATCH": EnvironmentMismatch,
+    "INVALID_CONNECT_CODE": InvalidConnectCode,
+    "CONNECT_CODE_REQUIRED": ConnectCodeRequired,
     "invalid_grant": InvalidGrant,
 }
 BY_STATUS: Mapping[int, type[ServiceRefusal]] = {401: AccessTokenRejected, 403: AccessForbidden}
+# These take the application's own credentials, or none, where the others take an access token.
+BY_STATUS_OF: Mapping[str, Mapping[int, type[ServiceRefusal]]] = {
+    "token": {},
+    "jwks": {},
+    "connect": {401: ClientRejected},
+}
 
 
 def is_refusal(body: Mapping[str, Any]) -> bool:
@@ -36,25 +47,26 @@ def of(
 ) -> ServiceError:
     """The error for an answer that says no, by its code first and its status then."""
     if status == 429:
-        pause = _pause(headers.get("retry-after", ""))
-        return RateLimited("too many calls", endpoint=endpoint, retry_after=pause)
-    code = _code(body)
+        return RateLimited("too many calls", endpoint=endpoint, retry_after=pause(headers))
+    code = code_of(body)
     kind = BY_CODE.get(code)
     if kind is None and status >= 500:
         return ServiceUnavailable(f"HTTP {status}", endpoint=endpoint)
-    if kind is None and endpoint not in ("token", "jwks"):
-        kind = BY_STATUS.get(status)
+    by_status = BY_STATUS_OF.get(endpoint, BY_STATUS)
+    kind = kind or by_status.get(status)
     return (kind or ServiceRefusal)(endpoint=endpoint, service_code=code, status=status)
 
 
-def _code(body: Mapping[str, Any]) -> str:
+def code_of(body: Mapping[str, Any]) -> str:
+    """The service's own code in an answer that says no, or empty."""
     error = body.get("error")
     code = error.get("code") if isinstance(error, dict) else error
     return code if isinstance(code, str) else ""
 
 
-def _pause(retry_after: str) -> float:
-    """Seconds from a ``Retry-After`` in seconds or as a date (RFC 9110 §10.2.3)."""
+def pause(headers: Mapping[str, str]) -> float:
+    """Seconds from a ``Retry-After`` in seconds or as a date (RFC 9110 §10.2.3), zero if none."""
+    retry_after = headers.get("retry-after", "")
     if retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 9:
         return min(float(retry_after), LONGEST_PAUSE)
     try:

@@ -1,15 +1,13 @@
 """One bounded HTTP exchange. The only importer of httpx.
 
 No redirect is followed, no cookie kept, no proxy taken from the environment. One deadline covers
-the whole call, one size its answer. httpx's own log lines, which name full addresses, stay quiet.
+the whole call, one size its answer. The library's own log lines stay quiet.
 """
 
 from __future__ import annotations
 
 import logging
-import socket
-import ssl
-import threading
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,10 +17,12 @@ from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpcore
 import httpx
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity.conf import Application, is_loopback
+from django_identity.conf import Application
+from django_identity.conf_rules import is_loopback
 from django_identity.exceptions import (
     AnswerTooLarge,
     MalformedAnswer,
@@ -31,9 +31,14 @@ from django_identity.exceptions import (
     ServiceUnavailable,
     UnexpectedRedirect,
 )
+from django_identity.service.deadline import BoundedNetwork, seconds_left, within
 
 LARGEST_ANSWER = 256 * 1024
 HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity"}
+MOST_CONNECTIONS = 32
+KEPT_SECONDS = 20.0
+BEFORE_SENDING = (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.PoolTimeout)
+FAILURES = (httpcore.NetworkError, httpcore.ProtocolError, httpx.InvalidURL)
 
 logger = logging.getLogger("django_identity.service")
 _in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
@@ -41,15 +46,20 @@ _in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. ``endpoint`` is its name in errors and logs; seconds and bytes are limits."""
+    """One request. ``endpoint`` is its name in errors and logs; seconds and bytes are limits.
+
+    ``sent_once``: what it carries is spent by the first try, so nothing may ever repeat it.
+    """
 
     endpoint: str
     method: str
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     form: Mapping[str, str] | None = field(default=None, repr=False)
+    json: Mapping[str, Any] | None = field(default=None, repr=False)
     seconds: float = 10.0
     largest: int = LARGEST_ANSWER
+    sent_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,91 +76,71 @@ def exchange(application: Application, call: Call) -> Answer:
     """Send ``call`` once and read its answer.
 
     Raises ``ServiceTimeout``, ``ServiceUnavailable``, ``UnexpectedRedirect``, ``AnswerTooLarge`` or
-    ``MalformedAnswer``.
+    ``MalformedAnswer``; ``may_have_arrived`` of the first two says whether the service may have got
+    the request.
     """
     _refuse_plain_http(application, call)
     began = time.monotonic()
-    watch = _Watch(began + call.seconds)
     try:
-        with _quietly(), watch, _client(call.seconds) as client:
-            answer = _exchanged(client, call, watch)
-    except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError, OSError) as error:
-        if watch.is_over() or isinstance(error, httpx.TimeoutException):
-            raise ServiceTimeout("no answer in time", endpoint=call.endpoint) from None
+        with _quietly(), within(call.seconds):
+            answer = _exchanged(call)
+    except httpcore.TimeoutException as error:
+        raise _no_answer(
+            ServiceTimeout("no answer in time", endpoint=call.endpoint), error
+        ) from None
+    except (*FAILURES, OSError) as error:
         # The name of the error says enough; the error itself holds the request and its secrets.
         detail = f"no answer ({type(error).__name__})"
-        raise ServiceUnavailable(detail, endpoint=call.endpoint) from None
+        raise _no_answer(ServiceUnavailable(detail, endpoint=call.endpoint), error) from None
     milliseconds = (time.monotonic() - began) * 1000
     logger.debug("%s answered %s in %.0f ms", call.endpoint, answer.status, milliseconds)
     return answer
 
 
+def _no_answer(error: ServiceUnavailable, cause: Exception) -> ServiceUnavailable:
+    error.may_have_arrived = not isinstance(cause, BEFORE_SENDING)
+    return error
+
+
 @sensitive_variables()
-def _exchanged(client: httpx.Client, call: Call, watch: _Watch) -> Answer:
-    request = client.build_request(
+def _exchanged(call: Call) -> Answer:
+    request = httpx.Request(
         call.method,
         call.url,
         headers={**HEADERS, **call.headers},
         data=call.form,
-        extensions={"trace": watch.trace},
+        json=call.json,
     )
-    response = client.send(request, stream=True)
-    try:
-        if response.is_redirect or 300 <= response.status_code < 400:
+    with _pool(call.sent_once).stream(
+        request.method,
+        httpcore.URL(
+            scheme=request.url.raw_scheme,
+            host=request.url.raw_host,
+            port=request.url.port,
+            target=request.url.raw_path,
+        ),
+        headers=request.headers.raw,
+        content=request.read(),
+        extensions={"timeout": {"pool": seconds_left()}},
+    ) as response:
+        headers = {
+            name.decode("ascii", "replace").lower(): value.decode("latin-1")
+            for name, value in response.headers
+        }
+        if 300 <= response.status < 400:
             raise UnexpectedRedirect("a redirect", endpoint=call.endpoint)
-        if response.headers.get("content-encoding", "identity").lower() != "identity":
+        if headers.get("content-encoding", "identity").lower() != "identity":
             raise MalformedAnswer("an encoding nobody asked for", endpoint=call.endpoint)
-        body = _body(response, call)
-    finally:
-        response.close()
-    return Answer(response.status_code, dict(response.headers), body)
+        return Answer(response.status, headers, _body(response, call))
 
 
-def _body(response: httpx.Response, call: Call) -> bytes:
+def _body(response: httpcore.Response, call: Call) -> bytes:
     body = bytearray()
-    for chunk in response.iter_raw():
+    for chunk in response.iter_stream():
         body += chunk
         if len(body) > call.largest:
             raise AnswerTooLarge(f"over {call.largest} bytes", endpoint=call.endpoint)
     return bytes(body)
-
-
-class _Watch:
-    """Ends a call at its deadline, also while it reads headers that come a byte a second.
-
-    httpx's time-outs count each read by itself; here the socket is shut down under the reader.
-    """
-
-    def __init__(self, deadline: float) -> None:
-        self._deadline = deadline
-        self._socket: socket.socket | None = None
-        self._timer = threading.Timer(deadline - time.monotonic(), self._end)
-        self._timer.daemon = True
-
-    def __enter__(self) -> _Watch:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_raised: object) -> None:
-        self._timer.cancel()
-
-    def is_over(self) -> bool:
-        return time.monotonic() >= self._deadline
-
-    def trace(self, event: str, arguments: Mapping[str, Any]) -> None:
-        """httpcore's trace hook: it hands over the stream as soon as there is one."""
-        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-            self._socket = arguments["return_value"].get_extra_info("socket")
-            if self.is_over():
-                self._end()
-
-    def _end(self) -> None:
-        if self._socket is None:
-            return
-        try:
-            self._socket.shutdown(socket.SHUT_RDWR)
-        except OSError as error:
-            logger.debug("the connection was gone already (%s)", type(error).__name__)
 
 
 def _refuse_plain_http(application: Application, call: Call) -> None:
@@ -160,15 +150,24 @@ def _refuse_plain_http(application: Application, call: Call) -> None:
         raise ServiceError("plain http is for this machine alone", endpoint=call.endpoint)
 
 
-def _client(seconds: float) -> httpx.Client:
-    return httpx.Client(
-        verify=_tls(), trust_env=False, follow_redirects=False, timeout=httpx.Timeout(seconds)
+@cache
+def _pool(sent_once: bool) -> httpcore.ConnectionPool:
+    """This process's connections.
+
+    What may be sent only once gets a new connection: on a kept one nobody can tell whether the
+    service closed it before or after it read the request.
+    """
+    return httpcore.ConnectionPool(
+        ssl_context=httpx.create_ssl_context(trust_env=False),
+        max_connections=MOST_CONNECTIONS,
+        max_keepalive_connections=0 if sent_once else MOST_CONNECTIONS,
+        keepalive_expiry=KEPT_SECONDS,
+        network_backend=BoundedNetwork(),
     )
 
 
-@cache
-def _tls() -> ssl.SSLContext:
-    return httpx.create_ssl_context(trust_env=False)
+# A child process must not write into its parent's connections.
+os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 @contextmanager
@@ -184,6 +183,6 @@ def _not_ours(_record: logging.LogRecord) -> bool:
     return not _in_our_call.get()
 
 
-# A site may use httpx too and want its log; only the lines of our own calls are dropped.
-for _name in ("httpx", "httpcore.connection", "httpcore.http11"):
+# A site may use the library too and want its log; only the lines of our own calls are dropped.
+for _name in ("httpcore.connection", "httpcore.http11"):
     logging.getLogger(_name).addFilter(_not_ours)

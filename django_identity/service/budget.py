@@ -1,0 +1,93 @@
+"""One budget of calls for an application, shared by all its workers, and the pause after a 429.
+
+Calls are counted in windows of about a second. Upkeep leaves a fifth of each to the people who are
+waiting; nobody waits longer for a turn than the call's own deadline allows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import time
+from enum import StrEnum
+
+from django_identity.conf import Application
+from django_identity.exceptions import BudgetSpent, RateLimited
+from django_identity.service import shared_state
+
+UPKEEP_SHARE = 0.8
+CALLS_IN_WINDOW = 10
+SHORTEST_PAUSE = 1.0
+LONGEST_NAP = 1.0
+
+
+class Priority(StrEnum):
+    """For whom a call is made."""
+
+    INTERACTIVE = "a person who waits"
+    UPKEEP = "nobody who waits"
+
+
+def await_turn(application: Application, priority: Priority, *, patience: float) -> None:
+    """Wait until one more call may be made, and count it.
+
+    Raises ``RateLimited`` if the service asked for a pause that outlasts ``patience`` (seconds),
+    ``BudgetSpent`` if no turn comes within it.
+    """
+    give_up_at = time.monotonic() + patience
+    while True:
+        pause = paused_for(application)
+        wait = pause or _wait_for_turn(application, priority)
+        if wait <= 0.0:
+            return
+        if time.monotonic() + wait > give_up_at:
+            if pause:
+                raise RateLimited("all workers pause", retry_after=pause)
+            raise BudgetSpent("no turn in time")
+        # The pause may be lengthened while we sleep, so look up now and then.
+        time.sleep(min(wait, LONGEST_NAP))
+
+
+def pause(application: Application, *, seconds: float) -> None:
+    """The service said 429: no worker calls it for that long, a second at least."""
+    length = max(seconds, SHORTEST_PAUSE)
+    until = time.time() + length
+    if until > shared_state.read(name_of(application, "pause")):
+        shared_state.write(name_of(application, "pause"), until, seconds=length)
+
+
+def paused_for(application: Application) -> float:
+    """Seconds until the service may be called again; zero if it may be now."""
+    return max(0.0, shared_state.read(name_of(application, "pause")) - time.time())
+
+
+def name_of(application: Application, what: str) -> str:
+    """The name in the cache of what all workers of ``application`` share."""
+    parts = (application.alias, application.base_url, application.client_id)
+    digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+    return f"django_identity.{digest}.{what}"
+
+
+def _wait_for_turn(application: Application, priority: Priority) -> float:
+    """Zero if a call was counted; else the seconds until the next window, and a little chance."""
+    if application.rate_limit is None:
+        return 0.0
+    allowed, window = _window(*application.rate_limit)
+    if priority is Priority.UPKEEP:
+        allowed = max(1, int(allowed * UPKEEP_SHARE))
+    now = time.time()
+    index = int(now // window)
+    name = name_of(application, f"calls.{index}")
+    if shared_state.read(name) < allowed:
+        if shared_state.count(name, seconds=2 * window) <= allowed:
+            return 0.0
+        shared_state.take_back(name)
+    late = random.uniform(0.0, 0.1 * window)  # noqa: S311  spreads load, guards nothing
+    return (index + 1) * window - now + late
+
+
+def _window(calls: int, seconds: float) -> tuple[int, float]:
+    """Short windows, so that calls come evenly, but of ten calls at least where there are ten."""
+    apart = seconds / calls
+    window = min(seconds, max(1.0, CALLS_IN_WINDOW * apart))
+    return max(1, round(window / apart)), window

@@ -1,0 +1,100 @@
+"""The service's answer to a Connect request as a frozen value, parsed and bounded once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from django_identity.exceptions import MalformedAnswer, SubjectMismatch
+from django_identity.service.messages import (
+    LONGEST_SUBJECT,
+    KycStatus,
+    Members,
+    Profile,
+    moment_of,
+    subject_of,
+    text_of,
+)
+
+LONGEST_SIGNATURE = 8192
+PROFILE_SCOPE = "profile:basic"
+KYC_SCOPE = "kyc:status"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ConnectAnswer:
+    """What the service shares for a Connect code, as far as it was asked for.
+
+    ``received`` is the ``data`` as it came, for a policy that can check the ``signature``: its
+    algorithm and the signed bytes are not published. It is handed over and not kept.
+    """
+
+    request_id: str
+    user_id: str
+    profile: Profile
+    kyc: KycStatus | None
+    issued_at: datetime
+    signature: str
+    received: Mapping[str, Any]
+
+    @classmethod
+    def parse(cls, body: Members, *, asked: Collection[str]) -> ConnectAnswer:
+        """From the ``data`` of the answer. Raises ``MalformedAnswer``; ``SubjectMismatch``."""
+        if body.get("status") != "approved":
+            raise MalformedAnswer("status is not approved", endpoint="connect")
+        subject = subject_of(body.get("user_id"), "connect")
+        return cls(
+            request_id=_required_text(body, "request_id", longest=LONGEST_SUBJECT),
+            user_id=subject,
+            profile=_connect_profile(body, subject, asked=asked),
+            kyc=_connect_kyc(body) if KYC_SCOPE in asked else None,
+            issued_at=_issued_at(body),
+            signature=_required_text(body, "signature", longest=LONGEST_SIGNATURE),
+            received=MappingProxyType(body),
+        )
+
+
+def _connect_profile(body: Members, subject: str, *, asked: Collection[str]) -> Profile:
+    if PROFILE_SCOPE not in asked:
+        return Profile.of_subject(subject)
+    profile = Profile.parse({"id": subject, **_shared(body, "profile")})
+    if profile.id != subject:
+        raise SubjectMismatch("about another subject", endpoint="connect")
+    return profile
+
+
+def _connect_kyc(body: Members) -> KycStatus:
+    kyc = KycStatus.parse(_shared(body, "kyc"))
+    if not kyc.status:
+        raise MalformedAnswer("data.kyc without a status", endpoint="connect")
+    return kyc
+
+
+def _shared(body: Members, name: str) -> Members:
+    """``data.profile`` or ``data.kyc``: in a ``data`` of the result's own, or beside its status.
+
+    The spec's "data.profile" can be read both ways.
+    """
+    within = body.get("data", {})
+    places = [place for place in (within, body) if isinstance(place, dict) and name in place]
+    if len(places) != 1 or not isinstance(places[0][name], dict):
+        raise MalformedAnswer(f"no usable data.{name}", endpoint="connect")
+    shared: Members = places[0][name]
+    return shared
+
+
+def _issued_at(body: Members) -> datetime:
+    moment = moment_of(body, "issued_at", "connect")
+    if moment is None:
+        raise MalformedAnswer("no issued_at", endpoint="connect")
+    return moment
+
+
+def _required_text(body: Members, name: str, *, longest: int) -> str:
+    text = text_of(body, name, "connect", longest=longest)
+    if not text:
+        raise MalformedAnswer(f"no {name}", endpoint="connect")
+    return text

@@ -1,0 +1,98 @@
+"""Send a call as a good client does: in its turn, again where that is safe, and never for long.
+
+One deadline covers the wait for a turn, every try and the pauses between them.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import replace
+
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity.conf import Application
+from django_identity.exceptions import ServiceError, ServiceTimeout, ServiceUnavailable
+from django_identity.service import budget, outage, refusals
+from django_identity.service.budget import Priority
+from django_identity.service.transport import Answer, Call, exchange
+
+MOST_TRIES = 3
+FIRST_PAUSE = 0.1
+# What waited too long for its turn would be sent with too little time to hear the answer.
+WAIT_SHARE = 0.75
+WAIT_SHARE_ONCE = 0.33
+WORTH_RETRYING = (502, 503, 504)
+
+
+@sensitive_variables()
+def send(
+    application: Application, call: Call, *, priority: Priority = Priority.INTERACTIVE
+) -> Answer:
+    """The answer to ``call``, of whatever status.
+
+    A GET that gets no connection or a 502, 503 or 504 is tried up to three times; anything else is
+    sent once. Raises as ``transport.exchange``; ``RateLimited``, ``BudgetSpent`` or ``ServiceAway``
+    if it was not sent at all.
+    """
+    deadline = time.monotonic() + call.seconds
+    tries = MOST_TRIES if call.method == "GET" and not call.sent_once else 1
+    for left in reversed(range(tries)):
+        _await_turn(application, call, priority, deadline=deadline)
+        try:
+            answer = _sent(application, call, deadline=deadline)
+        except ServiceTimeout:
+            raise
+        except ServiceUnavailable:
+            if not _pause(tries - left, left=left, deadline=deadline):
+                raise
+            continue
+        if answer.status not in WORTH_RETRYING:
+            break
+        if not _pause(tries - left, left=left, deadline=deadline):
+            break
+    return answer
+
+
+def _await_turn(
+    application: Application, call: Call, priority: Priority, *, deadline: float
+) -> None:
+    outage.admit(application, call.endpoint, priority)
+    share = WAIT_SHARE_ONCE if call.sent_once else WAIT_SHARE
+    patience = deadline - time.monotonic() - call.seconds * (1 - share)
+    budget.await_turn(application, priority, patience=max(0.0, patience))
+
+
+@sensitive_variables()
+def _sent(application: Application, call: Call, *, deadline: float) -> Answer:
+    """One try, and what it tells about the service to all workers."""
+    left = deadline - time.monotonic()
+    if left <= 0.0:
+        late = ServiceTimeout("no time left", endpoint=call.endpoint)
+        late.may_have_arrived = False
+        raise late
+    try:
+        answer = exchange(application, replace(call, seconds=left))
+    except ServiceUnavailable:
+        outage.failed(application, call.endpoint)
+        raise
+    except ServiceError:
+        outage.answered(application, call.endpoint)
+        raise
+    if answer.status == 429:
+        budget.pause(application, seconds=refusals.pause(answer.headers))
+    if answer.status >= 500:
+        outage.failed(application, call.endpoint)
+    else:
+        outage.answered(application, call.endpoint)
+    return answer
+
+
+def _pause(tried: int, *, left: int, deadline: float) -> bool:
+    """Sleep before the next try. False if there is none left, or no time for it."""
+    chance = random.uniform(0.5, 1.5)  # noqa: S311  spreads load, guards nothing
+    pause = FIRST_PAUSE * 2.0 ** (tried - 1) * chance
+    if not left or time.monotonic() + pause >= deadline:
+        return False
+    time.sleep(pause)
+    return True

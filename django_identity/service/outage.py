@@ -1,0 +1,78 @@
+"""Whether the service is away, as all workers know it together.
+
+After five failures in a row of one endpoint, upkeep stops calling it. After a pause that doubles up
+to a minute one worker tries; its success lets everybody go on, at the pace of the budget. People
+who wait are never held back here: their calls are made, and tell as much.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+
+from django_identity.conf import Application
+from django_identity.exceptions import ServiceAway
+from django_identity.service import shared_state
+from django_identity.service.budget import Priority, name_of
+
+FAILURES_IN_A_ROW = 5
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+REMEMBERED = 900.0
+PROBE = 30.0
+UPKEEP_ENDPOINTS = ("token", "claims")
+
+
+def failed(application: Application, endpoint: str) -> None:
+    """No answer, or a 5xx."""
+    count = shared_state.count(_name(application, endpoint, "failures"), seconds=REMEMBERED)
+    if count < FAILURES_IN_A_ROW:
+        return
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(count - FAILURES_IN_A_ROW, 16))
+    pause = longest * random.uniform(0.5, 1.0)  # noqa: S311  spreads load, guards nothing
+    until = _name(application, endpoint, "until")
+    shared_state.write(until, time.time() + pause, seconds=REMEMBERED)
+    shared_state.forget(_name(application, endpoint, "probe"))
+
+
+def answered(application: Application, endpoint: str) -> None:
+    """Any answer of the service itself."""
+    if shared_state.read(_name(application, endpoint, "failures")):
+        names = ("failures", "until", "probe")
+        shared_state.forget(*(_name(application, endpoint, what) for what in names))
+
+
+def admit(application: Application, endpoint: str, priority: Priority) -> None:
+    """Raises ``ServiceAway`` if upkeep should not call that endpoint now."""
+    if priority is Priority.INTERACTIVE or not _is_away(application, endpoint):
+        return
+    probe = _name(application, endpoint, "probe")
+    if _has_paused(application, endpoint) and shared_state.claim(probe, seconds=PROBE):
+        return
+    raise ServiceAway("the last calls failed", endpoint=endpoint)
+
+
+def is_away(application: Application) -> bool:
+    """Whether an endpoint that upkeep needs is away."""
+    return any(_is_away(application, endpoint) for endpoint in UPKEEP_ENDPOINTS)
+
+
+def may_try(application: Application) -> bool:
+    """Whether upkeep's next call would be made: the service is there, or a try is due."""
+    return all(
+        not _is_away(application, endpoint) or _has_paused(application, endpoint)
+        for endpoint in UPKEEP_ENDPOINTS
+    )
+
+
+def _is_away(application: Application, endpoint: str) -> bool:
+    failures = shared_state.read(_name(application, endpoint, "failures"))
+    return failures >= FAILURES_IN_A_ROW
+
+
+def _has_paused(application: Application, endpoint: str) -> bool:
+    return time.time() >= shared_state.read(_name(application, endpoint, "until"))
+
+
+def _name(application: Application, endpoint: str, what: str) -> str:
+    return name_of(application, f"{endpoint}.{what}")

@@ -1,0 +1,68 @@
+"""What all workers know together, in Django's cache. A cache that fails holds up no call.
+
+The cache must be one that processes share (Redis, Memcached, the database); with Django's default,
+which is local to a process, each process keeps its own counts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TypeVar
+
+from django.core.cache import cache
+
+Value = TypeVar("Value")
+
+logger = logging.getLogger("django_identity.shared_state")
+
+
+def read(name: str) -> float:
+    """The number of that name, zero if there is none."""
+    return _guarded(lambda: float(cache.get(name) or 0.0), otherwise=0.0)
+
+
+def write(name: str, value: float, *, seconds: float) -> None:
+    _guarded(lambda: cache.set(name, value, timeout=seconds), otherwise=None)
+
+
+def forget(*names: str) -> None:
+    _guarded(lambda: cache.delete_many(names), otherwise=None)
+
+
+def count(name: str, *, seconds: float) -> int:
+    """One more; the count so far. It is forgotten ``seconds`` after it began."""
+
+    def counted() -> int:
+        cache.add(name, 0, timeout=seconds)
+        try:
+            return int(cache.incr(name))
+        except ValueError:  # it ran out between the two calls, or nothing is kept at all
+            return 1
+
+    return _guarded(counted, otherwise=1)
+
+
+def take_back(name: str) -> None:
+    """One less, of a count that went too far."""
+
+    def taken_back() -> None:
+        try:
+            cache.decr(name)
+        except ValueError:
+            return
+
+    _guarded(taken_back, otherwise=None)
+
+
+def claim(name: str, *, seconds: float) -> bool:
+    """Whether this caller is the only one to hear yes, for that many seconds."""
+    return _guarded(lambda: bool(cache.add(name, 1, timeout=seconds)), otherwise=True)
+
+
+def _guarded(work: Callable[[], Value], *, otherwise: Value) -> Value:
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001  any cache's own errors; a call is better than none
+        logger.warning("the cache does not answer (%s)", type(error).__name__)
+        return otherwise

@@ -1,0 +1,111 @@
+"""A request whose code is spent by being sent: one try, and every doubt counts as spent."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity.conf import Application
+from django_identity.conf_rules import is_loopback
+from django_identity.exceptions import (
+    ConnectOutcomeUnknown,
+    MalformedAnswer,
+    ServiceError,
+    ServiceUnavailable,
+    VerificationPolicyNotMet,
+)
+from django_identity.service import refusals
+from django_identity.service.dispatch import send
+from django_identity.service.json_body import UnreadableJson, read_object
+from django_identity.service.transport import Answer, Call
+
+POLICY_CODE = "POA_REQUIRED"
+# RFC 3986: visible ASCII, without what no address holds.
+ADDRESS = re.compile(r"[\x21-\x7e]{1,2000}")
+NEVER_IN_ADDRESSES = frozenset("\"'<>\\^`{|}")
+
+
+@sensitive_variables()
+def redeemed(application: Application, call: Call) -> dict[str, Any]:
+    """Send ``call`` once; the ``data`` of the service's yes.
+
+    Raises ``ConnectOutcomeUnknown`` for every answer that does not say what became of the code, a
+    ``ServiceRefusal`` or ``RateLimited`` for a clear no. Another ``ServiceError`` has
+    ``may_have_arrived`` false: nothing was sent, so the code is good still.
+    """
+    answer = _answer(application, call)
+    if answer.status == 429:
+        raise refusals.of(call.endpoint, answer.status, answer.headers, {})
+    body = _readable(call, answer)
+    if answer.status >= 400 or refusals.is_refusal(body):
+        raise _refusal(application, call, answer, body)
+    opened = body.get("data")
+    if answer.status != 200 or body.get("success") is not True:
+        raise ConnectOutcomeUnknown("not the success envelope", endpoint=call.endpoint)
+    if not isinstance(opened, dict):
+        raise MalformedAnswer("data is not an object", endpoint=call.endpoint)
+    return opened
+
+
+@sensitive_variables()
+def _answer(application: Application, call: Call) -> Answer:
+    try:
+        return send(application, call)
+    except ServiceError as error:
+        came_back = isinstance(error, MalformedAnswer)
+        lost = isinstance(error, ServiceUnavailable) and error.may_have_arrived
+        if came_back or lost:
+            raise ConnectOutcomeUnknown(error.code, endpoint=call.endpoint) from None
+        error.may_have_arrived = False
+        raise
+
+
+def _readable(call: Call, answer: Answer) -> dict[str, Any]:
+    try:
+        return read_object(answer.body)
+    except UnreadableJson as error:
+        detail = f"HTTP {answer.status}, {error}"
+        raise ConnectOutcomeUnknown(detail, endpoint=call.endpoint) from None
+
+
+def _refusal(
+    application: Application, call: Call, answer: Answer, body: Mapping[str, Any]
+) -> ServiceError:
+    error = refusals.of(call.endpoint, answer.status, answer.headers, body)
+    if isinstance(error, ServiceUnavailable):
+        return ConnectOutcomeUnknown(f"HTTP {answer.status}", endpoint=call.endpoint)
+    is_known = refusals.code_of(body) in refusals.BY_CODE
+    if is_known or not _asks_for_verification(body):
+        return error
+    return VerificationPolicyNotMet(
+        endpoint=call.endpoint,
+        service_code=refusals.code_of(body),
+        status=answer.status,
+        kyc_url=safe_kyc_url(application, body.get("kyc_url")),
+    )
+
+
+def _asks_for_verification(body: Mapping[str, Any]) -> bool:
+    """Whether the person lacks a verification; the list of such codes is not published."""
+    return (
+        body.get("kyc_required") is True
+        or isinstance(body.get("kyc_url"), str)
+        or refusals.code_of(body) == POLICY_CODE
+    )
+
+
+def safe_kyc_url(application: Application, given: object) -> str:
+    """``given`` if a page may link to it, else empty: https, or this machine outside live."""
+    if not isinstance(given, str) or not ADDRESS.fullmatch(given) or NEVER_IN_ADDRESSES & {*given}:
+        return ""
+    try:
+        parts = urlsplit(given)
+    except ValueError:
+        return ""
+    may_be_plain = application.environment != "live" and is_loopback(parts.hostname)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and may_be_plain)
+    return given if is_safe and parts.hostname and parts.username is None else ""

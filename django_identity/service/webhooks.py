@@ -1,0 +1,205 @@
+"""The inbound twin of the client: one delivery's signature, bounds and content. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from django_identity.event_types import (
+    CLAIM_TYPES,
+    KNOWN_TYPES,
+    KYC_TYPES,
+    EventType,
+    canonical,
+)
+from django_identity.exceptions import EventUnreadable, MalformedAnswer
+from django_identity.service.json_body import UnreadableJson, read_object
+from django_identity.service.messages import subject_of
+from django_identity.service.moments import NotAMoment, parse_moment
+
+LARGEST_BODY = 256 * 1024
+DEEPEST = 16
+LONGEST_TYPE = 64
+LONGEST_ID = 255
+LARGEST_INTEGER = 2**63
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+VERIFIED = "verified"
+REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class KycChange:
+    """What a KYC event says; a member that it leaves out is empty."""
+
+    status: str
+    level: str
+    provider: str
+
+
+@dataclass(frozen=True, slots=True)
+class NamedClaim:
+    """The claim that a claim event names. Empty: every one, of that type or of any."""
+
+    claim_type: str = ""
+    provider: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One delivery's content. ``subject`` is empty for an event of an unknown type without one.
+
+    ``content`` is the event's ``data``.
+    """
+
+    event_id: str = field(repr=False)
+    event_type: str
+    occurred_at: datetime
+    subject: str = field(repr=False)
+    content: Mapping[str, Any] = field(repr=False)
+    kyc: KycChange | None = None
+    claim: NamedClaim | None = None
+
+    @classmethod
+    def parse(cls, body: bytes) -> Event:
+        """Raises ``EventUnreadable``, which knows the body's digest and nothing else of it."""
+        try:
+            return _event(read_object(body, deepest=DEEPEST))
+        except (UnreadableJson, NotAMoment, MalformedAnswer, _Unusable) as error:
+            digest = hashlib.sha256(body).hexdigest()
+            raise EventUnreadable(_reason(error), body_digest=digest) from None
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        event_id: str,
+        event_type: str,
+        occurred_at: datetime,
+        subject: str,
+        content: Mapping[str, Any],
+    ) -> Event:
+        """What its type says about ``content``."""
+        return cls(
+            event_id=event_id,
+            event_type=event_type,
+            occurred_at=occurred_at,
+            subject=subject,
+            content=content,
+            kyc=_kyc(content, event_type) if event_type in KYC_TYPES else None,
+            claim=_claim(content) if event_type in CLAIM_TYPES else None,
+        )
+
+
+class _Unusable(ValueError):
+    """A member that is missing or cannot be used; the message is the member's name."""
+
+
+def is_authentic(body: bytes, *, signature: str, secrets: Iterable[str]) -> bool:
+    """Whether one of ``secrets`` made ``signature`` over exactly these bytes.
+
+    Every secret is tried, whichever fits, so that the time taken tells nothing.
+    """
+    given = signature.encode("utf-8", "surrogatepass")
+    fits = False
+    for secret in secrets:
+        expected = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest().encode()
+        fits |= hmac.compare_digest(expected, given)
+    return fits
+
+
+def _event(members: Mapping[str, Any]) -> Event:
+    event_type = canonical(_text(members, "event_type", longest=LONGEST_TYPE))
+    occurred_at = parse_moment(_text(members, "timestamp", longest=LONGEST_TYPE))
+    if occurred_at < EARLIEST:
+        raise _Unusable("timestamp")
+    content = members.get("data")
+    if not isinstance(content, dict):
+        raise _Unusable("data")
+    _require_storable(content)
+    return Event.of(
+        event_id=_text(members, "event_id", longest=LONGEST_ID),
+        event_type=event_type,
+        occurred_at=occurred_at,
+        subject=_subject(content, is_needed=event_type in KNOWN_TYPES),
+        content=content,
+    )
+
+
+def _subject(content: Mapping[str, Any], *, is_needed: bool) -> str:
+    """Who it is about: ``user_id``, or ``sub``; both must agree. Raises ``MalformedAnswer``."""
+    named = [content[name] for name in ("user_id", "sub") if name in content]
+    if not is_needed and not all(isinstance(value, str) for value in named):
+        return ""
+    subjects = {subject_of(value, "webhook") for value in named}
+    if len(subjects) > 1 or (is_needed and not subjects):
+        raise _Unusable("user_id")
+    return subjects.pop() if subjects else ""
+
+
+def _kyc(content: Mapping[str, Any], event_type: str) -> KycChange:
+    """A rejection that calls itself verified stays a rejection."""
+    implied = VERIFIED if event_type == EventType.KYC_VERIFIED else REJECTED
+    status = _text(content, "status", longest=LONGEST_TYPE, default=implied)
+    contradicts = event_type == EventType.KYC_REJECTED and status == VERIFIED
+    return KycChange(
+        status=REJECTED if contradicts else status,
+        level=_text(content, "kyc_level", longest=LONGEST_TYPE, default=""),
+        provider=_text(content, "provider", longest=LONGEST_ID, default=""),
+    )
+
+
+def _claim(content: Mapping[str, Any]) -> NamedClaim:
+    claim_type = _text(content, "claim_type", longest=128, default="")
+    provider = _text(content, "provider", longest=128, default="")
+    return NamedClaim(claim_type, provider if claim_type else "")
+
+
+def _text(
+    members: Mapping[str, Any], name: str, *, longest: int, default: str | None = None
+) -> str:
+    """A text member; ``default`` if it is absent or null, and it may be. Raises ``_Unusable``."""
+    value = members.get(name)
+    if value is None and default is not None:
+        return default
+    is_usable = isinstance(value, str) and len(value) <= longest and _is_storable(value)
+    if not is_usable or (default is None and not value):
+        raise _Unusable(name)
+    return str(value)
+
+
+def _require_storable(value: object) -> None:
+    """Refuse what a database would: NUL, half a surrogate pair, an integer beyond 64 bits."""
+    if isinstance(value, str):
+        storable = _is_storable(value)
+    elif isinstance(value, dict):
+        storable = all(map(_is_storable, value))
+        for member in value.values():
+            _require_storable(member)
+    elif isinstance(value, list):
+        storable = True
+        for member in value:
+            _require_storable(member)
+    else:
+        is_integer = isinstance(value, int)
+        storable = not is_integer or -LARGEST_INTEGER <= value < LARGEST_INTEGER  # type: ignore[operator]  # an integer here
+    if not storable:
+        raise _Unusable("data")
+
+
+def _is_storable(text: str) -> bool:
+    """PostgreSQL takes no NUL, and nothing takes half a surrogate pair."""
+    if text.isascii():
+        return "\0" not in text
+    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, NotAMoment):
+        return "timestamp is not a moment"
+    if isinstance(error, _Unusable):
+        return f"{error} is not usable"
+    return str(error)
