@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.contrib.auth.signals import user_logged_in
 from django.core.checks import Tags, register
 from django.utils.translation import gettext_lazy as _
 
@@ -15,7 +16,11 @@ class IdentityConfig(AppConfig):
 
     def ready(self) -> None:
         # Checks import models, which are ready only now.
-        from django_identity import checks  # noqa: PLC0415  AppConfig.ready is the one exception
+        from django_identity import backends, background, checks  # noqa: PLC0415  ready may
 
+        background.remember_app()
+        user_logged_in.connect(
+            backends.bind_session, dispatch_uid="django_identity.backends.bind_session"
+        )
         register(checks.check_applications, Tags.security)
         register(checks.check_installation, Tags.security)

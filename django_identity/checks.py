@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
-from django_identity import conf, policy
+from django_identity import background, conf, policy
 from django_identity.backends import BACKEND_PATH
 from django_identity.exceptions import ConfigurationError
 
@@ -27,10 +27,10 @@ def check_applications(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def check_installation(**_kwargs: Any) -> list[CheckMessage]:
-    """What stands around the setting: the backend, the policy and the hosts (E009, E010, W001)."""
+    """What stands around the setting: backend, broker, policy, hosts (E009, E010, W001, W002)."""
     if any(problem.fatal for problem in conf.problems()):
         return []
-    found = [*_backend_problems()]
+    found = [*_backend_problems(), *_broker_problems()]
     for alias in conf.aliases():
         application = conf.application(alias)
         found += [*_policy_problems(application), *_host_problems(application)]
@@ -51,6 +51,18 @@ def _policy_problems(application: conf.Application) -> Iterator[CheckMessage]:
         policy.load(application.policy)
     except ConfigurationError as error:
         yield Error(str(error), hint="POLICY is the dotted path of a class.", id=f"{LABEL}.E010")
+
+
+def _broker_problems() -> Iterator[CheckMessage]:
+    """A silent broker would hold whoever publishes to it, for minutes with Celery's defaults."""
+    if background.has_broker() and not background.has_broker_timeout():
+        yield Warning(
+            "The broker's connections have no time-out: one that is silent is waited for.",
+            hint='Set CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, '
+            '"socket_connect_timeout": 5} for Redis, {"read_timeout": 5, "write_timeout": 5, '
+            '"connect_timeout": 5} for RabbitMQ.',
+            id=f"{LABEL}.W002",
+        )
 
 
 def _host_problems(application: conf.Application) -> Iterator[CheckMessage]:

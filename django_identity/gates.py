@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import iscoroutinefunction
 from typing import Any, Literal
@@ -29,7 +29,7 @@ from django.views import View
 
 from django_identity import conf
 from django_identity.addresses import login_url
-from django_identity.lifecycle.standing import Requirement, Standing, standing_of
+from django_identity.lifecycle.standing import Requirement, Shortfall, Standing, standing_of
 
 User = AbstractBaseUser | AnonymousUser
 OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]
@@ -51,11 +51,17 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Why a gate is closed: a stable ``code``, and the claim or the level that is missing."""
+    """Why a gate is closed: a stable ``code``, and the claim or the level that is missing.
+
+    ``asked`` is that claim with the value that was asked for (``"country_resident=NG"``);
+    ``shortfall`` says what keeps the gate closed to a person who is signed in.
+    """
 
     code: str
     missing: str
     application: str
+    asked: str = ""
+    shortfall: Shortfall | None = None
 
 
 def claim_required(
@@ -174,20 +180,20 @@ def _gated(gate: Gate) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def _verdict(gate: Gate, user: User) -> Closed | None:
     """None if the gate is open, else why it is not: the first thing that is missing."""
-    standing = standing_of(user, application=gate.application)
-    code, missing = _first_missing(gate, standing)
-    if not code:
-        return None
-    return Closed(code if user.is_authenticated else NOT_SIGNED_IN, missing, gate.application)
+    closed = _first_missing(gate, standing_of(user, application=gate.application))
+    if closed is None or user.is_authenticated:
+        return closed
+    return replace(closed, code=NOT_SIGNED_IN, shortfall=None)
 
 
-def _first_missing(gate: Gate, standing: Standing) -> tuple[str, str]:
-    for requirement in gate.claims:
-        if not standing.has_claim(requirement):
-            return CLAIM_MISSING, requirement.claim_type
-    if gate.kyc_level is not None and not standing.has_kyc_level(gate.kyc_level):
-        return KYC_LEVEL_MISSING, gate.kyc_level
-    return "", ""
+def _first_missing(gate: Gate, standing: Standing) -> Closed | None:
+    for claim in gate.claims:
+        if lack := standing.shortfall(claim):
+            return Closed(CLAIM_MISSING, claim.claim_type, gate.application, str(claim), lack)
+    level = gate.kyc_level
+    if level is not None and (lack := standing.level_shortfall(level)):
+        return Closed(KYC_LEVEL_MISSING, level, gate.application, level, lack)
+    return None
 
 
 def _answer(request: HttpRequest, gate: Gate, closed: Closed) -> HttpResponseBase:
@@ -197,14 +203,20 @@ def _answer(request: HttpRequest, gate: Gate, closed: Closed) -> HttpResponseBas
     if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
         body = {"error": {"code": closed.code, "missing": closed.missing}}
         return JsonResponse(body, status=status)
-    way_in = login_url(
-        conf.application(closed.application),
-        next_url=request.get_full_path() if request.method in ("GET", "HEAD") else "",
-        missing=closed.missing,
-    )
+    application = conf.application(closed.application)
+    next_url = request.get_full_path() if request.method in ("GET", "HEAD") else ""
+    way_in = login_url(application, next_url=next_url, missing=closed.asked)
     if gate.on_closed == "forbid":
-        context = {"closed": closed, "way_in": way_in}
-        return render(request, "django_identity/gate_closed.html", context, status=403)
+        return _explained(request, closed, {"way_in": way_in, "next": next_url})
     if request.headers.get("HX-Request") == "true":
         return HttpResponse(status=204, headers={"HX-Redirect": way_in})
     return redirect(way_in)
+
+
+def _explained(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> HttpResponse:
+    """The page that says which proof is missing, why, and how to get it."""
+    application = conf.application(closed.application)
+    context = {"closed": closed, "application": application, **ways}
+    response = render(request, "django_identity/gate_closed.html", context, status=403)
+    response["Cache-Control"] = "no-store"
+    return response

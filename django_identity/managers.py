@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
@@ -10,7 +11,9 @@ from django.db import models
 if TYPE_CHECKING:
     from django_identity.models import (  # noqa: F401  named in the bases, as text
         AuthorizationRequest,
+        ErasureReceipt,
         LinkedIdentity,
+        WebhookEvent,
     )
 
 
@@ -42,3 +45,21 @@ class AuthorizationRequestQuerySet(models.QuerySet["AuthorizationRequest"]):
     def started_in(self, *, state: str, browser_key: str) -> AuthorizationRequestQuerySet:
         """The request of that state, if it was started in the browser that holds the key."""
         return self.filter(state_digest=digest(state), browser_digest=digest(browser_key))
+
+
+class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
+    def of_subject_since(self, subject_digest: str, moment: datetime) -> WebhookEventQuerySet:
+        """The subject's events that came in at ``moment`` or later, the oldest happening first."""
+        return self.filter(subject_digest=subject_digest, received_at__gte=moment).order_by(
+            "occurred_at", "event_digest"
+        )
+
+    def awaiting_handlers(self, now: datetime) -> WebhookEventQuerySet:
+        """Events whose next attempt is due."""
+        return self.filter(next_attempt_at__lte=now)
+
+
+class ErasureReceiptQuerySet(models.QuerySet["ErasureReceipt"]):
+    def pending(self) -> ErasureReceiptQuerySet:
+        """Erasures that were asked for and are not done."""
+        return self.filter(erased_at=None)

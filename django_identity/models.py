@@ -8,53 +8,32 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from django_identity import columns
+from django_identity.columns import Timestamped
 from django_identity.managers import (
     AuthorizationRequestQuerySet,
+    ErasureReceiptQuerySet,
     LinkedIdentityQuerySet,
+    WebhookEventQuerySet,
     digest,
 )
+from django_identity.tally_record import DailyTally as DailyTally
 
 if TYPE_CHECKING:
     from django_identity.vault import Context
 
-DIGEST_LENGTH = 64
-SUBJECT_LENGTH = 255
-
-
-class Environment(models.TextChoices):
-    LIVE = "live", _("live")
-    TEST = "test", _("test")
-
-
-class Consent(models.TextChoices):
-    GRANTED = "granted", _("granted")
-    REVOKED = "revoked", _("revoked")
-
-
-class LinkedVia(models.TextChoices):
-    OAUTH = "oauth", _("sign-in")
-    CONNECT = "connect", _("Connect code")
-
-
-class Purpose(models.TextChoices):
-    SIGN_IN = "sign_in", _("sign in")
-    LINK = "link", _("link")
-    RENEW = "renew", _("renew")
-
-
-class EventOutcome(models.TextChoices):
-    APPLIED = "applied", _("applied")
-    IGNORED = "ignored", _("ignored")
-    SUPERSEDED = "superseded", _("superseded")
-    FAILED = "failed", _("failed")
-
-
-class Timestamped(models.Model):
-    created_at = models.DateTimeField(_("created"), auto_now_add=True)
-    updated_at = models.DateTimeField(_("updated"), auto_now=True)
-
-    class Meta:
-        abstract = True
+# What columns have in common stands in a file of its own; its names are imported from here.
+DIGEST_LENGTH = columns.DIGEST_LENGTH
+KID_LENGTH = columns.KID_LENGTH
+NEVER = columns.NEVER
+SUBJECT_LENGTH = columns.SUBJECT_LENGTH
+Consent = columns.Consent
+Environment = columns.Environment
+EventOutcome = columns.EventOutcome
+Kept = columns.Kept
+LinkedVia = columns.LinkedVia
+Purpose = columns.Purpose
+TallyName = columns.TallyName
 
 
 class AuthorizationRequest(Timestamped):
@@ -101,6 +80,38 @@ class AuthorizationRequest(Timestamped):
         return (self.application, self.environment, self.state_digest, "code_verifier")
 
 
+class ConnectRedemption(Timestamped):
+    """One Connect code that was handed in here; the unique digest lets it be sent once."""
+
+    code_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
+    application = models.CharField(max_length=64)
+    environment = models.CharField(max_length=4, choices=Environment)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+        help_text=_("Who handed it in."),
+    )
+    completed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+        help_text=_("Who was linked or signed in by it."),
+    )
+    expires_at = models.DateTimeField(db_index=True)
+    outcome = models.CharField(_("outcome"), max_length=64, blank=True)
+    kyc_url = models.TextField(blank=True, help_text=_("Where a missing verification is made."))
+
+    class Meta:
+        verbose_name = _("Connect redemption")
+        verbose_name_plural = _("Connect redemptions")
+
+    def __str__(self) -> str:
+        return f"redemption ({self.outcome or 'open'})"
+
+
 class LinkedIdentity(Timestamped):
     """One subject bound to one site user, under one application and environment."""
 
@@ -110,21 +121,43 @@ class LinkedIdentity(Timestamped):
     application = models.CharField(_("application"), max_length=64)
     environment = models.CharField(_("environment"), max_length=4, choices=Environment)
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH)
-    subject_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True, editable=False)
+    subject_digest = models.CharField(max_length=DIGEST_LENGTH, editable=False)
     consent = models.CharField(_("consent"), max_length=7, choices=Consent)
     consent_changed_at = models.DateTimeField(_("consent changed"))
+    signed_in_at = models.DateTimeField(
+        default=NEVER, help_text=_("When the flow began that brought what is held.")
+    )
+    revoked_at = models.DateTimeField(
+        null=True, help_text=_("The newest revocation; sessions from before it have ended.")
+    )
     linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
     scopes = models.JSONField(_("scopes"), default=list)
     kyc_level = models.CharField(_("KYC level"), max_length=64, blank=True)
     kyc_status = models.CharField(_("KYC status"), max_length=64, blank=True)
     kyc_provider = models.CharField(_("KYC provider"), max_length=255, blank=True)
     kyc_verified_at = models.DateTimeField(_("KYC verified"), null=True)
+    kyc_changed_at = models.DateTimeField(default=NEVER)
+    kyc_rank = models.CharField(
+        max_length=DIGEST_LENGTH + 1, blank=True, help_text=_("Which of two of one moment wins.")
+    )
     credential = models.TextField(blank=True, help_text=_("Sealed."))
+    credential_kid = models.CharField(max_length=KID_LENGTH, blank=True)
     credential_issued_at = models.DateTimeField(null=True)
     credential_expires_at = models.DateTimeField(_("credential valid until"), null=True)
-    refetch_due_at = models.DateTimeField(_("re-fetch due"), null=True, db_index=True)
+    refetch_due_at = models.DateTimeField(_("re-fetch due"), null=True)
+    # Taking a row moves no indexed column: it stays due until its re-fetch is done.
+    refetch_taken_until = models.DateTimeField(null=True)
+    refetch_started = models.BooleanField(default=False)
     refetch_failures = models.PositiveSmallIntegerField(default=0)
     last_error = models.CharField(max_length=255, blank=True)
+    last_event_digest = models.CharField(
+        max_length=DIGEST_LENGTH, blank=True, help_text=_("The event that last changed something.")
+    )
+    connect_request_id = models.CharField(_("Connect request"), max_length=255, blank=True)
+    connect_issued_at = models.DateTimeField(_("Connect answer issued"), null=True)
+    connect_signature = models.TextField(
+        _("Connect signature"), blank=True, help_text=_("Kept, not checked.")
+    )
 
     objects = LinkedIdentityQuerySet.as_manager()
 
@@ -135,6 +168,29 @@ class LinkedIdentity(Timestamped):
             models.UniqueConstraint(
                 fields=["user", "application", "environment"], name="identity_one_per_user"
             ),
+            models.UniqueConstraint(fields=["subject_digest"], name="identity_once"),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["application", "environment", "refetch_due_at", "id"],
+                name="identity_refetch_due",
+            ),
+            models.Index(
+                fields=["application", "environment", "credential_kid"],
+                name="identity_credential_kid",
+            ),
+            # The search for the beginning of a subject: LIKE under any collation of PostgreSQL.
+            models.Index(
+                fields=["subject"], name="identity_subject", opclasses=["varchar_pattern_ops"]
+            ),
+            models.Index(fields=["refetch_failures"], name="identity_failing"),
+        ]
+        default_permissions = ("view",)
+        permissions: ClassVar = [
+            ("refetch_linkedidentity", "Can re-fetch linked identities"),
+            ("check_linkedidentity", "Can check the credentials of linked identities"),
+            ("revoke_linkedidentity", "Can revoke linked identities at this site"),
+            ("erase_linkedidentity", "Can erase people with linked identities"),
         ]
 
     def __str__(self) -> str:
@@ -149,6 +205,15 @@ class LinkedIdentity(Timestamped):
         return (self.application, self.environment, self.subject, column)
 
 
+class Overview(LinkedIdentity):
+    """No record of its own: the admin's overview, under a name that the admin's index can list."""
+
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = verbose_name_plural = _("overview")
+
+
 class TokenGrant(Timestamped):
     """The access and refresh token of a linked identity; never shown anywhere."""
 
@@ -160,6 +225,7 @@ class TokenGrant(Timestamped):
     refresh_expires_at = models.DateTimeField(null=True, db_index=True)
     generation = models.PositiveIntegerField(default=1)
     lease_until = models.DateTimeField(null=True)
+    retry_at = models.DateTimeField(null=True)
     needs_reauthorization = models.BooleanField(default=False)
 
     class Meta:
@@ -201,27 +267,44 @@ class WebhookEvent(Timestamped):
 
     application = models.CharField(_("application"), max_length=64)
     event_id = models.CharField(_("event id"), max_length=255, blank=True)
-    event_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
+    event_digest = models.CharField(max_length=DIGEST_LENGTH)
     event_type = models.CharField(_("type"), max_length=64, blank=True)
     occurred_at = models.DateTimeField(_("occurred"))
-    received_at = models.DateTimeField(_("received"), db_index=True)
+    received_at = models.DateTimeField(_("received"))
+    kept = models.PositiveSmallIntegerField(choices=Kept, default=Kept.EVERYTHING)
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH, blank=True)
     subject_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
     payload = models.JSONField(_("payload"), null=True)
     outcome = models.CharField(_("outcome"), max_length=10, choices=EventOutcome)
     handled_at = models.DateTimeField(_("handled"), null=True)
+    handled_by = models.JSONField(
+        default=list, help_text=_("The names of the site's handlers that are done with it.")
+    )
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
     error = models.CharField(_("error"), max_length=255, blank=True)
 
+    objects = WebhookEventQuerySet.as_manager()
+
     class Meta:
         verbose_name = _("event")
         verbose_name_plural = _("events")
+        # A unique column would come with a second index on PostgreSQL, for LIKE.
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["event_digest"], name="identity_event_once"),
+        ]
         indexes: ClassVar = [
             models.Index(
                 fields=["subject_digest", "event_type", "occurred_at"],
                 name="identity_event_subject",
             ),
+            models.Index(fields=["outcome", "received_at"], name="identity_event_outcome"),
+            models.Index(fields=["kept", "received_at"], name="identity_event_purge"),
+        ]
+        default_permissions = ("view",)
+        permissions: ClassVar = [
+            ("replay_webhookevent", "Can replay the handlers of events"),
+            ("copy_webhookevent", "Can copy events as a script for support"),
         ]
 
     def __str__(self) -> str:
@@ -229,19 +312,38 @@ class WebhookEvent(Timestamped):
 
 
 class ErasureReceipt(Timestamped):
-    """What remains of an erased person: that it was done, and nothing about whom."""
+    """What remains of an erased person: that it was done, and nothing about whom.
+
+    ``subject_digest`` is keyed, so that nobody without the site's key can ask it about a subject.
+    """
 
     application = models.CharField(_("application"), max_length=64)
     environment = models.CharField(_("environment"), max_length=4, choices=Environment)
+    subject = models.CharField(
+        max_length=SUBJECT_LENGTH, blank=True, help_text=_("Empty once everything is erased.")
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        help_text=_("Nobody once everything is erased."),
+    )
     subject_digest = models.CharField(max_length=DIGEST_LENGTH, db_index=True)
     event_id = models.CharField(_("event id"), max_length=255, blank=True)
     requested_at = models.DateTimeField(_("requested"))
     erased_at = models.DateTimeField(_("erased"), null=True)
     counts = models.JSONField(_("counts"), default=dict)
+    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
+    next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
+    error = models.CharField(_("error"), max_length=255, blank=True)
+
+    objects = ErasureReceiptQuerySet.as_manager()
 
     class Meta:
         verbose_name = _("erasure receipt")
         verbose_name_plural = _("erasure receipts")
+        default_permissions = ("view",)
 
     def __str__(self) -> str:
         return f"erasure #{self.pk}"

@@ -16,11 +16,13 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import FieldDoesNotExist
 from django.utils.module_loading import import_string
 
+from django_identity import anonymisation
 from django_identity.exceptions import ConfigurationError
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
 
+    from django_identity.service.connect_answer import ConnectAnswer
     from django_identity.service.messages import KycStatus, Profile
 
 FIELDS_NEVER_WRITTEN = frozenset({"is_staff", "is_superuser", "is_active", "password"})
@@ -32,6 +34,8 @@ class IdentityPolicy:
 
     #: Whether somebody who is not signed in may come in with a Connect code (it can be phished).
     connect_may_sign_in: bool = False
+    #: What becomes of the site's user when the person is erased: ``"anonymise"`` or ``"delete"``.
+    erasure: str = "anonymise"
     #: Whether a gate may re-fetch stale claims while the person waits, once, for 2 seconds at most.
     refetch_inline: bool = False
 
@@ -64,6 +68,25 @@ class IdentityPolicy:
         if not email or not _has_field(field):
             return None
         return model._default_manager.filter(**{f"{field}__iexact": email}).first()
+
+    def may_accept_connect_answer(self, answer: ConnectAnswer) -> bool:
+        """Whether what a Connect code brought is taken; ``answer.received`` is it as it came.
+
+        For a site that knows how ``answer.signature`` is made: this package does not check it.
+        """
+        return True
+
+    def erase_user(self, user: AbstractBaseUser) -> None:
+        """Erase the site's user, in the transaction in which everything of ours goes.
+
+        By default the account stays as an empty, disabled shell, so that what hangs on it stays
+        whole; ``erasure = "delete"`` deletes it. Extend it to erase what else the site holds: if it
+        raises, nothing is done yet, and it is called again until it does not.
+        """
+        if self.erasure == "delete":
+            user.delete()
+        else:
+            anonymisation.anonymise(user)
 
     def local_sign_in_url(self) -> str | None:
         """Where a person with an account signs in the old way, if the site has such a page."""

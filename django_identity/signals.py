@@ -17,10 +17,18 @@ identity_linked = Signal()
 identity_unlinked = Signal()
 #: Consent was given, or given anew. Arguments: ``identity``.
 consent_granted = Signal()
+#: Consent was taken back; gates are closed already. Arguments: ``identity``.
+consent_revoked = Signal()
 #: KYC level or status changed. Arguments: ``identity``.
 kyc_changed = Signal()
 #: The proven claims changed. Arguments: ``identity``.
 claims_changed = Signal()
+#: The grant is dead; the person's next visit offers renewal. Arguments: ``identity``.
+reauthorization_needed = Signal()
+#: A person was erased. Arguments: ``application``, ``receipt``.
+data_erased = Signal()
+#: An event was stored for the first time. Arguments: ``event``.
+event_received = Signal()
 
 
 def announce(signal: Signal, sender: type, **arguments: object) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import include, path
 
-from django_identity.views import account, sign_in
+from django_identity.views import account, connect, sign_in, webhook
 
 app_name = "identity"
 
@@ -13,8 +13,15 @@ urlpatterns = [
     path("login/<slug:application>/", sign_in.login, name="login"),
     path("callback/", sign_in.callback, name="callback"),
     path("callback/<slug:application>/", sign_in.callback, name="callback"),
+    path("connect/", connect.connect, name="connect"),
+    path("connect/<slug:application>/", connect.connect, name="connect"),
     path("account/", account.account, name="account"),
     path("account/<slug:application>/", account.account, name="account"),
+    path("download/", account.download, name="download"),
+    path("download/<slug:application>/", account.download, name="download"),
     path("disconnect/", account.disconnect, name="disconnect"),
     path("disconnect/<slug:application>/", account.disconnect, name="disconnect"),
+    path("webhook/", webhook.webhook, name="webhook"),
+    path("webhook/<slug:application>/", webhook.webhook, name="webhook"),
+    path("api/", include("django_identity.api.urls")),
 ]

@@ -1,4 +1,4 @@
-"""Encryption at rest: ``seal`` and ``unseal`` short texts under the application's keys.
+"""Encryption at rest: ``seal``, ``unseal``, ``reseal`` texts under the application's keys.
 
 AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce under the first of ``ENCRYPTION_KEYS``; the
 key's id stands in front, so that older keys still open what they sealed. The context is
@@ -35,28 +35,55 @@ def seal(text: str, *, keys: tuple[str, ...], context: Context) -> str:
     return f"{VERSION}.{_key_id(key)}.{base64.urlsafe_b64encode(nonce + sealed).decode()}"
 
 
-@sensitive_variables()
 def unseal(sealed: str, *, keys: tuple[str, ...], context: Context) -> str:
     """The text that ``seal`` was given.
 
     Raises ``SealedValueUnreadable`` if no key opens it, or it was sealed in another context.
     """
-    version, _, rest = sealed.partition(".")
-    key_id, _, body = rest.partition(".")
-    key = {_key_id(key): key for key in map(_key, keys)}.get(key_id)
-    if version != VERSION or key is None:
+    opened = _opened(sealed, keys, context)
+    if opened is None:
+        # No frame of the traceback holds the keys: a decorator's would.
+        del keys
         raise SealedValueUnreadable("no key opens it")
-    try:
-        held = base64.urlsafe_b64decode(body)
-        opened = AESGCM(key).decrypt(held[:NONCE_BYTES], held[NONCE_BYTES:], _bound(context))
-    except (binascii.Error, ValueError, InvalidTag):
-        raise SealedValueUnreadable("it was changed or moved") from None
-    return opened.decode()
+    return opened
+
+
+@sensitive_variables()
+def reseal(sealed: str, *, keys: tuple[str, ...], context: Context) -> str:
+    """The same text under the first of ``keys``; it is nowhere else in between.
+
+    Raises ``SealedValueUnreadable``.
+    """
+    opened = _opened(sealed, keys, context)
+    if opened is None:
+        del keys
+        raise SealedValueUnreadable("no key opens it")
+    return seal(opened, keys=keys, context=context)
 
 
 def is_current(sealed: str, *, keys: tuple[str, ...]) -> bool:
     """Whether ``sealed`` is under the first of ``keys`` already."""
-    return sealed.startswith(f"{VERSION}.{_key_id(_key(keys[0]))}.")
+    return sealed.startswith(prefix_of(keys[0]))
+
+
+def prefix_of(secret: str) -> str:
+    """What every value begins with that is sealed under this key of the ring."""
+    return f"{VERSION}.{_key_id(_key(secret))}."
+
+
+@sensitive_variables()
+def _opened(sealed: str, keys: tuple[str, ...], context: Context) -> str | None:
+    version, _, rest = sealed.partition(".")
+    key_id, _, body = rest.partition(".")
+    key = {_key_id(key): key for key in map(_key, keys)}.get(key_id)
+    if version != VERSION or key is None:
+        return None
+    try:
+        held = base64.urlsafe_b64decode(body)
+        return AESGCM(key).decrypt(held[:NONCE_BYTES], held[NONCE_BYTES:], _bound(context)).decode()
+    except (binascii.Error, ValueError, InvalidTag):
+        # Not base64url, cut short; changed, or moved to another row or column.
+        return None
 
 
 @lru_cache(maxsize=64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from django.utils.functional import Promise
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 WORDS: Mapping[str, str | Promise] = {
@@ -21,9 +22,100 @@ WORDS: Mapping[str, str | Promise] = {
     "unique_human": _("you are one person with one account"),
     "level_1": _("verification at level 1"),
     "level_2": _("verification at level 2"),
+    "kyc.verified": _("you were verified"),
+    "kyc.rejected": _("your verification was rejected"),
+    "consent.granted": _("you gave your consent"),
+    "consent.revoked": _("you took back your consent"),
+    "claim.issued": _("a claim was issued"),
+    "claim.revoked": _("a claim was revoked"),
+    "data.deletion_requested": _("you asked to be erased"),
+}
+
+
+# What a record's fields are called to the person it is about.
+LABELS: Mapping[str, str | Promise] = {
+    "access_expires_at": _("Access ends"),
+    "application": _("Application"),
+    "claim_type": _("Claim"),
+    "connect_issued_at": _("Shared by code on"),
+    "connect_request_id": _("Connect request"),
+    "connect_signature": _("Signature of what was shared"),
+    "consent": _("Consent"),
+    "consent_changed_at": _("Consent since"),
+    "created_at": _("Since"),
+    "credential_expires_at": _("Credential valid until"),
+    "credential_issued_at": _("Credential issued"),
+    "environment": _("Environment"),
+    "event_type": _("Event"),
+    "expires_at": _("Claim ends"),
+    "issued_at": _("Issued"),
+    "kyc_level": _("Level of verification"),
+    "kyc_provider": _("Verified by"),
+    "kyc_status": _("Verification"),
+    "kyc_verified_at": _("Verified on"),
+    "linked_via": _("Linked by"),
+    "needs_reauthorization": _("Needs you to renew"),
+    "next": _("Page you wanted"),
+    "occurred_at": _("Happened"),
+    "outcome": _("Outcome"),
+    "payload": _("What it said"),
+    "proof_hash": _("Proof hash"),
+    "provider": _("Proven by"),
+    "purpose": _("Purpose"),
+    "received_at": _("Arrived"),
+    "refresh_expires_at": _("Renewal ends"),
+    "revoked": _("Revoked"),
+    "scopes": _("What it lets this site read"),
+    "subject": _("Your subject at the identity service"),
+    "updated_at": _("Last changed"),
+    "valid_until": _("Proven until"),
+    "value": _("Value"),
+}
+
+# Table -> what its records are called to the person they are about, and why there are any.
+KINDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
+    "linkedidentity": (
+        _("Linked identity"),
+        _("That you and the person at the identity service are the same."),
+    ),
+    "storedclaim": (
+        _("Claims"),
+        _("What the identity service says about you, and how far it is proven."),
+    ),
+    "tokengrant": (
+        _("Grant"),
+        _("What lets this site ask the identity service about you. Its tokens are kept sealed."),
+    ),
+    "webhookevent": (
+        _("Events"),
+        _("What the identity service told this site about you, and when."),
+    ),
+    "authorizationrequest": (
+        _("Sign-ins"),
+        _("Each time you went to the identity service from here."),
+    ),
+    "connectredemption": (
+        _("Connect codes"),
+        _("Each code that you handed in here, without the code itself."),
+    ),
 }
 
 
 def in_words(code: str) -> str | Promise:
-    """``code`` in the person's language; a code without words stays as it is."""
-    return WORDS.get(code, code)
+    """``code`` in the person's language; a code without words stays as it is.
+
+    ``"country_resident=NG"`` is a claim with its value.
+    """
+    claim_type, asks_value, value = code.partition("=")
+    words = WORDS.get(claim_type, claim_type)
+    return format_lazy("{}: {}", words, value) if asks_value else words
+
+
+def label_of(field: str) -> str | Promise:
+    """What the field of a record is called to the person the record is about."""
+    return LABELS.get(field, field)
+
+
+def kind_of(table: str) -> tuple[str | Promise, str | Promise]:
+    """What the records of a table are called, and why there are any."""
+    return KINDS.get(table, (table, ""))

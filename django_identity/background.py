@@ -1,0 +1,126 @@
+"""Hand work over to Celery by task name: after the commit, and never inside a response's way.
+
+Publishing happens in one thread of this process, so a broker that is dead or silent keeps nobody
+waiting; what it does not take is logged and left to the sweep, which finds it in the database.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import threading
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import partial
+
+from celery import Celery
+from celery.app import app_or_default
+from django.db import transaction
+
+LONGEST_QUEUE = 10_000
+WITHOUT_SOCKET = ("filesystem", "memory")
+SOCKET_TIMEOUTS = ("socket_timeout", "read_timeout")
+
+logger = logging.getLogger("django_identity.background")
+
+
+class TaskName(StrEnum):
+    """The tasks; ``tasks.py`` holds them."""
+
+    SWEEP = "django_identity.sweep"
+    REFETCH_ONE = "django_identity.refetch_one"
+    REFETCH_CHUNK = "django_identity.refetch_chunk"
+    KEEP_ALIVE = "django_identity.keep_alive"
+    RUN_EVENT_HANDLERS = "django_identity.run_event_handlers"
+    RETRY_PENDING = "django_identity.retry_pending"
+    PURGE = "django_identity.purge"
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    task: TaskName
+    arguments: tuple[object, ...]
+
+
+@dataclass(slots=True)
+class _Publisher:
+    """The site's Celery app, and this process's thread that publishes to it."""
+
+    app: Celery | None = None
+    waiting: queue.Queue[_Work] = field(default_factory=lambda: queue.Queue(LONGEST_QUEUE))
+    process: int = 0
+    starting: threading.Lock = field(default_factory=threading.Lock)
+
+
+_publisher = _Publisher()
+
+
+def remember_app() -> None:
+    """Keep the site's Celery app: Celery knows it only in the thread that imported it."""
+    _publisher.app = app_or_default()
+
+
+def has_broker() -> bool:
+    """Whether the site set up a broker at all; without one everything is left to the sweep."""
+    return _publisher.app is not None and bool(_publisher.app.conf.broker_url)
+
+
+def has_broker_timeout() -> bool:
+    """Whether whoever talks to the broker gives up after a while; files need no time-out."""
+    if _publisher.app is None:
+        return True
+    scheme = str(_publisher.app.conf.broker_url).partition(":")[0]
+    if scheme in WITHOUT_SOCKET:
+        return True
+    options = _publisher.app.conf.broker_transport_options or {}
+    return any(options.get(name) for name in SOCKET_TIMEOUTS)
+
+
+def hand_over(task: TaskName, *arguments: object) -> None:
+    """Have ``task`` run with ``arguments`` (ids only) once the transaction has committed."""
+    transaction.on_commit(partial(_enqueue, _Work(task, arguments)), robust=True)
+
+
+def publish_now(task: TaskName, *arguments: object) -> None:
+    """Publish from a worker, which may wait for its broker. Raises what the broker raises."""
+    _publish(_Work(task, arguments))
+
+
+def _enqueue(work: _Work) -> None:
+    if not has_broker():
+        return
+    _ensure_thread()
+    try:
+        _publisher.waiting.put_nowait(work)
+    except queue.Full:
+        logger.warning("%s is left to the sweep: the broker takes nothing", work.task)
+
+
+def _ensure_thread() -> None:
+    """One thread in each process, made when it is first needed: a fork takes none along."""
+    if _publisher.process == os.getpid():
+        return
+    with _publisher.starting:
+        if _publisher.process == os.getpid():
+            return
+        _publisher.waiting = queue.Queue(LONGEST_QUEUE)
+        _publisher.process = os.getpid()
+        threading.Thread(target=_run, name="django-identity-publisher", daemon=True).start()
+
+
+def _run() -> None:
+    while True:
+        work = _publisher.waiting.get()
+        try:
+            _publish(work)
+        except Exception as error:  # noqa: BLE001  any transport's own errors; the sweep finds it
+            logger.warning("%s is left to the sweep (%s)", work.task, type(error).__name__)
+
+
+def _publish(work: _Work) -> None:
+    if _publisher.app is None or not has_broker():
+        return
+    _publisher.app.send_task(
+        work.task, args=work.arguments, retry=False, retry_policy={"max_retries": 0}
+    )

@@ -1,0 +1,48 @@
+"""``@on_event("kyc.verified")``: a site's own code that runs for every event of a type.
+
+A handler is called in a task after the event was stored and applied, with the ``WebhookEvent``, in
+a transaction of its own. If it raises it is tried again, eight times over about a day, and neither
+undoes what we did nor holds up another handler. It can be called twice for one event: a process may
+die between its last line and the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from django_identity.event_types import canonical
+
+if TYPE_CHECKING:
+    from django_identity.models import WebhookEvent
+
+Handler = Callable[["WebhookEvent"], object]
+H = TypeVar("H", bound=Handler)
+
+_registry: dict[str, dict[str, Handler]] = {}
+
+
+def on_event(event_type: str, *, name: str = "") -> Callable[[H], H]:
+    """Register a handler of events of ``event_type``, one that the spec does not know included.
+
+    ``name`` stands in the event's record of who is done with it; without one it is the function's
+    path. Keep it while events wait: under a new name the handler would run again.
+    """
+
+    def register(handler: H) -> H:
+        path = name or f"{handler.__module__}.{handler.__qualname__}"
+        _registry.setdefault(canonical(event_type), {})[path] = handler
+        return handler
+
+    return register
+
+
+def handlers_of(event_type: str) -> Mapping[str, Handler]:
+    """The site's handlers of that type by their names, in the order of their registration."""
+    return dict(_registry.get(event_type, {}))
+
+
+def forget(name: str) -> None:
+    """Take a handler out again, under every type; for tests."""
+    for registered in _registry.values():
+        registered.pop(name, None)
