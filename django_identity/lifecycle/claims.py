@@ -2,25 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+import random
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
 
+from django.db import transaction
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import signals, vault
+from django_identity import conf
 from django_identity.conf import Application
 from django_identity.credentials import KeySet, RejectionReason, VerifiedCredential, verify
-from django_identity.exceptions import CredentialRejected, SubjectMismatch
-from django_identity.lifecycle import key_sets
-from django_identity.models import LinkedIdentity, StoredClaim
-from django_identity.service.messages import ClaimsAnswer, ListedClaim
+from django_identity.exceptions import (
+    AccessForbidden,
+    AccessTokenRejected,
+    BudgetSpent,
+    CredentialRejected,
+    IdentityError,
+    KeysUnavailable,
+    MalformedAnswer,
+    RateLimited,
+    ReauthorizationNeeded,
+    RefreshPending,
+    ServiceAway,
+    ServiceUnavailable,
+    SubjectMismatch,
+)
+from django_identity.lifecycle import key_sets, replacement, tokens
+from django_identity.lifecycle.tokens import HeldToken
+from django_identity.models import Consent, LinkedIdentity
+from django_identity.service import ServiceClient, outage
+from django_identity.service.budget import Priority
+from django_identity.service.messages import ClaimsAnswer
+from django_identity.telemetry import LogEvent, log_failure
 
-CREDENTIAL_LIFETIME = timedelta(hours=24)
 CLOCK_LEEWAY = 30.0
-DUE_AT_SHARE = 0.75
-DUE_SPREAD = 0.10
+CLAIMS_SCOPE = "claims:read"
+FIRST_BACKOFF = 60.0
+LONGEST_BACKOFF = 6 * 3600.0
+NOT_NOW = (BudgetSpent, ServiceAway, RateLimited)
+TRY_LATER = (KeysUnavailable, RefreshPending)
+
+
+class Refetched(StrEnum):
+    """How a re-fetch ended. Only ``FAILED`` counts against the identity."""
+
+    STORED = "stored"
+    #: It is tried again after a pause that grows.
+    FAILED = "failed"
+    #: Nothing is wrong with the identity; it stays due.
+    POSTPONED = "postponed"
+    #: The service takes no calls at the moment, from anybody; it stays due.
+    NOT_NOW = "not now"
+    #: A revocation, an event or a sign-in came first; nothing of the answer was stored.
+    OVERTAKEN = "overtaken"
+    REAUTHORIZATION_NEEDED = "needs reauthorization"
+    #: No consent, or none to read claims.
+    NOTHING_TO_FETCH = "nothing to fetch"
 
 
 @sensitive_variables()
@@ -63,112 +102,142 @@ def _verify(
 
 
 @sensitive_variables()
-def store(
-    application: Application,
-    identity: LinkedIdentity,
-    answer: ClaimsAnswer,
-    proof: VerifiedCredential | None,
-) -> None:
-    """Replace the identity's claims by those of ``answer``, and set its credential's columns.
+def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) -> Refetched:
+    """Read the claims of ``identity`` anew and store what its credential proves.
 
-    The caller saves the identity. A credential older than the stored one is not taken: it could be
-    a replay of a claim revoked since; what the answer says is revoked is revoked all the same.
+    Costs at most one refresh and one read, unless a token is refused before its time. ``identity``
+    is a row as it was read just now: if consent, the due date or the credential have changed in the
+    database since, what comes is thrown away. However it ends is written on the row; an answer that
+    fails a check changes nothing but may revoke. Must run outside any transaction.
     """
-    if proof is not None and _is_older(proof, identity):
-        revoked = [listed.claim_type for listed in answer.claims if listed.revoked]
-        identity.claims.filter(claim_type__in=revoked).update(revoked=True)
-        return
-    now = timezone.now()
-    ends_at = min(proof.expires_at, now + CREDENTIAL_LIFETIME) if proof else None
-    identity.credential_issued_at = proof.issued_at if proof else None
-    identity.credential_expires_at = ends_at
-    identity.credential = _sealed(application, identity, answer) if proof else ""
-    identity.refetch_due_at = _due_at(identity, now=now, ends_at=ends_at or now)
-    identity.claims.all().delete()
-    StoredClaim.objects.bulk_create(_stored(identity, answer, proof), ignore_conflicts=True)
-    signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
-
-
-def _is_older(proof: VerifiedCredential, identity: LinkedIdentity) -> bool:
-    stored = identity.credential_issued_at
-    return stored is not None and proof.issued_at is not None and proof.issued_at < stored
-
-
-def _sealed(application: Application, identity: LinkedIdentity, answer: ClaimsAnswer) -> str:
-    context = identity.sealing_context("credential")
-    return vault.seal(answer.credential or "", keys=application.encryption_keys, context=context)
-
-
-def _due_at(identity: LinkedIdentity, *, now: datetime, ends_at: datetime) -> datetime:
-    """At about three quarters of what is left, a fixed bit earlier or later for each identity."""
-    position = int(identity.subject_digest[:8], 16) / 0xFFFFFFFF
-    share = DUE_AT_SHARE + DUE_SPREAD * (2 * position - 1)
-    return now + (ends_at - now) * share
-
-
-def _stored(
-    identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None
-) -> Iterator[StoredClaim]:
-    """One row for each listed claim, then one for each proven claim that the list leaves out."""
-    disclosed = proof.claims_as_json() if proof else {}
-    for listed in answer.claims:
-        yield _row(identity, listed, disclosed, proof)
-    for claim_type in disclosed.keys() - {listed.claim_type for listed in answer.claims}:
-        unlisted = ListedClaim(
-            claim_type=claim_type,
-            provider=str(_member(disclosed[claim_type], "provider") or ""),
-            revoked=False,
-            proof_hash="",
-            expires_at=None,
-        )
-        yield _row(identity, unlisted, disclosed, proof)
-
-
-def _row(
-    identity: LinkedIdentity,
-    listed: ListedClaim,
-    disclosed: Mapping[str, object],
-    proof: VerifiedCredential | None,
-) -> StoredClaim:
-    value = disclosed.get(listed.claim_type)
-    is_proven = listed.claim_type in disclosed and _same_provider(value, listed.provider)
-    expires_at = _earliest(listed.expires_at, _moment(value, "expires_at"))
-    return StoredClaim(
-        identity=identity,
-        claim_type=listed.claim_type,
-        provider=listed.provider,
-        value=value if is_proven else None,
-        proof_hash=listed.proof_hash,
-        issued_at=_moment(value, "issued_at") if is_proven else None,
-        expires_at=expires_at,
-        valid_until=_earliest(expires_at, identity.credential_expires_at) if is_proven else None,
-        revoked=listed.revoked,
-    )
-
-
-def _same_provider(value: object, provider: str) -> bool:
-    """A value that names its provider proves that provider's claim and no other."""
-    named = _member(value, "provider")
-    return named is None or named == provider
-
-
-def _member(value: object, name: str) -> object:
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def _moment(value: object, name: str) -> datetime | None:
-    """A time-stamp in a claim's value; one that cannot be read counts as long past."""
-    text = _member(value, name)
-    if text is None:
-        return None
+    application = conf.application(identity.application)
+    if not _has_claims(identity):
+        _conclude(identity, refetch_due_at=None)
+        return Refetched.NOTHING_TO_FETCH
+    sender = client or ServiceClient(application, priority=Priority.UPKEEP)
     try:
-        moment = parse_datetime(text) if isinstance(text, str) else None
-    except ValueError:
-        moment = None
-    if moment is None:
-        return datetime.fromtimestamp(0, tz=UTC)
-    return moment if timezone.is_aware(moment) else moment.replace(tzinfo=UTC)
+        # Before anything is spent: without keys no answer can be believed.
+        key_sets.current(application)
+        answer = _read(identity, sender)
+        return _taken(application, identity, answer)
+    except ReauthorizationNeeded as error:
+        _conclude(identity, refetch_due_at=None, last_error=error.code)
+        return Refetched.REAUTHORIZATION_NEEDED
+    except NOT_NOW as error:
+        _conclude(identity, last_error=error.code)
+        return Refetched.NOT_NOW
+    except TRY_LATER as error:
+        _conclude(identity, last_error=error.code)
+        return Refetched.POSTPONED
+    except IdentityError as error:
+        if isinstance(error, ServiceUnavailable) and outage.is_away(application):
+            # It is the service's failure and everybody's, not this identity's.
+            _conclude(identity, last_error=error.code)
+            return Refetched.NOT_NOW
+        return _failed(identity, error)
 
 
-def _earliest(*moments: datetime | None) -> datetime | None:
-    return min((moment for moment in moments if moment is not None), default=None)
+def _has_claims(identity: LinkedIdentity) -> bool:
+    may_read = not identity.scopes or CLAIMS_SCOPE in identity.scopes
+    return identity.consent == Consent.GRANTED and may_read
+
+
+@sensitive_variables()
+def _read(identity: LinkedIdentity, client: ServiceClient) -> ClaimsAnswer:
+    """The claims response. A token that is refused before its time is refreshed once.
+
+    401 or 403 to a fresh token means that the person took the consent back.
+    """
+    held = tokens.current(identity, client=client)
+    if not held.fresh:
+        try:
+            return client.claims(identity.subject, access_token=held.value)
+        except (AccessTokenRejected, AccessForbidden):
+            held = tokens.current(identity, rejected=held.value, client=client)
+    return _read_with_fresh(identity, client, held)
+
+
+@sensitive_variables()
+def _read_with_fresh(
+    identity: LinkedIdentity, client: ServiceClient, held: HeldToken
+) -> ClaimsAnswer:
+    try:
+        return client.claims(identity.subject, access_token=held.value)
+    except (AccessTokenRejected, AccessForbidden) as refused:
+        tokens.give_up(identity, generation=held.generation)
+        raise ReauthorizationNeeded(f"a fresh token was refused: {refused.code}") from refused
+
+
+@sensitive_variables()
+def _taken(application: Application, identity: LinkedIdentity, answer: ClaimsAnswer) -> Refetched:
+    """Store ``answer`` if it is proven and nothing came before it; else only what it revokes."""
+    try:
+        proof = verified(application, answer, subject=identity.subject)
+    except CredentialRejected:
+        replacement.write(identity, replacement.Replacement(answer))
+        raise
+    if _brings_nothing(identity, answer, proof):
+        replacement.write(identity, replacement.Replacement(answer))
+        raise MalformedAnswer("no credential, or an older one", endpoint="claims")
+    new = replacement.prepare(application, identity, answer, proof)
+    with transaction.atomic():
+        columns = {"refetch_failures": 0, "last_error": "", **new.columns}
+        if not _conclude(identity, **columns):
+            return Refetched.OVERTAKEN
+        replacement.write(identity, new)
+    return Refetched.STORED
+
+
+def _brings_nothing(
+    identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None
+) -> bool:
+    """Whether the stored proof is the better one: this one is older, or there is none.
+
+    An answer that lists no standing claim needs no credential: everything is gone.
+    """
+    if proof is not None:
+        return replacement.is_older(proof, identity)
+    return any(not listed.revoked for listed in answer.claims)
+
+
+def _failed(identity: LinkedIdentity, error: IdentityError) -> Refetched:
+    log_failure(LogEvent.REFETCH_FAILED, error, application=identity.application)
+    note_failure(identity, code=error.code)
+    return Refetched.FAILED
+
+
+def note_failure(identity: LinkedIdentity, *, code: str) -> None:
+    """Count a failure on the row and put the next try off."""
+    failures = identity.refetch_failures + 1
+    due_at = backed_off(failures)
+    _conclude(identity, refetch_due_at=due_at, refetch_failures=failures, last_error=code)
+
+
+def backed_off(failures: int) -> datetime:
+    """When to try again after that many failures in a row: from 1 minute to 6 hours, by chance."""
+    longest = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(failures, 16))
+    pause = random.uniform(FIRST_BACKOFF, longest)  # noqa: S311  spreads load, guards nothing
+    return timezone.now() + timedelta(seconds=pause)
+
+
+def _conclude(identity: LinkedIdentity, **columns: Any) -> bool:
+    """Write how it ended and let the row go. False, and nothing is written, if it was overtaken.
+
+    An event leaves its digest, a sign-in and another re-fetch move the due date.
+    """
+    now = timezone.now()
+    row = LinkedIdentity.objects.filter(pk=identity.pk)
+    unchanged = row.filter(
+        consent=identity.consent,
+        consent_changed_at=identity.consent_changed_at,
+        revoked_at=identity.revoked_at,
+        last_event_digest=identity.last_event_digest,
+        refetch_due_at=identity.refetch_due_at,
+    )
+    let_go = {"refetch_taken_until": None, "refetch_started": False, "updated_at": now}
+    written = unchanged.update(
+        **{"refetch_failures": identity.refetch_failures, **let_go, **columns}
+    )
+    if not written and identity.refetch_taken_until is not None:
+        row.filter(refetch_taken_until=identity.refetch_taken_until).update(**let_go)
+    return bool(written)

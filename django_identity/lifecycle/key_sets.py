@@ -10,7 +10,7 @@ import hashlib
 import logging
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from django.core import signing
 from django.core.cache import cache
@@ -24,6 +24,7 @@ from django_identity.service import ServiceClient
 
 OLDEST = 300.0
 REFRESH_AHEAD = 0.8
+AHEAD_PAUSE = 5.0
 COOLDOWN = 30.0
 FLIGHT = 10.0
 LONGEST_WAIT = 2.0
@@ -35,10 +36,15 @@ logger = logging.getLogger("django_identity.key_sets")
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """A key set, when its fetch began on this process's steady clock, and how long it may serve."""
+    """A key set, and for how many seconds from the start of its fetch it may serve.
+
+    ``began`` is that start on this process's steady clock, ``began_at`` on the fetcher's wall
+    clock: it goes with the set from process to process and tells two sets apart.
+    """
 
     keys: KeySet
     began: float
+    began_at: float
     lifetime: float
 
     def age(self) -> float:
@@ -47,7 +53,8 @@ class _Held:
 
 _held: dict[str, _Held] = {}
 _last_attempt: dict[str, float] = {}
-_one_flight = threading.Lock()
+_last_ahead: dict[str, float] = {}
+_choosing = threading.Lock()
 
 
 def current(application: Application) -> KeySet:
@@ -59,7 +66,7 @@ def current(application: Application) -> KeySet:
     held = _held.get(application.api_origin)
     if held is None or held.age() >= held.lifetime:
         return _newer_than(None, application)
-    if held.age() >= held.lifetime * REFRESH_AHEAD and _one_flight.acquire(blocking=False):
+    if held.age() >= held.lifetime * REFRESH_AHEAD and _is_first_ahead(application):
         threading.Thread(target=_refresh_ahead, args=(held, application), daemon=True).start()
     return held.keys
 
@@ -73,61 +80,111 @@ def refreshed(application: Application, *, unknown_in: KeySet) -> KeySet:
     held = _held.get(application.api_origin)
     if held is not None and held.keys is not unknown_in:
         return held.keys
-    shared = _adopted(held, application)
-    if shared is not None:
-        return shared.keys
     try:
-        if _may_attempt(application):
-            return _newer_than(held, application)
-        if cache.get(_name(application, "flight")):
-            return _winners(held, application)
-    except KeysUnavailable:
-        logger.info("no newer key set")
-    return unknown_in
+        return _newer_than(held, application, has_cooldown=True)
+    except KeysUnavailable as error:
+        logger.info("no newer key set: %s", error)
+    # Somebody else's fetch may have landed since this looked.
+    shared = _adopted(held, application)
+    return unknown_in if shared is None else shared.keys
+
+
+def age_of(application: Application) -> float | None:
+    """Seconds since the fetch of the set that is held, here or in the shared cache, if one is."""
+    held = _held.get(application.api_origin)
+    held = _adopted(held, application) or held
+    return None if held is None else held.age()
 
 
 def forget() -> None:
     """Drop what this process holds. The shared cache is left alone."""
     _held.clear()
     _last_attempt.clear()
+    _last_ahead.clear()
 
 
-def _may_attempt(application: Application) -> bool:
-    """Whether nobody has asked because of an unknown ``kid`` for 30 seconds, here or elsewhere."""
-    now = time.monotonic()
-    if now - _last_attempt.get(application.api_origin, -COOLDOWN) < COOLDOWN:
+def age(seconds: float) -> None:
+    """Count everything that this process holds as that much older: for tests that move the clock.
+
+    The shared cache has a clock of its own; ``shared_value`` makes one of any age.
+    """
+    for origin, held in _held.items():
+        _held[origin] = replace(held, began=held.began - seconds, began_at=held.began_at - seconds)
+    for moments in (_last_attempt, _last_ahead):
+        for origin, moment in moments.items():
+            moments[origin] = moment - seconds
+
+
+def _newer_than(
+    held: _Held | None, application: Application, *, has_cooldown: bool = False
+) -> KeySet:
+    """The shared set if it is newer than ``held``, else a fetched one: one flight, others wait.
+
+    Raises ``KeysUnavailable``: after a failure, after 2 seconds of waiting for somebody else's
+    flight, and, if this way ``has_cooldown``, while it lasts.
+    """
+    give_up = time.monotonic() + LONGEST_WAIT
+    while True:
+        # Asked before the shared set is: who sees no flight sees what the last one brought.
+        is_flying = bool(cache.get(_name(application, "flight")))
+        shared = _adopted(held, application)
+        if shared is not None:
+            return shared.keys
+        if not is_flying and _may_take_off(application, has_cooldown=has_cooldown):
+            return _flown(held, application, has_cooldown=has_cooldown)
+        if time.monotonic() >= give_up:
+            raise KeysUnavailable("somebody else's fetch takes too long", endpoint="jwks")
+        time.sleep(POLL)
+
+
+def _may_take_off(application: Application, *, has_cooldown: bool) -> bool:
+    """Take the flight, if nobody has it. Raises ``KeysUnavailable`` if nobody may take off.
+
+    A cooldown that began since the look for a flight began with one: it is worth waiting for.
+    """
+    try:
+        _require_attempt(application, has_cooldown=has_cooldown)
+    except KeysUnavailable:
+        if not cache.get(_name(application, "flight")):
+            raise
         return False
-    _last_attempt[application.api_origin] = now
-    return cache.add(_name(application, "cooldown"), 1, timeout=COOLDOWN)
+    return cache.add(_name(application, "flight"), 1, timeout=FLIGHT)
 
 
-def _newer_than(held: _Held | None, application: Application) -> KeySet:
-    """The shared set if it is newer than ``held``, else a fetched one: one flight, others wait."""
-    shared = _adopted(held, application)
-    if shared is not None:
-        return shared.keys
+def _require_attempt(application: Application, *, has_cooldown: bool) -> None:
     if cache.get(_name(application, "pause")):
         raise KeysUnavailable("the last fetch failed a moment ago", endpoint="jwks")
-    if not cache.add(_name(application, "flight"), 1, timeout=FLIGHT):
-        return _winners(held, application)
+    if not has_cooldown:
+        return
+    last = _last_attempt.get(application.api_origin, -COOLDOWN)
+    if time.monotonic() - last < COOLDOWN or cache.get(_name(application, "cooldown")):
+        raise KeysUnavailable("asked for newer keys less than 30 seconds ago", endpoint="jwks")
+
+
+def _flown(held: _Held | None, application: Application, *, has_cooldown: bool) -> KeySet:
+    """Fetch, as the holder of the one flight, unless another one landed just before it."""
     try:
+        shared = _adopted(held, application)
+        if shared is not None:
+            return shared.keys
+        _require_attempt(application, has_cooldown=has_cooldown)
+        if has_cooldown:
+            # After the flight began, so that whoever meets the cooldown has met the flight.
+            _last_attempt[application.api_origin] = time.monotonic()
+            cache.set(_name(application, "cooldown"), 1, timeout=COOLDOWN)
         return _fetched(application)
     finally:
         cache.delete(_name(application, "flight"))
 
 
-def _winners(held: _Held | None, application: Application) -> KeySet:
-    """What the one who is fetching brings, if it comes in time. Raises ``KeysUnavailable``."""
-    give_up = time.monotonic() + LONGEST_WAIT
-    while time.monotonic() < give_up:
-        landed = cache.get(_name(application, "flight")) is None
-        shared = _adopted(held, application)
-        if shared is not None:
-            return shared.keys
-        if landed:
-            break
-        time.sleep(POLL)
-    raise KeysUnavailable("somebody else's fetch brought no key set", endpoint="jwks")
+def _is_first_ahead(application: Application) -> bool:
+    """Whether nobody in this process started to refresh ahead a moment ago."""
+    now = time.monotonic()
+    with _choosing:
+        if now - _last_ahead.get(application.api_origin, -AHEAD_PAUSE) < AHEAD_PAUSE:
+            return False
+        _last_ahead[application.api_origin] = now
+    return True
 
 
 def _refresh_ahead(held: _Held, application: Application) -> None:
@@ -136,7 +193,6 @@ def _refresh_ahead(held: _Held, application: Application) -> None:
     except KeysUnavailable as error:
         logger.warning("key set not refreshed ahead of its end: %s", error)
     finally:
-        _one_flight.release()
         connections.close_all()
 
 
@@ -149,42 +205,45 @@ def _fetched(application: Application) -> KeySet:
         _back_off(application)
         raise KeysUnavailable(f"no key set: {error.code}", endpoint="jwks") from error
     lifetime = OLDEST if answer.max_age is None else min(OLDEST, float(answer.max_age))
-    _held[application.api_origin] = _Held(keys, began, lifetime)
-    shared = {"text": answer.text, "began_at": began_at, "lifetime": lifetime}
-    cache.set(
-        _name(application, "set"), signing.dumps(shared, salt=_salt(application)), timeout=OLDEST
-    )
-    cache.delete(_name(application, "failures"))
+    _held[application.api_origin] = _Held(keys, began, began_at, lifetime)
+    value = shared_value(application, answer.text, began_at=began_at, lifetime=lifetime)
+    cache.set(_name(application, "set"), value, timeout=OLDEST)
+    cache.delete_many([_name(application, "failures"), _name(application, "pause")])
     return keys
 
 
 def _back_off(application: Application) -> None:
     """After failures in a row, pause 1, 2, 4 … 30 seconds before anybody asks again."""
-    cache.add(_name(application, "failures"), 0, timeout=OLDEST)
-    try:
-        failures = cache.incr(_name(application, "failures"))
-    except ValueError:  # it ran out between the two calls
-        failures = 1
-    pause = min(2.0 ** (failures - 1), LONGEST_BACKOFF)
+    failures = cache.get(_name(application, "failures"), 0)
+    cache.set(_name(application, "failures"), failures + 1, timeout=OLDEST)
+    pause = min(2.0 ** min(failures, 10), LONGEST_BACKOFF)
     cache.set(_name(application, "pause"), 1, timeout=pause)
+
+
+def shared_value(
+    application: Application, text: str, *, began_at: float, lifetime: float = OLDEST
+) -> str:
+    """What the shared cache holds: the answer's text and its age, signed for this origin."""
+    shared = {"text": text, "began_at": began_at, "lifetime": lifetime}
+    return signing.dumps(shared, salt=_salt(application))
 
 
 def _adopted(held: _Held | None, application: Application) -> _Held | None:
     """The shared cache's set, if it is newer than ``held`` and still young enough to serve."""
-    sealed = cache.get(_name(application, "set"))
-    if sealed is None:
+    signed = cache.get(_name(application, "set"))
+    if signed is None:
         return None
     try:
-        shared = signing.loads(sealed, salt=_salt(application))
-    except signing.BadSignature:
+        shared = signing.loads(signed, salt=_salt(application))
+    except (signing.BadSignature, AttributeError, TypeError):
         logger.error("the shared cache held a key set that this site did not sign")
         return None
     age = time.time() - shared["began_at"]
-    found = _Held(KeySet.from_text(shared["text"]), time.monotonic() - age, shared["lifetime"])
-    # Two clocks are compared, so a set is newer only by more than their jitter.
-    is_newer = held is None or found.began > held.began + POLL
-    if not 0 <= age < found.lifetime or not is_newer:
+    is_newer = held is None or shared["began_at"] > held.began_at
+    if not 0 <= age < shared["lifetime"] or not is_newer:
         return None
+    keys = KeySet.from_text(shared["text"])
+    found = _Held(keys, time.monotonic() - age, shared["began_at"], shared["lifetime"])
     _held[application.api_origin] = found
     return found
 

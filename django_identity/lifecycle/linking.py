@@ -3,61 +3,65 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from typing import Any, Protocol
 
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
-from django.core.exceptions import ValidationError
-from django.db import IntegrityError, transaction
-from django.db.models import Exists, Q
-from django.utils import timezone
+from django.db import IntegrityError, OperationalError, transaction
 
-from django_identity import policy, signals
+from django_identity import signals
 from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
 from django_identity.exceptions import (
-    ConsentWithdrawn,
     EmailTaken,
-    SignUpRefused,
     SubjectChanged,
     SubjectTaken,
     UserChanged,
     UserHoldsAnother,
     UserInactive,
 )
-from django_identity.lifecycle import authorization_requests, claims, tokens
-from django_identity.models import (
-    AuthorizationRequest,
-    Consent,
-    LinkedIdentity,
-    LinkedVia,
-    Purpose,
-    WebhookEvent,
-)
+from django_identity.lifecycle import heard, replacement, site_users, tokens
+from django_identity.models import NEVER, Consent, LinkedIdentity, LinkedVia, Purpose
+from django_identity.service.connect_answer import ConnectAnswer
 from django_identity.service.messages import ClaimsAnswer, KycStatus, Profile, TokenAnswer
 
-WITHDRAWALS = ("consent.revoked", "data.deletion_requested")
-CLOCK_SKEW = timedelta(minutes=5)
-NEVER = datetime(1970, 1, 1, tzinfo=UTC)
-TAKEN_OVER = (
-    "consent", "consent_changed_at", "scopes",
-    "kyc_level", "kyc_status", "kyc_provider", "kyc_verified_at",
-    "credential", "credential_issued_at", "credential_expires_at",
-    "refetch_due_at", "refetch_failures", "last_error",
-)  # fmt: skip
+
+class _Complete(Protocol):
+    def __call__(self, *, completed_by: AbstractBaseUser | None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """Why somebody came with a subject: what for, who set out, when, and how to write down its end.
+
+    ``complete`` is called in the linking's transaction, again if a new user is made.
+    """
+
+    purpose: Purpose
+    user_id: Any
+    began_at: datetime
+    complete: _Complete
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """All that the service said about the person who came back, checked to be about one subject."""
+    """All that the service said about the person who came, checked to be about one subject.
+
+    A sign-in brings ``tokens``, and ``claims`` with their proof; a Connect code brings ``connect``.
+    """
 
     subject: str
     scopes: tuple[str, ...]
-    tokens: TokenAnswer
     profile: Profile
     kyc: KycStatus | None
-    claims: ClaimsAnswer | None
-    proof: VerifiedCredential | None
+    tokens: TokenAnswer | None = None
+    claims: ClaimsAnswer | None = None
+    proof: VerifiedCredential | None = None
+    connect: ConnectAnswer | None = None
+
+    @property
+    def via(self) -> LinkedVia:
+        return LinkedVia.OAUTH if self.connect is None else LinkedVia.CONNECT
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class Linked:
 
 def link(
     application: Application,
-    request: AuthorizationRequest,
+    errand: Errand,
     arrival: Arrival,
     *,
     user: AbstractBaseUser | None,
@@ -80,13 +84,14 @@ def link(
 
     ``user`` is who is signed in in the person's browser now, if anybody is.
     Everything happens in one transaction or not at all. Two arrivals of one new subject at the same
-    moment: the database lets one in; the other finds the identity at its second look.
+    moment: the database lets one in; the other finds the identity at its second look, as does one
+    that waited for an event which waited for it.
     Raises a ``LinkingRefused``.
     """
     try:
-        return _link_once(application, request, arrival, user=user)
-    except IntegrityError:
-        return _link_once(application, request, arrival, user=user)
+        return _link_once(application, errand, arrival, user=user)
+    except (IntegrityError, OperationalError, EmailTaken):
+        return _link_once(application, errand, arrival, user=user)
 
 
 def unlink(user: AbstractBaseUser, *, application: Application) -> bool:
@@ -107,7 +112,7 @@ def unlink(user: AbstractBaseUser, *, application: Application) -> bool:
 
 def _link_once(
     application: Application,
-    request: AuthorizationRequest,
+    errand: Errand,
     arrival: Arrival,
     *,
     user: AbstractBaseUser | None,
@@ -121,34 +126,39 @@ def _link_once(
         .select_related("user")
         .first()
     )
-    _refuse_wrong_person(request, identity, user=user)
+    _refuse_wrong_person(errand, identity, user=user)
     owner = identity.user if identity else user
-    created = owner is None
+    created, is_new = owner is None, identity is None
     with transaction.atomic():
         # A write comes first: SQLite then waits for the lock instead of failing at the upgrade.
-        authorization_requests.complete(request, completed_by=owner)
-        if owner is None:
-            owner = _signed_up(application, request, arrival)
+        errand.complete(completed_by=owner)
         if identity is None:
-            identity = _bound(application, request, arrival, owner=owner, created=created)
+            heard.hold(application, arrival.subject)
+        if owner is None:
+            owner = site_users.sign_up(application, profile=arrival.profile, kyc=arrival.kyc)
+            errand.complete(completed_by=owner)
+        if identity is None:
+            identity = _bound(application, errand, arrival, owner=owner, created=created)
         else:
-            _overwrite_user_fields(application, arrival, owner)
-        _store(application, request, arrival, identity)
+            site_users.overwrite_fields(
+                application, owner, profile=arrival.profile, kyc=arrival.kyc
+            )
+        _store(application, errand, arrival, identity, is_new=is_new)
     return Linked(identity, owner, created=created)
 
 
 def _refuse_wrong_person(
-    request: AuthorizationRequest, identity: LinkedIdentity | None, *, user: AbstractBaseUser | None
+    errand: Errand, identity: LinkedIdentity | None, *, user: AbstractBaseUser | None
 ) -> None:
     """Who may end up with this subject, by the purpose for which the person left."""
     owner_id = identity.user_id if identity else None
-    if request.purpose == Purpose.SIGN_IN and user is not None and owner_id != user.pk:
+    if errand.purpose == Purpose.SIGN_IN and user is not None and owner_id != user.pk:
         raise UserChanged
-    if request.purpose == Purpose.RENEW and owner_id != request.user_id:
+    if errand.purpose == Purpose.RENEW and owner_id != errand.user_id:
         raise SubjectChanged
     if identity is None:
         return
-    if request.purpose == Purpose.LINK and owner_id != request.user_id:
+    if errand.purpose == Purpose.LINK and owner_id != errand.user_id:
         raise SubjectTaken
     if not identity.user.is_active:
         raise UserInactive
@@ -156,7 +166,7 @@ def _refuse_wrong_person(
 
 def _bound(
     application: Application,
-    request: AuthorizationRequest,
+    errand: Errand,
     arrival: Arrival,
     *,
     owner: AbstractBaseUser,
@@ -175,7 +185,7 @@ def _bound(
         subject=arrival.subject,
         consent=Consent.REVOKED,
         consent_changed_at=NEVER,
-        linked_via=LinkedVia.OAUTH,
+        linked_via=arrival.via,
     )
     signals.announce(
         signals.identity_linked, LinkedIdentity, identity=identity, user=owner, created=created
@@ -183,97 +193,79 @@ def _bound(
     return identity
 
 
-def _signed_up(
-    application: Application, request: AuthorizationRequest, arrival: Arrival
-) -> AbstractBaseUser:
-    """A new site user, if the site takes one and the address is nobody else's."""
-    site = policy.load(application.policy)
-    if site.account_with_email(arrival.profile.email) is not None:
-        raise EmailTaken
-    if not site.may_sign_up(profile=arrival.profile, kyc=arrival.kyc):
-        raise SignUpRefused
-    fields = policy.writable(site.new_user_fields(profile=arrival.profile, kyc=arrival.kyc))
-    user = get_user_model()(**fields)
-    user.set_unusable_password()
-    try:
-        user.full_clean(exclude=["password"])
-    except ValidationError as invalid:
-        names = ", ".join(sorted(invalid.message_dict))
-        raise SignUpRefused(f"the user model does not take these fields: {names}") from None
-    user.save()
-    authorization_requests.complete(request, completed_by=user)
-    return user
-
-
-def _overwrite_user_fields(
-    application: Application, arrival: Arrival, user: AbstractBaseUser
-) -> None:
-    site = policy.load(application.policy)
-    fields = policy.writable(
-        site.changed_user_fields(user, profile=arrival.profile, kyc=arrival.kyc)
-    )
-    if not fields:
-        return
-    for name, value in fields.items():
-        setattr(user, name, value)
-    user.save(update_fields=list(fields))
-
-
 def _store(
     application: Application,
-    request: AuthorizationRequest,
+    errand: Errand,
     arrival: Arrival,
     identity: LinkedIdentity,
+    *,
+    is_new: bool,
 ) -> None:
     was_granted = identity.consent == Consent.GRANTED
     kyc_before = (identity.kyc_level, identity.kyc_status)
-    _take_over(identity, request, arrival)
+    consented_at = _consented_at(errand, arrival)
+    columns = _columns(identity, arrival, consented_at=consented_at)
+    new = None
     if arrival.claims is not None:
-        claims.store(application, identity, arrival.claims, arrival.proof)
-    _save_unless_withdrawn(identity, request)
-    tokens.store(application, identity, arrival.tokens)
+        new = replacement.prepare(application, identity, arrival.claims, arrival.proof)
+        columns |= new.columns
+    for name, value in columns.items():
+        setattr(identity, name, value)
+    since = heard.Since(errand.began_at, consented_at)
+    undisturbed = not is_new and heard.save_undisturbed(identity, since, columns)
+    if not undisturbed:
+        heard.save(identity, since, columns)
+    if new is not None:
+        replacement.write(identity, new)
+    if arrival.tokens is not None:
+        tokens.store(application, identity, arrival.tokens)
+    if not undisturbed:
+        heard.heed(application, identity, since)
     if not was_granted:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
     if (identity.kyc_level, identity.kyc_status) != kyc_before:
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
 
 
-def _take_over(identity: LinkedIdentity, request: AuthorizationRequest, arrival: Arrival) -> None:
-    """Consent counts from when the flow began: a revocation that follows is never older than it.
+def _consented_at(errand: Errand, arrival: Arrival) -> datetime:
+    """The moment from which consent counts: a revocation that follows is never older than it.
 
+    It is when the flow began, or when the service issued a Connect answer if its clock says less.
     Whole seconds, because the service's time-stamps may have no finer ones; at equal times the
     revocation wins.
     """
-    consented_at = request.created_at.replace(microsecond=0)
-    identity.consent = Consent.GRANTED
-    identity.consent_changed_at = max(identity.consent_changed_at, consented_at)
-    identity.scopes = list(arrival.scopes)
-    if arrival.kyc is not None:
-        identity.kyc_level = arrival.kyc.kyc_level
-        identity.kyc_status = arrival.kyc.status
-        identity.kyc_provider = arrival.kyc.provider
-        identity.kyc_verified_at = arrival.kyc.verified_at
-    identity.refetch_failures = 0
-    identity.last_error = ""
+    began_at = errand.began_at
+    moment = min(began_at, arrival.connect.issued_at) if arrival.connect else began_at
+    return moment.replace(microsecond=0)
 
 
-def _save_unless_withdrawn(identity: LinkedIdentity, request: AuthorizationRequest) -> None:
-    """Save, unless the person took consent back, or asked to be erased, since the flow began.
+def _columns(
+    identity: LinkedIdentity, arrival: Arrival, *, consented_at: datetime
+) -> dict[str, Any]:
+    """What the arrival says of the identity, and nothing else: the rest may change meanwhile."""
+    columns: dict[str, Any] = {
+        "consent": Consent.GRANTED,
+        "consent_changed_at": max(identity.consent_changed_at, consented_at),
+        "scopes": _scopes(identity, arrival),
+    }
+    if arrival.kyc is not None and identity.kyc_changed_at <= consented_at:
+        columns |= {"kyc_changed_at": consented_at, "kyc_rank": ""}
+        columns["kyc_level"] = arrival.kyc.kyc_level
+        columns["kyc_status"] = arrival.kyc.status
+        columns["kyc_provider"] = arrival.kyc.provider
+        columns["kyc_verified_at"] = arrival.kyc.verified_at
+    if arrival.tokens is not None:
+        columns["signed_in_at"] = max(identity.signed_in_at, consented_at)
+        columns |= {"refetch_taken_until": None, "refetch_started": False}
+        columns |= {"refetch_failures": 0, "last_error": ""}
+    if arrival.connect is not None:
+        columns["connect_request_id"] = arrival.connect.request_id
+        columns["connect_issued_at"] = arrival.connect.issued_at
+        columns["connect_signature"] = arrival.connect.signature
+    return columns
 
-    Both looks are needed: a revocation that commits while this waits for the row is seen in the
-    row's own columns, not in the events that this statement's snapshot knows.
-    """
-    withdrawal = WebhookEvent.objects.filter(
-        subject_digest=identity.subject_digest,
-        event_type__in=WITHDRAWALS,
-        received_at__gte=request.created_at,
-        occurred_at__gte=request.created_at - CLOCK_SKEW,
-    )
-    revoked_since = Q(
-        consent=Consent.REVOKED, consent_changed_at__gte=request.created_at.replace(microsecond=0)
-    )
-    saved = LinkedIdentity.objects.filter(
-        ~Exists(withdrawal), ~revoked_since, pk=identity.pk
-    ).update(updated_at=timezone.now(), **{name: getattr(identity, name) for name in TAKEN_OVER})
-    if not saved:
-        raise ConsentWithdrawn
+
+def _scopes(identity: LinkedIdentity, arrival: Arrival) -> list[str]:
+    """A sign-in asks for everything anew; a Connect code adds to what stands."""
+    stands = arrival.connect is not None and identity.consent == Consent.GRANTED
+    return list(dict.fromkeys([*(identity.scopes if stands else []), *arrival.scopes]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.views.decorators.debug import sensitive_variables
@@ -24,9 +25,9 @@ from django_identity.exceptions import (
     UserChanged,
     shaped_code,
 )
-from django_identity.lifecycle import authorization_requests, claims, linking
+from django_identity.lifecycle import authorization_requests, claims, linking, tallies
 from django_identity.lifecycle.authorization_requests import Journey
-from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose
+from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TallyName
 from django_identity.service import ServiceClient
 from django_identity.service.authorization import authorization_url, pkce_pair, state_value
 from django_identity.service.messages import Profile, TokenAnswer
@@ -65,11 +66,11 @@ class Callback:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """How a callback ended. ``login``: the browser is to be signed in as ``user``."""
+    """How a callback ended. ``login``: the browser is to be signed in as ``user``, by it."""
 
     user: AbstractBaseUser
     next_url: str
-    login: bool
+    login: LinkedIdentity | None = None
 
 
 def purpose_for(user: AbstractBaseUser | None, *, application: Application) -> Purpose:
@@ -119,7 +120,7 @@ def complete(
         application, state=callback.state, browser_key=browser_key
     )
     if user is not None and authorization_requests.was_completed_by(request, user):
-        return Completed(user, request.next, login=False)
+        return Completed(user, request.next)
     authorization_requests.claim(request)
     try:
         return _complete_claimed(application, request, callback, user=user)
@@ -142,8 +143,16 @@ def _complete_claimed(
     if callback.code is None:
         raise _refusal(callback.error or "")
     arrival = _learn(application, request, callback.code)
-    linked = linking.link(application, request, arrival, user=user)
-    return Completed(linked.user, request.next, login=request.purpose == Purpose.SIGN_IN)
+    errand = linking.Errand(
+        purpose=Purpose(request.purpose),
+        user_id=request.user_id,
+        began_at=request.created_at,
+        complete=partial(authorization_requests.complete, request),
+    )
+    linked = linking.link(application, errand, arrival, user=user)
+    tallies.add(TallyName.SIGNED_IN, application=application)
+    signs_in = request.purpose == Purpose.SIGN_IN
+    return Completed(linked.user, request.next, login=linked.identity if signs_in else None)
 
 
 def _refusal(error: str) -> IdentityError:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.utils import timezone
 
-from django_identity import conf
+from django_identity import conf, policy
+from django_identity.lifecycle import inline
 from django_identity.models import Consent, LinkedIdentity
 
 LEVEL = re.compile(r"level_(\d{1,4})")
@@ -31,6 +33,31 @@ class Requirement:
         claim_type, asks_value, value = text.partition("=")
         return cls(claim_type, value if asks_value else None)
 
+    def __str__(self) -> str:
+        return self.claim_type if self.value is None else f"{self.claim_type}={self.value}"
+
+
+class Reason(StrEnum):
+    """Why a gate is closed to a person who is signed in."""
+
+    NOT_LINKED = "not_linked"
+    CONSENT_REVOKED = "consent_revoked"
+    NEVER_PROVEN = "never_proven"
+    RUN_OUT = "run_out"
+    REVOKED = "revoked"
+    OTHER_VALUE = "other_value"
+    NOT_VERIFIED = "not_verified"
+    LOWER_LEVEL = "lower_level"
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """What keeps a gate closed: ``since`` when, and what is ``held`` instead, where known."""
+
+    reason: Reason
+    since: datetime | None = None
+    held: str = ""
+
 
 @dataclass(frozen=True, slots=True)
 class HeldClaim:
@@ -41,6 +68,10 @@ class HeldClaim:
     value: Any
     valid_until: datetime | None
     revoked: bool
+
+    def has_run_out(self, now: datetime) -> bool:
+        """Whether a credential proved it, and only time has taken the proof away."""
+        return not self.revoked and self.valid_until is not None and self.valid_until <= now
 
     def is_proven(self, now: datetime) -> bool:
         """Whether a credential proved it, and it has neither run out nor been revoked."""
@@ -61,12 +92,22 @@ class HeldClaim:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a site holds on one user. ``is_linked``: there is an identity, its consent granted."""
+    """What a site holds on one user. ``is_linked``: there is an identity, its consent granted.
+
+    ``consent_revoked_at``: there is one, and since then its consent is not.
+    """
 
     is_linked: bool = False
+    consent_revoked_at: datetime | None = None
     kyc_level: str = ""
     kyc_status: str = ""
     claims: tuple[HeldClaim, ...] = ()
+    identity_id: int | None = None
+
+    def is_stale(self) -> bool:
+        """Whether something that was proven has run out, and a re-fetch may prove it anew."""
+        now = timezone.now()
+        return any(claim.has_run_out(now) for claim in self.claims)
 
     def has_claim(self, requirement: Requirement) -> bool:
         """Whether the gate of ``requirement`` is open at this moment."""
@@ -81,6 +122,41 @@ class Standing:
         if held is None or asked is None:
             return bool(level) and self.kyc_level == level
         return int(held[1]) >= int(asked[1])
+
+    def shortfall(self, requirement: Requirement) -> Shortfall | None:
+        """Why the gate of ``requirement`` is closed; None if it is open."""
+        if self.has_claim(requirement):
+            return None
+        return self._unlinked() or self._unproven(requirement.claim_type)
+
+    def level_shortfall(self, level: str) -> Shortfall | None:
+        """Why the gate of ``level`` is closed; None if it is open."""
+        if self.has_kyc_level(level):
+            return None
+        if self.kyc_status != VERIFIED:
+            return self._unlinked() or Shortfall(Reason.NOT_VERIFIED)
+        return self._unlinked() or Shortfall(Reason.LOWER_LEVEL, held=self.kyc_level)
+
+    def _unlinked(self) -> Shortfall | None:
+        if self.is_linked:
+            return None
+        if self.consent_revoked_at is not None:
+            return Shortfall(Reason.CONSENT_REVOKED, since=self.consent_revoked_at)
+        return Shortfall(Reason.NOT_LINKED)
+
+    def _unproven(self, claim_type: str) -> Shortfall:
+        """Of several claims of that type the one nearest to a proof is spoken of."""
+        now = timezone.now()
+        held = [claim for claim in self.claims if claim.claim_type == claim_type]
+        for claim in held:
+            if claim.is_proven(now):
+                return Shortfall(Reason.OTHER_VALUE, held=value_in_text(claim.value))
+        ends = [claim.valid_until for claim in held if claim.valid_until and not claim.revoked]
+        if ends:
+            return Shortfall(Reason.RUN_OUT, since=max(ends))
+        if any(claim.revoked for claim in held):
+            return Shortfall(Reason.REVOKED)
+        return Shortfall(Reason.NEVER_PROVEN)
 
     def proven_claims(self) -> dict[str, Any]:
         """Claim name -> value, of those that hold at this moment."""
@@ -98,16 +174,42 @@ def standing_of(
     """The user's standing under that application: one query a request, none for an anonymous user.
 
     It is remembered on ``user``, which Django makes anew for each request; what has run out since
-    is judged by the clock at each question.
+    is judged by the clock at each question. Where the policy says ``refetch_inline``, stale claims
+    are re-fetched first, once a request, and no longer than two seconds are waited for it.
     """
     if not user.is_authenticated:
         return NOBODY
     remembered: dict[str, Standing] = getattr(user, _REMEMBERED, {})
     if application not in remembered:
-        standing = _read(user, conf.application(application))
+        standing = _current(user, conf.application(application))
         setattr(user, _REMEMBERED, {**remembered, application: standing})
         return standing
     return remembered[application]
+
+
+def shortfall_of(
+    user: AbstractBaseUser | AnonymousUser, asked: str, *, application: str = conf.DEFAULT_ALIAS
+) -> Shortfall | None:
+    """Why the gate that asks for ``asked`` (a claim, a claim with its value, a level) is closed."""
+    standing = standing_of(user, application=application)
+    if LEVEL.fullmatch(asked):
+        return standing.level_shortfall(asked)
+    return standing.shortfall(Requirement.parse(asked))
+
+
+def value_in_text(value: Any) -> str:
+    """What a claim's value says beyond its being proven, such as a country; often nothing."""
+    said = value.get("value") if isinstance(value, dict) else value
+    return said if isinstance(said, str) else ""
+
+
+def _current(user: AbstractBaseUser | AnonymousUser, application: conf.Application) -> Standing:
+    standing = _read(user, application)
+    if standing.identity_id is None or not standing.is_stale():
+        return standing
+    if not policy.load(application.policy).refetch_inline:
+        return standing
+    return _read(user, application) if inline.is_refetched(standing.identity_id) else standing
 
 
 def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application) -> Standing:
@@ -115,7 +217,9 @@ def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application)
         LinkedIdentity.objects.of_user(
             user.pk, application=application.alias, environment=application.environment
         ).values_list(
+            "pk",
             "consent",
+            "consent_changed_at",
             "kyc_level",
             "kyc_status",
             "claims__claim_type",
@@ -125,10 +229,18 @@ def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application)
             "claims__revoked",
         )
     )
-    if not rows or rows[0][0] != Consent.GRANTED:
+    if not rows:
         return NOBODY
-    claims = tuple(HeldClaim(*row[3:]) for row in rows if row[3])
-    return Standing(is_linked=True, kyc_level=rows[0][1], kyc_status=rows[0][2], claims=claims)
+    identity_id, consent, changed_at, kyc_level, kyc_status, *_ = rows[0]
+    if consent != Consent.GRANTED:
+        return Standing(consent_revoked_at=changed_at)
+    return Standing(
+        is_linked=True,
+        kyc_level=kyc_level,
+        kyc_status=kyc_status,
+        claims=tuple(HeldClaim(*row[5:]) for row in rows if row[5]),
+        identity_id=identity_id,
+    )
 
 
 def _affirms(value: Any, asked: str | None) -> bool:

@@ -1,0 +1,171 @@
+"""The stored claims of an identity: what an answer and its proof make of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from django_identity.credentials import VerifiedCredential
+from django_identity.models import LinkedIdentity, StoredClaim
+from django_identity.service.messages import ClaimsAnswer, ListedClaim
+
+Key = tuple[str, str]
+
+LONGEST_NAME = 128
+WRITTEN = ("value", "proof_hash", "issued_at", "expires_at", "valid_until", "revoked")
+
+
+def rows(
+    identity: LinkedIdentity,
+    answer: ClaimsAnswer,
+    proof: VerifiedCredential | None,
+    *,
+    ends_at: datetime | None,
+) -> tuple[StoredClaim, ...]:
+    """One row for each listed claim, and one for each proven claim that the list leaves out.
+
+    Proven ones hold until ``ends_at``, the credential's end, at the latest. A claim listed twice is
+    revoked if either says so.
+    """
+    proven = proof.claims_as_json() if proof else {}
+    disclosed = {name: value for name, value in proven.items() if _is_storable(name, value)}
+    made: dict[Key, StoredClaim] = {}
+    for listed in _listed(answer, disclosed):
+        row = _row(identity, listed, disclosed, ends_at)
+        earlier = made.setdefault(key_of(row), row)
+        earlier.revoked |= row.revoked
+    return tuple(made.values())
+
+
+def replace(identity: LinkedIdentity, wanted: Iterable[StoredClaim]) -> bool:
+    """Make the stored claims those of ``wanted``. True if what they say has changed.
+
+    Rows keep their place: in the ordinary case one UPDATE moves the end of all of them.
+    """
+    held = {key_of(row): row for row in StoredClaim.objects.filter(identity_id=identity.pk)}
+    by_key = {key_of(row): row for row in wanted}
+    gone = [row.pk for key, row in held.items() if key not in by_key]
+    new = [row for key, row in by_key.items() if key not in held]
+    kept = [(held[key], row) for key, row in by_key.items() if key in held]
+    says_more = any(_says(before) != _says(after) for before, after in kept)
+    if gone:
+        StoredClaim.objects.filter(pk__in=gone).delete()
+    _overwrite([(before, after) for before, after in kept if _written(before) != _written(after)])
+    if new:
+        StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
+    return bool(gone or new) or says_more
+
+
+def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> bool:
+    """Revoke what the answer says is revoked, whatever else is wrong with it. True if any was."""
+    revoked = {(listed.claim_type, listed.provider) for listed in answer.claims if listed.revoked}
+    if not revoked:
+        return False
+    standing = StoredClaim.objects.filter(identity_id=identity.pk, revoked=False)
+    hit = [row.pk for row in standing if key_of(row) in revoked]
+    if hit:
+        now = timezone.now()
+        StoredClaim.objects.filter(pk__in=hit).update(revoked=True, updated_at=now)
+    return bool(hit)
+
+
+def key_of(row: StoredClaim) -> Key:
+    """Compared in Python: a database may take two cases of a letter for the same."""
+    return row.claim_type, row.provider
+
+
+def _overwrite(kept: list[tuple[StoredClaim, StoredClaim]]) -> None:
+    if not kept:
+        return
+    now = timezone.now()
+    fields = {name for pair in kept for name in WRITTEN if _differ(*pair, name)}
+    for before, after in kept:
+        before.updated_at = now
+        for name in fields:
+            setattr(before, name, getattr(after, name))
+    StoredClaim.objects.bulk_update([before for before, _ in kept], [*fields, "updated_at"])
+
+
+def _differ(before: StoredClaim, after: StoredClaim, name: str) -> bool:
+    if name == "value":
+        return _as_text(before.value) != _as_text(after.value)
+    return bool(getattr(before, name) != getattr(after, name))
+
+
+def _written(row: StoredClaim) -> tuple[object, ...]:
+    return (_as_text(row.value), *(getattr(row, name) for name in WRITTEN if name != "value"))
+
+
+def _says(row: StoredClaim) -> tuple[object, ...]:
+    return _as_text(row.value), row.revoked, row.valid_until is not None
+
+
+def _as_text(value: object) -> str:
+    """To Python ``True`` equals ``1``; to a gate it does not."""
+    return json.dumps(value, sort_keys=True)
+
+
+def _is_storable(name: str, value: object) -> bool:
+    """PostgreSQL takes no NUL; what cannot be stored opens no gate."""
+    return len(name) <= LONGEST_NAME and "\0" not in name and "\\u0000" not in _as_text(value)
+
+
+def _listed(answer: ClaimsAnswer, disclosed: Mapping[str, object]) -> Iterator[ListedClaim]:
+    yield from answer.claims
+    for claim_type in disclosed.keys() - {listed.claim_type for listed in answer.claims}:
+        provider = str(_member(disclosed[claim_type], "provider") or "")[:LONGEST_NAME]
+        yield ListedClaim(claim_type, provider, revoked=False, proof_hash="", expires_at=None)
+
+
+def _row(
+    identity: LinkedIdentity,
+    listed: ListedClaim,
+    disclosed: Mapping[str, object],
+    ends_at: datetime | None,
+) -> StoredClaim:
+    value = disclosed.get(listed.claim_type)
+    is_proven = listed.claim_type in disclosed and _same_provider(value, listed.provider)
+    expires_at = _earliest(listed.expires_at, _moment(value, "expires_at"))
+    return StoredClaim(
+        identity=identity,
+        claim_type=listed.claim_type,
+        provider=listed.provider,
+        value=value if is_proven else None,
+        proof_hash=listed.proof_hash,
+        issued_at=_moment(value, "issued_at") if is_proven else None,
+        expires_at=expires_at,
+        valid_until=_earliest(expires_at, ends_at) if is_proven else None,
+        revoked=listed.revoked,
+    )
+
+
+def _same_provider(value: object, provider: str) -> bool:
+    """A value that names its provider proves that provider's claim and no other."""
+    named = _member(value, "provider")
+    return named is None or named == provider
+
+
+def _member(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _moment(value: object, name: str) -> datetime | None:
+    """A time-stamp in a claim's value; one that cannot be read counts as long past."""
+    text = _member(value, name)
+    if text is None:
+        return None
+    try:
+        moment = parse_datetime(text) if isinstance(text, str) else None
+    except ValueError:
+        moment = None
+    if moment is None:
+        return datetime.fromtimestamp(0, tz=UTC)
+    return moment if timezone.is_aware(moment) else moment.replace(tzinfo=UTC)
+
+
+def _earliest(*moments: datetime | None) -> datetime | None:
+    return min((moment for moment in moments if moment is not None), default=None)

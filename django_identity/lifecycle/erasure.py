@@ -1,0 +1,113 @@
+"""Erasure: everything about a person goes in one transaction, and a receipt without them stays."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+
+from django.contrib.auth import get_user_model
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from django_identity import conf, policy, signals
+from django_identity.conf import Application
+from django_identity.lifecycle import consent, dossier, effects, event_rows, receipts
+from django_identity.lifecycle.dossier import Forgotten
+from django_identity.managers import digest
+from django_identity.models import ErasureReceipt, LinkedIdentity
+from django_identity.telemetry import LogEvent, log, log_trouble
+
+FIRST_PAUSE = 60.0
+LONGEST_PAUSE = 6 * 3600.0
+MOST_AT_ONCE = 100
+
+
+def erase_now(application: Application, subject: str) -> ErasureReceipt:
+    """Revoke at once, then erase: what a deletion event does, for an operator.
+
+    The receipt is pending still (``erased_at`` is None) if the site's part raised; it is tried
+    again then.
+    """
+    now = timezone.now()
+    subject_digest = effects.subject_digest(application, subject)
+    keyed_digest = receipts.keyed(subject_digest)[0]
+    values = receipts.columns(
+        application, subject=subject, keyed_digest=keyed_digest, requested_at=now
+    )
+    with transaction.atomic():
+        receipts.INSERT.run({**values, "subject_digest": subject_digest})
+        consent.revoke(subject_digest, at=now, now=now)
+    receipt = receipts.of_subject(subject_digest).order_by("-pk")[0]
+    attempt(receipt.pk)
+    receipt.refresh_from_db()
+    return receipt
+
+
+def retry_pending() -> int:
+    """Try every pending erasure that is due. Returns how many were done."""
+    due = ErasureReceipt.objects.pending().filter(next_attempt_at__lte=timezone.now())
+    keys = due.order_by("next_attempt_at").values_list("pk", flat=True)[:MOST_AT_ONCE]
+    return sum(attempt(key) for key in list(keys))
+
+
+def attempt(receipt_id: int) -> bool:
+    """Try one pending erasure, unless somebody is at it. True if it is done.
+
+    The attempt is counted first, so that one that kills its process does not come back at once.
+    """
+    now = timezone.now()
+    due = ErasureReceipt.objects.pending().filter(pk=receipt_id, next_attempt_at__lte=now)
+    receipt = due.first()
+    if receipt is None:
+        return False
+    pause = timedelta(seconds=_pause(receipt.attempts))
+    taken = due.filter(attempts=receipt.attempts).update(
+        attempts=F("attempts") + 1, next_attempt_at=now + pause, updated_at=now
+    )
+    if not taken:
+        return False
+    try:
+        _erase(receipt_id)
+    except Exception as error:  # noqa: BLE001  the site's own code may raise anything
+        kind = type(error).__name__
+        ErasureReceipt.objects.filter(pk=receipt_id).update(error=kind[:255])
+        log_trouble(
+            LogEvent.ERASURE_FAILED, error, application=receipt.application, receipt=receipt_id
+        )
+        return False
+    log(LogEvent.ERASED, application=receipt.application, receipt=receipt_id)
+    return True
+
+
+@transaction.atomic
+def _erase(receipt_id: int) -> None:
+    """A write comes first: SQLite then waits for the lock instead of failing at the upgrade."""
+    ErasureReceipt.objects.pending().filter(pk=receipt_id).update(updated_at=timezone.now())
+    receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
+    if receipt.erased_at is not None:
+        return
+    subject_digest = digest(receipt.application, receipt.environment, receipt.subject)
+    event_rows.hold(subject_digest)
+    identities = LinkedIdentity.objects.select_for_update().filter(subject_digest=subject_digest)
+    identity = identities.first()
+    user_id = identity.user_id if identity else receipt.user_id
+    counts = dossier.erase(Forgotten(subject_digest, user_id))
+    user = get_user_model()._default_manager.filter(pk=user_id).first() if user_id else None
+    if user is not None:
+        policy.load(_policy_path(receipt.application)).erase_user(user)
+    receipts.close(receipt, counts={**counts, "user": int(user is not None)})
+    signals.announce(
+        signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
+    )
+
+
+def _policy_path(alias: str) -> str:
+    """The policy of an application, or of the default one if that is no longer set up."""
+    known = alias if alias in conf.aliases() else conf.DEFAULT_ALIAS
+    return conf.application(known).policy
+
+
+def _pause(attempts: int) -> float:
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts, 16))
+    return random.uniform(FIRST_PAUSE, longest)  # noqa: S311  spreads load, guards nothing

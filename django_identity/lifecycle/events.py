@@ -1,0 +1,211 @@
+"""Events: one delivery in, stored once and applied once, in one transaction.
+
+An event of a subject that is not linked is stored all the same; a sign-in that is on its way
+finds it there (``linking``).
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache, partial
+from typing import TypeVar
+
+from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
+from django.utils import timezone
+
+from django_identity import background, signals
+from django_identity.background import TaskName
+from django_identity.conf import Application
+from django_identity.event_types import EventType
+from django_identity.exceptions import SignatureInvalid, StorageUnavailable
+from django_identity.handlers import handlers_of
+from django_identity.lifecycle import event_rows, receipts
+from django_identity.lifecycle.effects import EFFECTS, Effect, Happening
+from django_identity.lifecycle.statements import Batch
+from django_identity.models import EventOutcome, Kept, LinkedIdentity, WebhookEvent
+from django_identity.service.webhooks import Event, is_authentic
+
+TRIES = 3
+LONGEST_PAUSE = 0.1
+
+T = TypeVar("T")
+
+
+class Intake(StrEnum):
+    """How a delivery ended that is acknowledged."""
+
+    STORED = "stored"
+    REPEATED = "repeated"
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """An event as it was stored. ``is_erased``: it falls under an erasure of its subject."""
+
+    outcome: str
+    is_erased: bool
+
+
+def receive(application: Application, body: bytes, *, signature: str) -> Intake:
+    """Check, store and apply one delivery; when this returns, its effect is there.
+
+    Must run outside any transaction. Raises ``SignatureInvalid``, ``EventUnreadable``, or
+    ``StorageUnavailable`` if the database did not answer; nothing has changed then.
+    """
+    if not is_authentic(body, signature=signature, secrets=application.webhook_secrets):
+        raise SignatureInvalid
+    event = Event.parse(body)
+    return _persistently(lambda: _take_in(Happening.of(application, event, now=timezone.now())))
+
+
+def _take_in(happening: Happening) -> Intake:
+    """Store and apply, and then say so; a repeat does nothing."""
+    effect = EFFECTS.get(happening.event.event_type)
+    keyed = receipts.keyed(happening.subject_digest) if happening.subject_digest else []
+    values = _values(happening, effect, keyed)
+    batch = _batch(happening.event.event_type if effect else "", len(keyed))
+    try:
+        ran = batch.run(values)
+    except IntegrityError:
+        filed = event_rows.look(len(keyed)).row(values)
+        if filed is None:
+            raise
+        _settle(happening, Filed(*filed), is_late=False)
+        return Intake.REPEATED
+    if ran.look is not None:
+        filed_as = Filed(*ran.look)
+        _settle(happening, filed_as, is_late=filed_as.outcome == EventOutcome.APPLIED)
+    told = effect if ran.has_changed else None
+    transaction.on_commit(partial(_tell, happening, told), robust=True)
+    return Intake.STORED
+
+
+def _settle(happening: Happening, filed: Filed, *, is_late: bool) -> None:
+    """What is left for an event that changed nothing. One of an erased subject names nobody."""
+    if is_late:
+        event_rows.supersede(happening.digest)
+    if filed.is_erased:
+        event_rows.empty(WebhookEvent.objects.filter(event_digest=happening.digest))
+
+
+def _values(happening: Happening, effect: Effect | None, keyed: list[str]) -> dict[str, object]:
+    """What the statements of the batch have slots for."""
+    is_deletion = happening.event.event_type == EventType.DATA_DELETION_REQUESTED
+    values = {
+        **_columns(happening),
+        **happening.values(),
+        **{f"keyed_{number}": key for number, key in enumerate(keyed)},
+        "lock": event_rows.lock_of(happening.subject_digest),
+        "if_linked": EventOutcome.APPLIED if effect else EventOutcome.IGNORED,
+        "if_unknown": EventOutcome.APPLIED if is_deletion else EventOutcome.IGNORED,
+        "at": effect.at(happening) if effect else happening.at,
+    }
+    if is_deletion:
+        values |= receipts.columns(
+            happening.application,
+            subject=happening.event.subject,
+            keyed_digest=keyed[0],
+            requested_at=happening.at,
+            event_id=happening.event.event_id,
+        )
+    return values
+
+
+@cache
+def _batch(event_type: str, keys: int) -> Batch:
+    """The statements for an event of that type (none: a type without effect).
+
+    The INSERT comes first: SQLite waits for a lock there, and nowhere else.
+    """
+    if not keys:
+        return Batch(first=(event_rows.INSERT,))
+    first = (event_rows.INSERT, *event_rows.sharing(connection.vendor))
+    if not event_type:
+        return Batch(first=first, look=(event_rows.look(keys),))
+    effect = EFFECTS[event_type]
+    if event_type == EventType.DATA_DELETION_REQUESTED:
+        first = (*first, receipts.INSERT)
+        return Batch(first=first, change=(effect.change,), after=effect.after)
+    return Batch(
+        first=first,
+        change=(effect.change,),
+        after=effect.after,
+        look=(event_rows.look(keys),),
+    )
+
+
+def _columns(happening: Happening) -> dict[str, object]:
+    """The stored event, but for its outcome."""
+    event, now = happening.event, happening.now
+    return {
+        "application": happening.application.alias,
+        "event_id": event.event_id,
+        "event_digest": happening.digest,
+        "event_type": event.event_type,
+        "occurred_at": happening.at,
+        "received_at": now,
+        "subject": event.subject,
+        "payload": event.content,
+        "kept": Kept.EVERYTHING,
+        "handled_at": None,
+        "handled_by": [],
+        "attempts": 0,
+        "next_attempt_at": now if _has_work(event.event_type) else None,
+        "error": "",
+        "created_at": now,
+        "updated_at": now,
+    }
+
+
+def _has_work(event_type: str) -> bool:
+    """Whether something is left to do after the response: an erasure, or the site's handlers."""
+    return event_type == EventType.DATA_DELETION_REQUESTED or bool(handlers_of(event_type))
+
+
+def _tell(happening: Happening, effect: Effect | None) -> None:
+    """After the commit: receivers of signals at once; handlers and re-fetches in tasks."""
+    # In this order: to ask Celery's settings costs a twentieth of the whole intake.
+    has_work = _has_work(happening.event.event_type) and background.has_broker()
+    if has_work or signals.event_received.receivers:
+        _tell_of_event(happening)
+    if effect is None:
+        return
+    announces = effect.signal is not None and bool(effect.signal.receivers)
+    if announces or (effect.refetch and background.has_broker()):
+        _tell_of_identity(happening, effect)
+
+
+def _tell_of_event(happening: Happening) -> None:
+    row = WebhookEvent.objects.filter(event_digest=happening.digest).first()
+    if row is None:
+        return
+    signals.announce(signals.event_received, WebhookEvent, event=row)
+    if row.next_attempt_at is not None:
+        background.hand_over(TaskName.RUN_EVENT_HANDLERS, row.pk)
+
+
+def _tell_of_identity(happening: Happening, effect: Effect) -> None:
+    identity = LinkedIdentity.objects.filter(subject_digest=happening.subject_digest).first()
+    if identity is None:
+        return
+    if effect.signal is not None:
+        signals.announce(effect.signal, LinkedIdentity, identity=identity)
+    if effect.refetch and identity.refetch_due_at is not None:
+        background.hand_over(TaskName.REFETCH_ONE, identity.pk)
+
+
+def _persistently(work: Callable[[], T]) -> T:
+    """Do ``work``, again if the database found no order for it. Raises ``StorageUnavailable``."""
+    for attempts_left in reversed(range(TRIES)):
+        try:
+            return work()
+        except (OperationalError, InterfaceError) as error:
+            if not attempts_left:
+                raise StorageUnavailable(type(error).__name__) from error
+            time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311  not for secrecy
+            connection.close_if_unusable_or_obsolete()
+    raise AssertionError

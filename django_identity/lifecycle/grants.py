@@ -1,0 +1,133 @@
+"""The row of a grant: each step of a refresh is one conditional UPDATE of it.
+
+``generation`` names the tokens: whoever stores newer ones raises it. ``lease_until`` says who may
+refresh them, ``retry_at`` how long nobody may, because the last try got no usable answer.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import OperationalError, connection
+from django.db.models import F, Q
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity import signals, vault
+from django_identity.conf import Application
+from django_identity.exceptions import SealedValueUnreadable
+from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.service.messages import TokenAnswer
+
+REFRESH_TOKEN_LIFETIME = timedelta(days=30)
+# Longer than the longest refresh, so that a lease that ran out means a worker that is gone.
+LEASE = timedelta(seconds=30)
+# A token is not used to its last second: clocks differ, and a call takes its time.
+LONGEST_MARGIN = 60.0
+MARGIN_SHARE = 0.1
+STORE_ATTEMPTS = 5
+
+logger = logging.getLogger("django_identity.tokens")
+
+
+def of(identity: LinkedIdentity) -> TokenGrant | None:
+    """The grant as it stands in the database at this moment."""
+    return TokenGrant.objects.filter(identity_id=identity.pk).first()
+
+
+@sensitive_variables()
+def opened(
+    application: Application, identity: LinkedIdentity, grant: TokenGrant, column: str
+) -> str | None:
+    """The plain token of that column. None if there is none, or if no key opens it."""
+    sealed = getattr(grant, column)
+    if not sealed:
+        return None
+    context = identity.sealing_context(column)
+    try:
+        return vault.unseal(sealed, keys=application.encryption_keys, context=context)
+    except SealedValueUnreadable:
+        logger.error("the %s of grant #%s cannot be opened", column, grant.pk)
+        return None
+
+
+@sensitive_variables()
+def columns(
+    application: Application, identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
+) -> dict[str, Any]:
+    """What a token answer changes. One without a refresh token leaves the stored one standing."""
+    margin = min(LONGEST_MARGIN, answer.expires_in * MARGIN_SHARE)
+    changed: dict[str, Any] = {
+        "access_token": _sealed(application, identity, "access_token", answer.access_token),
+        "access_expires_at": asked_at + timedelta(seconds=answer.expires_in - margin),
+        "lease_until": None,
+        "retry_at": None,
+        "needs_reauthorization": False,
+        "updated_at": timezone.now(),
+    }
+    if answer.refresh_token is not None:
+        sealed = _sealed(application, identity, "refresh_token", answer.refresh_token)
+        changed["refresh_token"] = sealed
+        changed["refresh_expires_at"] = asked_at + REFRESH_TOKEN_LIFETIME
+    if answer.scopes is not None:
+        changed["scopes"] = list(answer.scopes)
+    return changed
+
+
+@sensitive_variables()
+def _sealed(application: Application, identity: LinkedIdentity, column: str, token: str) -> str:
+    keys = application.encryption_keys
+    return vault.seal(token, keys=keys, context=identity.sealing_context(column))
+
+
+def lease(grant: TokenGrant) -> bool:
+    """Win the right to refresh these very tokens, for 30 seconds. False: somebody else has it."""
+    now = timezone.now()
+    free = Q(lease_until=None) | Q(lease_until__lte=now)
+    won = _same(grant).filter(free).update(lease_until=now + LEASE, updated_at=now)
+    return bool(won)
+
+
+def replace(grant: TokenGrant, changed: dict[str, Any]) -> bool:
+    """Store newer tokens in place of ``grant``'s. False if they are not the stored ones any more.
+
+    A revocation deletes the row and a sign-in raises the generation: either way what comes late is
+    thrown away. The answer can be had only once, so a database that fails is asked again.
+    """
+    for attempt in range(STORE_ATTEMPTS):
+        try:
+            return bool(_same(grant).update(generation=F("generation") + 1, **changed))
+        except OperationalError:
+            if connection.in_atomic_block or attempt == STORE_ATTEMPTS - 1:
+                raise
+            connection.close()
+            time.sleep(0.1 * 2**attempt)
+    raise AssertionError("unreachable")
+
+
+def release(grant: TokenGrant, *, retry_at: datetime | None) -> None:
+    """Give the lease back with nothing changed; nobody tries again before ``retry_at``."""
+    now = timezone.now()
+    _same(grant).update(lease_until=None, retry_at=retry_at, updated_at=now)
+
+
+def give_up(identity: LinkedIdentity, grant: TokenGrant, *, keep_sealed: bool = False) -> bool:
+    """Mark the grant dead, drop its tokens and say so. False if it changed in the meantime.
+
+    ``keep_sealed``: what no key opens stays, so that the missing key can still bring it back.
+    """
+    dropped = {} if keep_sealed else {"access_token": "", "refresh_token": ""}
+    marked = _same(grant).update(
+        generation=F("generation") + 1, needs_reauthorization=True, lease_until=None,
+        retry_at=None, updated_at=timezone.now(), **dropped,
+    )  # fmt: skip
+    if marked and not grant.needs_reauthorization:
+        signals.announce(signals.reauthorization_needed, LinkedIdentity, identity=identity)
+    return bool(marked)
+
+
+def _same(grant: TokenGrant) -> Any:
+    return TokenGrant.objects.filter(pk=grant.pk, generation=grant.generation)

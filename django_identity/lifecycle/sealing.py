@@ -1,0 +1,156 @@
+"""Every sealed column there is, and moving what they hold under the first key of the ring.
+
+A value that no key opens is never changed here: the key may only be missing from the ring. Whoever
+needs such a value treats it as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Model, Q, QuerySet
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity import conf, vault
+from django_identity.conf import Application
+from django_identity.exceptions import SealedValueUnreadable
+from django_identity.models import AuthorizationRequest, LinkedIdentity, TokenGrant
+
+BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class SealedColumn:
+    """A column with sealed values: ``application`` leads to their application's alias."""
+
+    model: type[Model]
+    name: str
+    context: Callable[[Any], vault.Context]
+    application: str = "application"
+    joined: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{self.model._meta.object_name}.{self.name}"
+
+    def held(self) -> QuerySet[Any]:
+        """The rows that have a value there."""
+        return self.model._default_manager.exclude(**{self.name: ""})
+
+    def held_by(self, application: Application) -> QuerySet[Any]:
+        return self.held().filter(**{self.application: application.alias})
+
+
+def _of_grant(column: str, grant: TokenGrant) -> vault.Context:
+    return grant.identity.sealing_context(column)
+
+
+COLUMNS: tuple[SealedColumn, ...] = (
+    SealedColumn(LinkedIdentity, "credential", lambda row: row.sealing_context("credential")),
+    *(
+        SealedColumn(
+            TokenGrant,
+            name,
+            partial(_of_grant, name),
+            application="identity__application",
+            joined=("identity",),
+        )
+        for name in ("access_token", "refresh_token")
+    ),
+    SealedColumn(AuthorizationRequest, "code_verifier", lambda row: row.sealing_context()),
+)
+"""All of them: what rotates keys or looks for values that no key opens reads this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What became of some values of one column.
+
+    ``overtaken``: somebody stored a newer value meanwhile, which stays.
+    """
+
+    column: str
+    resealed: int = 0
+    overtaken: int = 0
+    unreadable: int = 0
+
+    @property
+    def seen(self) -> int:
+        return self.resealed + self.overtaken + self.unreadable
+
+
+def waiting() -> int:
+    """How many values are not under the first key of their application's ring."""
+    return sum(
+        _outdated(column, application).count()
+        for application in _applications()
+        for column in COLUMNS
+    )
+
+
+def rotate(*, size: int = BATCH) -> Iterator[Batch]:
+    """Move every value under the first key, ``size`` rows at a time, each batch committed.
+
+    What is done is told by the values themselves, so it can be stopped between any two batches and
+    begun again; a value that is stored meanwhile is under the first key anyway and is never
+    overwritten.
+    """
+    for application in _applications():
+        for column in COLUMNS:
+            yield from _rotate_column(column, application, size)
+
+
+def without_a_key(column: SealedColumn) -> QuerySet[Any]:
+    """The rows whose value none of the keys sealed, those of removed applications included."""
+    known = Q()
+    for application in _applications():
+        for secret in application.encryption_keys:
+            prefix = {f"{column.name}__startswith": vault.prefix_of(secret)}
+            known |= Q(**{column.application: application.alias}, **prefix)
+    return column.held().exclude(known)
+
+
+def _applications() -> Iterator[Application]:
+    return map(conf.application, conf.aliases())
+
+
+def _outdated(column: SealedColumn, application: Application) -> QuerySet[Any]:
+    current = vault.prefix_of(application.encryption_keys[0])
+    return column.held_by(application).exclude(**{f"{column.name}__startswith": current})
+
+
+def _rotate_column(column: SealedColumn, application: Application, size: int) -> Iterator[Batch]:
+    rows = _outdated(column, application).select_related(*column.joined).order_by("pk")
+    last: Any = None
+    while True:
+        batch = list((rows if last is None else rows.filter(pk__gt=last))[:size])
+        if not batch:
+            return
+        last = batch[-1].pk
+        yield _rotate_batch(column, application, batch)
+
+
+@sensitive_variables()
+def _rotate_batch(column: SealedColumn, application: Application, rows: list[Any]) -> Batch:
+    resealed, unreadable = {}, 0
+    for row in rows:
+        sealed, context = getattr(row, column.name), column.context(row)
+        try:
+            fresh = vault.reseal(sealed, keys=application.encryption_keys, context=context)
+        except SealedValueUnreadable:
+            unreadable += 1
+        else:
+            resealed[row.pk] = (sealed, fresh)
+    # Nothing but the writes is inside: the locks are short.
+    with transaction.atomic():
+        written = sum(_replaced(column, pk, *pair) for pk, pair in resealed.items())
+    return Batch(column.label, written, len(resealed) - written, unreadable)
+
+
+def _replaced(column: SealedColumn, pk: Any, sealed: str, fresh: str) -> int:
+    unchanged = column.model._default_manager.filter(pk=pk, **{column.name: sealed})
+    return unchanged.update(**{column.name: fresh})

@@ -1,0 +1,65 @@
+"""How often something happened on each day, counted as it happens: nothing else keeps it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from django.db.models import F
+from django.utils import timezone
+
+from django_identity.conf import Application
+from django_identity.models import DailyTally, TallyName
+
+
+@dataclass(frozen=True, slots=True)
+class DayCount:
+    """What one day (UTC) came to."""
+
+    day: date
+    count: int
+
+
+def add(name: TallyName, *, application: Application, count: int = 1) -> None:
+    """Count ``count`` more of ``name`` today.
+
+    Call it outside of transactions: everybody counts in one row, which a transaction would hold.
+    """
+    if count <= 0:
+        return
+    today = DailyTally.objects.filter(
+        day=_today(),
+        application=application.alias,
+        environment=application.environment,
+        name=name,
+    )
+    if today.update(count=F("count") + count):
+        return
+    row = DailyTally(
+        day=_today(), application=application.alias, environment=application.environment, name=name
+    )
+    DailyTally.objects.bulk_create([row], ignore_conflicts=True)
+    today.update(count=F("count") + count)
+
+
+def per_day(
+    name: TallyName, *, application: str, environment: str, days: int
+) -> tuple[DayCount, ...]:
+    """The last ``days`` days, the oldest first and today last; a day without a row counts 0."""
+    first = _today() - timedelta(days=days - 1)
+    held = dict(
+        DailyTally.objects.filter(
+            day__gte=first, application=application, environment=environment, name=name
+        ).values_list("day", "count")
+    )
+    return tuple(DayCount(day, held.get(day, 0)) for day in _days(first, days))
+
+
+def _days(first: date, days: int) -> Iterator[date]:
+    return (first + timedelta(days=passed) for passed in range(days))
+
+
+def _today() -> date:
+    now: datetime = timezone.now()
+    return now.astimezone(UTC).date()
