@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib import auth
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
@@ -18,6 +18,8 @@ from django_identity.views.manners import (
     signed_in_user,
 )
 
+DOWNLOAD_NAME = "my-identity.json"
+
 
 @flow_view
 @require_http_methods(["GET", "HEAD"])
@@ -29,6 +31,19 @@ def account(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Http
         return redirect(login_url(applied, next_url=request.path))
     context = {"application": applied, "dossier": dossier.dossier_of(user, application=applied)}
     return render(request, "django_identity/account.html", context)
+
+
+@flow_view
+@require_http_methods(["GET", "HEAD"])
+def download(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+    """Everything that this site holds about the person, as a JSON file."""
+    applied = application_or_404(application)
+    user = signed_in_user(request)
+    if user is None:
+        return redirect(login_url(applied, next_url=address_of("account", applied)))
+    response = JsonResponse(dossier.exported(user), json_dumps_params={"indent": 2})
+    response["Content-Disposition"] = f'attachment; filename="{DOWNLOAD_NAME}"'
+    return response
 
 
 @flow_view

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
@@ -19,18 +20,30 @@ from django_identity import conf, policy
 from django_identity.addresses import login_url
 from django_identity.exceptions import (
     ConfigurationError,
+    ConnectCodeInUse,
+    ConnectCodeUsed,
+    ConnectSignInNeeded,
     FlowError,
     IdentityError,
+    InvalidConnectCode,
     LinkingRefused,
     Recovery,
     ServiceError,
     ServiceUnavailable,
+    TooManyTries,
+    VerificationPolicyNotMet,
 )
 from django_identity.telemetry import LogEvent, log_failure
 
 LONGEST_NEXT = 2000
 # The first class that fits decides; the rest are failures of the site's own.
 HTTP_STATUS: tuple[tuple[type[IdentityError], int], ...] = (
+    (TooManyTries, 429),
+    (ConnectSignInNeeded, 403),
+    (ConnectCodeInUse, 409),
+    (ConnectCodeUsed, 409),
+    (InvalidConnectCode, 400),
+    (VerificationPolicyNotMet, 403),
     (FlowError, 400),
     (LinkingRefused, 403),
     (ServiceUnavailable, 503),
@@ -38,6 +51,9 @@ HTTP_STATUS: tuple[tuple[type[IdentityError], int], ...] = (
     (ConfigurationError, 500),
     (IdentityError, 502),
 )
+
+# An entry of X-Forwarded-For with a port, as some proxies write it.
+WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
@@ -73,6 +89,21 @@ def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
     return request.user if request.user.is_authenticated else None
 
 
+def client_address(request: HttpRequest, application: conf.Application) -> str:
+    """The network address that the person comes from, as the trusted proxies report it.
+
+    Each proxy appends whom it heard from, so the entries further left are the person's own words.
+    """
+    nearest: str = request.META.get("REMOTE_ADDR", "")
+    proxies = application.trusted_proxies
+    entries = request.headers.get("X-Forwarded-For", "").split(",")
+    if not 0 < proxies <= len(entries):
+        return nearest
+    entry = entries[-proxies].strip()
+    with_port = WITH_PORT.fullmatch(entry)
+    return entry if with_port is None else with_port[1] or with_port[2]
+
+
 def safe_next(given: str) -> str:
     """``given`` if it is a path of this site, else empty.
 
@@ -95,20 +126,28 @@ def failure(
     """The page that says what happened and what to do next, and the one log line beside it."""
     log_failure(event, error, application=application.alias)
     links_afterwards = error.recovery is Recovery.SIGN_IN_TO_LINK
+    restart_url = login_url(application, next_url=error.next_url)
+    other_way = (
+        local_sign_in_url(application, coming_back_to=restart_url) if links_afterwards else None
+    )
     context = {
         "error": error,
         "application": application,
-        "restart_url": login_url(application, next_url=error.next_url),
-        "local_sign_in_url": _local_sign_in_url(application, error) if links_afterwards else None,
+        "restart_url": restart_url,
+        "local_sign_in_url": other_way,
     }
-    status = next(status for kind, status in HTTP_STATUS if isinstance(error, kind))
-    return render(request, "django_identity/error.html", context, status=status)
+    return render(request, "django_identity/error.html", context, status=status_of(error))
 
 
-def _local_sign_in_url(application: conf.Application, error: IdentityError) -> str | None:
-    """The site's own sign-in page, coming back to link the identity."""
+def status_of(error: IdentityError) -> int:
+    """The HTTP status of a response that tells of ``error``."""
+    return next(status for kind, status in HTTP_STATUS if isinstance(error, kind))
+
+
+def local_sign_in_url(application: conf.Application, *, coming_back_to: str) -> str | None:
+    """The site's own sign-in page, if it has one, leading on to ``coming_back_to``."""
     page = policy.load(application.policy).local_sign_in_url()
     if page is None:
         return None
-    back = login_url(application, next_url=error.next_url)
-    return f"{resolve_url(page)}?{urlencode({'next': back})}"
+    address = resolve_url(page)
+    return f"{address}?{urlencode({'next': coming_back_to})}" if coming_back_to else address

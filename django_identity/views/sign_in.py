@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 import secrets
-from typing import Any
 
 from django.conf import settings
-from django.contrib import auth
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_variables
@@ -15,22 +13,26 @@ from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
 from django_identity.addresses import address_of
-from django_identity.backends import BACKEND_PATH
+from django_identity.backends import begin_session
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle import sign_in
+from django_identity.lifecycle import sign_in, standing
 from django_identity.lifecycle.authorization_requests import Journey
+from django_identity.models import Purpose
 from django_identity.telemetry import LogEvent, log
 from django_identity.views.manners import (
     application_or_404,
     failure,
     flow_view,
     landing_url,
+    local_sign_in_url,
     safe_next,
     signed_in_user,
 )
 
 BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
 HOP_MARK = "same_site"
+# A claim, a claim with its value, or a level: a link must not put its own sentence on our page.
+ASKED = re.compile(r"[a-z0-9_]{1,64}(=[A-Za-z0-9_-]{1,32})?")
 
 
 @flow_view
@@ -41,13 +43,7 @@ def login(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpRe
     user = signed_in_user(request)
     purpose = sign_in.purpose_for(user, application=applied)
     if request.method != "POST":
-        context = {
-            "application": applied,
-            "purpose": purpose,
-            "next": safe_next(request.GET.get("next", "")),
-            "missing": request.GET.get("missing", ""),
-        }
-        return render(request, "django_identity/login.html", context)
+        return _button_page(request, applied, purpose)
     browser_key = _browser_key(request) or secrets.token_urlsafe(32)
     journey = Journey(
         purpose=purpose,
@@ -87,11 +83,28 @@ def callback(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Htt
         )
     except IdentityError as error:
         return failure(request, LogEvent.SIGN_IN_FAILED, error, applied)
-    if completed.login:
-        user: Any = completed.user  # the stubs know one user model alone
-        auth.login(request, user, backend=BACKEND_PATH)
+    if completed.login is not None:
+        begin_session(request, completed.user, completed.login)
     log(LogEvent.SIGN_IN_COMPLETED, application=applied.alias)
     return redirect(landing_url(completed.next_url))
+
+
+def _button_page(
+    request: HttpRequest, application: conf.Application, purpose: Purpose
+) -> HttpResponse:
+    next_url, missing = safe_next(request.GET.get("next", "")), request.GET.get("missing", "")
+    asked = missing if ASKED.fullmatch(missing) else ""
+    local_url = local_sign_in_url(application, coming_back_to=next_url)
+    context = {
+        "application": application,
+        "purpose": purpose,
+        "next": next_url,
+        "missing": asked,
+        "shortfall": asked
+        and standing.shortfall_of(request.user, asked, application=application.alias),
+        "local_sign_in_url": local_url if purpose == Purpose.SIGN_IN else None,
+    }
+    return render(request, "django_identity/login.html", context)
 
 
 def _needs_hop(request: HttpRequest) -> bool:

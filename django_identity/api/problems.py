@@ -1,0 +1,52 @@
+"""Errors as JSON: ``code``, ``detail``, ``recovery``, ``reference``, and what else is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
+from rest_framework.response import Response
+from rest_framework.views import exception_handler
+
+from django_identity.exceptions import IdentityError, Recovery
+from django_identity.lifecycle.connect import is_spent
+from django_identity.views.manners import status_of
+
+
+def problem(error: IdentityError) -> Response:
+    """The response for one of our own errors.
+
+    ``code_spent`` says whether the same Connect code may be sent again; ``kyc_url`` and
+    ``retry_after`` are there if they are known.
+    """
+    described: dict[str, Any] = {
+        "code": error.code,
+        "detail": str(error.public_message),
+        "recovery": str(error.recovery),
+        "reference": error.reference,
+        "code_spent": is_spent(error),
+    }
+    headers = {}
+    if kyc_url := getattr(error, "kyc_url", ""):
+        described["kyc_url"] = kyc_url
+    if seconds := int(getattr(error, "retry_after", 0)):
+        described["retry_after"] = seconds
+        headers["Retry-After"] = str(seconds)
+    return Response(described, status=status_of(error), headers=headers)
+
+
+def as_problem(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Django REST framework's own errors in this form; they are not logged: no reference."""
+    response = exception_handler(error, context)
+    if response is None:
+        return None
+    detail = response.data.get("detail", "")
+    signs_in = isinstance(error, NotAuthenticated | AuthenticationFailed)
+    response.data = {
+        "code": getattr(detail, "code", "error"),
+        "detail": str(detail),
+        "recovery": str(Recovery.SIGN_IN_TO_LINK if signs_in else Recovery.CONTACT),
+        "reference": "",
+        "code_spent": False,
+    }
+    return response

@@ -1,0 +1,35 @@
+"""Say what an operator can do something about."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from django_identity.lifecycle.diagnosis import Level, diagnose
+
+
+class Command(BaseCommand):
+    help = (
+        "Look at the settings, the key set, the broker and the records. "
+        "Exits with 1 if something needs a person."
+    )
+    # It reports what the checks say instead of ending with it.
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--json", action="store_true", help="Print one JSON object.")
+
+    def handle(self, **options: Any) -> None:
+        findings = list(diagnose())
+        problems = sum(finding.level is Level.PROBLEM for finding in findings)
+        if options["json"]:
+            found = {"problems": problems, "findings": [asdict(finding) for finding in findings]}
+            self.stdout.write(json.dumps(found))
+        else:
+            for finding in findings:
+                self.stdout.write(f"{finding.level:<8} {finding.check}: {finding.message}")
+        if problems:
+            raise CommandError(f"{problems} finding(s) need a person.")

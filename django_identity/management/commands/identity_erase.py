@@ -1,0 +1,39 @@
+"""Erase a person: what a deletion event does, by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from django_identity import conf
+from django_identity.exceptions import ConfigurationError
+from django_identity.lifecycle import erasure
+
+
+class Command(BaseCommand):
+    help = (
+        "Revoke and erase everything about a subject, the site's user included, as the policy "
+        "says. There is no way back."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("subject", help="The service's user id.")
+        parser.add_argument("--application", default=conf.DEFAULT_ALIAS, help="An alias.")
+        parser.add_argument("--yes", action="store_true", help="Do not ask.")
+
+    def handle(self, *, subject: str, application: str, yes: bool, **_options: Any) -> None:
+        try:
+            applied = conf.application(application)
+        except ConfigurationError as error:
+            raise CommandError(f"{error.code}: {error}") from None
+        if not yes and input("Type the subject again to erase them for good: ") != subject:
+            raise CommandError("That is another subject. Nothing was done.")
+        receipt = erasure.erase_now(applied, subject)
+        if receipt.erased_at is None:
+            raise CommandError(
+                f"Revoked, but not erased: the site's part raised {receipt.error}. "
+                f"Erasure {receipt.pk} is pending and is tried again."
+            )
+        counts = ", ".join(f"{count} {name}" for name, count in receipt.counts.items() if count)
+        self.stdout.write(f"Erased; receipt {receipt.pk}: {counts or 'nothing was held'}")

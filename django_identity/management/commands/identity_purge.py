@@ -1,0 +1,41 @@
+"""Take away stored events and started sign-ins that are older than the settings say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from django_identity.exceptions import ConfigurationError
+from django_identity.lifecycle import retention
+from django_identity.management.progress import Progress
+
+INTERRUPTED = 130
+
+
+class Command(BaseCommand):
+    help = (
+        "Empty the payloads of events older than EVENT_PAYLOAD_DAYS, reduce those older than "
+        "EVENT_DAYS to a digest, and delete started sign-ins and Connect redemptions that ran out. "
+        "May run beside the site and be stopped with Ctrl-C."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--batch", type=int, default=retention.BATCH, help="Rows in one transaction."
+        )
+
+    def handle(self, *, batch: int, **_options: Any) -> None:
+        if batch < 1:
+            raise CommandError("--batch is at least 1.")
+        try:
+            with Progress(self.stderr, total=retention.waiting()) as progress:
+                purged = retention.purge(size=batch, progress=progress.advance)
+        except ConfigurationError as error:
+            raise CommandError(f"{error.code}: {error}") from None
+        except KeyboardInterrupt:
+            raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
+        self.stdout.write(
+            f"{purged.payloads} payload(s) emptied, {purged.events} event(s) reduced to a digest, "
+            f"{purged.requests} started sign-in(s) and redemption(s) deleted"
+        )

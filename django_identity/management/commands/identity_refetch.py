@@ -1,0 +1,64 @@
+"""What the sweep and its tasks do, here and now: for cron, and for a site without a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from django_identity.exceptions import ConfigurationError
+from django_identity.lifecycle import upkeep
+from django_identity.lifecycle.claims import Refetched
+from django_identity.management.interruption import asked_to_stop
+from django_identity.management.progress import Progress
+
+INTERRUPTED = 130
+
+
+class Command(BaseCommand):
+    help = (
+        "Re-fetch the claims of linked identities: of all that are due, or of those named. "
+        "May run beside workers, and be stopped with Ctrl-C."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("ids", nargs="*", type=int, help="Linked identities, due or not.")
+        parser.add_argument("--due", action="store_true", help="All that are due.")
+        parser.add_argument("--limit", type=int, help="No more than this many.")
+
+    def handle(
+        self, *, ids: list[int], due: bool, limit: int | None = None, **_options: Any
+    ) -> None:
+        if bool(ids) == due:
+            raise CommandError("Name linked identities by their ids, or give --due.")
+        if limit is not None and limit < 1:
+            raise CommandError("--limit is at least 1.")
+        try:
+            with asked_to_stop() as stop:
+                tally = self._refetch(ids, limit=limit, stop=stop)
+                was_stopped = stop()
+        except ConfigurationError as error:
+            raise CommandError(f"{error.code}: {error}") from None
+        self._report(tally)
+        if was_stopped:
+            raise CommandError("Stopped. What was not done stays due.", returncode=INTERRUPTED)
+        if tally[Refetched.NOT_NOW]:
+            raise CommandError("The service takes no calls at the moment. The rest stays due.")
+
+    def _refetch(
+        self, ids: list[int], *, limit: int | None, stop: Callable[[], bool]
+    ) -> upkeep.Tally:
+        named = ids[:limit]
+        total = len(named) if ids else upkeep.count_due()
+        with Progress(self.stderr, total=min(total, limit or total)) as progress:
+            if ids:
+                return upkeep.refetch_these(named, stop=stop, tell=lambda _: progress.advance(1))
+            return upkeep.refetch_due(most=limit, stop=stop, tell=lambda _: progress.advance(1))
+
+    def _report(self, tally: upkeep.Tally) -> None:
+        for outcome in Refetched:
+            if tally[outcome]:
+                self.stdout.write(f"{outcome.value}: {tally[outcome]}")
+        if not tally:
+            self.stdout.write("Nothing to do.")

@@ -1,0 +1,56 @@
+"""Run the site's handlers of stored events once more."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from django_identity.exceptions import ConfigurationError
+from django_identity.lifecycle import handling
+from django_identity.management.progress import Progress
+from django_identity.service.moments import NotAMoment, parse_moment
+
+
+class Command(BaseCommand):
+    help = (
+        "Run the handlers of stored events that have not succeeded: of the named ones, of those "
+        "that were given up, of those received since a moment. Our own effects are not repeated."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("event_ids", nargs="*", help="Event ids, as the service gave them.")
+        parser.add_argument("--failed", action="store_true", help="Those that were given up.")
+        parser.add_argument("--since", help="Those received since, an ISO 8601 time; UTC.")
+        parser.add_argument("--again", action="store_true", help="Succeeded handlers too.")
+
+    def handle(
+        self,
+        *,
+        event_ids: list[str],
+        failed: bool,
+        since: str | None,
+        again: bool,
+        **_options: Any,
+    ) -> None:
+        if not (event_ids or failed or since):
+            raise CommandError("Name events, or say --failed or --since.")
+        chosen = handling.chosen(event_ids, failed=failed, since=_moment(since) if since else None)
+        done = 0
+        try:
+            keys = handling.replay(chosen, again=again)
+            with Progress(self.stderr, total=len(keys)) as progress:
+                for key in keys:
+                    done += handling.run(key)
+                    progress.advance(1)
+        except ConfigurationError as error:
+            raise CommandError(f"{error.code}: {error}") from None
+        self.stdout.write(f"{len(keys)} event(s) replayed, {done} done")
+
+
+def _moment(text: str) -> datetime:
+    try:
+        return parse_moment(text)
+    except NotAMoment:
+        raise CommandError("--since is not an ISO 8601 time.") from None

@@ -1,0 +1,53 @@
+"""Move everything that is encrypted at rest under the first key of the ring."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from django_identity.exceptions import ConfigurationError
+from django_identity.lifecycle import sealing
+from django_identity.management.progress import Progress
+
+INTERRUPTED = 130
+
+
+class Command(BaseCommand):
+    help = (
+        "Re-encrypt every stored token, credential and verifier under the first of the "
+        "ENCRYPTION_KEYS. May run beside the site, be stopped with Ctrl-C and be started again."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--batch", type=int, default=sealing.BATCH, help="Rows in one transaction."
+        )
+
+    def handle(self, *, batch: int, **_options: Any) -> None:
+        if batch < 1:
+            raise CommandError("--batch is at least 1.")
+        found: list[sealing.Batch] = []
+        try:
+            with Progress(self.stderr, total=sealing.waiting()) as progress:
+                for done in sealing.rotate(size=batch):
+                    found.append(done)
+                    progress.advance(done.seen)
+        except ConfigurationError as error:
+            raise CommandError(f"{error.code}: {error}") from None
+        except KeyboardInterrupt:
+            self._report(found)
+            raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
+        self._report(found)
+
+    def _report(self, found: list[sealing.Batch]) -> None:
+        for column in sealing.COLUMNS:
+            batches = [done for done in found if done.column == column.label]
+            resealed = sum(done.resealed for done in batches)
+            overtaken = sum(done.overtaken for done in batches)
+            self.stdout.write(f"{column.label}: {resealed} re-encrypted, {overtaken} overtaken")
+            if unreadable := sum(done.unreadable for done in batches):
+                self.stderr.write(
+                    f"{column.label}: {unreadable} opened by no key and left as they are; "
+                    "if no key is missing from ENCRYPTION_KEYS, these persons have to sign in again"
+                )

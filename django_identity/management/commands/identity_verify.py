@@ -1,0 +1,92 @@
+"""Verify one credential as the site would, and print every check."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentTypeError
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity import conf
+from django_identity.credentials import KeySet
+from django_identity.credentials.form import MAX_CHARACTERS
+from django_identity.exceptions import IdentityError
+from django_identity.lifecycle.examination import examined
+
+STANDARD_INPUT = "-"
+
+
+class Command(BaseCommand):
+    help = (
+        "Verify a credential with the settings of an application and print every check, in order. "
+        "Exits with 1 and the reason if it is rejected. Never prints the credential."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "file",
+            nargs="?",
+            default=STANDARD_INPUT,
+            help="The credential's file; standard input by default. White space around is dropped.",
+        )
+        parser.add_argument("--application", default=conf.DEFAULT_ALIAS, help="Its alias.")
+        parser.add_argument(
+            "--jwks", metavar="FILE", help="A key set to use offline, instead of the service's."
+        )
+        parser.add_argument("--subject", help="Whose credential it has to be.")
+        parser.add_argument(
+            "--now", type=_moment, help="The time to judge by, in ISO 8601; UTC without an offset."
+        )
+
+    @sensitive_variables()
+    def handle(
+        self,
+        *,
+        file: str,
+        application: str,
+        jwks: str | None,
+        subject: str | None,
+        now: datetime | None,
+        **_options: Any,
+    ) -> None:
+        try:
+            found = examined(
+                conf.application(application),
+                _read(file).decode("utf-8", "replace").strip(),
+                subject=subject,
+                now=now,
+                keys=None if jwks is None else KeySet.from_text(_read(jwks)),
+            )
+        except IdentityError as error:
+            raise CommandError(f"{error.code}: {error}") from None
+        for line in found.lines():
+            self.stdout.write(line)
+        if found.reason is not None:
+            raise CommandError(f"rejected: {found.reason}")
+
+
+def _moment(text: str) -> datetime:
+    try:
+        moment = parse_datetime(text)
+    except ValueError:
+        moment = None
+    if moment is None:
+        raise ArgumentTypeError("not a time in ISO 8601, such as 2026-11-20T12:00:00Z")
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _read(name: str) -> bytes:
+    """As much of the file as could be a credential or a key set, and a little more."""
+    enough = 2 * MAX_CHARACTERS
+    try:
+        if name == STANDARD_INPUT:
+            return sys.stdin.buffer.read(enough)
+        with Path(name).open("rb") as file:
+            return file.read(enough)
+    except OSError as error:
+        raise CommandError(f"{name} cannot be read: {error.strerror}") from None

@@ -1,0 +1,79 @@
+"""What the package's own pages need of templates; no promise to sites (``identity`` is)."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from django import template
+from django.template.defaultfilters import date as formatted_date
+from django.template.defaultfilters import yesno
+from django.utils import timezone
+from django.utils.functional import Promise
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince, timeuntil
+from django.utils.translation import gettext as _
+
+from django_identity import words
+from django_identity.lifecycle.standing import value_in_text
+
+A_MINUTE = 60
+
+register = template.Library()
+
+
+@register.filter
+def distance(moment: datetime) -> str:
+    """How far away ``moment`` is: "in 5 hours", "3 days ago"."""
+    now = timezone.now()
+    if abs((moment - now).total_seconds()) < A_MINUTE:
+        return _("just now")
+    if moment > now:
+        return _("in %(span)s") % {"span": timeuntil(moment, now, depth=1)}
+    return _("%(span)s ago") % {"span": timesince(moment, now, depth=1)}
+
+
+@register.filter
+def moment(given: datetime) -> SafeString:
+    """An absolute time in the site's time zone, for people and machines."""
+    local = timezone.localtime(given)
+    shown = f"{formatted_date(local, 'DATETIME_FORMAT')} {formatted_date(local, 'T')}"
+    return format_html('<time datetime="{}">{}</time>', local.isoformat(timespec="seconds"), shown)
+
+
+@register.filter
+def day(given: datetime) -> SafeString:
+    """The day of a time for people, the whole time for machines."""
+    local = timezone.localtime(given)
+    shown = formatted_date(local, "DATE_FORMAT")
+    return format_html('<time datetime="{}">{}</time>', local.isoformat(timespec="seconds"), shown)
+
+
+@register.filter
+def is_past(given: datetime) -> bool:
+    """Whether that time has come."""
+    return given <= timezone.now()
+
+
+@register.filter
+def claim_value(value: Any) -> str:
+    """What a claim's value says beyond its being proven, such as a country."""
+    return value_in_text(value)
+
+
+@register.filter
+def held(value: Any) -> str | Promise | SafeString:
+    """One value of a record in words."""
+    if isinstance(value, datetime):
+        return format_html("{} ({})", moment(value), distance(value))
+    if isinstance(value, bool):
+        return str(yesno(value))
+    if isinstance(value, list):
+        entries = format_html_join("", "<li>{}</li>", ((words.in_words(str(v)),) for v in value))
+        return format_html("<ul>{}</ul>", entries)
+    if isinstance(value, dict):
+        text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
+        return format_html('<pre dir="ltr" tabindex="0">{}</pre>', text)
+    return words.in_words(str(value)) if str(value) in words.WORDS else str(value)

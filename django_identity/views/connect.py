@@ -1,0 +1,91 @@
+"""Verify with a code: one field, and what to do next whatever comes of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_http_methods
+
+from django_identity import conf
+from django_identity.addresses import address_of, login_url
+from django_identity.backends import begin_session
+from django_identity.exceptions import IdentityError
+from django_identity.forms import ConnectForm
+from django_identity.lifecycle import connect as lifecycle
+from django_identity.telemetry import LogEvent, log, log_failure
+from django_identity.views.manners import (
+    application_or_404,
+    client_address,
+    flow_view,
+    local_sign_in_url,
+    safe_next,
+    signed_in_user,
+    status_of,
+)
+
+
+@flow_view
+@require_http_methods(["GET", "HEAD", "POST"])
+@sensitive_post_parameters("connect_code")
+@sensitive_variables()
+def connect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+    """GET shows the field and what will be asked for; POST redeems the code."""
+    applied = application_or_404(application)
+    user = signed_in_user(request)
+    given = request.POST if request.method == "POST" else request.GET
+    next_url = safe_next(given.get("next", ""))
+    if not lifecycle.may_redeem(applied, user):
+        return redirect(_sign_in_address(applied))
+    if request.method != "POST":
+        return _page(request, applied, next_url)
+    try:
+        redeemed = lifecycle.redeem(
+            applied,
+            ConnectForm(request.POST).pasted,
+            user=user,
+            address=client_address(request, applied),
+        )
+    except IdentityError as error:
+        log_failure(LogEvent.CONNECT_FAILED, error, application=applied.alias)
+        return _page(request, applied, next_url, error)
+    if redeemed.login:
+        begin_session(request, redeemed.user, redeemed.identity)
+    log(LogEvent.CONNECT_REDEEMED, application=applied.alias)
+    return redirect(next_url or address_of("account", applied))
+
+
+def _page(
+    request: HttpRequest,
+    application: conf.Application,
+    next_url: str,
+    error: IdentityError | None = None,
+) -> HttpResponse:
+    """The form, always empty; above it what went wrong with the code before."""
+    context: dict[str, Any] = {"application": application, "form": ConnectForm(), "next": next_url}
+    if error is None:
+        return render(request, "django_identity/connect.html", context)
+    seconds = getattr(error, "retry_after", 0)
+    context |= {
+        "error": error,
+        "is_spent": lifecycle.is_spent(error),
+        "account_url": address_of("account", application),
+        "minutes": -(-int(seconds) // 60),
+        "local_sign_in_url": local_sign_in_url(
+            application, coming_back_to=address_of("connect", application)
+        ),
+    }
+    response = render(request, "django_identity/connect.html", context, status=status_of(error))
+    if seconds:
+        response["Retry-After"] = str(int(seconds))
+    return response
+
+
+def _sign_in_address(application: conf.Application) -> str:
+    """Where somebody signs in before handing a code in: the site's own way, if it has one."""
+    back = address_of("connect", application)
+    return local_sign_in_url(application, coming_back_to=back) or login_url(
+        application, next_url=back
+    )

@@ -1,0 +1,99 @@
+"""Where the service delivers its events."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_not_required
+from django.db import transaction
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from django_identity import conf
+from django_identity.exceptions import (
+    EventUnreadable,
+    IdentityError,
+    SignatureInvalid,
+    StorageUnavailable,
+)
+from django_identity.lifecycle import events
+from django_identity.service.webhooks import LARGEST_BODY
+from django_identity.telemetry import LogEvent, log, log_failure
+from django_identity.views.manners import application_or_404
+
+SIGNATURE_HEADER = "X-Webhook-Signature"
+HTTP_STATUS: dict[type[IdentityError], int] = {
+    SignatureInvalid: 401,
+    EventUnreadable: 400,
+    StorageUnavailable: 503,
+}
+
+
+class _Unfit(Exception):
+    """A request that no event could be in; its status is all there is to say."""
+
+    def __init__(self, status: int, code: str) -> None:
+        super().__init__(code)
+        self.status = status
+        self.code = code
+
+
+@csrf_exempt
+@login_not_required
+@transaction.non_atomic_requests
+@require_POST
+def webhook(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+    """Take in one delivery; who sent it is proven by its signature and nothing else."""
+    applied = application_or_404(application)
+    try:
+        body = _bounded_body(request)
+        signature = request.headers.get(SIGNATURE_HEADER, "")
+        intake = events.receive(applied, body, signature=signature)
+    except _Unfit as unfit:
+        return _refusal(unfit.code, unfit.status)
+    except (SignatureInvalid, EventUnreadable, StorageUnavailable) as error:
+        log_failure(LogEvent.EVENT_REFUSED, error, application=applied.alias)
+        return _refusal(error.code, HTTP_STATUS[type(error)])
+    log(LogEvent.EVENT_RECEIVED, application=applied.alias, intake=intake)
+    return JsonResponse({"received": True}, headers={"Cache-Control": "no-store"})
+
+
+def _refusal(code: str, status: int) -> JsonResponse:
+    refusal = {"received": False, "error": {"code": code}}
+    return JsonResponse(refusal, status=status, headers={"Cache-Control": "no-store"})
+
+
+def _bounded_body(request: HttpRequest) -> bytes:
+    """The raw bytes, at most 256 KB of them. Raises ``_Unfit``."""
+    if request.headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        raise _Unfit(415, "content_encoding_unsupported")
+    length = str(request.META.get("CONTENT_LENGTH") or "")
+    if length and not (length.isascii() and length.isdecimal()):
+        raise _Unfit(400, "content_length_invalid")
+    if length and (len(length) > 9 or int(length) > LARGEST_BODY):
+        raise _Unfit(413, "body_too_large")
+    try:
+        body = _read(request, has_length=bool(length))
+    except OSError:
+        raise _Unfit(400, "body_cut_off") from None
+    if len(body) > LARGEST_BODY:
+        raise _Unfit(413, "body_too_large")
+    return body
+
+
+def _read(request: HttpRequest, *, has_length: bool) -> bytes:
+    """As much as there is, up to one byte too many.
+
+    Django takes a request without a length for an empty one, even where the server marks the end
+    of a chunked body for us: there the server's own stream is read. Raises ``_Unfit``.
+    """
+    environ = getattr(request, "environ", None)
+    if has_length or environ is None:
+        stream = request
+    elif environ.get("wsgi.input_terminated"):
+        stream = environ["wsgi.input"]
+    else:
+        raise _Unfit(411, "length_required")
+    body = b""
+    while len(body) <= LARGEST_BODY and (more := stream.read(LARGEST_BODY + 1 - len(body))):
+        body += more
+    return body
