@@ -1,0 +1,249 @@
+"""What an operator may do to linked identities: each with its permission and a page that asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import CHANGE, DELETION
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from django_identity.admin import wording
+from django_identity.admin.listing import RecordAdmin
+from django_identity.admin.wording import Words
+from django_identity.exceptions import IdentityError
+from django_identity.lifecycle import interventions
+from django_identity.models import LinkedIdentity
+
+CONFIRMED = "confirmed"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the confirmation page of an action asks. ``most``: how many rows it takes at once."""
+
+    action: str
+    title: Words
+    text: Words
+    button: Words
+    most: int
+    is_dangerous: bool = False
+
+    @property
+    def permission(self) -> str:
+        """The verb of the permission: that of the action's name."""
+        return self.action.partition("_")[0]
+
+
+REFETCH = Question(
+    "refetch",
+    gettext_lazy("Re-fetch now"),
+    gettext_lazy(
+        "The service is asked for the claims again. The first ten are fetched while you wait; the "
+        "others are made due and fetched in the background."
+    ),
+    gettext_lazy("Re-fetch"),
+    most=1_000,
+)
+CHECK = Question(
+    "check_credential",
+    gettext_lazy("Check the credential now"),
+    gettext_lazy(
+        "The stored credential is verified again with the service's current keys, and every check "
+        "is shown. Nothing is changed."
+    ),
+    gettext_lazy("Check"),
+    most=1,
+)
+REVOKE = Question(
+    "revoke",
+    gettext_lazy("Revoke at this site"),
+    gettext_lazy(
+        "Gates close at once, tokens and proofs are deleted and sessions that rest on the identity "
+        "end. The consent at the service stays as it is; the person can come back by signing in."
+    ),
+    gettext_lazy("Revoke"),
+    most=100,
+    is_dangerous=True,
+)
+ERASE = Question(
+    "erase",
+    gettext_lazy("Erase"),
+    gettext_lazy(
+        "Everything that this site holds about the person through the identity is deleted for "
+        "good, and the site's user is treated as its policy says. This cannot be undone."
+    ),
+    gettext_lazy("Erase for good"),
+    most=1,
+    is_dangerous=True,
+)
+QUESTIONS = (REFETCH, CHECK, REVOKE, ERASE)
+
+
+class EraseForm(forms.Form):
+    """The subject, typed by hand, so that nobody is erased by a slip."""
+
+    typed = forms.CharField(
+        label=gettext_lazy("Type the subject to confirm"), max_length=255, strip=False
+    )
+
+    def __init__(self, *args: Any, subject: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._subject = subject
+        self.fields["typed"].widget.attrs |= {"autocomplete": "off", "class": "vTextField"}
+
+    def clean_typed(self) -> str:
+        typed: str = self.cleaned_data["typed"]
+        if self._subject not in (typed, typed.strip()):
+            raise forms.ValidationError(_("That is not the subject of this identity."))
+        return typed
+
+
+class IdentityActions(RecordAdmin):
+    """The actions of the list; the buttons on an identity's own page post to them as well."""
+
+    actions = ("refetch", "check_credential", "revoke", "erase")
+
+    def has_refetch_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, "refetch")
+
+    def has_check_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, "check")
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, "revoke")
+
+    def has_erase_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, "erase")
+
+    @transaction.non_atomic_requests
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The list and its actions; a re-fetch must not stand in a request's transaction."""
+        return super().changelist_view(request, extra_context)
+
+    def allowed_actions(self, request: HttpRequest) -> list[Question]:
+        return [question for question in QUESTIONS if self.may(request, question.permission)]
+
+    @admin.action(description=REFETCH.title, permissions=["refetch"])
+    def refetch(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
+        """Fetch a few now and make the others due; say how it went."""
+        chosen = self._chosen(request, queryset, REFETCH)
+        if isinstance(chosen, HttpResponse):
+            return chosen
+        done = interventions.refetch_now(chosen)
+        fetched = ngettext(
+            "%d identity was re-fetched.", "%d identities were re-fetched.", done.fetched
+        )
+        if done.fetched:
+            messages.success(request, fetched % done.fetched)
+        for code, count in done.failed.items():
+            failed = ngettext("%d re-fetch failed:", "%d re-fetches failed:", count) % count
+            messages.error(request, f"{failed} {wording.error_in_words(code)}")
+        if done.made_due:
+            made_due = ngettext("%d more is due now.", "%d more are due now.", done.made_due)
+            messages.info(request, made_due % done.made_due)
+        self.note(request, chosen, CHANGE, _("Re-fetched."))
+        return self._back(chosen)
+
+    @admin.action(description=CHECK.title, permissions=["check"])
+    def check_credential(
+        self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]
+    ) -> HttpResponse:
+        """Show the trace of a verification of the stored credential."""
+        chosen = self._chosen(request, queryset, CHECK)
+        if isinstance(chosen, HttpResponse):
+            return chosen
+        try:
+            trace = interventions.check_credential(chosen[0])
+        except IdentityError as error:
+            messages.error(request, wording.error_in_words(error.code))
+            return self._back(chosen)
+        self.note(request, chosen, CHANGE, _("Checked the credential."))
+        context = self._context(request, CHECK) | {"identity": chosen[0], "trace": trace}
+        return TemplateResponse(request, "admin/django_identity/check.html", context)
+
+    @admin.action(description=REVOKE.title, permissions=["revoke"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
+        """Close every gate at this site, at once."""
+        chosen = self._chosen(request, queryset, REVOKE)
+        if isinstance(chosen, HttpResponse):
+            return chosen
+        revoked = interventions.revoke(chosen)
+        text = ngettext("%d identity was revoked.", "%d identities were revoked.", revoked)
+        messages.success(request, text % revoked)
+        self.note(request, chosen, CHANGE, _("Revoked at this site."))
+        return self._back(chosen)
+
+    @admin.action(description=ERASE.title, permissions=["erase"])
+    def erase(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
+        """Erase one person, whose subject has been typed."""
+        chosen = self._chosen(request, queryset, ERASE)
+        if isinstance(chosen, HttpResponse):
+            return chosen
+        try:
+            receipt = interventions.erase(chosen[0])
+        except IdentityError as error:
+            messages.error(request, wording.error_in_words(error.code))
+            return self._back(chosen)
+        self.note(request, chosen, DELETION, _("Erased."))
+        if receipt.erased_at is not None:
+            messages.success(request, _("The person was erased. A receipt was written."))
+        else:
+            messages.warning(
+                request,
+                _("The identity is revoked; the site's own part of the erasure is still pending."),
+            )
+        return HttpResponseRedirect(reverse("admin:django_identity_linkedidentity_changelist"))
+
+    def _chosen(
+        self, request: HttpRequest, queryset: QuerySet[LinkedIdentity], question: Question
+    ) -> tuple[LinkedIdentity, ...] | HttpResponse:
+        """What was chosen, once it is confirmed; until then the page that asks."""
+        chosen = tuple(queryset.select_related("user").order_by("pk")[: question.most + 1])
+        if len(chosen) > question.most:
+            text = ngettext("Choose %d identity.", "Choose %d identities at most.", question.most)
+            messages.error(request, text % question.most)
+            return HttpResponseRedirect(request.get_full_path())
+        is_confirmed = CONFIRMED in request.POST
+        form = None
+        if question is ERASE and chosen:
+            given = request.POST if is_confirmed else None
+            form = EraseForm(given, subject=chosen[0].subject)
+        if is_confirmed and (form is None or form.is_valid()):
+            return chosen
+        context = self._context(request, question) | {
+            "chosen": chosen,
+            "form": form,
+            "checkbox_name": ACTION_CHECKBOX_NAME,
+            "select_across": request.POST.get("select_across", "0"),
+        }
+        return TemplateResponse(request, "admin/django_identity/confirm.html", context)
+
+    def _context(self, request: HttpRequest, question: Question) -> dict[str, Any]:
+        return {
+            **self.admin_site.each_context(request),
+            "title": question.title,
+            "question": question,
+            "opts": self.opts,
+            "media": self.media,
+        }
+
+    @staticmethod
+    def _back(chosen: tuple[LinkedIdentity, ...]) -> HttpResponse:
+        """To the identity's own page if it was one, else to the list."""
+        if len(chosen) != 1:
+            return HttpResponseRedirect(reverse("admin:django_identity_linkedidentity_changelist"))
+        return HttpResponseRedirect(
+            reverse("admin:django_identity_linkedidentity_change", args=[chosen[0].pk])
+        )

@@ -1,0 +1,124 @@
+"""Small charts, drawn on the server: numbers in, the shapes of an SVG out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.utils import formats
+from django.utils.translation import gettext as _
+
+from django_identity.admin.wording import Words
+from django_identity.lifecycle.tallies import DayCount
+
+WIDTH = 320
+ROW_HEIGHT = 34
+BAR_HEIGHT = 10
+LABEL_BASELINE = 13
+BAR_TOP = 18
+COLUMNS_HEIGHT = 130
+PLOT_TOP = 18
+PLOT_BOTTOM = 110
+GAP = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One bar: where it lies, and what it stands for."""
+
+    label: Words
+    count: int
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def baseline(self) -> float:
+        """Where the words of a lying bar stand, above it."""
+        return self.y - BAR_TOP + LABEL_BASELINE
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawing with its title and description; ``shapes`` are its table as well.
+
+    ``first`` and ``last`` are the ends of a time axis, empty for lying bars.
+    """
+
+    slug: str
+    title: Words
+    description: Words
+    height: int
+    shapes: tuple[Shape, ...]
+    total: int
+    highest: int
+    first: str = ""
+    last: str = ""
+    note: Words = ""
+    width: int = WIDTH
+
+    @property
+    def is_in_time(self) -> bool:
+        return bool(self.first)
+
+
+def bars(
+    slug: str, title: Words, counted: Sequence[tuple[Words, int]], *, note: Words = ""
+) -> Chart:
+    """Lying bars, one below the other, in the order given."""
+    highest = max((count for _label, count in counted), default=0)
+    shapes = tuple(
+        Shape(
+            label,
+            count,
+            0,
+            number * ROW_HEIGHT + BAR_TOP,
+            _scaled(count, highest, WIDTH),
+            BAR_HEIGHT,
+        )
+        for number, (label, count) in enumerate(counted)
+    )
+    total = sum(count for _label, count in counted)
+    description = _list(counted)
+    height = max(1, len(counted)) * ROW_HEIGHT
+    return Chart(slug, title, description, height, shapes, total, highest, note=note)
+
+
+def columns(slug: str, title: Words, days: Sequence[DayCount], *, note: Words = "") -> Chart:
+    """Standing bars, one a day."""
+    highest = max((day.count for day in days), default=0)
+    step = WIDTH / max(1, len(days))
+    shapes = tuple(
+        Shape(
+            formats.date_format(day.day, "DATE_FORMAT"),
+            day.count,
+            round(number * step, 2),
+            PLOT_BOTTOM - _scaled(day.count, highest, PLOT_BOTTOM - PLOT_TOP),
+            round(step - GAP, 2),
+            _scaled(day.count, highest, PLOT_BOTTOM - PLOT_TOP),
+        )
+        for number, day in enumerate(days)
+    )
+    total = sum(day.count for day in days)
+    words = {"total": total, "days": len(days), "highest": highest}
+    description = _("%(total)d in %(days)d days, %(highest)d on the highest day.") % words
+    first, last = (_short(days[0]), _short(days[-1])) if days else ("-", "-")
+    return Chart(
+        slug, title, description, COLUMNS_HEIGHT, shapes, total, highest, first, last, note
+    )
+
+
+def _scaled(count: int, highest: int, length: int) -> float:
+    """A length in proportion; what is not nothing is always to be seen."""
+    if not count or not highest:
+        return 0
+    return max(1.0, round(length * count / highest, 2))
+
+
+def _short(day: DayCount) -> str:
+    return str(formats.date_format(day.day, "MONTH_DAY_FORMAT"))
+
+
+def _list(counted: Sequence[tuple[Words, int]]) -> str:
+    return "; ".join(f"{label}: {count}" for label, count in counted) or _("Nothing.")

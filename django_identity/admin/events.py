@@ -1,0 +1,130 @@
+"""Events: what the service said, what came of it, and how to have it handled again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.models import CHANGE
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from django_identity.admin import filters, wording
+from django_identity.admin.listing import RecordAdmin
+from django_identity.lifecycle import handling, search, support
+from django_identity.models import Kept, WebhookEvent
+
+MOST_REPLAYED = 100
+CONFIRMED = "confirmed"
+
+
+@admin.register(WebhookEvent)
+class WebhookEventAdmin(RecordAdmin):
+    """The list, and one page with the payload as it came."""
+
+    list_display = (
+        "kind", "short_subject", "application", "outcome", "occurred_at", "received_at",
+        "attempts",
+    )  # fmt: skip
+    list_filter = (filters.EventTypeFilter, "outcome", filters.ApplicationFilter)
+    date_hierarchy = "received_at"
+    sortable_by = ()
+    search_fields = ("event_id",)
+    search_words = gettext_lazy("A whole event id or a whole subject.")
+    fields = ("event_type",)
+    actions = ("replay", "copy")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[WebhookEvent]:
+        """Not those of which the purge left a digest alone: there is nothing to see."""
+        return super().get_queryset(request).filter(kept__lt=Kept.DIGEST)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[WebhookEvent], search_term: str
+    ) -> tuple[QuerySet[WebhookEvent], bool]:
+        return search.events_found(queryset, search_term), False
+
+    def has_replay_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, "replay")
+
+    def has_copy_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, "copy")
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        event = context["original"]
+        context |= {
+            "payload": _readable(event.payload),
+            "error": wording.error_in_words(event.error) if event.error else "",
+            "may_replay": self.may(request, "replay"),
+            "may_copy": self.may(request, "copy"),
+            "title": _("Event"),
+        }
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    @admin.display(description=gettext_lazy("type"))
+    def kind(self, event: WebhookEvent) -> str:
+        return event.event_type or "-"
+
+    @admin.display(description=gettext_lazy("subject"))
+    def short_subject(self, event: WebhookEvent) -> SafeString:
+        return wording.short_subject(event.subject)
+
+    @admin.action(description=gettext_lazy("Replay the site's handlers"), permissions=["replay"])
+    def replay(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> HttpResponse | None:
+        """Have the site's handlers run again, once it is confirmed."""
+        chosen = tuple(queryset.order_by("pk")[: MOST_REPLAYED + 1])
+        if len(chosen) > MOST_REPLAYED:
+            text = ngettext("Choose %d event.", "Choose %d events at most.", MOST_REPLAYED)
+            messages.error(request, text % MOST_REPLAYED)
+            return None
+        if CONFIRMED not in request.POST:
+            return self._question(request, chosen)
+        keys = [event.pk for event in chosen]
+        replayed = len(handling.replay(WebhookEvent.objects.filter(pk__in=keys), again=True))
+        self.note(request, chosen, CHANGE, _("Replayed the handlers."))
+        text = ngettext(
+            "The handlers of %d event run again.", "The handlers of %d events run again.", replayed
+        )
+        messages.success(request, text % replayed)
+        return None
+
+    @admin.action(description=gettext_lazy("Copy as a script for support"), permissions=["copy"])
+    def copy(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> HttpResponse | None:
+        """One event as a file that curl sends again; the secret is never in it."""
+        chosen = tuple(queryset[:2])
+        if len(chosen) != 1 or chosen[0].payload is None:
+            messages.error(request, _("Choose one event whose payload is still held."))
+            return None
+        event, name = chosen[0], f"event-{chosen[0].pk}.sh"
+        self.note(request, chosen, CHANGE, _("Copied for support."))
+        return HttpResponse(
+            support.script_of(event, name=name),
+            content_type="application/x-sh; charset=utf-8",
+            headers={
+                "Content-Disposition": f'attachment; filename="{name}"',
+                "Cache-Control": "no-store",
+                "X-Content-Type-Options": "nosniff",
+            },
+        )
+
+    def _question(self, request: HttpRequest, chosen: tuple[WebhookEvent, ...]) -> TemplateResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Replay the site's handlers"),
+            "opts": self.opts,
+            "media": self.media,
+            "chosen": chosen,
+            "checkbox_name": ACTION_CHECKBOX_NAME,
+        }
+        return TemplateResponse(request, "admin/django_identity/replay.html", context)
+
+
+def _readable(payload: object) -> str:
+    return "" if payload is None else json.dumps(payload, ensure_ascii=False, indent=2)

@@ -1,0 +1,161 @@
+"""Filters that ask the database for nothing but the rows: their choices are known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from django_identity import conf
+from django_identity.admin.wording import Words
+from django_identity.event_types import EventType
+from django_identity.words import in_words
+
+NONE = "none"
+OTHER = "other"
+SOON = timedelta(hours=6)
+Choices = Iterable[tuple[str, Words]]
+
+
+class _Filter(admin.SimpleListFilter):
+    """``conditions()``: choice -> the rows it stands for."""
+
+    choices_in_words: Choices = ()
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        return list(self.choices_in_words)
+
+    def conditions(self) -> dict[str, Q]:
+        raise NotImplementedError
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        condition = self.conditions().get(self.value() or "")
+        return queryset if condition is None else queryset.filter(condition)
+
+
+class ApplicationFilter(_Filter):
+    title = _("application")
+    parameter_name = "of"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        return [(alias, alias) for alias in conf.aliases()]
+
+    def conditions(self) -> dict[str, Q]:
+        return {alias: Q(application=alias) for alias in conf.aliases()}
+
+
+class _KnownValues(_Filter):
+    """A text column whose usual values are known: one of them, none, or another."""
+
+    column: str
+    known: Sequence[str]
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        named = [(value, in_words(value)) for value in self.known]
+        return [*named, (NONE, _("none")), (OTHER, _("another"))]
+
+    def conditions(self) -> dict[str, Q]:
+        named = {value: Q(**{self.column: value}) for value in self.known}
+        others = ~Q(**{f"{self.column}__in": [*self.known, ""]})
+        return {**named, NONE: Q(**{self.column: ""}), OTHER: others}
+
+
+class KycLevelFilter(_KnownValues):
+    title = _("KYC level")
+    parameter_name = "level"
+    column = "kyc_level"
+    known = ("level_1", "level_2")
+
+
+class KycStatusFilter(_KnownValues):
+    title = _("KYC status")
+    parameter_name = "status"
+    column = "kyc_status"
+    known = ("verified", "rejected")
+
+
+class FreshnessFilter(_Filter):
+    title = _("freshness")
+    parameter_name = "fresh"
+    choices_in_words = (
+        ("long", _("valid for more than 6 h")),
+        ("soon", _("runs out within 6 h")),
+        ("out", _("ran out")),
+        (NONE, _("no credential")),
+    )
+
+    def conditions(self) -> dict[str, Q]:
+        now = timezone.now()
+        return {
+            "long": Q(credential_expires_at__gt=now + SOON),
+            "soon": Q(credential_expires_at__gt=now, credential_expires_at__lte=now + SOON),
+            "out": Q(credential_expires_at__lte=now),
+            NONE: Q(credential_expires_at=None),
+        }
+
+
+class DueFilter(_Filter):
+    title = _("re-fetch due")
+    parameter_name = "due"
+    choices_in_words = (
+        ("now", _("now")), ("hour", _("within 1 h")), ("later", _("later")), (NONE, _("never")),
+    )  # fmt: skip
+
+    def conditions(self) -> dict[str, Q]:
+        now = timezone.now()
+        hour = now + timedelta(hours=1)
+        return {
+            "now": Q(refetch_due_at__lte=now),
+            "hour": Q(refetch_due_at__gt=now, refetch_due_at__lte=hour),
+            "later": Q(refetch_due_at__gt=hour),
+            NONE: Q(refetch_due_at=None),
+        }
+
+
+class FailingFilter(_Filter):
+    title = _("re-fetch failing")
+    parameter_name = "failing"
+    choices_in_words = (("yes", _("yes")), ("no", _("no")))
+
+    def conditions(self) -> dict[str, Q]:
+        return {"yes": Q(refetch_failures__gt=0), "no": Q(refetch_failures=0)}
+
+
+class GrantFilter(_Filter):
+    title = _("grant")
+    parameter_name = "grant"
+    choices_in_words = (
+        ("ends", _("runs out within 5 days")),
+        ("dead", _("needs a new consent")),
+        (NONE, _("none")),
+    )
+
+    def conditions(self) -> dict[str, Q]:
+        soon = timezone.now() + timedelta(days=5)
+        return {
+            "ends": Q(grant__refresh_expires_at__lt=soon),
+            "dead": Q(grant__needs_reauthorization=True),
+            NONE: Q(grant=None),
+        }
+
+
+class EventTypeFilter(_KnownValues):
+    title = _("type")
+    parameter_name = "type"
+    column = "event_type"
+    known = tuple(EventType)
+
+
+class ErasedFilter(_Filter):
+    title = _("erased")
+    parameter_name = "erased"
+    choices_in_words = (("pending", _("pending")), ("done", _("done")))
+
+    def conditions(self) -> dict[str, Q]:
+        return {"pending": Q(erased_at=None), "done": Q(erased_at__isnull=False)}

@@ -1,0 +1,104 @@
+"""Linked identities: who is linked, how fresh they are, and what can be done about it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from django_identity.admin import filters, wording
+from django_identity.admin.actions import IdentityActions
+from django_identity.admin.identity_page import page_of
+from django_identity.lifecycle import search
+from django_identity.lifecycle.inspection import inspected
+from django_identity.models import LinkedIdentity
+
+
+@admin.register(LinkedIdentity)
+class LinkedIdentityAdmin(IdentityActions):
+    """The list, and one page that says all there is to say about one person's identity."""
+
+    list_display = (
+        "person", "short_subject", "where", "consent", "kyc", "freshness", "refetch_due",
+    )  # fmt: skip
+    list_filter = (
+        filters.ApplicationFilter, "environment", "consent", filters.KycLevelFilter,
+        filters.KycStatusFilter, filters.FreshnessFilter, filters.DueFilter, filters.FailingFilter,
+        filters.GrantFilter,
+    )  # fmt: skip
+    list_select_related = ("user",)
+    date_hierarchy = "created_at"
+    search_fields = ("subject",)
+    search_words = _("The beginning of a user name, an e-mail address or a subject.")
+    sortable_by = ("refetch_due",)
+    fields = ("application",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[LinkedIdentity]:
+        return super().get_queryset(request).defer("credential")
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[LinkedIdentity], search_term: str
+    ) -> tuple[QuerySet[LinkedIdentity], bool]:
+        return search.found(queryset, search_term), False
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """The page of one identity: everything to look at, and the actions that are allowed."""
+        identity = context["original"]
+        context |= {
+            "page": page_of(identity, inspected(identity)),
+            "allowed_actions": self.allowed_actions(request),
+            "email": getattr(identity.user, identity.user.get_email_field_name(), ""),
+            "user_url": self._user_url(request, identity),
+            "title": identity.user.get_username(),
+        }
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def _user_url(self, request: HttpRequest, identity: LinkedIdentity) -> str:
+        """The person's own page in this admin, if there is one that the operator may see."""
+        opts = identity.user._meta
+        page = self.admin_site._registry.get(type(identity.user))
+        if page is None or not page.has_view_permission(request, identity.user):
+            return ""
+        name = f"admin:{opts.app_label}_{opts.model_name}_change"
+        return reverse(name, args=[identity.user_id], current_app=self.admin_site.name)
+
+    @admin.display(description=_("person"))
+    def person(self, identity: LinkedIdentity) -> str:
+        return identity.user.get_username()
+
+    @admin.display(description=_("subject"))
+    def short_subject(self, identity: LinkedIdentity) -> SafeString:
+        return wording.short_subject(identity.subject)
+
+    @admin.display(description=_("application"))
+    def where(self, identity: LinkedIdentity) -> SafeString:
+        badge = wording.environment_badge(identity.environment)
+        return format_html("{} {}", identity.application, badge)
+
+    @admin.display(description=_("KYC"))
+    def kyc(self, identity: LinkedIdentity) -> SafeString:
+        stated = [(part,) for part in (identity.kyc_level, identity.kyc_status) if part]
+        return format_html_join(", ", '<span class="identity-word">{}</span>', stated)
+
+    @admin.display(description=_("credential"))
+    def freshness(self, identity: LinkedIdentity) -> SafeString:
+        moment = identity.credential_expires_at
+        words = wording.freshness(moment)
+        return format_html('<span title="{}">{}</span>', wording.spelt(moment), words)
+
+    @admin.display(description=_("re-fetch due"), ordering="refetch_due_at")
+    def refetch_due(self, identity: LinkedIdentity) -> SafeString:
+        """When it is due; and how often it failed, if it does."""
+        due, count = wording.due(identity.refetch_due_at), identity.refetch_failures
+        if not count:
+            return format_html("{}", due)
+        badge = '{} <span class="identity-badge identity-closed">{}</span>'
+        return format_html(badge, due, wording.failures(count))

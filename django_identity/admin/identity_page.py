@@ -1,0 +1,138 @@
+"""The page of one linked identity, worded: what its template prints."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from django_identity.admin import wording
+from django_identity.admin.wording import Words
+from django_identity.lifecycle.explanation import GateAnswer, Why
+from django_identity.lifecycle.inspection import GrantState, Inspection
+from django_identity.lifecycle.timeline import Happening, Kind
+from django_identity.models import EventOutcome, LinkedIdentity, LinkedVia, StoredClaim
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """What a gate says; ``code`` is what a view asks for."""
+
+    words: Words
+    code: str
+    is_open: bool
+    reason: Words
+    moment: datetime | None
+    span: str
+    remedy: Words
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRow:
+    words: Words
+    claim: StoredClaim
+    value: str
+    state: Words
+    is_proven: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One line of the timeline; ``event_id``: of the event that has a page of its own."""
+
+    at: datetime
+    words: Words
+    detail: Words
+    event_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityPage:
+    """Everything on the page, in the operator's words."""
+
+    badge: str
+    gates: tuple[GateRow, ...]
+    claims: tuple[ClaimRow, ...]
+    timeline: tuple[Moment, ...]
+    scopes: tuple[tuple[str, Words], ...]
+    freshness: str
+    due: str
+    grant: Words
+    error: Words
+
+
+def page_of(identity: LinkedIdentity, seen: Inspection) -> IdentityPage:
+    """The page of ``identity``; ``seen`` is what the records say."""
+    answers = (*seen.gates.claims, *seen.gates.levels)
+    has_failed = identity.refetch_failures or identity.last_error
+    return IdentityPage(
+        badge=wording.environment_badge(identity.environment),
+        gates=tuple(_gate(answer, _remedy(identity, seen)) for answer in answers),
+        claims=tuple(map(_claim, seen.claims)),
+        timeline=tuple(map(_moment, seen.timeline)),
+        scopes=tuple((str(scope), wording.name_of(str(scope))) for scope in identity.scopes),
+        freshness=wording.freshness(identity.credential_expires_at),
+        due=wording.due(identity.refetch_due_at),
+        grant=_grant(seen.grant),
+        error=wording.error_in_words(identity.last_error) if has_failed else "",
+    )
+
+
+def _gate(answer: GateAnswer, remedy: Words) -> GateRow:
+    code = f"{answer.asked}={answer.value}" if answer.value else answer.asked
+    is_about_time = answer.is_open or answer.why is Why.RAN_OUT
+    moment = answer.moment if is_about_time else None
+    span = wording.freshness(moment) if moment else ""
+    words, reason = wording.name_of(answer.asked), wording.GATE_REASONS[answer.why]
+    ran_out = remedy if answer.why is Why.RAN_OUT else ""
+    return GateRow(words, code, answer.is_open, reason, moment, span, ran_out)
+
+
+def _remedy(identity: LinkedIdentity, seen: Inspection) -> Words:
+    """What replaces a proof that ran out."""
+    if seen.grant is None or seen.grant.needs_reauthorization:
+        return _("Nothing can be re-fetched: the person has to consent again at their next visit.")
+    if identity.refetch_failures:
+        return _("The re-fetch that would replace it keeps failing.")
+    return _("A re-fetch replaces it.")
+
+
+def _claim(claim: StoredClaim) -> ClaimRow:
+    is_proven = claim.valid_until is not None
+    state = _("only listed, not proven")
+    if claim.revoked:
+        state = _("revoked")
+    elif is_proven:
+        state = wording.freshness(claim.valid_until)
+    value = json.dumps(claim.value, ensure_ascii=False, indent=1) if is_proven else ""
+    return ClaimRow(wording.name_of(claim.claim_type), claim, value, state, is_proven)
+
+
+def _moment(happening: Happening) -> Moment:
+    words: Words = wording.HAPPENINGS[happening.kind]
+    detail: Words = happening.detail
+    match happening.kind:
+        case Kind.EVENT:
+            outcome = dict(EventOutcome.choices).get(happening.outcome, happening.outcome)
+            words, detail = f"{words}: {happening.detail}", outcome
+        case Kind.LINKED:
+            via = dict(LinkedVia.choices).get(happening.detail, happening.detail)
+            words, detail = _("Linked by %(via)s") % {"via": via}, ""
+        case Kind.SIGN_IN_FAILED:
+            detail = wording.error_in_words(happening.detail)
+        case Kind.RENEWED:
+            detail = ""
+    return Moment(happening.at, words, detail, happening.event_id)
+
+
+def _grant(grant: GrantState | None) -> Words:
+    if grant is None:
+        return _("None. The person has to sign in again before anything can be re-fetched.")
+    if grant.needs_reauthorization:
+        return _("Dead. The person's next visit offers to consent again.")
+    if grant.ends_at is None:
+        return _("Held.")
+    span = wording.freshness(grant.ends_at)
+    return _("Held; runs out %(span)s unless it is used.") % {"span": span}

@@ -1,0 +1,132 @@
+"""The overview: how an application is doing, and what needs somebody's attention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import path
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
+
+from django_identity import conf
+from django_identity.admin import wording
+from django_identity.admin.charts import Chart, bars, columns
+from django_identity.admin.listing import RecordAdmin
+from django_identity.admin.wording import Words
+from django_identity.lifecycle.overview import NEWEST_EVENTS, Overview, overview_of
+from django_identity.models import Consent, EventOutcome
+from django_identity.models import Overview as OverviewEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A link to the overview of one application."""
+
+    alias: str
+    badge: SafeString
+    is_current: bool
+
+
+LIVES: dict[str, Words] = {
+    "24h": _lazy("more than 12 h left"),
+    "12h": _lazy("6 to 12 h left"),
+    "6h": _lazy("1 to 6 h left"),
+    "1h": _lazy("less than 1 h left"),
+    "ran_out": _lazy("ran out"),
+    "none": _lazy("no credential"),
+}
+
+
+@admin.register(OverviewEntry)
+class OverviewAdmin(RecordAdmin):
+    """No list and no record: the entry in the admin's index leads to one page."""
+
+    def get_urls(self) -> list[Any]:
+        view = self.admin_site.admin_view(self.overview)
+        return [path("", view, name="django_identity_overview_changelist")]
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("django_identity.view_linkedidentity")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    def overview(self, request: HttpRequest) -> HttpResponse:
+        """The page of the application that ``?of=`` names, or of the first."""
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        known = conf.aliases()
+        asked = request.GET.get("of", "")
+        alias = asked if asked in known else known[0]
+        environment = conf.application(alias).environment
+        seen = overview_of(application=alias, environment=environment)
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Overview"),
+            "opts": self.opts,
+            "media": self.media,
+            "tabs": [_tab(known_alias, is_current=known_alias == alias) for known_alias in known],
+            "badge": wording.environment_badge(environment),
+            "alias": alias,
+            "seen": seen,
+            "charts": _charts(seen),
+            "attention": seen.attention,
+            "failing": [
+                (identity, wording.error_in_words(identity.last_error))
+                for identity in seen.attention.failing.rows
+            ],
+            "ending_grants": [
+                (grant, wording.freshness(grant.refresh_expires_at))
+                for grant in seen.attention.ending_grants.rows
+            ],
+        }
+        return TemplateResponse(request, "admin/django_identity/overview.html", context)
+
+
+def _tab(alias: str, *, is_current: bool) -> Tab:
+    badge = wording.environment_badge(conf.application(alias).environment)
+    return Tab(alias, badge, is_current)
+
+
+def _charts(seen: Overview) -> list[Chart]:
+    estimate = _("An estimate from 20,000 identities.") if seen.is_sampled else ""
+    newest = _("Of the newest %(count)s events.") % {"count": f"{NEWEST_EVENTS:,}"}
+    day = _("Days are in UTC.")
+    return [
+        bars("consent", _("Identities by consent and KYC level"), _consents(seen), note=estimate),
+        bars("life", _("Credentials by remaining life"), _lives(seen), note=estimate),
+        columns("sign-ins", _("Sign-ins a day"), seen.sign_ins, note=day),
+        columns("refetches", _("Re-fetches a day"), seen.refetches, note=day),
+        columns("failed", _("Failed re-fetches a day"), seen.failed_refetches, note=day),
+        bars("events", _("Events by outcome"), _events(seen), note=newest),
+        bars("failures", _("Identities whose re-fetch fails, by reason"), _failures(seen)),
+    ]
+
+
+def _consents(seen: Overview) -> list[tuple[Words, int]]:
+    names = dict(Consent.choices)
+    ordered = sorted(seen.by_consent.items(), key=lambda item: (item[0][0], -item[1]))
+    none = _("no KYC level")
+    return [
+        (f"{names.get(consent, consent)} · {wording.level_name(level) or none}", count)
+        for (consent, level), count in ordered
+    ]
+
+
+def _lives(seen: Overview) -> list[tuple[Words, int]]:
+    return [(words, seen.by_life.get(span, 0)) for span, words in LIVES.items()]
+
+
+def _events(seen: Overview) -> list[tuple[Words, int]]:
+    return [(label, seen.events.get(value, 0)) for value, label in EventOutcome.choices]
+
+
+def _failures(seen: Overview) -> list[tuple[Words, int]]:
+    ordered = sorted(seen.failures.items(), key=lambda item: -item[1])[:8]
+    return [(code or _("no code"), count) for code, count in ordered]

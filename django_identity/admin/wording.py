@@ -1,0 +1,207 @@
+"""What an operator reads: codes, moments and reasons in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from django.utils import formats, timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from django_identity.lifecycle.explanation import Why
+from django_identity.lifecycle.timeline import Kind
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+    Words = str | _StrPromise
+else:
+    Words = object
+
+SHOWN_OF_SUBJECT = 8
+
+GATE_REASONS: Mapping[Why, Words] = {
+    Why.PROVEN: gettext_lazy("Proven by a credential that this site verified."),
+    Why.STATED: gettext_lazy("The service said so itself, over an authenticated channel."),
+    Why.NOT_SET_UP: gettext_lazy("This application is no longer in the site's settings."),
+    Why.OTHER_ENVIRONMENT: gettext_lazy(
+        "The application is in the other environment now: test and live are never mixed."
+    ),
+    Why.CONSENT_REVOKED: gettext_lazy(
+        "The consent is revoked. The person has to sign in and consent again."
+    ),
+    Why.NOT_HELD: gettext_lazy(
+        "The service gave this site no such claim. The person may not have verified it, or the "
+        "application does not ask for it."
+    ),
+    Why.REVOKED: gettext_lazy("The claim is revoked. The person has to verify it again."),
+    Why.NOT_PROVEN: gettext_lazy(
+        "The service lists the claim, but no verified credential proves it."
+    ),
+    Why.RAN_OUT: gettext_lazy("The proof ran out and was not replaced."),
+    Why.ASKS_VALUE: gettext_lazy("Open only to gates that ask for exactly this value."),
+    Why.NOT_TRUE: gettext_lazy("Proven, but its value is not true."),
+    Why.NOT_VERIFIED: gettext_lazy("The KYC status is not “verified”."),
+    Why.LEVEL_TOO_LOW: gettext_lazy("The KYC level is lower."),
+}
+
+NAMES: Mapping[str, Words] = {
+    "kyc_verified": gettext_lazy("Identity verified"),
+    "age_over_18": gettext_lazy("18 or older"),
+    "country_resident": gettext_lazy("Country of residence"),
+    "unique_human": gettext_lazy("One person, one account"),
+    "level_1": gettext_lazy("KYC level 1 or higher"),
+    "level_2": gettext_lazy("KYC level 2 or higher"),
+    "profile:read": gettext_lazy("Name, e-mail address, country and photo"),
+    "profile:basic": gettext_lazy("Name, e-mail address and country"),
+    "kyc:read": gettext_lazy("Whether and how well the person is verified"),
+    "kyc:status": gettext_lazy("Whether and how well the person is verified"),
+    "claims:read": gettext_lazy("Signed proofs, such as being 18 or older"),
+    "documents:metadata": gettext_lazy("Which documents are verified, without their content"),
+    "documents:read": gettext_lazy("The content of identity documents, encrypted for this site"),
+}
+
+HAPPENINGS: Mapping[Kind, Words] = {
+    Kind.LINKED: gettext_lazy("Linked"),
+    Kind.SIGNED_IN: gettext_lazy("Signed in"),
+    Kind.RENEWED: gettext_lazy("Consented again"),
+    Kind.SIGN_IN_FAILED: gettext_lazy("Sign-in failed"),
+    Kind.REFETCHED: gettext_lazy("Credential issued (the latest)"),
+    Kind.CONSENT_GRANTED: gettext_lazy("Consent granted"),
+    Kind.CONSENT_REVOKED: gettext_lazy("Consent revoked"),
+    Kind.EVENT: gettext_lazy("Event"),
+}
+
+ERRORS: Mapping[str, Words] = {
+    "service_unavailable": gettext_lazy(
+        "The service could not be reached. It is tried again by itself."
+    ),
+    "service_timeout": gettext_lazy("The service did not answer in time. It is tried again."),
+    "keys_unavailable": gettext_lazy(
+        "The service's keys could not be read, so nothing could be verified. It is tried again."
+    ),
+    "rate_limited": gettext_lazy("The service asked this site to slow down. It is tried again."),
+    "malformed_answer": gettext_lazy("The service's answer could not be read."),
+    "answer_too_large": gettext_lazy("The service's answer was larger than this site takes."),
+    "unexpected_redirect": gettext_lazy(
+        "The service pointed elsewhere, which this site never follows. Check BASE_URL."
+    ),
+    "subject_mismatch": gettext_lazy(
+        "The service answered about somebody else. Nothing was stored; tell the service."
+    ),
+    "service_error": gettext_lazy("The service gave an answer that this site cannot use."),
+    "service_refusal": gettext_lazy("The service refused the call."),
+    "client_rejected": gettext_lazy(
+        "The service does not take this site's own credentials. Check CLIENT_ID and CLIENT_SECRET."
+    ),
+    "unexpected_error": gettext_lazy(
+        "Something failed that this app did not expect. The site's log has the kind of error."
+    ),
+    "invalid_grant": gettext_lazy(
+        "The grant is dead. The person has to consent again at their next visit."
+    ),
+    "access_token_rejected": gettext_lazy(
+        "The service did not take the access token. The person may have to consent again."
+    ),
+    "access_forbidden": gettext_lazy(
+        "The service does not let this site read that any more. The person has to consent again."
+    ),
+    "environment_mismatch": gettext_lazy(
+        "Test credentials met a live person, or the other way round. Check ENVIRONMENT."
+    ),
+    "credential_rejected": gettext_lazy(
+        "The credential failed a check, so it was not believed. Check the credential to see which."
+    ),
+    "sealed_value_unreadable": gettext_lazy(
+        "No key of ENCRYPTION_KEYS opens what was stored. The person has to consent again."
+    ),
+    "no_credential": gettext_lazy(
+        "There is no credential: none came, or it went with the consent."
+    ),
+    "reauthorization_needed": gettext_lazy(
+        "The grant is dead or gone. The person has to consent again at their next visit."
+    ),
+    "refresh_pending": gettext_lazy(
+        "A refresh of the tokens is on its way. Try again in a minute."
+    ),
+    "service_away": gettext_lazy(
+        "The last calls to the service failed, so none is made for a while."
+    ),
+    "budget_spent": gettext_lazy("The calls allowed for now (RATE_LIMIT) are spent."),
+    "overtaken": gettext_lazy("Something newer came first, so nothing of the answer was stored."),
+    "nothing to fetch": gettext_lazy("There is no consent to read claims."),
+    "configuration": gettext_lazy("The site's settings for this application are wrong."),
+}
+
+
+def name_of(code: str) -> Words:
+    """What a claim, a level or a scope is called here, where a person is not spoken to."""
+    return NAMES.get(code, code)
+
+
+def level_name(level: str) -> str:
+    """The level as the service states it: “level 2”, not “or higher” as a gate asks."""
+    return level.replace("_", " ")
+
+
+def error_in_words(code: str) -> Words:
+    """What a stored error means; ``code`` may have a detail behind a colon."""
+    known = ERRORS.get(code.partition(":")[0].strip())
+    return known or _("An error of the kind “%(code)s”.") % {"code": code}
+
+
+def span_in_words(span: timedelta) -> str:
+    """A length of time in its largest unit: 40 s, 12 min, 5 h, 3 d."""
+    seconds = int(abs(span.total_seconds()))
+    for size, unit in ((86400 * 2, _("%d d")), (3600, _("%d h")), (60, _("%d min"))):
+        if seconds >= size:
+            return unit % (seconds // (86400 if size == 86400 * 2 else size))
+    return _("%d s") % seconds
+
+
+def freshness(valid_until: datetime | None) -> str:
+    """How long a credential still holds: “in 5 h”, or “ran out 2 h ago”."""
+    if valid_until is None:
+        return _("none")
+    left = valid_until - timezone.now()
+    words = {"span": span_in_words(left)}
+    return _("in %(span)s") % words if left > timedelta() else _("ran out %(span)s ago") % words
+
+
+def spelt(moment: datetime | None) -> str:
+    """The moment itself, in the operator's format and time zone."""
+    if moment is None:
+        return ""
+    return str(formats.date_format(timezone.localtime(moment), "DATETIME_FORMAT"))
+
+
+def due(moment: datetime | None) -> str:
+    """When a re-fetch is due: “now”, “in 5 h”."""
+    if moment is None:
+        return _("never")
+    left = moment - timezone.now()
+    return _("in %(span)s") % {"span": span_in_words(left)} if left > timedelta() else _("now")
+
+
+def failures(count: int) -> str:
+    return ngettext("failed %d time", "failed %d times", count) % count
+
+
+def short_subject(subject: str) -> SafeString:
+    """The beginning of a subject; the whole of it on hovering."""
+    if len(subject) <= SHOWN_OF_SUBJECT + 1:
+        return format_html('<bdi class="identity-subject">{}</bdi>', subject)
+    return format_html(
+        '<bdi class="identity-subject" title="{}">{}…</bdi>', subject, subject[:SHOWN_OF_SUBJECT]
+    )
+
+
+def environment_badge(environment: str) -> SafeString:
+    """A badge that says in words that these are no real people."""
+    if environment == "live":
+        return format_html('<span class="identity-badge">{}</span>', _("live"))
+    return format_html('<span class="identity-badge identity-badge-test">{}</span>', _("TEST DATA"))
