@@ -1,25 +1,38 @@
-"""``python -m django_identity.sandbox``: serve the identity verification service locally."""
+"""``python -m django_identity.sandbox``: serve the identity verification service locally.
+
+``python -m django_identity.sandbox trigger EVENT --to URL`` sends one webhook event instead.
+"""
 
 import argparse
 import logging
+import secrets
 import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import fields
+from enum import StrEnum
 from pathlib import Path
 
-from django_identity.sandbox import server, switches
+from django_identity.sandbox import server, switches, trigger
 from django_identity.sandbox.database import SchemaMismatch
-from django_identity.sandbox.switches import Switches, TokenSubject
+from django_identity.sandbox.switches import Switches
 
 USAGE_ERROR = 2
 HIGHEST_PORT = 65535
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until SIGINT or SIGTERM; return the process's exit code."""
+    """Serve until SIGINT or SIGTERM, or send one event; return the process's exit code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == [trigger.NAME]:
+        return trigger.main(arguments[1:])
+    return _serve(arguments)
+
+
+def _serve(arguments: Sequence[str]) -> int:
+    """Serve until SIGINT or SIGTERM."""
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
@@ -35,23 +48,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         origin = options.origin or server.origin_of(listening)
         path = options.database or Path(directory) / "sandbox.sqlite3"
         try:
-            server.start_django(origin=origin, database_path=path)
+            server.start_django(
+                origin=origin, database_path=path, portal_token=options.portal_token
+            )
         except SchemaMismatch:
             return _refuse(f"{path} was made by another version of the sandbox; remove it.")
         if options.verbose:
             logging.getLogger("django_identity.sandbox.requests").setLevel(logging.DEBUG)
         server.start(listening)
-        _announce(origin)
+        stop_sending = server.start_sender()
+        _announce(origin, options.portal_token)
         stopping.wait()
+        stop_sending()
         server.stop(listening)
     return 0
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line; each switch is an option."""
     parser = argparse.ArgumentParser(
         prog="python -m django_identity.sandbox",
         description="Serve the identity verification service on this machine, for tests and demos.",
+        epilog=f"To send one webhook event by hand: %(prog)s {trigger.NAME} --help",
     )
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
     parser.add_argument("--port", type=_port, default=9400, help="port; 0 takes a free one")
@@ -59,12 +77,18 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--database", type=Path, help="SQLite file to keep; without it everything is forgotten"
     )
+    parser.add_argument(
+        "--portal-token",
+        default=secrets.token_urlsafe(32),
+        help="session token of the developer portal; without it a new one at each start",
+    )
     parser.add_argument("--verbose", action="store_true", help="log each request's method and path")
     for switch in fields(Switches):
         name, text = "--" + switch.name.replace("_", "-"), switch.metadata["help"]
         match switch.default:
-            case TokenSubject():
-                parser.add_argument(name, choices=list(TokenSubject), default="none", help=text)
+            case StrEnum() as default:
+                choices = [str(each) for each in type(default)]
+                parser.add_argument(name, choices=choices, default=str(default), help=text)
             case bool() as default:
                 parser.add_argument(
                     name, action=argparse.BooleanOptionalAction, default=default, help=text
@@ -82,9 +106,11 @@ def _port(text: str) -> int:
     return port
 
 
-def _announce(origin: str) -> None:
-    """Print the addresses and that the sandbox can be used."""
-    lines = ["Sandbox identity service", *server.Addresses(origin).lines(), "Ready.", ""]
+def _announce(origin: str, portal_token: str) -> None:
+    """Print the addresses, the developer's session token, and that the sandbox can be used."""
+    addresses = server.Addresses(origin).lines()
+    token = f"Portal session token  {portal_token}"
+    lines = ["Sandbox identity service", *addresses, token, "Ready.", ""]
     sys.stdout.write("\n".join(lines))
     sys.stdout.flush()
 

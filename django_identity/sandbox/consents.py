@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from django.db import transaction
 
 from django_identity.sandbox import clock
+from django_identity.sandbox.happenings import Happening, announce
 from django_identity.sandbox.models import (
     AccessToken,
     Client,
@@ -15,28 +16,59 @@ from django_identity.sandbox.models import (
 )
 
 
+@transaction.atomic
+@transaction.atomic
 def grant(user: User, client: Client, scopes: Iterable[str]) -> Consent:
-    """Record that ``user`` allowed ``client`` the ``scopes``; the newest approval counts."""
+    """Record and announce that ``user`` allowed ``client`` the ``scopes``; the newest counts."""
     consent, _created = Consent.objects.update_or_create(
         user=user,
         client=client,
         defaults={"scopes": list(scopes), "granted_at": clock.now(), "revoked_at": None},
     )
+    announce(Happening.CONSENT_GRANTED, user, client, scopes=consent.scopes)
     return consent
 
 
 @transaction.atomic
 def revoke(user: User, client_id: str) -> bool:
-    """Withdraw the consent for ``client_id`` and every code and token that came of it.
+    """Withdraw and announce the consent for ``client_id``; codes and tokens of it die.
 
     Returns:
         Whether there was a consent to withdraw.
     """
-    of_client = {"user": user, "application__client_id": client_id}
+    standing = Consent.objects.filter(user=user, client__client_id=client_id, revoked_at=None)
+    consent = standing.select_related("client").first()
+    _withdraw(user, client_id=client_id)
+    if consent is None:
+        return False
+    announce(Happening.CONSENT_REVOKED, user, consent.client)
+    return True
+
+
+def revoke_all(user: User) -> None:
+    """Withdraw every consent without announcing it, as with the account itself."""
+    _withdraw(user)
+
+
+def _withdraw(user: User, **of_client: str) -> None:
+    """End the consents, codes and tokens of ``user``, all or those of one client."""
+    applications = {f"application__{name}": value for name, value in of_client.items()}
     for model in (Grant, RefreshToken, AccessToken):
-        model.objects.filter(**of_client).delete()
-    granted = Consent.objects.filter(user=user, client__client_id=client_id, revoked_at=None)
-    return bool(granted.update(revoked_at=clock.now()))
+        model.objects.filter(user=user, **applications).delete()
+    clients = {f"client__{name}": value for name, value in of_client.items()}
+    Consent.objects.filter(user=user, revoked_at=None, **clients).update(revoked_at=clock.now())
+
+
+def scopes_of(user: User, client: Client) -> list[str]:
+    """Return what ``client`` may see of ``user`` at present."""
+    standing = Consent.objects.filter(user=user, client=client, revoked_at=None).first()
+    return list(standing.scopes) if standing else []
+
+
+def ever_granted(user: User) -> list[Client]:
+    """Return the credential sets that ``user`` allowed anything at any time."""
+    consents = Consent.objects.filter(user=user).select_related("client").order_by("pk")
+    return [consent.client for consent in consents]
 
 
 def granted(user: User) -> list[Consent]:

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.conf import settings
+from jwcrypto.common import json_encode
+from jwcrypto.jws import JWS
 from jwcrypto.jwt import JWT
 from sd_jwt.common import SDObj
 from sd_jwt.issuer import SDJWTIssuer
@@ -77,6 +79,17 @@ def jwt_access_token(user: User, *, client_id: str) -> str:
         "jti": secrets.token_urlsafe(16),
     }
     return _sign("at+jwt", members)
+
+
+def sign_detached(content: bytes) -> str:
+    """Sign ``content`` as a JWS whose payload is left out (RFC 7515, appendix F)."""
+    key = key_set.current()
+    token = JWS(content)
+    token.add_signature(
+        key_set.private_key(key), protected=json_encode({"alg": "ES256", "kid": key.kid})
+    )
+    header, _payload, signature = str(token.serialize(compact=True)).split(".")
+    return f"{header}..{signature}"
 
 
 def _sign(typ: str, members: Mapping[str, str]) -> str:

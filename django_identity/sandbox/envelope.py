@@ -13,6 +13,9 @@ UNAUTHORIZED = "UNAUTHORIZED"
 METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
 NOT_FOUND = "NOT_FOUND"
 RATE_LIMITED = "RATE_LIMITED"
+INVALID_REQUEST = "INVALID_REQUEST"
+
+MISMATCH_MESSAGE = "Live credentials reach live users only, test credentials sandbox users only."
 
 
 def success(content: Mapping[str, Any], *, status: int = 200) -> JsonResponse:
@@ -20,16 +23,25 @@ def success(content: Mapping[str, Any], *, status: int = 200) -> JsonResponse:
     return JsonResponse({"success": True, "data": content}, status=status)
 
 
-def error(status: int, code: str, message: str) -> JsonResponse:
-    """Build ``{"success": false, "error": {"code", "message"}}`` with the HTTP ``status``."""
-    body = {"success": False, "error": {"code": code, "message": message}}
-    return JsonResponse(body, status=status)
+def error(status: int, code: str, message: str, **beside: object) -> JsonResponse:
+    """Build ``{"success": false, "error": {"code", "message"}}`` with the HTTP ``status``.
+
+    An empty ``message`` is left out; ``beside`` becomes top-level members.
+    """
+    content = {"code": code, "message": message} if message else {"code": code}
+    return JsonResponse({"success": False, "error": content, **beside}, status=status)
+
+
+def method_not_allowed(allowed: str) -> JsonResponse:
+    """Refuse any method but the ``allowed`` one."""
+    refusal = error(405, METHOD_NOT_ALLOWED, f"Use {allowed}.")
+    refusal["Allow"] = allowed
+    return refusal
 
 
 def environment_mismatch() -> JsonResponse:
     """Refuse a request that mixes live and test (spec: Credentials and environments)."""
-    message = "Live credentials reach live users only, test credentials sandbox users only."
-    return error(403, ENVIRONMENT_MISMATCH, message)
+    return error(403, ENVIRONMENT_MISMATCH, MISMATCH_MESSAGE)
 
 
 @csrf_exempt

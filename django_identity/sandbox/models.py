@@ -1,4 +1,4 @@
-"""What the service keeps: people, registered applications, OAuth tokens, claims, consents, keys.
+"""What the service keeps: people, applications, tokens and codes, claims, consents, notices, keys.
 
 The OAuth tables extend django-oauth-toolkit's, because its own compare with real time: here each
 row takes its expiry from ``clock`` when it is made and compares with ``clock`` when it is asked.
@@ -19,11 +19,15 @@ from oauth2_provider.models import (
     AbstractRefreshToken,
 )
 
-from django_identity.sandbox import clock
+from django_identity.sandbox import (
+    clock,
+    webhook_models,  # noqa: F401 -- registers its tables
+)
 
 CODE_LIFETIME = timedelta(minutes=1)
 ACCESS_TOKEN_LIFETIME = timedelta(hours=1)
 REFRESH_TOKEN_LIFETIME = timedelta(days=30)
+CONNECT_CODE_LIFETIME = timedelta(minutes=10)
 
 
 class Environment(models.TextChoices):
@@ -31,6 +35,13 @@ class Environment(models.TextChoices):
 
     LIVE = "live"
     TEST = "test"
+
+
+class KycLevel(models.TextChoices):
+    """How far a person is verified, the lowest first."""
+
+    LEVEL_1 = "level_1"
+    LEVEL_2 = "level_2"
 
 
 class KycStatus(models.TextChoices):
@@ -60,7 +71,8 @@ class User(AbstractBaseUser):
     photo_url = models.URLField(blank=True)
     kyc_status = models.CharField(max_length=10, choices=KycStatus, default=KycStatus.UNVERIFIED)
     kyc_verified_at = models.DateTimeField(null=True)
-    is_active = True
+    deletion_requested_at = models.DateTimeField(null=True)
+    address_proved_at = models.DateTimeField(null=True)
 
     USERNAME_FIELD = "email"
     objects: ClassVar[BaseUserManager[Self]] = BaseUserManager()
@@ -69,9 +81,15 @@ class User(AbstractBaseUser):
         return f"User #{self.pk}"
 
     @property
-    def kyc_level(self) -> str:
+    def kyc_level(self) -> KycLevel:
         """``level_2`` once verified; the specification names no level below ``level_1``."""
-        return "level_2" if self.kyc_status == KycStatus.VERIFIED else "level_1"
+        verified = self.kyc_status == KycStatus.VERIFIED
+        return KycLevel.LEVEL_2 if verified else KycLevel.LEVEL_1
+
+    @property
+    def is_active(self) -> bool:  # type: ignore[override]  # a constant in the base class
+        """Whether the account can be used: until its owner asks for deletion."""
+        return self.deletion_requested_at is None
 
     @property
     def full_name(self) -> str:
@@ -84,6 +102,8 @@ class Application(models.Model):
 
     app_id = models.UUIDField(unique=True, default=uuid.uuid4)
     name = models.CharField(max_length=200)
+    connect_kyc_level = models.CharField(max_length=10, choices=KycLevel, default=KycLevel.LEVEL_1)
+    connect_proof_of_address = models.BooleanField(default=False)
 
     def __str__(self) -> str:
         return self.name
@@ -94,6 +114,9 @@ class Client(AbstractApplication):
 
     registered = models.ForeignKey(Application, models.CASCADE)
     environment = models.CharField(max_length=4, choices=Environment)
+    webhook_url = models.URLField(max_length=2000, blank=True)
+    webhook_secret = models.CharField(max_length=200, blank=True)
+    webhook_held = models.BooleanField(default=False)
     objects: ClassVar[models.Manager[Self]] = models.Manager()
 
     class Meta(AbstractApplication.Meta):
@@ -197,6 +220,39 @@ class Consent(models.Model):
 
     def __str__(self) -> str:
         return f"Consent #{self.pk}"
+
+
+class ConnectCode(models.Model):
+    """A one-time code that a person made; ``refusal`` says why it gave an application nothing."""
+
+    user = models.ForeignKey(User, models.CASCADE)
+    code = models.CharField(max_length=13, unique=True)
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+    used_by = models.ForeignKey(Client, models.CASCADE, null=True)
+    refusal = models.CharField(max_length=40, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"Connect code #{self.pk}"
+
+
+class Notice(models.Model):
+    """What a person is told on their account page: an application received their information."""
+
+    user = models.ForeignKey(User, models.CASCADE)
+    client = models.ForeignKey(Client, models.CASCADE)
+    scopes = models.JSONField(default=list)
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"Notice #{self.pk}"
 
 
 class SigningKey(models.Model):

@@ -9,18 +9,18 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
 from django.http import HttpRequest, HttpResponseBase
 
-from django_identity.sandbox import clock
+from django_identity.sandbox import clock, json_body
 from django_identity.sandbox.fault_injection import CONTROL_PREFIX, endpoint_name
 
 KEPT_REQUESTS = 10_000
 _SECRET_FIELDS = ("code", "refresh_token", "code_verifier", "client_secret")
-_SECRET_ENDPOINTS = frozenset({"token"})
+_CONNECT_FIELDS = ("scopes", "callback_url", "infra_user_id")
 
 logger = logging.getLogger("django_identity.sandbox.requests")
 
@@ -38,7 +38,7 @@ class ReceivedRequest:
     status: int | None
     fault: str
     authorization: str
-    form: dict[str, str]
+    form: Mapping[str, object]
 
 
 _lock = threading.Lock()
@@ -59,7 +59,7 @@ def forget() -> None:
 
 def digest(secret: str) -> str:
     """Return what stands for a secret in the log."""
-    return "sha256:" + hashlib.sha256(secret.encode()).hexdigest()[:16]
+    return "sha256:" + hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 class RequestLogMiddleware:
@@ -99,10 +99,26 @@ def _masked_authorization(header: str) -> str:
     return f"{scheme} {digest(secret)}" if secret else scheme and digest(scheme)
 
 
-def _masked_form(request: HttpRequest) -> dict[str, str]:
-    """Keep the fields of a token request, the secret ones as digests."""
-    if endpoint_name(request) not in _SECRET_ENDPOINTS:
-        return {}
+def _masked_form(request: HttpRequest) -> Mapping[str, object]:
+    """Keep the fields of a token or Connect request, the secret ones as digests."""
+    match endpoint_name(request):
+        case "token":
+            return _masked_token_form(request)
+        case "connect":
+            return _masked_connect_form(json_body.members_of(request) or {})
+    return {}
+
+
+def _masked_connect_form(members: Mapping[str, object]) -> Mapping[str, object]:
+    """Keep what the specification names of a Connect request's body."""
+    kept = {name: members[name] for name in _CONNECT_FIELDS if name in members}
+    if "connect_code" in members:
+        kept["connect_code"] = digest(str(members["connect_code"]))
+    return kept
+
+
+def _masked_token_form(request: HttpRequest) -> Mapping[str, str]:
+    """Keep the fields of a token request."""
     return {
         name: digest(value) if name in _SECRET_FIELDS else value
         for name, value in request.POST.items()

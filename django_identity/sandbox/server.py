@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import django
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
 from django.core.wsgi import get_wsgi_application
 from django.urls import resolve
+from django.utils.module_loading import import_string
 
 from django_identity.sandbox import database
 
@@ -30,6 +32,7 @@ class Addresses:
             f"Authorization server  {self.origin}",
             f"Key set               {self.origin}/.well-known/jwks.json",
             f"Account pages         {self.origin}/account/",
+            f"Developer portal      {self.origin}/portal/",
             f"Control API           {self.origin}/sandbox/",
         ]
 
@@ -72,8 +75,13 @@ def origin_of(server: SandboxServer) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def start_django(*, origin: str, database_path: Path) -> None:
+def start_django(*, origin: str, database_path: Path, portal_token: str) -> None:
     """Set up the sandbox's own Django project, whatever project the environment names.
+
+    Args:
+        origin: under which the sandbox is reached.
+        database_path: an SQLite file, made if it is missing.
+        portal_token: the session token of the developer portal.
 
     Raises:
         SchemaMismatch: ``database_path`` holds another version's tables.
@@ -81,6 +89,7 @@ def start_django(*, origin: str, database_path: Path) -> None:
     os.environ["DJANGO_SETTINGS_MODULE"] = SETTINGS_MODULE
     os.environ["DJANGO_IDENTITY_SANDBOX_ORIGIN"] = origin
     os.environ["DJANGO_IDENTITY_SANDBOX_DATABASE"] = str(database_path)
+    os.environ["DJANGO_IDENTITY_SANDBOX_PORTAL_TOKEN"] = portal_token
     django.setup()
     database.create_schema()
 
@@ -93,6 +102,15 @@ def start(server: SandboxServer) -> None:
         target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
     )
     answering.start()
+
+
+def start_sender() -> Callable[[], None]:
+    """Begin to send webhooks; return what ends it."""
+    # Named, not imported: models can be loaded once ``start_django`` has run and not before.
+    sender = import_string("django_identity.sandbox.sender.Sender")()
+    sender.start()
+    stop_sending: Callable[[], None] = sender.stop
+    return stop_sending
 
 
 def stop(server: SandboxServer) -> None:

@@ -11,6 +11,10 @@ from urllib.parse import urlsplit
 SANDBOX_ORIGIN = os.environ.get("DJANGO_IDENTITY_SANDBOX_ORIGIN", "http://127.0.0.1:9400")
 SANDBOX_DATABASE = os.environ.get("DJANGO_IDENTITY_SANDBOX_DATABASE", ":memory:")
 
+SANDBOX_PORTAL_TOKEN = os.environ.get(
+    "DJANGO_IDENTITY_SANDBOX_PORTAL_TOKEN"
+) or secrets.token_urlsafe(32)
+
 SECRET_KEY = secrets.token_urlsafe(48)
 DEBUG = False
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", urlsplit(SANDBOX_ORIGIN).hostname or ""]
@@ -75,6 +79,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "sandbox.User"
 PASSWORD_HASHERS = ["django_identity.sandbox.accounts.QuickPasswordHasher"]
+EMAIL_BACKEND = "django_identity.sandbox.mail.EmailBackend"
 LOGIN_URL = "sign_in"
 LOGIN_REDIRECT_URL = "account"
 

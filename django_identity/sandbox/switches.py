@@ -20,6 +20,35 @@ class TokenSubject(StrEnum):
     JWT_ACCESS_TOKEN = "jwt_access_token"  # noqa: S105 -- a word, no secret
 
 
+class EventTimestamp(StrEnum):
+    """In which form of ISO 8601 an event says when it happened."""
+
+    MILLISECONDS = "milliseconds"
+    SECONDS = "seconds"
+    OFFSET = "offset"
+
+
+class EventJson(StrEnum):
+    """How the body of an event is written."""
+
+    COMPACT = "compact"
+    INDENTED = "indented"
+
+
+class ConnectSignature(StrEnum):
+    """What the signature of a Connect redemption is."""
+
+    HMAC = "hmac"
+    JWS = "jws"
+
+
+class MissingConnectCode(StrEnum):
+    """What a Connect request in the current form that lacks its code is told."""
+
+    INVALID = "invalid"
+    REQUIRED = "required"
+
+
 @dataclass(frozen=True, slots=True)
 class Switches:
     """One setting of all switches; the defaults are the specification read literally."""
@@ -39,6 +68,46 @@ class Switches:
     decoys: int = field(
         default=0,
         metadata={"help": "number of decoy digests in a credential's `_sd`"},
+    )
+    event_details: bool = field(
+        default=True,
+        metadata={"help": "say more than `user_id` in events other than kyc.verified"},
+    )
+    event_timestamp: EventTimestamp = field(
+        default=EventTimestamp.MILLISECONDS,
+        metadata={"help": "the form of an event's `timestamp`"},
+    )
+    event_json: EventJson = field(
+        default=EventJson.COMPACT,
+        metadata={"help": "how an event's body is written"},
+    )
+    parallel_deliveries: int = field(
+        default=1,
+        metadata={"help": "how many events are sent to one application at a time; 0 sends none"},
+    )
+    webhook_timeout: int = field(
+        default=10,
+        metadata={"help": "seconds that a receiver has to answer"},
+    )
+    missing_connect_code: MissingConnectCode = field(
+        default=MissingConnectCode.INVALID,
+        metadata={"help": "what a Connect request without a code is told"},
+    )
+    connect_refusals_spend: bool = field(
+        default=True,
+        metadata={"help": "spend a Connect code on a mismatch or an unknown scope too"},
+    )
+    connect_nested: bool = field(
+        default=True,
+        metadata={"help": "put profile and kyc into a member `data` of the redemption"},
+    )
+    connect_messages: bool = field(
+        default=True,
+        metadata={"help": "send the `message` of Connect errors"},
+    )
+    connect_signature: ConnectSignature = field(
+        default=ConnectSignature.HMAC,
+        metadata={"help": "what the `signature` of a redemption is"},
     )
 
 
@@ -71,12 +140,12 @@ def change(values: Mapping[str, object]) -> Switches:
         return _current
 
 
-def _parse(name: str, value: object) -> TokenSubject | bool | int:
+def _parse(name: str, value: object) -> StrEnum | bool | int:
     """Return ``value`` in the type of the switch ``name``."""
     defaults = {each.name: each.default for each in fields(Switches)}
     match defaults.get(name), value:
-        case TokenSubject(), str() if value in set(TokenSubject):
-            return TokenSubject(value)
+        case StrEnum() as default, str() if value in set(type(default)):
+            return type(default)(value)
         case bool(), _:
             if isinstance(value, bool):
                 return value

@@ -10,8 +10,16 @@ from django.templatetags.static import static
 from django.views.decorators.csrf import csrf_exempt
 from oauth2_provider.oauth2_backends import get_oauthlib_core
 
-from django_identity.sandbox import claims, clock, credentials, envelope, key_set, switches
-from django_identity.sandbox.models import Claim, Client, KycStatus, User
+from django_identity.sandbox import (
+    claims,
+    clock,
+    credentials,
+    envelope,
+    key_set,
+    switches,
+    verification,
+)
+from django_identity.sandbox.models import Claim, Client, User
 
 UserEndpoint = Callable[[User, Client], HttpResponse]
 
@@ -24,9 +32,7 @@ def user_endpoint(scope: str) -> Callable[[UserEndpoint], Callable[..., HttpResp
         @wraps(endpoint)
         def view(request: HttpRequest, user_id: str) -> HttpResponse:
             if request.method != "GET":
-                refusal = envelope.error(405, envelope.METHOD_NOT_ALLOWED, "Use GET.")
-                refusal["Allow"] = "GET"
-                return refusal
+                return envelope.method_not_allowed("GET")
             valid, bearer = get_oauthlib_core().verify_request(request, scopes=[])
             if not valid:
                 return _unauthorized(request)
@@ -61,15 +67,7 @@ def profile(user: User, client: Client) -> HttpResponse:
 @user_endpoint("kyc:read")
 def kyc(user: User, client: Client) -> HttpResponse:
     """Return whether, when and by whom the person was verified."""
-    verified_at = user.kyc_verified_at
-    return envelope.success(
-        {
-            "kyc_level": user.kyc_level,
-            "status": user.kyc_status,
-            "verified_at": clock.timestamp(verified_at) if verified_at else None,
-            "provider": None if user.kyc_status == KycStatus.UNVERIFIED else claims.KYC_VENDOR,
-        }
-    )
+    return envelope.success(verification.kyc_status(user))
 
 
 @user_endpoint("claims:read")

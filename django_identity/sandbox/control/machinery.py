@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from django_identity.sandbox import clock, faults, key_set, request_log, switches
+from django_identity.sandbox import clock, deliveries, faults, key_set, request_log, switches
 from django_identity.sandbox.control.requests import Body, InvalidRequest, UnknownObject
 from django_identity.sandbox.faults import Fault, FaultKind, FaultMoment
 
@@ -32,6 +32,7 @@ def move_clock(body: Body) -> dict[str, Any]:
             clock.reset()
         case _:
             raise InvalidRequest("Send one of advance, set and reset.")
+    deliveries.wake()
     return show_clock(body)
 
 
@@ -65,6 +66,7 @@ def change_switches(body: Body) -> dict[str, Any]:
         switches.change(body.members)
     except switches.UnknownSwitch as error:
         raise InvalidRequest(str(error)) from error
+    deliveries.wake()
     return show_switches(body)
 
 

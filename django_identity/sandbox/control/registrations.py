@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from django_identity.sandbox import accounts, claims, consents, verification
+from django_identity.sandbox import accounts, claims, consents, deletion, verification
 from django_identity.sandbox.accounts import NewClient
 from django_identity.sandbox.control.requests import Body, InvalidRequest, UnknownObject
 from django_identity.sandbox.models import Application, Claim, Client, Environment, User
@@ -16,7 +16,15 @@ def register_application(body: Body) -> dict[str, Any]:
     redirect_uris = body.texts("redirect_uris")
     if not redirect_uris or any(not uri or len(uri.split()) != 1 for uri in redirect_uris):
         raise InvalidRequest("redirect_uris needs at least one address, without spaces.")
-    created = accounts.register_application(body.text("name", "Example shop"), redirect_uris)
+    client_secrets = body.members.get("client_secrets", {})
+    if not isinstance(client_secrets, dict):
+        raise InvalidRequest("client_secrets must be an object.")
+    chosen = Body(client_secrets)
+    created = accounts.register_application(
+        body.text("name", "Example shop"),
+        redirect_uris,
+        client_secrets={each: chosen.text(each) for each in Environment},
+    )
     return {
         "app_id": str(created.application.app_id),
         "name": created.application.name,
@@ -43,9 +51,8 @@ def list_applications(body: Body) -> list[dict[str, Any]]:
 def change_redirect_uris(body: Body, app_id: UUID) -> dict[str, Any]:
     """POST applications/<app_id>: register other redirect addresses."""
     redirect_uris = body.texts("redirect_uris")
-    changed = Client.objects.filter(registered__app_id=app_id).update(
-        redirect_uris=" ".join(redirect_uris)
-    )
+    clients = Client.objects.filter(registered__app_id=app_id)
+    changed = accounts.change_redirect_uris(clients, redirect_uris)
     if not changed:
         raise UnknownObject("There is no such application.")
     return {"app_id": str(app_id), "redirect_uris": redirect_uris}
@@ -72,18 +79,22 @@ def create_user(body: Body) -> dict[str, Any]:
         raise InvalidRequest("The e-mail address or the subject is taken.") from error
     if body.flag("verified"):
         verification.verify(created.user, verification.BVN_VERIFIED)
+    if body.flag("proof_of_address"):
+        verification.prove_address(created.user)
     return show_user(body, created.user.subject) | {"password": created.password}
 
 
 def show_user(body: Body, user_id: str) -> dict[str, Any]:
     """GET users/<user_id>: show an account as the service sees it."""
-    user = _user(user_id)
+    user = user_of(user_id)
     return {
         "user_id": user.subject,
         "environment": user.environment,
         "email": user.email,
         "kyc_level": user.kyc_level,
         "kyc_status": user.kyc_status,
+        "proof_of_address": user.address_proved_at is not None,
+        "deletion_requested": not user.is_active,
         "claims": {claim.claim_type: _claim(claim) for claim in claims.listed(user)},
         "consents": {each.client.client_id: each.scopes for each in consents.granted(user)},
     }
@@ -91,7 +102,7 @@ def show_user(body: Body, user_id: str) -> dict[str, Any]:
 
 def verify_user(body: Body, user_id: str) -> dict[str, Any]:
     """POST users/<user_id>/verify: what the verification page does."""
-    user = _user(user_id)
+    user = user_of(user_id)
     try:
         outcome = verification.verify(user, body.text("bvn"))
     except verification.InvalidBvn as error:
@@ -101,14 +112,14 @@ def verify_user(body: Body, user_id: str) -> dict[str, Any]:
 
 def revoke_claim(body: Body, user_id: str, claim_type: str) -> dict[str, Any]:
     """POST users/<user_id>/claims/<claim_type>/revoke: what the account page does."""
-    if not claims.revoke(_user(user_id), claim_type):
+    if not claims.revoke(user_of(user_id), claim_type):
         raise UnknownObject("The person has no such active claim.")
     return {"claim_type": claim_type, "revoked": True}
 
 
 def change_claim(body: Body, user_id: str, claim_type: str) -> dict[str, Any]:
     """POST users/<user_id>/claims/<claim_type>: give a claim another value or expiry."""
-    claim = Claim.objects.filter(user=_user(user_id), claim_type=claim_type).first()
+    claim = Claim.objects.filter(user=user_of(user_id), claim_type=claim_type).first()
     if claim is None:
         raise UnknownObject("The person has no such claim.")
     if "value" in body.members:
@@ -119,14 +130,48 @@ def change_claim(body: Body, user_id: str, claim_type: str) -> dict[str, Any]:
     return {"claim_type": claim_type} | _claim(claim)
 
 
+def issue_claim(body: Body, user_id: str, claim_type: str) -> dict[str, Any]:
+    """POST users/<user_id>/claims/<claim_type>/issue: what the account page does."""
+    try:
+        claim = claims.issue(user_of(user_id), claim_type)
+    except claims.NotProven as error:
+        raise InvalidRequest(str(error)) from error
+    return {"claim_type": claim_type} | _claim(claim)
+
+
+def invalidate_verification(body: Body, user_id: str) -> dict[str, Any]:
+    """POST users/<user_id>/invalidate: the vendor takes the verification back."""
+    user = user_of(user_id)
+    verification.invalidate(user)
+    return {"kyc_status": user.kyc_status, "kyc_level": user.kyc_level}
+
+
+def request_deletion(body: Body, user_id: str) -> dict[str, Any]:
+    """POST users/<user_id>/deletion: what the account page does."""
+    deletion.request(user_of(user_id))
+    return show_user(body, user_id)
+
+
+def grant_consent(body: Body, user_id: str, client_id: str) -> dict[str, Any]:
+    """POST users/<user_id>/consents/<client_id>/grant: record an approval, with no screen."""
+    user, client = user_of(user_id), Client.objects.filter(client_id=client_id).first()
+    if client is None:
+        raise UnknownObject("There is no such client_id.")
+    if client.environment != user.environment:
+        raise InvalidRequest("The person and the application are of different environments.")
+    consent = consents.grant(user, client, body.texts("scopes") or ["profile:read"])
+    return {"client_id": client_id, "scopes": consent.scopes}
+
+
 def revoke_consent(body: Body, user_id: str, client_id: str) -> dict[str, Any]:
     """POST users/<user_id>/consents/<client_id>/revoke: what the account page does."""
-    if not consents.revoke(_user(user_id), client_id):
+    if not consents.revoke(user_of(user_id), client_id):
         raise UnknownObject("The person has given that application no consent.")
     return {"client_id": client_id, "revoked": True}
 
 
-def _user(user_id: str) -> User:
+def user_of(user_id: str) -> User:
+    """Return the person; raises ``UnknownObject`` if there is none."""
     user = User.objects.filter(subject=user_id).first()
     if user is None:
         raise UnknownObject("There is no such user.")

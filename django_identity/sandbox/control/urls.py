@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from django_identity.sandbox.control import machinery, registrations
+from django_identity.sandbox.control import connect, machinery, registrations, webhooks
 from django_identity.sandbox.control.requests import control
 
 urlpatterns = [
@@ -25,8 +25,17 @@ urlpatterns = [
         control(GET=registrations.list_applications, POST=registrations.register_application),
     ),
     path("applications/<uuid:app_id>", control(POST=registrations.change_redirect_uris)),
+    path(
+        "applications/<uuid:app_id>/connect-policy",
+        control(GET=connect.show_policy, POST=connect.change_policy),
+    ),
+    path("connect-codes", control(POST=connect.make_code)),
+    path("emails", control(GET=connect.list_emails, DELETE=connect.forget_emails)),
     path("users", control(POST=registrations.create_user)),
     path("users/<path:user_id>/verify", control(POST=registrations.verify_user)),
+    path("users/<path:user_id>/proof-of-address", control(POST=connect.prove_address)),
+    path("users/<path:user_id>/connect-codes", control(GET=connect.list_codes)),
+    path("users/<path:user_id>/notices", control(GET=connect.list_notices)),
     path(
         "users/<path:user_id>/claims/<str:claim_type>/revoke",
         control(POST=registrations.revoke_claim),
@@ -36,5 +45,25 @@ urlpatterns = [
         "users/<path:user_id>/consents/<str:client_id>/revoke",
         control(POST=registrations.revoke_consent),
     ),
+    path(
+        "users/<path:user_id>/consents/<str:client_id>/grant",
+        control(POST=registrations.grant_consent),
+    ),
+    path(
+        "users/<path:user_id>/claims/<str:claim_type>/issue",
+        control(POST=registrations.issue_claim),
+    ),
+    path("users/<path:user_id>/invalidate", control(POST=registrations.invalidate_verification)),
+    path("users/<path:user_id>/deletion", control(POST=registrations.request_deletion)),
+    path("applications/<uuid:app_id>/webhook", control(POST=webhooks.set_webhook)),
+    path("events", control(POST=webhooks.send_event)),
+    path(
+        "deliveries",
+        control(GET=webhooks.list_deliveries, DELETE=webhooks.forget_deliveries),
+    ),
+    path("deliveries/hold", control(POST=webhooks.hold_deliveries)),
+    path("deliveries/release", control(POST=webhooks.release_deliveries)),
+    path("deliveries/<int:delivery_id>", control(GET=webhooks.show_delivery)),
+    path("deliveries/<int:delivery_id>/send", control(POST=webhooks.send_delivery_again)),
     path("users/<path:user_id>", control(GET=registrations.show_user)),
 ]

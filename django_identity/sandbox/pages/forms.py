@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from django_identity.sandbox.models import User
-from django_identity.sandbox.verification import InvalidBvn, outcome_of
+from django_identity.sandbox.verification import AddressDocument, InvalidBvn, outcome_of
 
 
 class SignInForm(forms.Form):
@@ -42,6 +42,37 @@ class SignInForm(forms.Form):
                 )
             self.user = user
         return values
+
+
+class ConfirmPasswordForm(forms.Form):
+    """The password of the person who is signed in, once more."""
+
+    password = forms.CharField(
+        label=_("Your password, once more"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password", "autofocus": True}),
+    )
+
+    def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+
+    def clean_password(self) -> str:
+        """Refuse any password but the person's own."""
+        password: str = self.cleaned_data["password"]
+        if not self.user.check_password(password):
+            raise forms.ValidationError(_("That is not your password."))
+        return password
+
+
+class AddressForm(forms.Form):
+    """The kind of document that proves where a person lives."""
+
+    document = forms.ChoiceField(
+        label=_("Document"),
+        choices=AddressDocument.choices,
+        help_text=_("This sandbox takes your word for it: nothing is uploaded."),
+    )
 
 
 class BvnForm(forms.Form):

@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 # No form-action: Chromium applies it to redirects after a form too, and consent ends in one.
 CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self' https:; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https:; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
 

@@ -5,15 +5,16 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from django_identity.sandbox import verification
+from django_identity.sandbox.models import KycStatus
 from django_identity.sandbox.pages.destinations import (
     next_address,
     next_or_account,
     signed_in_user,
 )
-from django_identity.sandbox.pages.forms import BvnForm
+from django_identity.sandbox.pages.forms import AddressForm, BvnForm
 from django_identity.sandbox.verification import Outcome
 
 _SKIPPED_FOR = "verification_skipped_for"
@@ -26,20 +27,35 @@ def verify(request: HttpRequest) -> HttpResponse:
     if "skip" in request.POST:
         request.session[_SKIPPED_FOR] = next_address(request)
         return redirect(next_or_account(request))
-    form = BvnForm(request.POST or None)
+    user, form = signed_in_user(request), BvnForm(request.POST or None)
     outcome = None
     if form.is_valid():
-        outcome = verification.verify(signed_in_user(request), form.cleaned_data["bvn"])
+        outcome = verification.verify(user, form.cleaned_data["bvn"])
         if outcome is Outcome.VERIFIED:
             messages.success(request, _("Your identity is verified."))
             return redirect(next_or_account(request))
     context = {
         "form": form,
+        "address_form": AddressForm(),
+        "person": user,
+        "verified": user.kyc_status == KycStatus.VERIFIED,
         "next": next_address(request),
         "problem": _problem(outcome) if outcome else None,
     }
     status = 503 if outcome is Outcome.PROVIDER_UNAVAILABLE else 200
     return render(request, "sandbox/verify.html", context, status=status)
+
+
+@login_required
+@require_POST
+def prove_address(request: HttpRequest) -> HttpResponse:
+    """Add proof of address."""
+    if AddressForm(request.POST).is_valid():
+        verification.prove_address(signed_in_user(request))
+        messages.success(request, _("Your proof of address is accepted."))
+        return redirect(next_or_account(request))
+    messages.error(request, _("Choose one of the documents."))
+    return redirect("verify")
 
 
 def was_skipped(request: HttpRequest, destination: str) -> bool:

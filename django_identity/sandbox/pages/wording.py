@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-_Text = str | Promise
+from django_identity.sandbox import envelope
+from django_identity.sandbox.connect_policy import Requirement
+
+Text = str | Promise
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,11 +17,11 @@ class ScopeWording:
     """What one scope shares, as the consent screen says it."""
 
     scope: str
-    title: _Text
-    detail: _Text
+    title: Text
+    detail: Text
 
 
-_SCOPES: dict[str, tuple[_Text, _Text]] = {
+_SCOPES: dict[str, tuple[Text, Text]] = {
     "profile:read": (
         _("Your profile"),
         _("Name, e-mail address, country and photo"),
@@ -31,13 +34,27 @@ _SCOPES: dict[str, tuple[_Text, _Text]] = {
         _("Your verified claims"),
         _("Signed statements such as being 18 or older, never the documents behind them"),
     ),
+    "profile:basic": (
+        _("Your basic profile"),
+        _("Name, e-mail address and country"),
+    ),
+    "kyc:status": (
+        _("Your verification status"),
+        _("Level, status, date and the provider that verified you"),
+    ),
     "documents:metadata": (
         _("The types of your documents"),
         _("Type, country and status, never their content"),
     ),
 }
 
-_CLAIMS: dict[str, _Text] = {
+_REFUSALS: dict[str, Text] = {
+    Requirement.KYC_LEVEL: _("a higher verification level is required"),
+    Requirement.PROOF_OF_ADDRESS: _("proof of address is required"),
+    envelope.ENVIRONMENT_MISMATCH: _("the application belongs to the other environment"),
+}
+
+_CLAIMS: dict[str, Text] = {
     "kyc_verified": _("Identity verified"),
     "age_over_18": _("18 or older"),
     "country_resident": _("Country of residence"),
@@ -50,6 +67,11 @@ def described(scopes: Iterable[str]) -> list[ScopeWording]:
     return [ScopeWording(scope, *_SCOPES.get(scope, (scope, ""))) for scope in scopes]
 
 
-def claim_title(claim_type: str) -> _Text:
+def refusal_reason(error_code: str) -> Text:
+    """Return in words why a Connect code gave an application nothing."""
+    return _REFUSALS.get(error_code, error_code)
+
+
+def claim_title(claim_type: str) -> Text:
     """Return a claim type in words."""
     return _CLAIMS.get(claim_type, claim_type)

@@ -1,0 +1,37 @@
+"""Basic authentication of an application (RFC 7617; spec: Authentication, Connect)."""
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+
+from django.contrib.auth.hashers import check_password
+from django.http import HttpRequest
+
+from django_identity.sandbox.models import Client
+
+CHALLENGE = 'Basic realm="connect", charset="UTF-8"'
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticatedClient:
+    """The credential set that asks, with the secret it has shown."""
+
+    client: Client
+    secret: str = field(repr=False)
+
+
+def authenticate(request: HttpRequest) -> AuthenticatedClient | None:
+    """Return whose credentials the request carries, or none if they are missing or wrong."""
+    scheme, _space, encoded = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        credentials = base64.b64decode(encoded.strip(" "), validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+    # Only the first colon separates: a client id has none, a secret may.
+    client_id, _colon, secret = credentials.partition(":")
+    client = Client.objects.select_related("registered").filter(client_id=client_id).first()
+    if client is None or not check_password(secret, client.client_secret):
+        return None
+    return AuthenticatedClient(client, secret)

@@ -1,0 +1,1 @@
+"""The developer portal: applications, their secrets and webhooks, and what was delivered."""

@@ -1,0 +1,97 @@
+"""The forms of the developer portal."""
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from django import forms
+from django.utils.crypto import constant_time_compare
+from django.utils.translation import gettext_lazy as _
+
+from django_identity.sandbox.webhooks import InvalidAddress, require_address
+
+DEVELOPER_EMAIL = "developer@sandbox.example"
+DEVELOPER_PASSWORD = "sandbox-developer"  # noqa: S105 -- documented, of a made-up account
+
+
+class DeveloperSignInForm(forms.Form):
+    """E-mail address and password of the one developer account."""
+
+    email = forms.EmailField(
+        label=_("E-mail address"),
+        widget=forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True}),
+    )
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a wrong pair without saying which half is wrong."""
+        values = self.cleaned_data
+        given = (values.get("email", "").lower(), values.get("password", ""))
+        expected = (DEVELOPER_EMAIL, DEVELOPER_PASSWORD)
+        if all(given) and not all(map(constant_time_compare, given, expected)):
+            raise forms.ValidationError(
+                _("That e-mail address and password do not match a developer account.")
+            )
+        return values
+
+
+class RedirectUrisForm(forms.Form):
+    """Where people may be sent back to, one address per line."""
+
+    redirect_uris = forms.CharField(
+        label=_("Redirect addresses"),
+        help_text=_("One per line. They are compared as text, letter by letter."),
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+    )
+
+    def clean_redirect_uris(self) -> list[str]:
+        """Take absolute addresses without a fragment (RFC 6749, section 3.1.2)."""
+        addresses: list[str] = self.cleaned_data["redirect_uris"].split()
+        for address in addresses:
+            if not _is_redirect_uri(address):
+                raise forms.ValidationError(
+                    _("%(address)s is not an absolute address without a fragment."),
+                    params={"address": address},
+                )
+        return addresses
+
+
+class NewApplicationForm(RedirectUrisForm):
+    """What an application is registered with."""
+
+    name = forms.CharField(label=_("Name"), max_length=200, help_text=_("People see it."))
+    field_order = ["name", "redirect_uris"]
+
+
+class WebhookForm(forms.Form):
+    """Where events go; empty ends the sending."""
+
+    url = forms.CharField(
+        label=_("Webhook address"),
+        required=False,
+        max_length=2000,
+        help_text=_("Events are posted here. Empty sends none."),
+        widget=forms.URLInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
+    )
+
+    def clean_url(self) -> str:
+        """Take http and https addresses."""
+        url: str = self.cleaned_data["url"]
+        try:
+            return url and require_address(url)
+        except InvalidAddress as error:
+            raise forms.ValidationError(
+                _("An address is like https://shop.example/webhooks.")
+            ) from error
+
+
+def _is_redirect_uri(address: str) -> bool:
+    """Return whether people can be sent to ``address``."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return bool(parts.scheme and (parts.netloc or parts.path)) and "#" not in address

@@ -1,0 +1,114 @@
+"""``python -m django_identity.sandbox trigger``: send one event by hand, to any address."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from django_identity.sandbox import clock, events, switches, webhooks
+from django_identity.sandbox.events import Event, Happening
+from django_identity.sandbox.switches import EventJson
+from django_identity.sandbox.webhooks import Courier, InvalidAddress, Outcome
+
+NAME = "trigger"
+ACKNOWLEDGED, REFUSED = 0, 1
+SECRET_VARIABLE = "IDENTITY_WEBHOOK_SECRET"  # noqa: S105 -- a name, no secret
+_DEFAULT_USER = "00000000-0000-4000-8000-000000000001"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Send the event, print what came back, and return 0 if it was acknowledged, else 1."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    secret = options.secret or os.environ.get(SECRET_VARIABLE, "")
+    if not secret:
+        parser.error(f"give --secret, or set {SECRET_VARIABLE}")
+    if options.event not in set(Happening) and not options.any_type:
+        parser.error(f"{options.event} is not one of {', '.join(Happening)}; --any-type sends it")
+    if options.indented:
+        switches.change({"event_json": EventJson.INDENTED})
+    body = _event(options).body()
+    sys.stdout.write(f"POST {options.to}\n{body}\n\n")
+    with Courier() as courier:
+        outcome = courier.send(options.to, body.encode(), secret=secret, seconds=options.timeout)
+    sys.stdout.write(_told(outcome))
+    return ACKNOWLEDGED if outcome.acknowledged else REFUSED
+
+
+def _parser() -> argparse.ArgumentParser:
+    """Describe the command line."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m django_identity.sandbox {NAME}",
+        description="Sign one event and send it once. Exit code 0: acknowledged with 2xx; 1: not.",
+        epilog=f"Events: {', '.join(Happening)}.",
+    )
+    parser.add_argument("event", metavar="EVENT", help="the event type, such as consent.revoked")
+    parser.add_argument("--to", metavar="URL", type=_address, required=True, help="where to")
+    parser.add_argument("--secret", help=f"webhook secret; default: ${SECRET_VARIABLE}")
+    parser.add_argument("--user-id", default=_DEFAULT_USER, help="whom it is about")
+    parser.add_argument("--event-id", help="default: a new one; the same again is a repeat")
+    parser.add_argument("--timestamp", help="default: now")
+    parser.add_argument(
+        "--field",
+        metavar="KEY=VALUE",
+        type=_field,
+        action="append",
+        default=[],
+        help="a member of data; KEY:=JSON for anything but text; may be given several times",
+    )
+    parser.add_argument("--any-type", action="store_true", help="send types that are not listed")
+    parser.add_argument("--indented", action="store_true", help="write the JSON with line breaks")
+    parser.add_argument("--timeout", type=float, default=10, help="seconds to wait (10)")
+    return parser
+
+
+def _event(options: argparse.Namespace) -> Event:
+    """Make the event that is asked for."""
+    typical = _TYPICAL_DATA.get(options.event, {})
+    return Event(
+        event_type=options.event,
+        event_id=events.new_event_id() if options.event_id is None else options.event_id,
+        timestamp=options.timestamp or events.timestamp(clock.now()),
+        data={"user_id": options.user_id, **typical, **dict(options.field)},
+    )
+
+
+def _told(outcome: Outcome) -> str:
+    """Say what came back."""
+    if outcome.status is None:
+        return f"{outcome.problem}\n"
+    verdict = "acknowledged" if outcome.acknowledged else "not acknowledged"
+    return f"{outcome.status} {verdict}, {outcome.milliseconds:g} ms\n{outcome.excerpt}\n"
+
+
+def _address(text: str) -> str:
+    """Read an address."""
+    try:
+        return webhooks.require_address(text)
+    except InvalidAddress as error:
+        raise argparse.ArgumentTypeError(f"{text!r} cannot be sent to. {error}") from error
+
+
+def _field(text: str) -> tuple[str, object]:
+    """Read ``key=text`` or ``key:=json``."""
+    key, separator, value = text.partition("=")
+    if not separator or not key.rstrip(":"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE.")
+    if not key.endswith(":"):
+        return key, value
+    try:
+        return key[:-1], json.loads(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{value!r} is not JSON; for text use =.") from error
+
+
+_VERIFICATION = {"kyc_level": "level_2", "status": "verified", "provider": "Sandbox KYC"}
+_CLAIM = {"claim_type": "age_over_18", "provider": "Sandbox Identity"}
+_TYPICAL_DATA: dict[str, dict[str, object]] = {
+    Happening.KYC_VERIFIED: {**_VERIFICATION},
+    Happening.KYC_REJECTED: {**_VERIFICATION, "kyc_level": "level_1", "status": "rejected"},
+    Happening.CONSENT_GRANTED: {"scopes": ["profile:read", "kyc:read", "claims:read"]},
+    Happening.CLAIM_ISSUED: {**_CLAIM},
+    Happening.CLAIM_REVOKED: {**_CLAIM},
+}

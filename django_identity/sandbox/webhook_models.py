@@ -1,0 +1,65 @@
+"""Deliveries: the events made for applications, and every attempt to send one."""
+
+from typing import ClassVar
+
+from django.db import models
+
+
+class DeliveryState(models.TextChoices):
+    """Where a delivery stands."""
+
+    WAITING = "waiting"
+    HELD = "held"
+    DELIVERED = "delivered"
+    FAILED = "failed"
+
+
+class Delivery(models.Model):
+    """One event for one credential set, with the very text that is sent.
+
+    ``tries`` counts the attempts since the delivery was last ordered; ``next_attempt_at`` is by the
+    sandbox's clock and empty unless the delivery waits.
+    """
+
+    client = models.ForeignKey("sandbox.Client", models.CASCADE)
+    event_id = models.CharField(max_length=255)
+    event_type = models.CharField(max_length=100)
+    user_id = models.CharField(max_length=255)
+    body = models.TextField()
+    created_at = models.DateTimeField()
+    state = models.CharField(max_length=10, choices=DeliveryState, default=DeliveryState.WAITING)
+    tries = models.PositiveIntegerField(default=0)
+    next_attempt_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+        indexes: ClassVar = [
+            models.Index(fields=["state", "next_attempt_at"], name="delivery_due"),
+        ]
+
+    def __str__(self) -> str:
+        return self.event_id
+
+
+class DeliveryAttempt(models.Model):
+    """One request of a delivery, with what came back."""
+
+    delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts")
+    sent_at = models.DateTimeField()
+    url = models.CharField(max_length=2000)
+    headers = models.JSONField()
+    status = models.PositiveIntegerField(null=True)
+    excerpt = models.TextField()
+    problem = models.CharField(max_length=200)
+    milliseconds = models.FloatField()
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+
+    def __str__(self) -> str:
+        return f"Attempt #{self.pk}"
+
+    @property
+    def acknowledged(self) -> bool:
+        """Whether the receiver took the event: any 2xx."""
+        return self.status is not None and 200 <= self.status < 300

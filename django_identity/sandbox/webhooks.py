@@ -1,0 +1,131 @@
+"""One webhook request: its signature, its sending, and what came back (spec: Webhook signature)."""
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+import httpx
+
+SIGNATURE_HEADER = "x-webhook-signature"
+EXCERPT_BYTES = 2_000
+
+
+class InvalidAddress(ValueError):
+    """No http or https address with a host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one request. Without an answer ``status`` is none and ``problem`` says why."""
+
+    headers: Mapping[str, str]
+    status: int | None
+    excerpt: str
+    problem: str
+    milliseconds: float
+
+    @property
+    def acknowledged(self) -> bool:
+        """Whether the receiver took the event: any 2xx."""
+        return self.status is not None and 200 <= self.status < 300
+
+
+def sign(body: bytes, secret: str) -> str:
+    """Return the lowercase hexadecimal HMAC-SHA-256 of exactly ``body``."""
+    return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def new_secret() -> str:
+    """Make up a webhook secret."""
+    return f"whsec_{secrets.token_urlsafe(32)}"
+
+
+def require_address(url: str) -> str:
+    """Return ``url`` if an event can be sent there.
+
+    Raises:
+        InvalidAddress: it is no http or https address with a host.
+    """
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+        httpx.URL(url)
+    except (ValueError, httpx.InvalidURL):
+        usable = False
+    if not usable or len(url.split()) != 1:
+        raise InvalidAddress("A webhook address is like https://shop.example/webhooks.")
+    return url
+
+
+class Courier:
+    """Sends requests: follows no redirect, reuses no connection, uses no proxy."""
+
+    def __init__(self) -> None:
+        # A kept connection that the receiver closes at the same moment would look like a failure.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        self._client = httpx.Client(limits=limits, trust_env=False, follow_redirects=False)
+
+    def send(self, url: str, body: bytes, *, secret: str, seconds: float) -> Outcome:
+        """Sign ``body``, post it, and give up ``seconds`` after the start.
+
+        What the receiver answers or fails to answer is returned, never raised.
+        """
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "Sandbox-Identity-Webhooks",
+            "Accept-Encoding": "identity",
+            SIGNATURE_HEADER: sign(body, secret),
+        }
+        started = time.monotonic()
+        status, excerpt, problem = None, b"", ""
+        try:
+            with self._client.stream(
+                "POST", url, content=body, headers=headers, timeout=seconds
+            ) as response:
+                excerpt = _beginning(response, until=started + seconds)
+                status = response.status_code
+        except httpx.TimeoutException:
+            problem = f"No answer within {seconds:g} seconds."
+        except httpx.ConnectError:
+            problem = "No connection: it was refused, the host is unknown, or TLS failed."
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+            problem = "The connection ended before a complete answer."
+        milliseconds = round((time.monotonic() - started) * 1000, 1)
+        return Outcome(headers, status, excerpt.decode(errors="replace"), problem, milliseconds)
+
+    def close(self) -> None:
+        """Give up the connections."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _beginning(response: httpx.Response, *, until: float) -> bytes:
+    """Read the part of the body that is kept.
+
+    Raises:
+        httpx.ReadTimeout: the answer is not complete at the moment ``until``.
+    """
+    kept = b""
+    for chunk in response.iter_bytes():
+        kept += chunk
+        if time.monotonic() > until:
+            raise httpx.ReadTimeout("The answer takes too long.")
+        if len(kept) >= EXCERPT_BYTES:
+            break
+    return kept[:EXCERPT_BYTES]
