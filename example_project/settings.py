@@ -7,6 +7,8 @@ from pathlib import Path
 
 import dj_database_url
 
+from django_identity.tasks import beat_schedule
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 SECRET_KEY = os.environ.get("SECRET_KEY", "the example project's key, of no use anywhere else")
 DEBUG = os.environ.get("DEBUG", "") == "1"
@@ -19,12 +21,13 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.sessions",
     "django.contrib.staticfiles",
+    "example_project.circle",  # before django_identity: its django_identity/base.html comes first
     "django_identity",  # models, templates, static files, commands
-    "example_project.circle",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -56,6 +59,14 @@ DATABASES = {"default": dj_database_url.config(default=f"sqlite:///{BASE_DIR / '
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = {"timeout": 20, "transaction_mode": "IMMEDIATE"}
 CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL", "filesystem://")
+if CELERY_BROKER_URL == "filesystem://":  # no server: messages are files, for one machine
+    BROKER_FOLDER = Path(os.environ.get("BROKER_FOLDER", BASE_DIR / ".demo" / "broker"))
+    BROKER_FOLDER.mkdir(parents=True, exist_ok=True)
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        f"{name}_folder{way}": str(BROKER_FOLDER)
+        for name, way in (("data", "_in"), ("data", "_out"), ("control", ""))
+    }
+CELERY_BEAT_SCHEDULE = beat_schedule(sweep_every=float(os.environ.get("SWEEP_EVERY", "60")))
 
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",

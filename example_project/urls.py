@@ -11,7 +11,9 @@ from example_project.circle import views
 urlpatterns = [
     path("", views.home, name="home"),
     path("adults/", views.adults, name="adults"),
+    path("residents/", views.residents, name="residents"),
     path("loans/", views.Loans.as_view(), name="loans"),
+    path("api/circles/", views.CirclesApi.as_view(), name="circles-api"),
     path(
         "accounts/login/",
         LoginView.as_view(template_name="circle/local_sign_in.html"),

@@ -1,22 +1,48 @@
-"""The pages of a lending circle."""
+"""The pages of a lending circle: each gate is here because the product needs it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
 from django.views.generic import TemplateView
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.permissions import IsAuthenticated
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
 
+from django_identity.api.permissions import HasClaim
 from django_identity.gates import KycLevelRequiredMixin, claim_required
+from example_project.circle import circles
+from example_project.circle.circles import FOR_ADULTS, FOR_RESIDENTS, Circle
 
 
+@require_http_methods(["GET", "HEAD"])
 def home(request: HttpRequest) -> HttpResponse:
-    return render(request, "circle/home.html")
+    """What it is, how joining works, and where the person stands."""
+    joined = circles.joined_by(request.user) if request.user.is_authenticated else []
+    return render(request, "circle/home.html", {"joined": joined})
 
 
 @claim_required("age_over_18")
+@require_http_methods(["GET", "HEAD", "POST"])
 def adults(request: HttpRequest) -> HttpResponse:
-    """Only adults may join a circle."""
-    return render(request, "circle/adults.html")
+    """Only adults may join a circle: a claim that says nothing else about a birthday."""
+    return _circles_page(request, FOR_ADULTS, "circle/adults.html")
+
+
+@claim_required("country_resident", value="NG", on_closed="forbid")
+@require_http_methods(["GET", "HEAD", "POST"])
+def residents(request: HttpRequest) -> HttpResponse:
+    """Naira circles are for residents of Nigeria: a claim with a value."""
+    return _circles_page(request, FOR_RESIDENTS, "circle/residents.html")
 
 
 class Loans(KycLevelRequiredMixin, TemplateView):
@@ -24,3 +50,36 @@ class Loans(KycLevelRequiredMixin, TemplateView):
 
     required_kyc_level = "level_2"
     template_name = "circle/loans.html"
+
+
+class CirclesApi(APIView):
+    """What the circle's phone app asks for: ``GET /api/circles/``, for adults."""
+
+    authentication_classes = [SessionAuthentication]
+    permission_classes: Sequence[Any] = [IsAuthenticated, HasClaim("age_over_18")]
+    renderer_classes = [JSONRenderer]
+
+    def get(self, request: Request) -> Response:
+        joined = {circle.slug for circle in circles.joined_by(request.user)}
+        return Response(
+            [
+                {
+                    "circle": circle.slug,
+                    "amount": circle.amount,
+                    "seats_left": circle.seats - circle.taken,
+                    "joined": circle.slug in joined,
+                }
+                for circle in FOR_ADULTS
+            ]
+        )
+
+
+def _circles_page(request: HttpRequest, offered: Sequence[Circle], template: str) -> HttpResponse:
+    if request.method == "POST":
+        if circles.join(request.user, request.POST.get("circle", ""), among=offered):
+            messages.success(request, _("You are in. Your circle is on the front page."))
+        else:
+            messages.error(request, _("There is no such circle."))
+        return redirect(request.path)
+    context = {"circles": offered, "joined": circles.joined_by(request.user)}
+    return render(request, template, context)

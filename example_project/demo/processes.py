@@ -1,14 +1,15 @@
-"""The two processes of the demo: the sandbox and the site."""
+"""The processes of the demo: the sandbox, the site and its worker."""
 
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -36,25 +37,40 @@ def require_free(port: int, option: str) -> None:
 
 
 @contextmanager
-def running(*arguments: str, ready_at: str, env: Mapping[str, str] | None = None) -> Iterator[None]:
-    """A Python process that answers at ``ready_at``; it ends with the block."""
+def running(
+    *arguments: str, ready_at: str | None, env: Mapping[str, str] | None = None
+) -> Iterator[None]:
+    """A Python process that answers at ``ready_at``, if it serves; it ends with the block.
+
+    So do its children: a worker that is slow to stop must not leave its beat behind.
+    """
     process = subprocess.Popen(  # noqa: S603  our own interpreter and arguments
         [sys.executable, *arguments],
         cwd=ROOT,
         env={**os.environ, **(env or {})},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
-        _wait_for(process, ready_at)
+        if ready_at is not None:
+            _wait_for(process, ready_at)
         yield
     finally:
         process.terminate()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        # The group has the first process's number, and outlives it if a child does.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def finished(*arguments: str, env: Mapping[str, str]) -> bool:
+    """Whether a Python process that is waited for ends well."""
+    command = [sys.executable, *arguments]
+    ended = subprocess.run(command, cwd=ROOT, env={**os.environ, **env}, check=False)  # noqa: S603
+    return ended.returncode == 0
 
 
 def _wait_for(process: subprocess.Popen[bytes], address: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from example_project.demo.browser import Browser
+from example_project.demo.processes import finished
 
 BVN = "22222222222"
 
@@ -16,8 +17,17 @@ class StepFailed(Exception):
 class Walk:
     """One person's way through the site at ``site`` and the sandbox."""
 
-    def __init__(self, site: str, *, email: str, password: str, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        site: str,
+        *,
+        email: str,
+        password: str,
+        env: Mapping[str, str],
+        say: Callable[[str], None],
+    ) -> None:
         self._site, self._email, self._password, self._say = site, email, password, say
+        self._env = env
         self._browser = Browser()
 
     def run(self) -> None:
@@ -27,6 +37,8 @@ class Walk:
             self._sign_in(first_time=True)
             self._gates_are_open()
             self._account_shows_what_is_held()
+            self._worker_keeps_claims_fresh()
+            self._gates_are_open()
             self._sign_out()
             self._sign_in(first_time=False)
             self._gates_are_open()
@@ -73,6 +85,10 @@ class Walk:
         held = self._browser.page.text
         shown = "proven until" in held and "level 2" in held
         self._prove(shown, "the account page shows what the site holds")
+
+    def _worker_keeps_claims_fresh(self) -> None:
+        fetched = finished("-m", "example_project.demo.refetch", env=self._env)
+        self._prove(fetched, "the worker re-fetched the claims when they were due")
 
     def _sign_out(self) -> None:
         self._browser.open(f"{self._site}/")

@@ -1,19 +1,24 @@
-"""``manage.py demo``: the sandbox and the site, started and explained; ``--check`` walks it."""
+"""``manage.py demo``: sandbox, site and worker, started and explained; ``--check`` walks it."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 from django.core.management.base import BaseCommand, CommandError
 
+from example_project.demo.connect_walk import ConnectWalk
+from example_project.demo.event_walk import EventWalk
+from example_project.demo.members import MEMBERS
 from example_project.demo.processes import (
     HOST,
     ROOT,
@@ -26,7 +31,9 @@ from example_project.demo.walk import BVN, StepFailed, Walk
 
 
 class Command(BaseCommand):
-    help = "Start the sandbox and the example site, and say where to go and what to type."
+    help = (
+        "Start the sandbox, the example site and its worker, and say where to go and what to type."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, help="the site's port (8000)")
@@ -44,41 +51,73 @@ class Command(BaseCommand):
             with ExitStack() as stack:
                 folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
                 database = folder / "demo.sqlite3" if check else ROOT / "demo.sqlite3"
-                people = stack.enter_context(started(port, sandbox_port, database))
-                self._go(f"http://{HOST}:{port}", sandbox_port, people, check=check)
+                demo = stack.enter_context(started(port, sandbox_port, database, folder))
+                self._go(f"http://{HOST}:{port}", sandbox_port, demo, check=check)
         except KeyboardInterrupt:
             self.stdout.write("Stopped.")
         except (DemoError, StepFailed, httpx.HTTPError) as error:
             raise CommandError(str(error)) from error
 
-    def _go(
-        self, site: str, sandbox_port: int, people: list[dict[str, str]], *, check: bool
-    ) -> None:
+    def _go(self, site: str, sandbox_port: int, demo: Demo, *, check: bool) -> None:
         if check:
-            newcomer = people[0]
-            walk = Walk(
-                site, email=newcomer["email"], password=newcomer["password"], say=self.stdout.write
-            )
-            walk.run()
-            self.stdout.write(self.style.SUCCESS("All of it holds."))
+            self._check(site, sandbox_port, demo)
             return
         verified = ("not verified yet", "verified already")
         self.stdout.write(f"\nOpen {site}/ and press “Sign in with identity”.\n")
-        for person, state in zip(people, verified, strict=True):
+        for person, state in zip(demo.people, verified, strict=True):
             self.stdout.write(f"  {person['email']}  password {person['password']}  ({state})")
         self.stdout.write(f"  test BVN {BVN}")
-        self.stdout.write(f"\nThe sandbox's own pages: http://{HOST}:{sandbox_port}/account/")
-        self.stdout.write("Ctrl-C stops both.")
+        self.stdout.write("Or sign in with a password, and press “Verify with a code”.\n")
+        for member in MEMBERS:
+            self.stdout.write(f"  {member.name}  password {member.password}")
+        self.stdout.write(f"\nThe sandbox's own pages: {pages_of(sandbox_port)}/account/")
+        self.stdout.write("A worker keeps the claims fresh. Ctrl-C stops all of it.")
         signal.pause()
+
+    def _check(self, site: str, sandbox_port: int, demo: Demo) -> None:
+        newcomer, verified = demo.people
+        walk = Walk(
+            site,
+            email=newcomer["email"],
+            password=newcomer["password"],
+            env=demo.env,
+            say=self.stdout.write,
+        )
+        walk.run()
+        ConnectWalk(site, f"http://{HOST}:{sandbox_port}", say=self.stdout.write).run()
+        event_walk = EventWalk(
+            site,
+            pages_of(sandbox_port),
+            person=verified,
+            client_id=demo.env["IDENTITY_CLIENT_ID"],
+            database=demo.database,
+            say=self.stdout.write,
+        )
+        event_walk.run()
+        self.stdout.write(self.style.SUCCESS("All of it holds."))
 
 
 def _interrupt(*_received: object) -> None:
     raise KeyboardInterrupt
 
 
+def pages_of(sandbox_port: int) -> str:
+    """Where people meet the sandbox: another host than the site's, as a real service is."""
+    return f"http://localhost:{sandbox_port}"
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What runs: its two test users, the environment of the site's processes, and its database."""
+
+    people: list[dict[str, str]]
+    env: dict[str, str]
+    database: Path
+
+
 @contextmanager
-def started(port: int, sandbox_port: int, database: Path) -> Iterator[list[dict[str, str]]]:
-    """Sandbox and site, running; gives the two test users."""
+def started(port: int, sandbox_port: int, database: Path, folder: Path) -> Iterator[Demo]:
+    """Sandbox, site and worker, running. ``folder`` holds what ends with them."""
     site, sandbox = f"http://{HOST}:{port}", f"http://{HOST}:{sandbox_port}"
     with ExitStack() as stack:
         stack.enter_context(
@@ -91,20 +130,34 @@ def started(port: int, sandbox_port: int, database: Path) -> Iterator[list[dict[
         registered = _control(
             client, "applications", name="Ajo Circle", redirect_uris=[f"{site}/identity/callback/"]
         )
+        hook = _control(
+            client,
+            f"applications/{registered['app_id']}/webhook",
+            mode="test",
+            url=f"{site}/identity/webhook/",
+            secret=secrets.token_urlsafe(32),
+        )
         people = [_control(client, "users", verified=verified) for verified in (False, True)]
         env = {
             "DATABASE_URL": f"sqlite:///{database}",
             "DJANGO_SETTINGS_MODULE": os.environ["DJANGO_SETTINGS_MODULE"],
             "DEBUG": "1",
             "IDENTITY_BASE_URL": f"{sandbox}/api/v1",
-            "IDENTITY_AUTH_URL": sandbox,
+            "IDENTITY_AUTH_URL": pages_of(sandbox_port),
             "IDENTITY_CLIENT_ID": registered["test"]["client_id"],
             "IDENTITY_CLIENT_SECRET": registered["test"]["client_secret"],
+            "IDENTITY_WEBHOOK_SECRETS": hook["secret"],
+            "BROKER_FOLDER": str(folder / "broker"),
+            "SWEEP_EVERY": "2",
         }
         stack.enter_context(
             running("-m", "example_project.demo.site", str(port), ready_at=f"{site}/", env=env)
         )
-        yield people
+        # The site has made the tables by now.
+        beat = ("--beat", "--schedule", str(folder / "beat"))
+        worker = ("-m", "celery", "-A", "example_project", "worker", "--concurrency", "1", *beat)
+        stack.enter_context(running(*worker, ready_at=None, env=env))
+        yield Demo(people, env, database)
 
 
 def _control(client: httpx.Client, path: str, **body: object) -> dict[str, Any]:

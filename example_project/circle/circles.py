@@ -1,0 +1,50 @@
+"""The circles that people can join: a list, because a demonstration needs no back office."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from example_project.circle.models import Membership
+
+
+@dataclass(frozen=True, slots=True)
+class Circle:
+    """People who each pay ``amount`` a month; each month one of them takes the pot."""
+
+    slug: str
+    name: str | Promise
+    amount: str
+    pot: str
+    seats: int
+    taken: int
+    starts: str | Promise
+
+
+FOR_ADULTS = (
+    Circle("market-day", _("Market Day"), "€ 50", "€ 600", 12, 9, _("in January")),
+    Circle("first-rent", _("First Rent"), "€ 120", "€ 1 200", 10, 6, _("in February")),
+    Circle("school-year", _("School Year"), "€ 80", "€ 640", 8, 7, _("in March")),
+)
+FOR_RESIDENTS = (
+    Circle("lagos-traders", _("Lagos Traders"), "₦ 40 000", "₦ 400 000", 10, 8, _("in January")),
+    Circle("harvest", _("Harvest"), "₦ 25 000", "₦ 300 000", 12, 5, _("in April")),
+)
+
+
+def joined_by(user: AbstractBaseUser | AnonymousUser) -> list[Circle]:
+    """The circles that ``user`` is in."""
+    slugs = set(Membership.objects.filter(user_id=user.pk).values_list("circle", flat=True))
+    return [circle for circle in (*FOR_ADULTS, *FOR_RESIDENTS) if circle.slug in slugs]
+
+
+def join(user: AbstractBaseUser | AnonymousUser, slug: str, *, among: Iterable[Circle]) -> bool:
+    """Put ``user`` into the circle ``slug``, if it is one of these. False if it is not."""
+    if slug not in {circle.slug for circle in among}:
+        return False
+    Membership.objects.get_or_create(user_id=user.pk, circle=slug)
+    return True

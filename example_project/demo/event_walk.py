@@ -1,0 +1,143 @@
+"""The walk with events: what a person does at the service holds at the site within the second."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from example_project.demo.browser import Browser
+from example_project.demo.walk import StepFailed
+
+AT_ONCE = 1.0
+#: The worker does the erasing; the revocation before it does not wait for one.
+ERASED_WITHIN = 10.0
+PAUSE = 0.02
+DONE = "SELECT count(*) FROM django_identity_erasurereceipt WHERE erased_at IS NOT NULL"
+
+
+class EventWalk:
+    """A verified person with two pages open: one at ``site``, one of their account's ``pages``."""
+
+    def __init__(
+        self,
+        site: str,
+        pages: str,
+        *,
+        person: dict[str, str],
+        client_id: str,
+        database: Path,
+        say: Callable[[str], None],
+    ) -> None:
+        self._site, self._pages, self._say = site, pages, say
+        self._person, self._client_id, self._database = person, client_id, database
+        self._browser = Browser()
+
+    def run(self) -> None:
+        """Raises ``StepFailed`` at the first step that does not hold."""
+        try:
+            self._sign_in("/adults/")
+            self._revoke_a_claim()
+            self._revoke_the_consent()
+            _wait_for_the_next_second()
+            self._sign_in("/loans/")
+            self._ask_for_deletion()
+        finally:
+            self._browser.close()
+
+    def _prove(self, holds: bool, what: str) -> None:
+        if not holds:
+            where = f"{self._browser.page.status_code} at {self._browser.path}"
+            raise StepFailed(f"not so: {what} ({where})")
+        self._say(f"ok  {what}")
+
+    def _prove_at_once(
+        self, press: Callable[[], None], holds: Callable[[], bool], what: str
+    ) -> None:
+        """``holds`` comes true within a second after the service said that it is done."""
+        press()
+        began = time.monotonic()
+        held = _comes_true(holds, until=began + AT_ONCE)
+        took = time.monotonic() - began
+        self._prove(held and took <= AT_ONCE, f"{what}, {took * 1000:.0f} ms later")
+
+    # At the service
+
+    def _revoke_a_claim(self) -> None:
+        self._browser.open(f"{self._pages}/account/")
+        self._prove_at_once(
+            lambda: self._browser.submit(to="/claims/age_over_18/revoke"),
+            lambda: not self._is_open("/adults/"),
+            "revoked a claim at the service: /adults/ is closed",
+        )
+        self._prove(self._is_open("/loans/"), "and nothing else: /loans/ is open still")
+
+    def _revoke_the_consent(self) -> None:
+        self._browser.open(f"{self._pages}/account/")
+        self._prove_at_once(
+            lambda: self._browser.submit(to=f"/consents/{self._client_id}/revoke"),
+            self._asks_to_sign_in,
+            "revoked the consent at the service: the session at the site is over",
+        )
+        self._prove(not self._is_open("/loans/"), "and /loans/ is closed")
+
+    def _ask_for_deletion(self) -> None:
+        receipts = self._receipts()
+        self._browser.open(f"{self._pages}/account/delete")
+        self._prove_at_once(
+            lambda: self._browser.submit(holding="delete", delete="1"),
+            self._asks_to_sign_in,
+            "asked the service for deletion: the account page asks to sign in",
+        )
+        until = time.monotonic() + ERASED_WITHIN
+        erased = _comes_true(lambda: self._receipts() == receipts + 1, until=until)
+        self._prove(erased, "the worker erased what was held, and left a receipt")
+        self._prove(not self._is_named(), "nothing in the site's database names the person")
+
+    # At the site
+
+    def _sign_in(self, path: str) -> None:
+        browser = self._browser
+        browser.open(f"{self._site}/identity/login/?next={path}")
+        browser.submit(holding="csrfmiddlewaretoken")
+        if "allow" not in browser.page.text:
+            given = {name: self._person[name] for name in ("email", "password")}
+            browser.submit(holding="password", **given)
+        browser.submit(holding="allow", allow="Approve")
+        came_back = browser.address == self._site + path and browser.page.status_code == 200
+        self._prove(came_back, f"a verified person signed in, and {path} is open")
+
+    def _is_open(self, path: str) -> bool:
+        self._browser.open(self._site + path)
+        return self._browser.path == path and self._browser.page.status_code == 200
+
+    def _asks_to_sign_in(self) -> bool:
+        self._browser.open(f"{self._site}/identity/account/")
+        return self._browser.path == "/identity/login/"
+
+    # In its database
+
+    def _receipts(self) -> int:
+        with closing(sqlite3.connect(self._database)) as database:
+            count: int = database.execute(DONE).fetchone()[0]
+            return count
+
+    def _is_named(self) -> bool:
+        names = (self._person["user_id"], self._person["email"])
+        with closing(sqlite3.connect(self._database)) as database:
+            return any(name in line for line in database.iterdump() for name in names)
+
+
+def _wait_for_the_next_second() -> None:
+    """Within one second a revocation outranks a consent, and the site would refuse the person."""
+    time.sleep(1 - time.time() % 1)
+
+
+def _comes_true(holds: Callable[[], bool], *, until: float) -> bool:
+    while not holds():
+        if time.monotonic() > until:
+            return False
+        time.sleep(PAUSE)
+    return True

@@ -1,0 +1,41 @@
+"""Make the person's claims due and wait for the worker: ``python -m example_project.demo.refetch``.
+
+Ends well if a newer credential has come by then.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from datetime import datetime, timedelta
+
+import django
+from django.apps import apps
+from django.utils import timezone
+
+WITHIN = 30.0
+
+
+def credential_came_after(moment: datetime) -> bool:
+    """Whether a credential that was issued after ``moment`` is stored."""
+    identities = apps.get_model("django_identity", "LinkedIdentity").objects
+    return bool(identities.filter(credential_issued_at__gt=moment).exists())
+
+
+def refetched() -> bool:
+    # Credentials are dated in whole seconds.
+    asked_at = timezone.now() + timedelta(seconds=1)
+    time.sleep(2)
+    identities = apps.get_model("django_identity", "LinkedIdentity").objects
+    identities.update(refetch_due_at=timezone.now())
+    give_up = time.monotonic() + WITHIN
+    while time.monotonic() < give_up:
+        if credential_came_after(asked_at):
+            return True
+        time.sleep(0.2)
+    return False
+
+
+if __name__ == "__main__":
+    django.setup()
+    sys.exit(0 if refetched() else 1)
