@@ -1,8 +1,11 @@
 """``HostileService``: a real server on loopback that plays the spec, and misbehaves on demand.
 
 By default a whole sign-in of ``subject`` succeeds. ``service.answers["token"] = html()`` replaces
-one endpoint's answer (``token``, ``profile``, ``me``, ``kyc``, ``claims``, ``jwks``): by raw bytes,
-a dict for the JSON body, or a function that gets the socket. ``service.requests``: what arrived.
+one endpoint's answer (``token``, ``profile``, ``me``, ``kyc``, ``claims``, ``jwks``, or Connect's
+``request``): by raw bytes, a dict for the JSON body, or a function that gets the socket.
+``service.requests``: what arrived.
+Refresh tokens rotate and are good for once; ``service.refresh_tokens``: those that were presented.
+``service.meanwhile["token"] = work`` is done after the request arrived and before the answer.
 """
 
 from __future__ import annotations
@@ -17,11 +20,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import parse_qs
 
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.hazmat.primitives.hashes import SHA256
+from django.db import connections
 
 Answer = bytes | dict[str, Any] | Callable[[socket.socket], None]
 
@@ -46,15 +52,19 @@ class HostileService:
     profile: dict[str, Any] = field(default_factory=dict)
     token: dict[str, Any] = field(default_factory=dict)
     kyc: dict[str, Any] = field(default_factory=dict)
+    connect: dict[str, Any] = field(default_factory=dict)
     payload: dict[str, Any] = field(default_factory=dict)
     disclosed: dict[str, Any] = field(default_factory=lambda: {"age_over_18": True})
     claims_user_id: str | None = None
     answers: dict[str, Answer] = field(default_factory=dict)
     requests: list[tuple[str, str, bytes]] = field(default_factory=list)
+    refresh_tokens: list[str] = field(default_factory=list)
+    meanwhile: dict[str, Callable[[], None]] = field(default_factory=dict)
     bend: Callable[[str], str] = lambda credential: credential
 
     def __post_init__(self) -> None:
         self.key = ec.generate_private_key(ec.SECP256R1())
+        self._counting = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.origin = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
         threading.Thread(target=self._serve, daemon=True).start()
@@ -87,13 +97,20 @@ class HostileService:
                 target = raw.split(b" ", 2)[1].decode()
                 name = self._name(target)
                 self.requests.append((name, target, raw))
-                given = self.answers.get(name, self._good(name))
+                good = self.good(name)
+                if b"grant_type=refresh_token" in raw:
+                    good = self._refreshed(raw)
+                self.meanwhile.get(name, lambda: None)()
+                given = self.answers.get(name, good)
                 if callable(given):
                     given(connection)
                 else:
                     connection.sendall(given if isinstance(given, bytes) else answer(given))
             except (OSError, IndexError):
                 return
+            finally:
+                # An answer may have used the database, in this thread of its own.
+                connections.close_all()
 
     @staticmethod
     def _read(connection: socket.socket) -> bytes:
@@ -117,13 +134,16 @@ class HostileService:
             return "me"
         return "jwks" if path.endswith("jwks.json") else path.rsplit("/", 1)[1]
 
-    def _good(self, name: str) -> Answer:
+    def good(self, name: str) -> Answer:
+        """What the endpoint answers where the service behaves."""
         if name == "token":
             return {"access_token": "at-secret", "refresh_token": "rt-secret", "expires_in": 3600,
                     "token_type": "Bearer", **self.token}  # fmt: skip
         if name == "jwks":
             return {"keys": [self.jwk()]}
-        if name in ("profile", "me"):
+        if name == "request":
+            held = self.connect_result()
+        elif name in ("profile", "me"):
             held = {"id": self.subject, "email": "ada@example.org", "first_name": "Ada",
                     "last_name": "Obi", "country": "NG", "kyc_level": "level_2",
                     **self.profile}  # fmt: skip
@@ -139,6 +159,26 @@ class HostileService:
                 "credential_format": "dc+sd-jwt",
             }  # fmt: skip
         return {"success": True, "data": held}
+
+    def connect_result(self) -> dict[str, Any]:
+        issued_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        profile = {"first_name": "Ada", "last_name": "Obi", "email": "ada@example.org",
+                   "country": "NG"}  # fmt: skip
+        kyc = {"kyc_level": "level_2", "status": "verified", "provider": "KYC",
+               "verified_at": "2026-11-01T10:00:00Z"}  # fmt: skip
+        return {"status": "approved", "request_id": "req_1", "user_id": self.subject,
+                "data": {"profile": profile, "kyc": kyc}, "issued_at": issued_at,
+                "signature": "a-signature", **self.connect}  # fmt: skip
+
+    def _refreshed(self, raw: bytes) -> Answer:
+        form = parse_qs(raw.partition(b"\r\n\r\n")[2].decode())
+        with self._counting:
+            self.refresh_tokens += form["refresh_token"]
+            number = len(self.refresh_tokens)
+            if self.refresh_tokens[-1] in self.refresh_tokens[:-1]:
+                return answer({"error": "invalid_grant"}, status="400 Bad Request")
+        return {"access_token": f"at-{number}", "refresh_token": f"rt-{number}",
+                "expires_in": 3600, "token_type": "Bearer", **self.token}  # fmt: skip
 
     def jwk(self) -> dict[str, str]:
         numbers = self.key.public_key().public_numbers()

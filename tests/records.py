@@ -8,7 +8,17 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, StoredClaim
+from django_identity import conf, vault
+from django_identity.managers import digest
+from django_identity.models import (
+    Consent,
+    EventOutcome,
+    LinkedIdentity,
+    LinkedVia,
+    StoredClaim,
+    TokenGrant,
+    WebhookEvent,
+)
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -37,3 +47,51 @@ def make_claim(
 ) -> StoredClaim:
     held = {"provider": "KYC", "valid_until": timezone.now() + timedelta(hours=24), **fields}
     return StoredClaim.objects.create(identity=identity, claim_type=claim_type, value=value, **held)
+
+
+def make_grant(
+    identity: LinkedIdentity,
+    *,
+    access_token: str = "at-0",
+    refresh_token: str = "rt-0",
+    **fields: Any,
+) -> TokenGrant:
+    """Tokens that are live: pass ``access_expires_at`` for one that is not."""
+    now = timezone.now()
+    held = {
+        "access_token": sealed(identity, "access_token", access_token),
+        "refresh_token": sealed(identity, "refresh_token", refresh_token),
+        "access_expires_at": now + timedelta(hours=1),
+        "refresh_expires_at": now + timedelta(days=30),
+        **fields,
+    }
+    return TokenGrant.objects.create(identity=identity, **held)
+
+
+def make_event(identity: LinkedIdentity, event_type: str, **fields: Any) -> WebhookEvent:
+    """An event about ``identity``, applied a minute ago."""
+    number = WebhookEvent.objects.count()
+    a_minute_ago = timezone.now() - timedelta(minutes=1)
+    held = {
+        "application": identity.application,
+        "event_id": f"event-{number}",
+        "event_digest": digest(identity.application, f"event-{number}"),
+        "occurred_at": a_minute_ago,
+        "received_at": a_minute_ago,
+        "subject": identity.subject,
+        "subject_digest": identity.subject_digest,
+        "payload": {"user_id": identity.subject},
+        "outcome": EventOutcome.APPLIED,
+        **fields,
+    }
+    return WebhookEvent.objects.create(event_type=event_type, **held)
+
+
+def sealed(identity: LinkedIdentity, column: str, text: str) -> str:
+    keys = conf.application(identity.application).encryption_keys
+    return vault.seal(text, keys=keys, context=identity.sealing_context(column))
+
+
+def unsealed(identity: LinkedIdentity, column: str, text: str) -> str:
+    keys = conf.application(identity.application).encryption_keys
+    return vault.unseal(text, keys=keys, context=identity.sealing_context(column))

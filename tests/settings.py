@@ -7,6 +7,10 @@ import tempfile
 from pathlib import Path
 
 import dj_database_url
+import pymysql
+
+# The only driver for MariaDB that installs without a compiler.
+pymysql.install_as_MySQLdb()
 
 SECRET_KEY = "a key for tests alone, of no use anywhere else"
 ALLOWED_HOSTS = ["testserver", "localhost", "127.0.0.1"]
@@ -64,6 +68,9 @@ DATABASES = {
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"] = {"NAME": str(SQLITE_FILE)}
     DATABASES["default"]["OPTIONS"] = {"timeout": 20}
+else:
+    # Of its own, so that two runs on one server do not meet.
+    DATABASES["default"]["TEST"] = {"NAME": f"test_identity_{os.getpid()}"}
 
 DJANGO_IDENTITY = {
     "default": {

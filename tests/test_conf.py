@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.core.checks import run_checks
+from django.core.checks import Tags, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
-from django_identity import conf
+from django_identity import conf, conf_rules
 from django_identity.exceptions import ConfigurationError
 
 COMPLETE: dict[str, Any] = {
@@ -29,7 +29,11 @@ def configured(**changes: Any) -> Any:
 
 
 def check_ids() -> set[str]:
-    return {message.id for message in run_checks() if "django_identity" in (message.id or "")}
+    return {
+        message.id
+        for message in run_checks(tags=[Tags.security])
+        if "django_identity" in (message.id or "")
+    }
 
 
 def test_defaults_are_filled_in() -> None:
@@ -131,9 +135,9 @@ def test_any_host_is_a_warning_without_a_fixed_callback() -> None:
 
 def test_loopback_is_this_machine_only() -> None:
     """A name that merely begins like loopback is not loopback."""
-    assert conf.is_loopback("127.0.0.1")
-    assert conf.is_loopback("127.9.9.9")
-    assert conf.is_loopback("::1")
-    assert conf.is_loopback("localhost")
+    assert conf_rules.is_loopback("127.0.0.1")
+    assert conf_rules.is_loopback("127.9.9.9")
+    assert conf_rules.is_loopback("::1")
+    assert conf_rules.is_loopback("localhost")
     for host in ("127.0.0.1.example.org", "localhost.example.org", "10.0.0.1", "", None):
-        assert not conf.is_loopback(host)
+        assert not conf_rules.is_loopback(host)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.contrib import admin
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
@@ -14,5 +15,6 @@ def home(request: HttpRequest) -> HttpResponse:
 urlpatterns = [
     path("", home, name="home"),
     path("accounts/login/", LoginView.as_view(), name="local-login"),
+    path("admin/", admin.site.urls),
     path("identity/", include("django_identity.urls")),
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from django_identity.credentials import RejectionReason
@@ -175,7 +177,7 @@ def bent_spellings(text: str) -> list[str]:
     return [bent for bent in (*other_spellings(text), overlong) if bent != text]
 
 
-@pytest.mark.parametrize("spelling", other_spellings(TOKEN.split(".")[2]))
+@pytest.mark.parametrize("spelling", other_spellings(TOKEN.split(".")[2]), ids=count())
 def test_encoding_of_the_signature(spelling):
     """Row 6: the 15 other spellings of the same signature are rejected."""
     head, body, _ = TOKEN.split(".")

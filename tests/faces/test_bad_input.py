@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,9 +21,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle import sign_in as sign_in_lifecycle
 from django_identity.models import AuthorizationRequest, LinkedIdentity, WebhookEvent
+from django_identity.policy import IdentityPolicy
+from django_identity.service.messages import KycStatus, Profile
 from tests import hostile
+from tests.at_once import at_once
 from tests.faces.conftest import begin, come_back, sign_in
 from tests.hostile import HostileService, hostile_service, http
 from tests.records import make_identity, make_user
@@ -137,36 +140,35 @@ def test_two_callbacks_at_the_same_moment(service: HostileService) -> None:
     """A double click exchanges the code once."""
     browser = Client()
     state = begin(browser)
-    at_once = threading.Barrier(2)
-    statuses: list[int] = []
 
-    def press() -> None:
+    def press() -> int:
         tab = Client()
         tab.cookies.update(browser.cookies)
-        at_once.wait()
-        statuses.append(come_back(tab, state).status_code)
+        return come_back(tab, state).status_code
 
-    threads = [threading.Thread(target=press) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(statuses)[0] == 302
+    assert min(at_once([press, press])) == 302
     assert service.calls("token") == 1
     assert User.objects.count() == 1
 
 
-def test_a_crash_after_the_claim(
-    service: HostileService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+class CrashingPolicy(IdentityPolicy):
+    """A site whose own code fails."""
+
+    def may_sign_up(self, *, profile: Profile, kyc: KycStatus | None) -> bool:
+        raise ZeroDivisionError
+
+
+def test_a_crash_after_the_claim(service: HostileService, caplog: pytest.LogCaptureFixture) -> None:
     """A callback that crashed half-way cannot be used again."""
     browser = Client(raise_request_exception=False)
-    state = begin(browser)
-    with monkeypatch.context() as patch:
-        patch.setattr(sign_in_lifecycle, "_learn", lambda *_: 1 / 0)
+    policy = f"{__name__}.{CrashingPolicy.__name__}"
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
+        state = begin(browser)
         assert come_back(browser, state).status_code == 500
-    refused(come_back(browser, state), "request_used", caplog)
-    assert service.requests == []
+        caplog.clear()
+        refused(come_back(browser, state), "request_used", caplog)
+    assert service.calls("token") == 1
+    assert nobody_was_made()
 
 
 @pytest.mark.parametrize("query", [{"code": "a"}, {"error": "access_denied"}])
@@ -278,12 +280,17 @@ def test_a_token_answer_of_wrong_types(
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("endpoint", ["token", "me", "kyc", "claims"])
 def test_a_redirect_is_not_followed(
-    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, status: int
+    client: Client,
+    service: HostileService,
+    caplog: pytest.LogCaptureFixture,
+    endpoint: str,
+    status: int,
 ) -> None:
-    """The secret never arrives at another host."""
+    """Neither the secret nor a token ever arrives at another host."""
     with hostile_service() as elsewhere:
-        service.answers["token"] = hostile.redirect_to(elsewhere.origin, status)
+        service.answers[endpoint] = hostile.redirect_to(elsewhere.origin, status)
         refused(sign_in(client), "unexpected_redirect", caplog)
         assert elsewhere.requests == []
 
@@ -420,6 +427,28 @@ def test_a_renewal_as_somebody_else(
     refused(sign_in(client), "subject_changed", caplog)
 
 
+def test_a_second_subject_for_one_user(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever was linked in another tab meanwhile keeps that subject."""
+    user = make_user()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    state = begin(client)
+    make_identity(user, subject="another-subject")
+    refused(come_back(client, state), "user_holds_another", caplog)
+    assert LinkedIdentity.objects.get().subject == "another-subject"
+
+
+def test_a_profile_of_somebody_else_where_nothing_else_is_read(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The token's own word for the subject binds the profile, also without the claims."""
+    service.token, service.profile = {"user_id": "subject-1"}, {"id": "somebody"}
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(SCOPES=["profile:read"])}):
+        refused(sign_in(client), "subject_mismatch", caplog)
+    assert nobody_was_made()
+
+
 @pytest.mark.parametrize("email", ["ada@example.org", "ADA@Example.ORG"])
 def test_a_taken_address(
     client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, email: str
@@ -438,22 +467,17 @@ def test_two_browsers_sign_one_new_subject_up(service: HostileService) -> None:
     """One of them makes the account, and both end up in it."""
     browsers = [Client(), Client()]
     states = [begin(browser) for browser in browsers]
-    at_once = threading.Barrier(2)
-    results: list[int] = []
+    both = threading.Barrier(2)
+    claims = hostile.answer(service.good("claims"))
 
-    def press(browser: Client, state: str) -> None:
-        at_once.wait()
-        results.append(come_back(browser, state).status_code)
+    def answered_together(connection: socket.socket) -> None:
+        both.wait(timeout=5)
+        connection.sendall(claims)
 
-    threads = [
-        threading.Thread(target=press, args=pair) for pair in zip(browsers, states, strict=True)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    service.answers["claims"] = answered_together
+    callers = [partial(come_back, *pair) for pair in zip(browsers, states, strict=True)]
+    assert [response.status_code for response in at_once(callers)] == [302, 302]
     assert User.objects.count() == LinkedIdentity.objects.count() == 1
-    assert 302 in results
 
 
 @pytest.mark.parametrize("event_type", ["consent.revoked", "data.deletion_requested"])

@@ -7,8 +7,10 @@ import json
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 from django.http import HttpRequest, HttpResponse
 from django.template import Context, Template
 from django.test import RequestFactory
@@ -88,7 +90,7 @@ def test_forbid_explains() -> None:
     view = claim_required("age_over_18", on_closed="forbid")(adults)
     response = ask(make_user(), view)
     assert response.status_code == 403
-    assert b"you are 18 or older" in response.content
+    assert b"You are 18 or older" in response.content
 
 
 def test_a_callable_decides() -> None:
@@ -115,7 +117,11 @@ def test_an_async_view_is_gated_too() -> None:
             return user
 
         request.auser = auser
-        return await view(request)
+        try:
+            return await view(request)
+        finally:
+            # As Django does at the end of a request.
+            await sync_to_async(connections.close_all)()
 
     assert asyncio.run(get(AnonymousUser())).status_code == 302
     user = adult()

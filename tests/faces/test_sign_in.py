@@ -74,7 +74,7 @@ def test_a_returning_person_keeps_their_account(service: HostileService) -> None
         query["sql"] for query in captured
         if not query["sql"].startswith(("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE"))
     ]  # fmt: skip
-    assert len(statements) <= 14, statements
+    assert len(statements) <= 14, "\n".join(statement[:80] for statement in statements)
     assert User.objects.count() == LinkedIdentity.objects.count() == 1
     assert signed_in_as(browser) == User.objects.get().username
 

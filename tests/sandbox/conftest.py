@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.sandbox.driver import Application, Person, Sandbox
+from tests.sandbox.receiver import SECRET, Receiver
 
 
 @pytest.fixture(scope="session")
@@ -18,6 +19,7 @@ def sandbox(running_sandbox: Sandbox) -> Iterator[Sandbox]:
     switches = running_sandbox.control("GET", "switches")
     yield running_sandbox
     running_sandbox.close_browsers()
+    running_sandbox.control("DELETE", "deliveries")
     running_sandbox.control("POST", "clock", reset=True)
     running_sandbox.control("DELETE", "faults")
     running_sandbox.control("POST", "switches", **switches)
@@ -31,3 +33,16 @@ def application(sandbox: Sandbox) -> Application:
 @pytest.fixture
 def person(sandbox: Sandbox) -> Person:
     return Person(sandbox, verified=True)
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def hearing(application: Application, receiver: Receiver) -> Application:
+    """An application whose events go to ``receiver``."""
+    application.receive_at(receiver.url, secret=SECRET)
+    return application

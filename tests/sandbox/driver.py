@@ -36,12 +36,13 @@ class Sandbox:
         addresses = [line.split()[-1] for line in self.lines if "http" in line]
         assert addresses, self.process.stderr.read() if self.process.stderr else ""
         self.api, self.origin = addresses[0], addresses[1]
-        self.client = httpx.Client(base_url=self.origin, timeout=10)
+        self.portal_token = next(each for each in self.lines if "token" in each).split()[-1]
+        self.client = httpx.Client(base_url=self.origin, timeout=30)
         self._browsers: list[httpx.Client] = []
 
     def open_browser(self) -> httpx.Client:
         """Return a client with cookies of its own; ``close_browsers`` closes it."""
-        self._browsers.append(httpx.Client(base_url=self.origin, timeout=10))
+        self._browsers.append(httpx.Client(base_url=self.origin, timeout=30))
         return self._browsers[-1]
 
     def close_browsers(self) -> None:
@@ -60,7 +61,7 @@ class Sandbox:
         self.close_browsers()
         self.client.close()
         self.process.terminate()
-        code = self.process.wait(timeout=5)
+        code = self.process.wait(timeout=30)
         for stream in (self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
@@ -93,17 +94,30 @@ class Pkce:
 class Application:
     """A registered application, as one of its credential sets."""
 
-    def __init__(self, sandbox: Sandbox, mode: str = "test") -> None:
+    def __init__(self, sandbox: Sandbox, mode: str = "test", **registration: object) -> None:
         self.sandbox = sandbox
-        self.registration = sandbox.control(
-            "POST", "applications", name="Example shop", redirect_uris=[REDIRECT_URI]
-        )
+        registration = {"name": "Example shop", "redirect_uris": [REDIRECT_URI]} | registration
+        self.registration = sandbox.control("POST", "applications", **registration)
         self.use(mode)
 
     def use(self, mode: str) -> None:
         """Go on with the credential set of ``mode``."""
         self.client_id = self.registration[mode]["client_id"]
         self.client_secret = self.registration[mode]["client_secret"]
+
+    def receive_at(self, url: str, **changes: str) -> dict[str, str]:
+        """Register a webhook address and return it with its secret."""
+        mode = "test" if self.client_id == self.registration["test"]["client_id"] else "live"
+        path = f"applications/{self.registration['app_id']}/webhook"
+        webhook: dict[str, str] = self.sandbox.control(
+            "POST", path, **{"mode": mode, "url": url, **changes}
+        )
+        return webhook
+
+    def deliveries(self) -> list[dict[str, Any]]:
+        """Return the deliveries to this credential set."""
+        listed = self.sandbox.control("GET", "deliveries")
+        return [each for each in listed if each["client_id"] == self.client_id]
 
     def authorization_url(self, pkce: Pkce, **changes: str | None) -> str:
         """Return an authorization address; a parameter changed to none is left out."""
@@ -140,13 +154,11 @@ class Application:
         return self.token_request(grant_type="refresh_token", refresh_token=refresh_token)
 
 
-class Person:
-    """A person with an account and a browser that follows redirects to the sandbox only."""
+class Visitor:
+    """Somebody with a browser that follows redirects to the sandbox only."""
 
-    def __init__(self, sandbox: Sandbox, **account: object) -> None:
+    def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox
-        self.account = sandbox.control("POST", "users", **account)
-        self.user_id = self.account["user_id"]
         self.browser = sandbox.open_browser()
 
     def open(self, url: str) -> httpx.Response:
@@ -163,6 +175,31 @@ class Person:
                 values = {name: html.unescape(value) for name, value in hidden.items()}
                 return self._follow(self.browser.post(page.url.join(target), data=values | fields))
         raise AssertionError(f"No form {action} with {sorted(fields)} in {page.url.path}")
+
+    def _follow(self, response: httpx.Response) -> httpx.Response:
+        while (follow := response.next_request) and follow.url.host == "127.0.0.1":
+            if str(follow.url).startswith(REDIRECT_URI):
+                break
+            response = self.browser.send(follow)
+        return response
+
+
+class Developer(Visitor):
+    """The developer, in the portal."""
+
+    def sign_in(self, page: httpx.Response | None = None) -> httpx.Response:
+        """Sign in on the given page, or on the sign-in page."""
+        page = page or self.open("/portal/sign-in")
+        return self.submit(page, email="developer@sandbox.example", password="sandbox-developer")
+
+
+class Person(Visitor):
+    """A person with an account."""
+
+    def __init__(self, sandbox: Sandbox, **account: object) -> None:
+        super().__init__(sandbox)
+        self.account = sandbox.control("POST", "users", **account)
+        self.user_id = self.account["user_id"]
 
     def sign_in(self, page: httpx.Response | None = None) -> httpx.Response:
         """Sign in on the given page, or on the sign-in page."""
@@ -187,12 +224,14 @@ class Person:
         tokens: dict[str, Any] = response.json()
         return tokens
 
-    def _follow(self, response: httpx.Response) -> httpx.Response:
-        while (follow := response.next_request) and follow.url.host == "127.0.0.1":
-            if str(follow.url).startswith(REDIRECT_URI):
-                break
-            response = self.browser.send(follow)
-        return response
+    def consent_to(self, application: Application, *scopes: str) -> None:
+        """Grant consent without the screen."""
+        path = f"users/{self.user_id}/consents/{application.client_id}/grant"
+        self.sandbox.control("POST", path, scopes=list(scopes or ALL_SCOPES.split()))
+
+    def cause(self, what: str, /, **body: object) -> Any:
+        """Let the control API do something to this person."""
+        return self.sandbox.control("POST", f"users/{self.user_id}/{what}", **body)
 
 
 def callback_parameters(response: httpx.Response) -> dict[str, str]:

@@ -11,6 +11,7 @@ from tests.sandbox.driver import (
     bearer,
     callback_parameters,
 )
+from tests.sandbox.receiver import Receiver
 
 
 def state_of(sandbox: Sandbox, person: Person) -> tuple[str, set[str]]:
@@ -114,6 +115,48 @@ def test_person_revokes_a_claim(sandbox: Sandbox, person: Person) -> None:
     assert "unique_human" not in state_of(sandbox, person)[1]
 
 
+def test_person_has_a_claim_issued_again(sandbox: Sandbox, person: Person) -> None:
+    """A revoked claim comes back on the account page."""
+    person.sign_in()
+    person.submit(person.open("/account/"), "/account/claims/unique_human/revoke")
+    page = person.submit(person.open("/account/"), "/account/claims/unique_human/issue")
+    assert "issued again" in page.text
+    assert "unique_human" in state_of(sandbox, person)[1]
+
+
+def test_claim_of_an_unverified_person_is_not_issued(sandbox: Sandbox, person: Person) -> None:
+    """Without a verification nothing proves a claim."""
+    person.sign_in()
+    page = person.submit(person.open("/account/"), "/account/claims/unique_human/revoke")
+    person.cause("invalidate")
+    page = person.submit(page, "/account/claims/unique_human/issue")
+    assert "Verify your identity first" in page.text
+    assert state_of(sandbox, person) == ("unverified", set())
+
+
+def test_person_asks_for_deletion(
+    sandbox: Sandbox, hearing: Application, receiver: Receiver, person: Person
+) -> None:
+    """After one question the account is closed, nothing can be read, and everyone is told."""
+    tokens = person.tokens_for(hearing)
+    page = person.open("/account/delete")
+    assert "Example shop" in page.text
+    page = person.submit(page, "/account/delete", delete="1")
+    assert "Your account is closed" in page.text
+    receiver.wait_for(2)
+    assert receiver.types == ["consent.granted", "data.deletion_requested"]
+    profile = sandbox.client.get("/api/v1/users/me/profile", headers=bearer(tokens))
+    assert profile.status_code == 401
+    assert "do not match an account" in person.sign_in(person.open("/account/")).text
+
+
+def test_session_elsewhere_ends_with_the_account(sandbox: Sandbox, person: Person) -> None:
+    """Another browser of the person is signed out by the deletion as well."""
+    person.sign_in()
+    person.cause("deletion")
+    assert person.open("/account/").url.path == "/account/sign-in"
+
+
 def test_consent_given_again_works_again(application: Application, person: Person) -> None:
     """A revoked consent can be granted anew."""
     tokens = person.tokens_for(application)
@@ -126,7 +169,16 @@ def test_consent_given_again_works_again(application: Application, person: Perso
 
 @pytest.mark.parametrize(
     "path",
-    ["sign-in", "sign-out", "switch", "verify", "claims/age_over_18/revoke", "consents/x/revoke"],
+    [
+        "sign-in",
+        "sign-out",
+        "switch",
+        "verify",
+        "claims/age_over_18/revoke",
+        "claims/age_over_18/issue",
+        "consents/x/revoke",
+        "delete",
+    ],
 )
 def test_change_without_csrf_token_is_refused(person: Person, path: str) -> None:
     """Every page that changes something is protected."""

@@ -32,7 +32,7 @@ def test_taken_port_is_a_clear_message(sandbox: Sandbox) -> None:
     """A port in use ends the start with exit code 2."""
     port = sandbox.origin.rsplit(":", 1)[1]
     result = subprocess.run(
-        [*COMMAND, "--port", port], capture_output=True, text=True, timeout=10, check=False
+        [*COMMAND, "--port", port], capture_output=True, text=True, timeout=30, check=False
     )
     assert result.returncode == 2
     assert f"Cannot listen on 127.0.0.1:{port}" in result.stderr
@@ -43,7 +43,7 @@ def test_taken_port_is_a_clear_message(sandbox: Sandbox) -> None:
 def test_impossible_port_is_a_clear_message(port: str) -> None:
     """Not every number is a port."""
     result = subprocess.run(
-        [*COMMAND, f"--port={port}"], capture_output=True, text=True, timeout=10, check=False
+        [*COMMAND, f"--port={port}"], capture_output=True, text=True, timeout=30, check=False
     )
     assert result.returncode == 2
     assert "--port" in result.stderr
@@ -79,7 +79,7 @@ def test_foreign_database_is_refused(tmp_path: Path) -> None:
         [*COMMAND, "--port", "0", "--database", path],
         capture_output=True,
         text=True,
-        timeout=10,
+        timeout=30,
         check=False,
     )
     assert result.returncode == 2
@@ -88,14 +88,28 @@ def test_foreign_database_is_refused(tmp_path: Path) -> None:
 
 def test_switches_are_options() -> None:
     """Each switch can be set on the command line."""
-    options = ("--token-subject", "sub", "--no-users-me", "--no-claims-iat", "--decoys", "2")
-    with Sandbox(*options) as sandbox:
-        assert sandbox.control("GET", "switches") == {
-            "token_subject": "sub",
-            "users_me": False,
-            "claims_iat": False,
-            "decoys": 2,
-        }
+    chosen = {
+        "token_subject": "sub",
+        "users_me": False,
+        "claims_iat": False,
+        "decoys": 2,
+        "connect_signature": "jws",
+        "connect_nested": False,
+        "event_details": False,
+        "event_timestamp": "seconds",
+        "event_json": "indented",
+        "parallel_deliveries": 3,
+        "webhook_timeout": 4,
+    }
+    with Sandbox(*map(option, chosen.items())) as sandbox:
+        assert sandbox.control("GET", "switches").items() >= chosen.items()
+
+
+def option(switch: tuple[str, object]) -> str:
+    name, value = switch[0].replace("_", "-"), switch[1]
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no-{name}"
+    return f"--{name}={value}"
 
 
 def test_temporary_database_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,129 @@
+"""How many identities one worker process re-fetches in a second, and what the time goes into.
+
+Each costs one refresh and one read; the service is an instant stand-in in a process of its own.
+Figures only: identities a second, queries each, and the shares of the time that are the database
+(its driver's calls, as Django makes them) and the check of the credential.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from django.db import connection
+from django.test import override_settings
+from django.test.utils import setup_test_environment
+from django.utils import timezone
+
+from django_identity import conf
+from django_identity.lifecycle import claims, key_sets, upkeep
+from django_identity.lifecycle.claims import Refetched
+from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.service.messages import ClaimsAnswer
+from tests.benchmarks.database import fresh_database
+from tests.benchmarks.runner import Result, seconds_of
+from tests.records import make_grant, make_identity, make_user
+from tests.servers.stand_in import claims_of, setting
+
+IDENTITIES = 200
+ROUNDS = 7
+
+
+@dataclass
+class Watched:
+    """What went through Django's connection: seconds, and queries but for transactions."""
+
+    seconds: float = 0.0
+    queries: int = 0
+
+    def __call__(self, execute: Any, sql: str, *rest: Any) -> Any:
+        started = time.perf_counter()
+        try:
+            return execute(sql, *rest)
+        finally:
+            self.seconds += time.perf_counter() - started
+            self.queries += not sql.startswith(("SAVEPOINT", "RELEASE"))
+
+
+def run() -> Result:
+    setup_test_environment()
+    with (
+        served() as origin,
+        fresh_database(),
+        override_settings(DJANGO_IDENTITY={"default": setting(origin)}),
+    ):
+        ids = [make_due(number).pk for number in range(IDENTITIES)]
+        chunk(ids)
+        watched, taken = Watched(), []
+        for _ in range(ROUNDS):
+            fall_due()
+            with connection.execute_wrapper(watched):
+                started = time.perf_counter()
+                chunk(ids)
+                taken.append(time.perf_counter() - started)
+        check = seconds_of({"check": a_check(origin)}, rounds=500)["check"]
+    each, done = median(taken) / IDENTITIES, IDENTITIES * ROUNDS
+    figures = {
+        "identities_per_second": 1 / each,
+        "queries_each": watched.queries / done,
+        "database_share": watched.seconds / sum(taken),
+        "credential_check_share": check / each,
+        "credential_check_us": check * 1e6,
+    }
+    return Result("refetch", {}, figures)
+
+
+def chunk(ids: list[int]) -> None:
+    """What one task does, if a chunk were as large as all of them."""
+    assert upkeep.refetch_chunk(ids)[Refetched.STORED] == len(ids)
+
+
+def make_due(number: int) -> LinkedIdentity:
+    subject = f"subject-{number}"
+    identity = make_identity(
+        make_user(f"user-{number}"),
+        subject=subject,
+        scopes=["claims:read"],
+        refetch_due_at=timezone.now(),
+    )
+    make_grant(
+        identity,
+        access_token=f"at-0-{subject}",
+        refresh_token=f"rt-0-{subject}",
+        access_expires_at=timezone.now(),
+    )
+    return identity
+
+
+def fall_due() -> None:
+    """Every identity is due, and its access token too old to be used."""
+    now = timezone.now()
+    LinkedIdentity.objects.update(refetch_due_at=now)
+    TokenGrant.objects.update(access_expires_at=now)
+
+
+def a_check(origin: str) -> Any:
+    """A call of what verifies a credential, with the key set at hand."""
+    body = claims_of("subject-1", origin)
+    answer = ClaimsAnswer.parse(body)
+    site = conf.application()
+    key_sets.current(site)
+    return lambda: claims.verified(site, answer, subject="subject-1")
+
+
+@contextmanager
+def served() -> Iterator[str]:
+    """The origin of a stand-in that uses none of this process's time."""
+    command = [sys.executable, "-m", "tests.servers.stand_in"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.communicate("")

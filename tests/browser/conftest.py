@@ -1,0 +1,86 @@
+"""One Chromium and two sites for all tests here: the example project, and a bare one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.example_project.site import BARE, Site, running_site
+from tests.hostile import HostileService, hostile_service
+
+CHROMIUM = {
+    "executable_path": "/usr/bin/chromium",
+    "args": ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+}
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """A browser window on a site; ``complaints`` is what its console said."""
+
+    site: Site
+    context: BrowserContext
+    page: Page
+    complaints: list[str]
+
+    def go(self, path: str) -> None:
+        self.page.goto(self.site.address + path)
+
+
+Visit = Callable[..., Visitor]
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(**CHROMIUM)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def service() -> Iterator[HostileService]:
+    """A service that plays the spec; the address of its person has an account here already."""
+    with hostile_service(profile={"email": "efe@example.org"}) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def example_site(
+    service: HostileService, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    with running_site(tmp_path_factory.mktemp("example"), service.settings()) as site:
+        yield site
+
+
+@pytest.fixture(scope="session")
+def bare_site(service: HostileService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The package's pages as they are, with a strict session cookie."""
+    folder = tmp_path_factory.mktemp("bare")
+    with running_site(folder, service.settings(), settings=BARE) as site:
+        yield site
+
+
+@pytest.fixture
+def visit(chromium: Browser) -> Iterator[Visit]:
+    """``visit(site, person="proven", java_script_enabled=False, …)`` opens a window of its own."""
+    opened: list[BrowserContext] = []
+
+    def enter(site: Site, *, person: str = "", **options: object) -> Visitor:
+        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        opened.append(context)
+        if person:
+            cookie = {"name": "sessionid", "value": site.sessions[person], "url": site.address}
+            context.add_cookies([cookie])
+        page, complaints = context.new_page(), []
+        page.set_default_timeout(10_000)
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        return Visitor(site, context, page, complaints)
+
+    yield enter
+    for context in opened:
+        context.close()

@@ -1,0 +1,125 @@
+"""Every page that a person can meet, and how to get there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+from tests.browser.conftest import Visitor
+
+Way = Callable[[Visitor], None]
+Look = tuple[int, str]
+
+EVERY_LOOK: tuple[Look, ...] = tuple(
+    (width, scheme) for scheme in ("light", "dark") for width in (320, 768, 1280)
+)
+EXTREMES = (EVERY_LOOK[0], EVERY_LOOK[-1])
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """A page: its name in the screenshots, who looks at it (by state), and the way to it.
+
+    ``looks``: width and colour scheme; the extremes are enough for another state of a page that
+    has been seen in all of them.
+    """
+
+    name: str
+    way: Way
+    person: str = ""
+    looks: tuple[Look, ...] = EVERY_LOOK
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def at(path: str) -> Way:
+    return lambda visitor: visitor.go(path)
+
+
+def opened(path: str) -> Way:
+    """The page with everything unfolded."""
+
+    def way(visitor: Visitor) -> None:
+        visitor.go(path)
+        for summary in visitor.page.locator("summary").all():
+            summary.click()
+
+    return way
+
+
+def coming_back(**query: str) -> Way:
+    """Press the button, and be sent back by the service with ``query``."""
+
+    def way(visitor: Visitor) -> None:
+        visitor.go("/identity/login/")
+        token = visitor.page.locator("main [name=csrfmiddlewaretoken]").first.input_value()
+        pressed = visitor.context.request.post(
+            f"{visitor.site.address}/identity/login/",
+            form={"csrfmiddlewaretoken": token, "next": "/adults/"},
+            max_redirects=0,
+        )
+        state = parse_qs(urlsplit(pressed.headers["location"]).query)["state"][0]
+        visitor.go("/identity/callback/?" + urlencode({**query, "state": state}))
+
+    return way
+
+
+def handing_in(code: str) -> Way:
+    """Hand a code in."""
+
+    def way(visitor: Visitor) -> None:
+        visitor.go("/identity/connect/")
+        visitor.page.fill("[name=connect_code]", code)
+        visitor.page.keyboard.press("Enter")
+        visitor.page.get_by_role("alert").wait_for()
+
+    return way
+
+
+def held_hop(visitor: Visitor) -> None:
+    """The page between the service and the site, kept from going on by itself."""
+    visitor.page.route("**/callback/**same_site=1*", lambda route: route.fulfill(status=204))
+    coming_back(code="a-code")(visitor)
+
+
+PAGES = (
+    Exhibit("sign-in", at("/identity/login/?next=/adults/&missing=age_over_18")),
+    Exhibit("sign-in-plain", at("/identity/login/"), looks=EXTREMES),
+    Exhibit(
+        "link", at("/identity/login/?missing=country_resident%3DNG"), "unlinked", looks=EXTREMES
+    ),
+    Exhibit("renew", at("/identity/login/?missing=age_over_18"), "run_out"),
+    Exhibit("account", at("/identity/account/"), "proven"),
+    Exhibit("account-unfolded", opened("/identity/account/"), "proven"),
+    Exhibit("account-run-out", at("/identity/account/"), "run_out", looks=EXTREMES),
+    Exhibit("account-revoked", at("/identity/account/"), "revoked", looks=EXTREMES),
+    Exhibit("account-withdrawn", at("/identity/account/"), "withdrawn", looks=EXTREMES),
+    Exhibit("account-unlinked", at("/identity/account/"), "unlinked"),
+    Exhibit("connect", at("/identity/connect/"), "unlinked"),
+    Exhibit("connect-no-code", handing_in("hello"), "unlinked"),
+    Exhibit("disconnect", at("/identity/disconnect/"), "proven"),
+    Exhibit("gate-nobody", at("/residents/"), looks=EXTREMES),
+    Exhibit("gate-not-linked", at("/residents/"), "unlinked", looks=EXTREMES),
+    Exhibit("gate-withdrawn", at("/residents/"), "withdrawn", looks=EXTREMES),
+    Exhibit("gate-never-proven", at("/residents/"), "unverified", looks=EXTREMES),
+    Exhibit("gate-run-out", at("/residents/"), "run_out"),
+    Exhibit("gate-revoked", at("/residents/"), "revoked", looks=EXTREMES),
+    Exhibit("gate-other-value", at("/residents/"), "abroad", looks=EXTREMES),
+    Exhibit("error-restart", at("/identity/callback/?state=x&code=y")),
+)
+EXAMPLE_PAGES = (
+    *PAGES,
+    Exhibit("error-denied", coming_back(error="access_denied")),
+    Exhibit("error-account-exists", coming_back(code="a-code")),
+    Exhibit("home", at("/")),
+    Exhibit("home-signed-in", at("/"), "proven"),
+    Exhibit("home-abroad", at("/"), "abroad", looks=EXTREMES),
+    Exhibit("circles", at("/adults/"), "proven"),
+    Exhibit("naira-circles", at("/residents/"), "proven", looks=EXTREMES),
+    Exhibit("loans", at("/loans/"), "proven"),
+    Exhibit("loans-closed", at("/loans/"), "abroad", looks=EXTREMES),
+    Exhibit("password", at("/accounts/login/")),
+)
+BARE_ALONE = (Exhibit("hop", held_hop), Exhibit("buttons", at("/")))

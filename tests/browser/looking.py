@@ -1,0 +1,56 @@
+"""What a test asks of a page that stands in the browser."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Page
+
+SHOTS = Path(os.environ.get("IDENTITY_SCREENSHOTS", "ci-output/screenshots"))
+AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
+OVERFLOW = """() => {
+  const root = document.documentElement, inside = root.clientWidth;
+  if (root.scrollWidth <= inside) return [];
+  const wide = [...document.querySelectorAll('body *')].filter(e => {
+    const box = e.getBoundingClientRect();
+    return box.right > inside + 1 || box.left < -1;
+  });
+  return ['the page', ...wide.map(e => e.outerHTML.slice(0, 120))];
+}"""
+RUN_AXE = """async () => {
+  const found = await axe.run({resultTypes: ['violations']});
+  return found.violations.flatMap(v => v.nodes.map(n => [v.id, n.html.slice(0, 160), n.failureSummary]));
+}"""  # noqa: E501
+
+
+def shoot(page: Page, name: str) -> None:
+    """Keep what the page looks like, as ``name``.png."""
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / f"{name}.png", full_page=True, animations="disabled")
+
+
+def overflow(page: Page) -> list[str]:
+    """What is wider than the window; empty if nothing scrolls sideways."""
+    found: list[str] = page.evaluate(OVERFLOW)
+    return found
+
+
+def violations(page: Page) -> list[Any]:
+    """What axe-core has against the page: rule, element, how to mend it.
+
+    It comes in through the debugging protocol, which the page's CSP does not govern.
+    """
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(_axe())
+    found: list[Any] = page.evaluate(RUN_AXE)
+    return found
+
+
+@cache
+def _axe() -> str:
+    if not AXE.exists():
+        raise FileNotFoundError("axe-core is missing: run `npm ci --prefix tests/browser`")
+    return AXE.read_text()

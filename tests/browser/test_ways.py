@@ -1,0 +1,120 @@
+"""Without a mouse, without JavaScript, from right to left, and under a strict policy."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.conftest import Visit
+from tests.browser.looking import overflow, shoot, violations
+from tests.example_project.site import Site
+
+pytestmark = pytest.mark.browser
+
+FOCUSED = """() => {
+  const held = document.activeElement, style = getComputedStyle(held);
+  return [(held.textContent || held.value || '').trim(), style.outlineStyle !== 'none'];
+}"""
+RTL_PAGES = ("/", "/identity/account/", "/adults/", "/identity/disconnect/")
+
+
+@pytest.mark.parametrize(
+    ("person", "path", "expected"),
+    [
+        ("", "/identity/login/", ["Skip to content", "Ajo Circle", "Circles", "Naira circles",
+                                  "Loans", "Your identity", "Sign in with identity",
+                                  "Sign in the other way"]),
+        ("proven", "/identity/disconnect/", ["Skip to content", "Ajo Circle", "Circles",
+                                             "Naira circles", "Loans", "Your identity",
+                                             "Disconnect", "Keep it"]),
+    ],
+    ids=["sign-in", "disconnect"],
+)  # fmt: skip
+def test_every_control_is_reached_in_order(
+    visit: Visit, example_site: Site, person: str, path: str, expected: list[str]
+) -> None:
+    """Tab goes through links and buttons in reading order, and each one shows that it has focus."""
+    visitor = visit(example_site, person=person)
+    visitor.go(path)
+    walked = []
+    for _ in expected:
+        visitor.page.keyboard.press("Tab")
+        name, visible = visitor.page.evaluate(FOCUSED)
+        assert visible, f"no focus ring on {name}"
+        walked.append(name)
+    assert walked == expected
+
+
+def test_the_skip_link_skips(visit: Visit, example_site: Site) -> None:
+    """It stands in sight when it has focus, and leads into the content."""
+    visitor = visit(example_site)
+    visitor.go("/identity/login/")
+    visitor.page.keyboard.press("Tab")
+    assert visitor.page.locator(".identity-skip").bounding_box()["y"] >= 0
+    visitor.page.keyboard.press("Enter")
+    visitor.page.keyboard.press("Tab")
+    assert visitor.page.evaluate(FOCUSED)[0] == "Sign in with identity"
+
+
+def test_what_is_held_unfolds_by_key(visit: Visit, example_site: Site) -> None:
+    """Everything held can be read with a keyboard alone."""
+    visitor = visit(example_site, person="proven")
+    visitor.go("/identity/account/")
+    visitor.page.locator("summary").nth(1).focus()
+    visitor.page.keyboard.press("Enter")
+    assert visitor.page.locator("details").nth(1).get_by_text("Proven until").first.is_visible()
+
+
+def test_nothing_needs_java_script(visit: Visit, example_site: Site) -> None:
+    """Gate, renewal and the way out to the service, with scripts switched off."""
+    visitor = visit(example_site, person="run_out", java_script_enabled=False)
+    visitor.go("/residents/")
+    assert visitor.page.get_by_text("ran out 3 hours ago").is_visible()
+    visitor.page.get_by_role("button", name="Renew").click()
+    assert "/oauth2/auth?" in visitor.page.url
+
+
+def test_the_download_is_a_file(visit: Visit, example_site: Site) -> None:
+    """The button on the account page saves a JSON file."""
+    visitor = visit(example_site, person="proven")
+    visitor.go("/identity/account/")
+    with visitor.page.expect_download() as saved:
+        visitor.page.get_by_role("link", name="Download what is held").click()
+    assert saved.value.suggested_filename == "my-identity.json"
+
+
+@pytest.mark.parametrize("path", RTL_PAGES)
+def test_from_right_to_left(visit: Visit, example_site: Site, path: str) -> None:
+    """In Arabic the whole page runs from right to left, fits, and axe finds nothing."""
+    visitor = visit(example_site, person="proven", locale="ar")
+    visitor.go(path)
+    assert visitor.page.evaluate(
+        "document.documentElement.dir + document.documentElement.lang"
+    ) == ("rtlar")
+    name = path.strip("/").replace("/", "-") or "home"
+    for width in (320, 1280):
+        visitor.page.set_viewport_size({"width": width, "height": 800})
+        shoot(visitor.page, f"rtl/{name}-{width}")
+        assert overflow(visitor.page) == []
+        assert violations(visitor.page) == []
+
+
+def test_the_strict_policy_is_really_there(visit: Visit, example_site: Site) -> None:
+    """An inline script is refused here, so a page that complains of nothing has none."""
+    visitor = visit(example_site)
+    visitor.go("/")
+    visitor.page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {text: '1'}))"
+    )
+    assert any("Content Security Policy" in text for text in visitor.complaints)
+
+
+def test_the_button_stands_alone(visit: Visit, bare_site: Site) -> None:
+    """One stylesheet for all buttons of a page, every size tall enough to hit, and named."""
+    visitor = visit(bare_site)
+    visitor.go("/")
+    assert visitor.page.locator("link[rel=stylesheet]").count() == 1
+    buttons = visitor.page.get_by_role("button", name="Sign in with identity")
+    heights = [button.bounding_box()["height"] for button in buttons.all()]
+    assert len(heights) == 12
+    assert min(heights) >= 36
+    assert heights[0] < heights[1] < heights[2]

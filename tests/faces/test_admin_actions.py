@@ -1,0 +1,328 @@
+"""What operators do to identities and events: asked first, allowed by name, written down."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client, override_settings
+from django.urls import reverse
+from django.utils import timezone
+
+from django_identity.lifecycle.standing import Requirement, standing_of
+from django_identity.models import (
+    Consent,
+    ErasureReceipt,
+    LinkedIdentity,
+    StoredClaim,
+    TokenGrant,
+    WebhookEvent,
+)
+from tests.faces.admin import (
+    EVENTS,
+    IDENTITIES,
+    IDENTITY,
+    page,
+    press,
+    said,
+    staff,
+    still_there,
+    superuser,
+)
+from tests.hostile import HostileService, html
+from tests.records import make_claim, make_event, make_grant, make_identity, make_user, sealed
+
+pytestmark = pytest.mark.django_db
+
+SUBJECT = "subject-1"
+ACTIONS = ("refetch", "check_credential", "revoke", "erase")
+WEBHOOK_SECRET = "a-webhook-secret-for-tests-alone"
+
+
+@pytest.fixture
+def operator() -> Client:
+    return superuser()
+
+
+@pytest.fixture
+def identity(service: HostileService) -> LinkedIdentity:
+    """Somebody whom the service knows, with a live grant and nothing proven."""
+    made = make_identity(
+        make_user("ada", email="ada@example.org"), subject=SUBJECT,
+        scopes=["profile:read", "kyc:read", "claims:read"],
+    )  # fmt: skip
+    make_grant(made)
+    return made
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_asks_first(
+    operator: Client, identity: LinkedIdentity, service: HostileService, action: str
+) -> None:
+    """Without the confirmation nothing happens but a page, which names the person."""
+    question = press(operator, action, identity)
+    assert question.status_code == 200
+    assert "ada" in question.content.decode()
+    assert service.requests == []
+    assert standing_of(identity.user).is_linked
+    assert not LogEntry.objects.exists()
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_needs_its_own_permission(
+    identity: LinkedIdentity, service: HostileService, action: str
+) -> None:
+    """Every permission but this one is not enough, and the button is not shown."""
+    others = [other for other in ACTIONS if other != action]
+    allowed = [f"{other.partition('_')[0]}_linkedidentity" for other in others]
+    browser = staff("view_linkedidentity", *allowed)
+    text = page(browser, IDENTITY, identity.pk)
+    assert f'value="{action}"' not in text
+    assert all(f'value="{other}"' in text for other in others)
+    press(browser, action, identity, confirmed="yes", typed=SUBJECT)
+    assert service.requests == []
+    assert standing_of(identity.user).is_linked
+    assert not LogEntry.objects.exists()
+
+
+def test_one_permission_is_enough(identity: LinkedIdentity) -> None:
+    """Whoever may look and revoke revokes, and is offered nothing else."""
+    browser = staff("view_linkedidentity", "revoke_linkedidentity")
+    assert 'value="erase"' not in page(browser, IDENTITY, identity.pk)
+    press(browser, "revoke", identity, confirmed="yes")
+    assert not standing_of(identity.user).is_linked
+
+
+def test_a_refetch_opens_the_gate(operator: Client, identity: LinkedIdentity) -> None:
+    """The claims are there when the page is, and the message says how many were fetched."""
+    answer = press(operator, "refetch", identity, confirmed="yes")
+    assert answer["Location"] == reverse(IDENTITY, args=[identity.pk])
+    assert "1 identity was re-fetched." in said(operator)
+    assert standing_of(identity.user).has_claim(Requirement("age_over_18"))
+
+
+def test_a_refetch_that_fails_says_why(
+    operator: Client, identity: LinkedIdentity, service: HostileService
+) -> None:
+    """In words, and the identity keeps what it had."""
+    make_claim(identity)
+    service.answers["claims"] = html("503 Service Unavailable")
+    press(operator, "refetch", identity, confirmed="yes")
+    text = said(operator)
+    assert "1 re-fetch failed:" in text
+    assert "could not be reached" in text
+    assert standing_of(identity.user).has_claim(Requirement("age_over_18"))
+
+
+def test_a_refetch_of_many_fetches_some_and_makes_the_rest_due(
+    operator: Client, identity: LinkedIdentity, service: HostileService
+) -> None:
+    """Ten while somebody waits; the others fall due now, those without consent excepted."""
+    others = [make_identity(make_user(f"u{n}"), subject=f"other-{n}") for n in range(12)]
+    gone = make_identity(make_user("gone"), subject="gone", consent=Consent.REVOKED)
+    press(operator, "refetch", identity, *others, gone, confirmed="yes")
+    text = said(operator)
+    assert "1 identity was re-fetched." in text
+    assert "3 more are due now." in text
+    due = LinkedIdentity.objects.filter(refetch_due_at__lte=timezone.now())
+    assert set(due.values_list("pk", flat=True)) >= {other.pk for other in others[9:]}
+    assert service.calls("claims") == 1
+
+
+def test_too_many_are_refused(operator: Client, identity: LinkedIdentity) -> None:
+    """One at a time is checked and erased."""
+    other = make_identity(make_user("b"), subject="another")
+    for action in ("check_credential", "erase"):
+        press(operator, action, identity, other, confirmed="yes", typed=SUBJECT)
+        assert "Choose 1 identity." in said(operator)
+    assert still_there(identity)
+
+
+def test_a_check_shows_the_trace(
+    operator: Client, identity: LinkedIdentity, service: HostileService
+) -> None:
+    """Every check of the stored credential by its name; the credential itself is not shown."""
+    press(operator, "refetch", identity, confirmed="yes")
+    text = press(operator, "check_credential", identity, confirmed="yes").content.decode()
+    assert "Every check was passed." in text
+    assert "signature" in text
+    identity.refresh_from_db()
+    assert identity.credential not in text
+    assert "~" not in text.partition("<pre")[2].partition("</pre>")[0].replace("&quot;~&quot;", "")
+
+
+def test_a_check_says_what_is_wrong(
+    operator: Client, identity: LinkedIdentity, service: HostileService
+) -> None:
+    """A credential that would not be believed now is rejected with its reason."""
+    press(operator, "refetch", identity, confirmed="yes")
+    kept = service.credential().replace("~", "x~", 1)
+    LinkedIdentity.objects.update(credential=sealed(identity, "credential", kept))
+    text = press(operator, "check_credential", identity, confirmed="yes").content.decode()
+    assert "The credential was rejected." in text
+    assert "FAILED" in text
+
+
+@pytest.mark.parametrize(
+    ("credential", "words"), [("", "There is no credential"), ("v1.x.y", "ENCRYPTION_KEYS")]
+)
+def test_a_check_without_a_readable_credential(
+    operator: Client, identity: LinkedIdentity, credential: str, words: str
+) -> None:
+    """None, or one that no key opens, is a message and not an error."""
+    LinkedIdentity.objects.update(credential=credential)
+    press(operator, "check_credential", identity, confirmed="yes")
+    assert words in said(operator)
+
+
+def test_a_revocation_is_at_once(operator: Client, identity: LinkedIdentity) -> None:
+    """Gates closed, grant and credential gone; the identity itself stays to be looked at."""
+    make_claim(identity)
+    press(operator, "revoke", identity, confirmed="yes")
+    assert "1 identity was revoked." in said(operator)
+    assert not standing_of(identity.user).has_claim(Requirement("age_over_18"))
+    assert not TokenGrant.objects.exists()
+    assert not StoredClaim.objects.filter(revoked=False).exists()
+    press(operator, "revoke", identity, confirmed="yes")
+    assert "Consent revoked" in page(operator, IDENTITY, identity.pk)
+
+
+def test_an_erasure_needs_the_subject_typed(operator: Client, identity: LinkedIdentity) -> None:
+    """Another text, or none, erases nobody and says so at the field."""
+    for typed in ("", "subject-2", "SUBJECT-1"):
+        answer = press(operator, "erase", identity, confirmed="yes", typed=typed)
+        assert answer.status_code == 200
+        assert "errorlist" in answer.content.decode()
+    assert still_there(identity)
+
+
+def test_an_erasure_leaves_a_receipt(operator: Client, identity: LinkedIdentity) -> None:
+    """Identity, grant and claims are gone; the receipt and the log name nobody."""
+    make_claim(identity)
+    press(operator, "erase", identity, confirmed="yes", typed=SUBJECT)
+    assert "The person was erased." in said(operator)
+    assert not LinkedIdentity.objects.exists()
+    receipt = ErasureReceipt.objects.get()
+    assert receipt.erased_at is not None
+    assert SUBJECT not in (receipt.subject, receipt.subject_digest)
+
+
+def test_what_was_done_is_written_down_without_anybodys_data(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """Django's log says who did what to which row: no subject, name or address."""
+    event = make_event(identity, "claim.issued")
+    for action in ACTIONS[:3]:
+        press(operator, action, identity, confirmed="yes")
+    press(operator, "replay", event, into=EVENTS, confirmed="yes")
+    press(operator, "copy", event, into=EVENTS)
+    press(operator, "erase", identity, confirmed="yes", typed=SUBJECT)
+    lines = [f"{line.object_repr} {line.change_message}" for line in LogEntry.objects.all()]
+    assert len(lines) == 6
+    for personal in (SUBJECT, "ada", "example.org", "event-0"):
+        assert not any(personal in line for line in lines)
+
+
+def test_a_replay_makes_the_handlers_due(operator: Client, identity: LinkedIdentity) -> None:
+    """It asks first; then the event is due again, as if it had not been handled."""
+    event = make_event(identity, "claim.issued", outcome="failed", attempts=8)
+    assert "Replay" in press(operator, "replay", event, into=EVENTS).content.decode()
+    event.refresh_from_db()
+    assert event.attempts == 8
+    press(operator, "replay", event, into=EVENTS, confirmed="yes")
+    event.refresh_from_db()
+    assert (event.attempts, event.handled_at) == (0, None)
+    assert event.next_attempt_at is not None
+
+
+@pytest.mark.parametrize("action", ["replay", "copy"])
+def test_an_events_action_needs_its_permission(identity: LinkedIdentity, action: str) -> None:
+    """To look at events is not to replay or copy them."""
+    event = make_event(identity, "claim.issued", attempts=8)
+    answer = press(staff("view_webhookevent"), action, event, into=EVENTS, confirmed="yes")
+    assert "Content-Disposition" not in answer.headers
+    event.refresh_from_db()
+    assert event.attempts == 8
+    assert not LogEntry.objects.exists()
+
+
+def script(browser: Client, event: WebhookEvent) -> str:
+    answer = press(browser, "copy", event, into=EVENTS)
+    assert answer["Content-Disposition"] == f'attachment; filename="event-{event.pk}.sh"'
+    return answer.content.decode()
+
+
+def sent_by(text: str, tmp_path: Path, **environment: str) -> tuple[str, bytes]:
+    """What the script gives curl: the signature and the body. A stand-in plays curl."""
+    curl = tmp_path / "curl"
+    curl.write_text('#!/bin/sh\nprintf "%s\\n" "$@" >"$0.arguments"\ncat >"$0.body"\n')
+    curl.chmod(0o700)
+    (tmp_path / "event.sh").write_text(text)
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin", **environment}
+    command = ["/bin/sh", str(tmp_path / "event.sh"), "https://site.example/webhook/"]
+    subprocess.run(command, check=True, env=path)
+    arguments = (tmp_path / "curl.arguments").read_text()
+    (signature,) = (
+        line.partition(": ")[2] for line in arguments.splitlines() if "signature" in line
+    )
+    return signature, (tmp_path / "curl.body").read_bytes()
+
+
+def configured(environment: str) -> dict[str, Any]:
+    return {"default": {
+        "ENVIRONMENT": environment, "BASE_URL": "https://id.example/api/v1",
+        "AUTH_URL": "https://id.example", "CLIENT_ID": "c", "CLIENT_SECRET": "s" * 40,
+        "WEBHOOK_SECRETS": [WEBHOOK_SECRET],
+    }}  # fmt: skip
+
+
+def test_a_copy_is_signed_in_test(
+    operator: Client, identity: LinkedIdentity, tmp_path: Path
+) -> None:
+    """The body as stored, whatever is in it, under the test secret's signature; no secret."""
+    payload = {"a": "it's $HOME `id` \\ \n \u202e é", "n": 1}
+    event = make_event(identity, "claim.issued", payload=payload)
+    with override_settings(DJANGO_IDENTITY=configured("test")):
+        text = script(operator, event)
+    assert WEBHOOK_SECRET not in text
+    signature, body = sent_by(text, tmp_path)
+    expected = hmac.new(WEBHOOK_SECRET.encode(), body, hashlib.sha256).hexdigest()
+    assert signature == expected
+    assert b"it's $HOME `id`" in body
+
+
+def test_a_copy_is_never_signed_in_live(
+    operator: Client, identity: LinkedIdentity, tmp_path: Path
+) -> None:
+    """Whoever runs it brings the receiver's secret; without one it does nothing."""
+    event = make_event(identity, "claim.issued")
+    with override_settings(DJANGO_IDENTITY=configured("live")):
+        text = script(operator, event)
+    genuine = hmac.new(WEBHOOK_SECRET.encode(), b'{"user_id":"subject-1"}', hashlib.sha256)
+    assert WEBHOOK_SECRET not in text
+    assert genuine.hexdigest() not in text
+    with pytest.raises(subprocess.CalledProcessError):
+        sent_by(text, tmp_path)
+    signature, body = sent_by(text, tmp_path, WEBHOOK_SECRET="theirs")
+    assert signature == hmac.new(b"theirs", body, hashlib.sha256).hexdigest()
+
+
+def test_a_purged_event_is_not_copied(operator: Client, identity: LinkedIdentity) -> None:
+    """There is nothing to send again."""
+    event = make_event(identity, "claim.issued", payload=None)
+    assert press(operator, "copy", event, into=EVENTS).status_code == 302
+    assert "payload is still held" in page(operator, EVENTS)
+
+
+def test_an_action_needs_the_form_token(identity: LinkedIdentity) -> None:
+    """Another site cannot press these buttons."""
+    browser = Client(enforce_csrf_checks=True)
+    browser.cookies = superuser().cookies
+    chosen = {"action": "revoke", "_selected_action": [identity.pk], "confirmed": "yes"}
+    assert browser.post(reverse(IDENTITIES), chosen).status_code == 403
+    assert standing_of(identity.user).is_linked

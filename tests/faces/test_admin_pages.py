@@ -1,0 +1,297 @@
+"""The admin's pages: what they show, what they never show, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from django_identity import exceptions
+from django_identity.admin import wording
+from django_identity.lifecycle.explanation import Why
+from django_identity.lifecycle.timeline import Kind
+from django_identity.models import (
+    AuthorizationRequest,
+    Consent,
+    ErasureReceipt,
+    LinkedIdentity,
+    Purpose,
+    WebhookEvent,
+)
+from tests.faces.admin import (
+    EVENT,
+    EVENTS,
+    IDENTITIES,
+    IDENTITY,
+    OVERVIEW,
+    RECEIPTS,
+    page,
+    press,
+    staff,
+    superuser,
+)
+from tests.records import make_claim, make_event, make_grant, make_identity, make_user, sealed
+
+pytestmark = pytest.mark.django_db
+
+SUBJECT = "7d1f0c9e-1111-4a57-9c57-0c6bd37f2b11"
+PLAIN = ("at-plain-secret", "rt-plain-secret", "credential-plain-secret")
+VERIFIER = "sealed-verifier"
+LISTS = (IDENTITIES, EVENTS, RECEIPTS)
+
+
+@pytest.fixture
+def operator() -> Client:
+    return superuser()
+
+
+@pytest.fixture
+def identity() -> LinkedIdentity:
+    """One with everything: claims, grant, credential, an event, a sign-in, a failure."""
+    user, now = make_user("ada", email="ada@example.org"), timezone.now()
+    made = make_identity(
+        user, subject=SUBJECT, scopes=["profile:read", "claims:read"], refetch_failures=2,
+        last_error="service_timeout", refetch_due_at=now + timedelta(minutes=7, seconds=30),
+        credential_issued_at=now - timedelta(hours=1),
+        credential_expires_at=now + timedelta(hours=5, minutes=2),
+    )  # fmt: skip
+    credential = sealed(made, "credential", PLAIN[2])
+    LinkedIdentity.objects.filter(pk=made.pk).update(credential=credential)
+    make_grant(made, access_token=PLAIN[0], refresh_token=PLAIN[1])
+    make_claim(made, proof_hash="sha256:proof")
+    make_event(made, "claim.issued")
+    AuthorizationRequest.objects.create(
+        state_digest="s", browser_digest="b", application="default", environment="test",
+        purpose=Purpose.SIGN_IN, completed_by=user, redirect_uri="/", code_verifier=VERIFIER,
+        expires_at=now, consumed_at=now, outcome="completed",
+    )  # fmt: skip
+    ErasureReceipt.objects.create(
+        application="default", environment="test", subject_digest="d", requested_at=now
+    )
+    made.refresh_from_db()
+    return made
+
+
+def every_page(browser: Client) -> Iterator[str]:
+    """Every page of the admin, the questions that its actions ask included."""
+    for name in (*LISTS, OVERVIEW, "admin:index"):
+        yield page(browser, name)
+    for model in (LinkedIdentity, WebhookEvent, ErasureReceipt):
+        for row in model.objects.all():
+            for view in ("change", "history"):
+                yield page(
+                    browser, f"admin:django_identity_{model._meta.model_name}_{view}", row.pk
+                )
+    for action in ("refetch", "check_credential", "revoke", "erase"):
+        yield press(browser, action, LinkedIdentity.objects.get()).content.decode()
+    for action in ("replay", "copy"):
+        yield press(browser, action, WebhookEvent.objects.get(), into=EVENTS).content.decode()
+
+
+def test_no_secret_stands_on_any_page(operator: Client, identity: LinkedIdentity) -> None:
+    """Tokens, credentials and verifiers appear nowhere: not plain, not sealed, not in part."""
+    grant = identity.grant
+    kept = (identity.credential, grant.access_token, grant.refresh_token)
+    bodies = {value.rpartition(".")[2] for value in kept}
+    pages = list(every_page(operator))
+    assert len(pages) == 17
+    for secret in (*PLAIN, *kept, *bodies, VERIFIER):
+        assert not any(secret in text for text in pages)
+
+
+def test_nothing_can_be_added_changed_or_deleted(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """Not even by a superuser: what the service owns is looked at, or erased."""
+    rows = (identity, WebhookEvent.objects.get(), ErasureReceipt.objects.get())
+    for row in rows:
+        name = f"admin:django_identity_{row._meta.model_name}"
+        assert operator.get(reverse(f"{name}_add")).status_code == 403
+        assert operator.get(reverse(f"{name}_delete", args=[row.pk])).status_code == 403
+        changed = operator.post(reverse(f"{name}_change", args=[row.pk]), {"application": "x"})
+        assert changed.status_code == 403
+        row.refresh_from_db()
+        assert row.application == "default"
+
+
+@pytest.mark.parametrize("name", [*LISTS, OVERVIEW])
+def test_a_page_needs_its_permission(name: str) -> None:
+    """Staff without the permission to look at these records see none of them."""
+    assert staff().get(reverse(name)).status_code == 403
+    assert Client().get(reverse(name)).status_code == 302
+
+
+def test_the_overview_is_reached_from_the_index(identity: LinkedIdentity) -> None:
+    """Whoever may see linked identities finds it there; whoever may not does not."""
+    address = reverse(OVERVIEW)
+    assert f'href="{address}"' in page(staff("view_linkedidentity"), "admin:index")
+    assert f'href="{address}"' not in page(staff("view_webhookevent"), "admin:index")
+
+
+def test_the_overview_leads_to_no_raw_record(operator: Client, identity: LinkedIdentity) -> None:
+    """Its entry in the index is no second list of the same rows."""
+    address = f"{reverse(OVERVIEW)}{identity.pk}/change/"
+    assert operator.get(address).status_code in (302, 404)
+
+
+def test_test_data_is_marked_in_words(operator: Client, identity: LinkedIdentity) -> None:
+    """On the list, the page, the confirmation and the overview; never by colour alone."""
+    for text in (
+        page(operator, IDENTITIES),
+        page(operator, IDENTITY, identity.pk),
+        press(operator, "revoke", identity).content.decode(),
+        page(operator, OVERVIEW),
+    ):
+        assert "TEST DATA" in text
+
+
+def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) -> None:
+    """Freshness, due and failing in words; the subject shortened, with the whole of it beside."""
+    text = page(operator, IDENTITIES)
+    for words in ("in 5 h", "in 7 min", "failed 2 times", "7d1f0c9e…", f'title="{SUBJECT}"'):
+        assert words in text
+    LinkedIdentity.objects.update(credential_expires_at=timezone.now() - timedelta(hours=2))
+    assert "ran out 2 h ago" in page(operator, IDENTITIES)
+
+
+def test_the_page_of_an_identity(operator: Client, identity: LinkedIdentity) -> None:
+    """Consent in words, claims with their proof, what happened, and the last error in words."""
+    text = page(operator, IDENTITY, identity.pk)
+    for words in (
+        "Signed proofs, such as being 18 or older", "sha256:proof", "ada@example.org", SUBJECT,
+        "The service did not answer in time.", "Linked by sign-in", "Signed in", "claim.issued",
+        "Proven by a credential that this site verified.",
+    ):  # fmt: skip
+        assert words in text
+
+
+def test_what_the_service_wrote_is_escaped(operator: Client, identity: LinkedIdentity) -> None:
+    """Subjects, values and payloads are text, whatever they look like."""
+    evil = "<script>alert(1)</script>"
+    make_claim(identity, "kyc_verified", {"provider": evil}, provider=evil)
+    LinkedIdentity.objects.update(subject=evil, kyc_level=evil, last_error=evil, scopes=[evil])
+    WebhookEvent.objects.update(payload={"a": evil}, subject=evil, event_type=evil, error=evil)
+    event = WebhookEvent.objects.get()
+    for text in (
+        page(operator, IDENTITIES), page(operator, IDENTITY, identity.pk), page(operator, EVENTS),
+        page(operator, EVENT, event.pk), page(operator, OVERVIEW),
+        press(operator, "erase", identity).content.decode(),
+    ):  # fmt: skip
+        assert evil not in text
+
+
+def test_an_event_shows_its_payload_indented(operator: Client, identity: LinkedIdentity) -> None:
+    """As readable JSON, or that it is no longer held."""
+    event = WebhookEvent.objects.get()
+    assert "{\n  &quot;user_id&quot;: &quot;" in page(operator, EVENT, event.pk)
+    WebhookEvent.objects.update(payload=None)
+    assert "no longer held" in page(operator, EVENT, event.pk)
+
+
+@pytest.mark.parametrize("name", [*LISTS])
+def test_a_list_costs_eight_queries_at_most(
+    operator: Client, identity: LinkedIdentity, name: str
+) -> None:
+    """However many rows it has, filters and search included; and none counts without an end."""
+    for number in range(60):
+        other = make_identity(make_user(f"u{number}"), subject=f"subject-{number}")
+        make_event(other, "claim.issued")
+    for query in ({}, {"q": "u1"}, {"p": "1"}, {"created_at__year": "2026"}):
+        if name != IDENTITIES and "created_at__year" in query:
+            continue
+        with CaptureQueriesContext(connection) as captured:
+            page(operator, name, **query)
+        assert len(captured) <= 8
+        counts = [one["sql"] for one in captured if "COUNT(" in one["sql"]]
+        assert all("LIMIT 10001" in sql for sql in counts)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"of": "default"}, {"environment__exact": "test"}, {"consent__exact": "granted"},
+        {"level": "level_2"}, {"status": "verified"}, {"fresh": "soon"}, {"due": "hour"},
+        {"failing": "yes"}, {"grant": "ends"}, {"q": "ada"}, {"q": "ADA@example"},
+        {"q": SUBJECT}, {"q": f" {SUBJECT} "}, {"q": SUBJECT[:8]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_filter_or_search_finds_the_one(
+    operator: Client, identity: LinkedIdentity, query: dict[str, str]
+) -> None:
+    """Each finds the identity it describes and none of another kind."""
+    identity.grant.refresh_expires_at = timezone.now() + timedelta(days=2)
+    identity.grant.save()
+    make_identity(
+        make_user("bola"), subject="unlike", application="other", environment="live",
+        consent=Consent.REVOKED, kyc_level="", kyc_status="", credential_expires_at=None,
+    )  # fmt: skip
+    text = page(operator, IDENTITIES, **query)
+    assert ">ada<" in text
+    assert ">bola<" not in text
+
+
+def test_a_search_for_a_subject_is_exact(operator: Client, identity: LinkedIdentity) -> None:
+    """Three characters are too few for a beginning, and letters keep their case."""
+    assert ">ada<" not in page(operator, IDENTITIES, q=SUBJECT[:3])
+    assert "0 results" in page(operator, IDENTITIES, q="nobody")
+
+
+def test_the_calendar_leads_to_a_day(operator: Client, identity: LinkedIdentity) -> None:
+    """Year, month, day, and back again, without a query over all rows."""
+    today = timezone.localtime(identity.created_at)
+    chosen: dict[str, str] = {}
+    for part, number in (("year", today.year), ("month", today.month), ("day", today.day)):
+        text = page(operator, IDENTITIES, **chosen)
+        chosen[f"created_at__{part}"] = str(number)
+        query = "&amp;".join(f"{name}={value}" for name, value in sorted(chosen.items()))
+        assert f'href="?{query}"' in text
+        assert ">ada<" in page(operator, IDENTITIES, **chosen)
+    assert ">ada<" not in page(operator, IDENTITIES, created_at__year=str(today.year - 1))
+
+
+def test_charts_have_words(operator: Client, identity: LinkedIdentity) -> None:
+    """Each drawing has a title, a description and a table of the same figures."""
+    text = page(operator, OVERVIEW)
+    assert text.count("<svg role=") == text.count("<desc id=") >= 3
+    assert "granted · level 2: 1" in text
+    assert "<style" not in text
+    assert " style=" not in text
+
+
+def test_another_application_has_its_own_overview(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """A name that is not set up shows the first, and is not repeated on the page."""
+    assert "nonsense" not in page(operator, OVERVIEW, of="nonsense")
+
+
+def test_every_reason_and_moment_has_words() -> None:
+    """No code that a re-fetch can leave on a row lacks a sentence for operators."""
+    assert set(wording.GATE_REASONS) == set(Why)
+    assert set(wording.HAPPENINGS) == set(Kind)
+    errors = (getattr(exceptions, name) for name in exceptions.__all__)
+    codes = {
+        error.code
+        for error in errors
+        if isinstance(error, type)
+        and issubclass(error, exceptions.ServiceError)
+        and not error.__module__.endswith(".connect")
+    }
+    assert codes - set(wording.ERRORS) == set()
+
+
+def test_a_user_with_an_identity_is_not_deleted_by_the_way(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """Django's page of the user says that the identity is in the way; erase it first."""
+    address = reverse("admin:auth_user_delete", args=[identity.user_id])
+    operator.post(address, {"post": "yes"})
+    assert User.objects.filter(pk=identity.user_id).exists()

@@ -1,0 +1,68 @@
+"""``{% identity_login_button %}`` on a page of the site's own."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.template import Context, RequestContext, Template, TemplateSyntaxError
+from django.test import RequestFactory
+
+from django_identity.templatetags.identity import SIZES, THEMES
+
+
+def render(tag: str, **context: object) -> str:
+    request = RequestFactory().get("/")
+    return Template("{% load identity %}" + tag).render(RequestContext(request, context))
+
+
+@pytest.mark.parametrize("given", ['size="huge"', 'theme="neon"', 'size=""', 'theme="Filled"'])
+def test_an_unknown_look_is_refused(given: str) -> None:
+    """A misspelt size or theme is found when the page is first opened."""
+    with pytest.raises(TemplateSyntaxError):
+        render("{% identity_login_button " + given + " %}")
+
+
+def test_what_is_given_is_escaped() -> None:
+    """A label or address that somebody else chose stays text."""
+    page = render(
+        "{% identity_login_button label=evil next=evil %}", evil='"><script>alert(1)</script>'
+    )
+    assert "<script" not in page
+
+
+def test_a_plain_page_needs_nothing_else() -> None:
+    """A POST form with a CSRF token, a named button, its mark, and one stylesheet."""
+    page = render('{% identity_login_button next="/adults/" %}')
+    assert page.count("<form") == page.count("<button") == page.count("<svg") == 1
+    assert 'method="post" action="/identity/login/"' in page
+    assert "csrfmiddlewaretoken" in page
+    assert 'name="next" value="/adults/"' in page
+    assert page.count("button.css") == 1
+    button = page[page.index("<button") :]
+    assert re.sub(r"<[^>]+>|\s+", " ", button).split() == ["Sign", "in", "with", "identity"]
+    assert 'aria-hidden="true"' in button
+    assert not re.search(r"style=|onclick=|<script|<style", page)
+
+
+def test_the_stylesheet_comes_once() -> None:
+    """With the first of several buttons, or with the head's own tag."""
+    assert render("{% identity_login_button %}{% identity_login_button %}").count("<link") == 1
+    page = render("{% identity_button_style %}|{% identity_login_button %}")
+    assert page.index("<link") < page.index("|")
+    assert page.count("<link") == 1
+
+
+def test_a_context_without_a_request_still_works() -> None:
+    """An e-mail or a fragment has no request: the button brings its style each time."""
+    page = Template("{% load identity %}{% identity_login_button %}").render(Context())
+    assert "button.css" in page
+    assert "csrfmiddlewaretoken" not in page
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("size", SIZES)
+def test_every_look_has_its_class(size: str, theme: str) -> None:
+    """Size and theme are classes, so that a site can restyle each."""
+    page = render(f'{{% identity_login_button size="{size}" theme="{theme}" %}}')
+    assert f"identity-button-{size} identity-button-{theme}" in page

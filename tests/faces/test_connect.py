@@ -1,0 +1,425 @@
+"""The page "Verify with a code", and what comes of every way a code can go wrong."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db import connection
+from django.http import HttpResponse
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import ConnectRedemption, LinkedIdentity, TokenGrant
+from django_identity.policy import IdentityPolicy
+from tests import hostile
+from tests.at_once import at_once
+from tests.hostile import HostileService, http
+from tests.records import make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CODE = "CNX-AB12-CD34"
+PASTED = "My code is cnx ab12 cd34"
+LOCAL = "django.contrib.auth.backends.ModelBackend"
+SECRETS = (CODE, "AB12", "cnx ab12", "a-client-secret", "ada@example.org", "subject-1")
+
+
+class DoorOpen(IdentityPolicy):
+    """Somebody who is not signed in may come in with a code."""
+
+    connect_may_sign_in = True
+
+
+@pytest.fixture
+def user() -> User:
+    return make_user(email="other@example.org")
+
+
+@pytest.fixture
+def browser(user: User) -> Client:
+    return browser_of(user)
+
+
+def browser_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user, backend=LOCAL)
+    return client
+
+
+def hand_in(client: Client, code: str = CODE, **more: Any) -> HttpResponse:
+    return client.post(reverse("identity:connect"), {"connect_code": code, **more})
+
+
+def refused(response: HttpResponse, code: str, status: int) -> str:
+    page = response.content.decode()
+    assert (response.status_code, re.findall(r"<code>([a-z_]+)</code>", page)) == (status, [code])
+    assert 'name="connect_code"' in page
+    assert not [secret for secret in SECRETS if secret in page]
+    return page
+
+
+def refusal(code: str, status: str = "400 Bad Request", **beside: object) -> bytes:
+    return hostile.answer({"success": False, "error": {"code": code}, **beside}, status=status)
+
+
+# As it goes well
+
+
+def test_a_code_verifies_the_account(service: HostileService, browser: Client, user: User) -> None:
+    """One field, one request, and the site has the person's verification."""
+    response = hand_in(browser, PASTED)
+    assert (response.status_code, response["Location"]) == (302, "/identity/account/")
+    identity = LinkedIdentity.objects.get()
+    assert (identity.user, identity.subject, identity.linked_via) == (user, "subject-1", "connect")
+    assert (identity.connect_request_id, identity.connect_signature) == ("req_1", "a-signature")
+    assert identity.connect_issued_at is not None
+    assert identity.scopes == ["profile:basic", "kyc:status"]
+    assert standing_of(user).has_kyc_level("level_2")
+    assert not TokenGrant.objects.exists()
+    assert b"Connect code" in browser.get(response["Location"]).content
+
+
+def test_where_the_person_wanted_to_go(service: HostileService, browser: Client) -> None:
+    """``next`` of the page is kept, if it is a path of this site."""
+    page = browser.get(reverse("identity:connect") + "?next=/loans/").content.decode()
+    assert 'name="next" value="/loans/"' in page
+    assert hand_in(browser, next="/loans/")["Location"] == "/loans/"
+    elsewhere = hand_in(browser, "CNX-AB12-CD35", next="//evil.example")
+    assert elsewhere["Location"] == "/identity/account/"
+
+
+def test_the_page_says_what_it_is_about(service: HostileService, browser: Client) -> None:
+    """What will be asked for, how long a code works, and a field that suits a phone."""
+    response = browser.get(reverse("identity:connect"))
+    page = response.content.decode()
+    assert "Your name, e-mail address and country" in page
+    assert "Whether and how well your identity has been verified" in page
+    assert "works once, and for 10 minutes" in page
+    (field,) = re.findall(r'<input type="text"[^>]*>', page)
+    assert 'autocomplete="one-time-code"' in field
+    assert 'autocapitalize="characters"' in field
+    assert "<script" not in page + "<style"
+    assert " style=" not in page
+    assert " onclick=" not in page
+    assert (response["Cache-Control"], response["X-Frame-Options"]) == ("no-store", "DENY")
+    assert response["Referrer-Policy"] == "no-referrer"
+
+
+def test_redeeming_again_refreshes(service: HostileService, browser: Client, user: User) -> None:
+    """A second code of the same subject updates what is held; other scopes of theirs stay."""
+    make_identity(user, kyc_level="level_1", scopes=["profile:read"], kyc_status="unverified")
+    hand_in(browser)
+    identity = LinkedIdentity.objects.get()
+    assert (identity.kyc_level, identity.kyc_status) == ("level_2", "verified")
+    assert identity.scopes == ["profile:read", "profile:basic", "kyc:status"]
+    assert identity.linked_via == "oauth"
+
+
+def test_a_revoked_consent_is_given_anew(
+    service: HostileService, browser: Client, user: User
+) -> None:
+    """A code made after a revocation is a new consent; nothing older than it comes back."""
+    make_identity(user, consent="revoked", scopes=["profile:read"])
+    hand_in(browser)
+    identity = LinkedIdentity.objects.get()
+    assert (identity.consent, identity.scopes) == ("granted", ["profile:basic", "kyc:status"])
+
+
+def test_few_queries(service: HostileService, browser: Client) -> None:
+    """At most ten before the service is asked, and fifteen in all."""
+    sent = SentStatements()
+    before_asking: list[int] = []
+    result = hostile.answer({"success": True, "data": service.connect_result()})
+
+    def count(arrived: Any) -> None:
+        before_asking.append(len(sent.statements))
+        arrived.sendall(result)
+
+    service.answers["request"] = count
+    with connection.execute_wrapper(sent):
+        assert hand_in(browser).status_code == 302
+    assert 3 <= before_asking[0] <= 10, sent.statements
+    assert before_asking[0] < len(sent.statements) <= 15, sent.statements
+
+
+class SentStatements:
+    """What a request asks of the database, transaction frames apart."""
+
+    def __init__(self) -> None:
+        self.statements: list[str] = []
+
+    def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if not sql.startswith(("SAVEPOINT", "RELEASE")):
+            self.statements.append(sql)
+        return execute(sql, params, many, context)
+
+
+# Twice at once, twice in a row
+
+
+def test_an_impatient_person_gets_one_clear_answer(service: HostileService, user: User) -> None:
+    """The same form twice at once: one redemption, and both land on the same success."""
+    result = hostile.answer({"success": True, "data": service.connect_result()})
+    service.answers["request"] = slowly(result)
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(TIMEOUT=5)}):
+        responses = at_once([lambda: hand_in(browser_of(user), PASTED)] * 4)
+    assert {(each.status_code, each["Location"]) for each in responses} == {
+        (302, "/identity/account/")
+    }
+    assert service.calls("request") == 1
+    assert LinkedIdentity.objects.count() == ConnectRedemption.objects.count() == 1
+
+
+def test_an_impatient_person_gets_the_same_refusal(service: HostileService, user: User) -> None:
+    """Both submits tell where to get verified."""
+    beside = {"kyc_required": True, "kyc_url": "https://kyc.example/now"}
+    service.answers["request"] = slowly(refusal("POA_REQUIRED", "403 Forbidden", **beside))
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(TIMEOUT=5)}):
+        responses = at_once([lambda: hand_in(browser_of(user))] * 2)
+    for response in responses:
+        page = refused(response, "verification_policy_not_met", 403)
+        assert 'href="https://kyc.example/now"' in page
+    assert service.calls("request") == 1
+
+
+def slowly(answer: bytes) -> Callable[[Any], None]:
+    def send(arrived: Any) -> None:
+        time.sleep(0.2)
+        arrived.sendall(answer)
+
+    return send
+
+
+def test_the_same_code_again(service: HostileService, browser: Client) -> None:
+    """The person who redeemed it lands where they landed; the service hears of it once."""
+    first, second = hand_in(browser), hand_in(browser, PASTED)
+    assert first["Location"] == second["Location"]
+    assert service.calls("request") == 1
+
+
+def test_the_same_code_by_somebody_else(service: HostileService, browser: Client) -> None:
+    """Holding a code that was used proves nothing."""
+    hand_in(browser)
+    eve = browser_of(make_user("eve"))
+    page = refused(hand_in(eve), "connect_code_used", 409)
+    assert "/identity/account/" in page
+    assert service.calls("request") == 1
+
+
+def test_the_same_code_after_disconnecting(service: HostileService, browser: Client) -> None:
+    """What is gone is not called a success again."""
+    hand_in(browser)
+    LinkedIdentity.objects.all().delete()
+    refused(hand_in(browser), "connect_code_used", 409)
+    assert not LinkedIdentity.objects.exists()
+
+
+def test_a_redemption_that_broke_off(
+    service: HostileService, browser: Client, user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash after the code was sent cannot send it again."""
+    browser.raise_request_exception = False
+    with monkeypatch.context() as patch:
+        patch.setattr(LinkedIdentity, "save", lambda *_: 1 / 0)
+        assert hand_in(browser).status_code == 500
+    refused(hand_in(browser), "connect_code_in_use", 409)
+    assert service.calls("request") == 1
+
+
+def test_two_people_bring_one_subject(service: HostileService) -> None:
+    """Two codes of one subject, by two users at once: one is linked, the other is told no."""
+    presses = [
+        lambda: hand_in(browser_of(make_user("ada")), "CNX-AAAA-1111"),
+        lambda: hand_in(browser_of(make_user("eve")), "CNX-BBBB-2222"),
+    ]
+    statuses = sorted(response.status_code for response in at_once(presses))
+    assert statuses == [302, 403]
+    assert LinkedIdentity.objects.count() == 1
+
+
+# What the service says no to, and says badly
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "status", "advice"),
+    [
+        (refusal("INVALID_CONNECT_CODE"), "invalid_connect_code", 400, "Make a new code"),
+        (refusal("CONNECT_CODE_REQUIRED"), "connect_code_required", 502, "tell the people"),
+        (refusal("ENVIRONMENT_MISMATCH", "403 No"), "environment_mismatch", 502, "tell the people"),
+        (refusal("POA_REQUIRED", "403 No"), "verification_policy_not_met", 403, "make a new code"),
+        (refusal("OTHER_REQUIRED", "403 No", kyc_required=True), "verification_policy_not_met",
+         403, "make a new code"),
+        (refusal("UNAUTHORIZED", "401 No"), "client_rejected", 502, "tell the people"),
+        (refusal("WHATEVER", "418 No"), "service_refusal", 502, "Make a new code"),
+        (refusal("NOPE", "200 OK"), "service_refusal", 502, "Make a new code"),
+        (http(b"", status="429 Slow", headers="Retry-After: 70\r\n"), "rate_limited", 502,
+         "Make a new code"),
+        (hostile.html("500 Oops"), "connect_outcome_unknown", 502, "Look at your account"),
+        (hostile.silent, "connect_outcome_unknown", 502, "Look at your account"),
+        (hostile.reset, "connect_outcome_unknown", 502, "Look at your account"),
+        (hostile.huge, "connect_outcome_unknown", 502, "Look at your account"),
+        (http(b'{"success": true, "data": {}}'), "malformed_answer", 502, "Make a new code"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None) or str(value)[:40],
+)  # fmt: skip
+def test_every_no_says_what_to_do_next(
+    service: HostileService, browser: Client, caplog: pytest.LogCaptureFixture,
+    answer: Any, code: str, status: int, advice: str,
+) -> None:  # fmt: skip
+    """A plain page, one log line, nothing changed; the same code is never sent again."""
+    caplog.set_level(logging.DEBUG)
+    service.answers["request"] = answer
+    page = refused(hand_in(browser), code, status)
+    assert advice in page
+    lines = [r.getMessage() for r in caplog.records if "identity.connect.failed" in r.getMessage()]
+    assert len(lines) == 1
+    assert f"code={code} " in lines[0]
+    assert not [secret for secret in SECRETS if secret in caplog.text]
+    assert not LinkedIdentity.objects.exists()
+    assert hand_in(browser).status_code >= 400
+    assert service.calls("request") == 1
+
+
+def test_a_link_to_get_verified(service: HostileService, browser: Client) -> None:
+    """``kyc_url`` is a link if it is safe to follow, and never anything else."""
+    beside = {"kyc_required": True, "kyc_url": "https://kyc.example/?a=1&b=2"}
+    service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
+    page = refused(hand_in(browser), "verification_policy_not_met", 403)
+    assert 'href="https://kyc.example/?a=1&amp;b=2"' in page
+    beside["kyc_url"] = "javascript:alert(1)"
+    service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
+    assert "javascript" not in hand_in(browser, "CNX-AB12-CD35").content.decode()
+
+
+def test_a_service_that_is_not_there(service: HostileService, browser: Client) -> None:
+    """Nothing was sent: the code is good still, and the try does not count."""
+    beyond = service.settings(BASE_URL="http://127.0.0.1:9/api/v1", TIMEOUT=5)
+    with override_settings(DJANGO_IDENTITY={"default": beyond}):
+        for _ in range(7):
+            page = refused(hand_in(browser), "service_unavailable", 503)
+            assert "your code was not sent" in page
+    assert hand_in(browser).status_code == 302
+
+
+# Who may hold what
+
+
+def test_a_subject_of_another_user(service: HostileService, browser: Client) -> None:
+    """A linked subject stays where it is."""
+    owner = make_user("owner")
+    make_identity(owner)
+    refused(hand_in(browser), "subject_taken", 403)
+    assert LinkedIdentity.objects.get().user == owner
+
+
+def test_a_user_of_another_subject(service: HostileService, browser: Client, user: User) -> None:
+    """Another user's id than the linked one changes nothing."""
+    identity = make_identity(user, subject="another-subject", kyc_level="level_1")
+    before = identity.updated_at
+    refused(hand_in(browser), "user_holds_another", 403)
+    identity.refresh_from_db()
+    assert (identity.subject, identity.kyc_level) == ("another-subject", "level_1")
+    assert identity.updated_at == before
+
+
+class Doubting(IdentityPolicy):
+    def may_accept_connect_answer(self, answer: Any) -> bool:
+        return answer.signature == "another" and answer.received["status"] == "approved"
+
+
+def test_the_policy_may_doubt_the_answer(service: HostileService, browser: Client) -> None:
+    """A site that can check the signature decides; nothing changes after its no."""
+    policy = "tests.faces.test_connect.Doubting"
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
+        refused(hand_in(browser), "connect_answer_refused", 403)
+        assert not LinkedIdentity.objects.exists()
+        service.connect = {"signature": "another"}
+        assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
+
+
+# Who may come in
+
+
+def test_nobody_is_sent_to_sign_in(service: HostileService, client: Client) -> None:
+    """Without a session nothing is sent, whatever the method."""
+    for response in (client.get(reverse("identity:connect")), hand_in(client)):
+        assert response["Location"] == "/accounts/login/?next=%2Fidentity%2Fconnect%2F"
+    assert service.requests == []
+
+
+def test_somebody_comes_in_with_a_code(service: HostileService, client: Client) -> None:
+    """If the policy says so, a code signs up, and signs in the next time."""
+    policy = "tests.faces.test_connect.DoorOpen"
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
+        assert client.get(reverse("identity:connect")).status_code == 200
+        hand_in(client)
+        known = User.objects.get()
+        assert known.email == "ada@example.org"
+        assert client.get("/").content.decode() == known.username
+        again = Client()
+        hand_in(again, "CNX-AB12-CD35")
+        assert again.get("/").content.decode() == known.username
+        thief = Client()
+        refused(hand_in(thief, "CNX-AB12-CD35"), "connect_code_used", 409)
+        assert thief.get("/").content == b""
+        LinkedIdentity.objects.update(consent="revoked")
+        assert again.get("/").content == b""
+
+
+def test_a_taken_address(service: HostileService, client: Client) -> None:
+    """Accounts are never merged silently."""
+    make_user(email="ADA@example.org")
+    policy = "tests.faces.test_connect.DoorOpen"
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
+        page = refused(hand_in(client), "email_taken", 403)
+    assert "/accounts/login/?next=%2Fidentity%2Fconnect%2F" in page
+
+
+def test_a_disabled_user_stays_out(service: HostileService, client: Client) -> None:
+    """A disabled account is not opened by a code."""
+    make_identity(make_user("ada", is_active=False))
+    policy = "tests.faces.test_connect.DoorOpen"
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
+        refused(hand_in(client), "user_inactive", 403)
+    assert client.get("/").content == b""
+
+
+@pytest.mark.parametrize("given", ["", "hello", "CNX-AB12", "CNX-AB12-CD34 CNX-AB12-CD35", "\0"])
+def test_what_is_no_code_is_not_sent(service: HostileService, browser: Client, given: str) -> None:
+    """The shape is checked here, and such a submit is no try."""
+    for _ in range(7):
+        page = refused(hand_in(browser, given), "connect_code_malformed", 400)
+        assert given not in page or len(given) < 2
+    assert service.requests == []
+    assert not ConnectRedemption.objects.exists()
+
+
+def test_the_form_needs_its_token(service: HostileService, user: User) -> None:
+    """Another site cannot hand a code in."""
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(user, backend=LOCAL)
+    assert hand_in(client).status_code == 403
+    assert service.requests == []
+
+
+def test_nothing_of_the_code_stays(service: HostileService, browser: Client) -> None:
+    """Neither page, session, cache nor database holds it."""
+    service.answers["request"] = refusal("INVALID_CONNECT_CODE")
+    page = hand_in(browser).content.decode()
+    held = page + str(dict(browser.session)) + str(cache.__dict__)
+    held += str(list(ConnectRedemption.objects.values()))
+    assert not [part for part in (CODE, "AB12", "CD34") if part in held]
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH"])
+def test_other_methods_are_none(service: HostileService, browser: Client, method: str) -> None:
+    """GET shows, POST redeems."""
+    assert browser.generic(method, reverse("identity:connect")).status_code == 405

@@ -1,0 +1,321 @@
+"""The page against the sandbox: each row of the spec's Connect states and of its error table."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.test import Client, override_settings
+from django.urls import reverse
+from django.utils import timezone
+
+from django_identity import conf
+from django_identity.exceptions import ClientRejected, ServiceRefusal
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import Consent, LinkedIdentity
+from django_identity.policy import IdentityPolicy
+from django_identity.service import ServiceClient
+from tests.records import make_user
+from tests.sandbox.connect_driver import codes_of, make_code, policy, redeem
+from tests.sandbox.driver import VERIFIED_BVN, Application, Person, Sandbox
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LOCAL = "django.contrib.auth.backends.ModelBackend"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Sandbox]:
+    with Sandbox() as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def sandbox(running: Sandbox) -> Iterator[Sandbox]:
+    switches = running.control("GET", "switches")
+    running.control("DELETE", "requests")
+    yield running
+    running.close_browsers()
+    running.control("POST", "clock", reset=True)
+    running.control("DELETE", "faults")
+    running.control("POST", "switches", **switches)
+
+
+@pytest.fixture
+def application(sandbox: Sandbox) -> Iterator[Application]:
+    registered = Application(sandbox)
+    with site_of(registered):
+        yield registered
+
+
+def site_of(application: Application, **changes: object) -> override_settings:
+    settings = {
+        "ENVIRONMENT": "test",
+        "BASE_URL": application.sandbox.api,
+        "AUTH_URL": application.sandbox.origin,
+        "CLIENT_ID": application.client_id,
+        "CLIENT_SECRET": application.client_secret,
+        **changes,
+    }
+    return override_settings(DJANGO_IDENTITY={"default": settings})
+
+
+@pytest.fixture
+def person(sandbox: Sandbox) -> Person:
+    return Person(sandbox, verified=True)
+
+
+@pytest.fixture
+def user() -> User:
+    return make_user()
+
+
+@pytest.fixture
+def browser(user: User) -> Client:
+    client = Client()
+    client.force_login(user, backend=LOCAL)
+    return client
+
+
+def hand_in(client: Client, code: str) -> HttpResponse:
+    return client.post(reverse("identity:connect"), {"connect_code": code})
+
+
+def refused(response: HttpResponse, code: str) -> str:
+    page = response.content.decode()
+    assert re.findall(r"<code>([a-z_]+)</code>", page) == [code]
+    return page
+
+
+def asked(sandbox: Sandbox) -> int:
+    return sum(1 for entry in sandbox.control("GET", "requests") if entry["endpoint"] == "connect")
+
+
+def test_valid_becomes_used(
+    application: Application, person: Person, browser: Client, user: User
+) -> None:
+    """A good code verifies the account; the person is told, and consent stands at the service."""
+    code = make_code(person)
+    response = hand_in(browser, f"Hello, my code is {code.lower().replace('-', ' ')}!")
+    assert response["Location"] == "/identity/account/"
+    identity = LinkedIdentity.objects.get()
+    assert (identity.user, identity.subject) == (user, person.user_id)
+    assert (identity.kyc_level, identity.kyc_status) == ("level_2", "verified")
+    assert (identity.kyc_provider, identity.linked_via) == ("Sandbox KYC", "connect")
+    assert identity.kyc_verified_at is not None
+    assert standing_of(user).has_kyc_level("level_2")
+    assert codes_of(person) == ["used"]
+    shown = person.sandbox.control("GET", f"users/{person.user_id}")
+    assert shown["consents"] == {application.client_id: ["profile:basic", "kyc:status"]}
+
+
+def test_used_stays_used(
+    sandbox: Sandbox, application: Application, person: Person, browser: Client
+) -> None:
+    """A code that was used elsewhere is invalid; ours is not even asked for twice."""
+    code = make_code(person)
+    assert redeem(application, code).status_code == 200
+    assert "Make a new code" in refused(hand_in(browser, code), "invalid_connect_code")
+    refused(hand_in(browser, code), "invalid_connect_code")
+    assert asked(sandbox) == 2
+    assert not LinkedIdentity.objects.exists()
+
+
+def test_valid_becomes_expired(
+    sandbox: Sandbox, application: Application, person: Person, browser: Client
+) -> None:
+    """After ten minutes the code is invalid, and a new one works."""
+    late = make_code(person)
+    sandbox.control("POST", "clock", advance=601)
+    assert "Make a new code" in refused(hand_in(browser, late), "invalid_connect_code")
+    assert hand_in(browser, make_code(person)).status_code == 302
+
+
+def test_a_code_that_never_was(application: Application, browser: Client) -> None:
+    """INVALID_CONNECT_CODE: unknown."""
+    refused(hand_in(browser, "CNX-0000-0000"), "invalid_connect_code")
+
+
+def test_a_policy_failure_spends_the_code(
+    sandbox: Sandbox, application: Application, browser: Client
+) -> None:
+    """POA_REQUIRED: a link to get verified, and a new code after that."""
+    newcomer = Person(sandbox, verified=True)
+    policy(application, proof_of_address=True)
+    code = make_code(newcomer)
+    page = refused(hand_in(browser, code), "verification_policy_not_met")
+    (link,) = re.findall(r'<a class="identity-button" href="([^"]+)"[^>]*>Get verified', page)
+    assert link.startswith(sandbox.origin)
+    assert codes_of(newcomer) == ["used"]
+    assert link in refused(hand_in(browser, code), "verification_policy_not_met")
+    sandbox.control("POST", f"users/{newcomer.user_id}/proof-of-address")
+    assert hand_in(browser, make_code(newcomer)).status_code == 302
+
+
+def test_any_policy_code_is_understood(
+    sandbox: Sandbox, application: Application, browser: Client
+) -> None:
+    """A level that the person lacks is answered with another code than POA_REQUIRED."""
+    newcomer = Person(sandbox)
+    policy(application, kyc_level="level_2")
+    page = refused(hand_in(browser, make_code(newcomer)), "verification_policy_not_met")
+    assert "Get verified" in page
+    sandbox.control("POST", f"users/{newcomer.user_id}/verify", bvn=VERIFIED_BVN)
+    assert hand_in(browser, make_code(newcomer)).status_code == 302
+    assert LinkedIdentity.objects.get().kyc_level == "level_2"
+
+
+@pytest.mark.parametrize("messages", [True, False])
+def test_environments_do_not_mix(
+    sandbox: Sandbox, application: Application, browser: Client, messages: bool
+) -> None:
+    """ENVIRONMENT_MISMATCH: test credentials and a live person."""
+    sandbox.control("POST", "switches", connect_messages=messages)
+    live = Person(sandbox, environment="live", verified=True)
+    refused(hand_in(browser, make_code(live)), "environment_mismatch")
+    assert not LinkedIdentity.objects.exists()
+
+
+def test_the_retired_form(application: Application) -> None:
+    """CONNECT_CODE_REQUIRED, or INVALID_CONNECT_CODE as the error table has it, are typed."""
+    client = ServiceClient(conf.application())
+    for value, code in (("required", "connect_code_required"), ("invalid", "invalid_connect_code")):
+        application.sandbox.control("POST", "switches", missing_connect_code=value)
+        with pytest.raises(ServiceRefusal) as raised:
+            client.redeem_connect_code("", ["profile:basic"])
+        assert raised.value.code == code
+
+
+def test_wrong_credentials(application: Application, person: Person, browser: Client) -> None:
+    """A site with a wrong secret learns so, and the person is not sent for a new code."""
+    with site_of(application, CLIENT_SECRET="not the secret at all"):
+        page = refused(hand_in(browser, make_code(person)), ClientRejected.code)
+    assert "tell the people" in page
+
+
+def test_an_unknown_scope(application: Application, person: Person, browser: Client) -> None:
+    """What Connect does not have is a plain refusal."""
+    with site_of(application, CONNECT_SCOPES=["profile:basic", "passport:read"]):
+        refused(hand_in(browser, make_code(person)), "service_refusal")
+
+
+def test_a_callback_address_is_taken(application: Application, person: Person) -> None:
+    """``callback_url`` is optional, and an address."""
+    client = ServiceClient(conf.application())
+    answer = client.redeem_connect_code(
+        make_code(person), ["kyc:status"], callback_url="https://site.example/called/"
+    )
+    assert answer.user_id == person.user_id
+
+
+@pytest.mark.parametrize(
+    ("nested", "signature"), [(True, "hmac"), (False, "hmac"), (True, "jws"), (False, "jws")]
+)
+def test_every_reading_of_the_answer(
+    sandbox: Sandbox, application: Application, person: Person, browser: Client,
+    nested: bool, signature: str,
+) -> None:  # fmt: skip
+    """Wherever profile and KYC stand, and however it is signed."""
+    sandbox.control("POST", "switches", connect_nested=nested, connect_signature=signature)
+    assert hand_in(browser, make_code(person)).status_code == 302
+    identity = LinkedIdentity.objects.get()
+    assert identity.kyc_status == "verified"
+    assert len(identity.connect_signature) >= 64
+
+
+class ChecksTheSignature(IdentityPolicy):
+    """What a site does that was told how the signature is made."""
+
+    def may_accept_connect_answer(self, answer: Any) -> bool:
+        signed = {name: part for name, part in answer.received.items() if name != "signature"}
+        text = json.dumps(signed, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        key = conf.application().client_secret.encode()
+        expected = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+        return hmac.compare_digest(expected, answer.signature)
+
+
+def test_a_policy_can_check_the_signature(
+    sandbox: Sandbox, application: Application, person: Person, browser: Client
+) -> None:
+    """It gets the answer as it came, so it can."""
+    checking = f"{__name__}.ChecksTheSignature"
+    with site_of(application, POLICY=checking):
+        assert hand_in(browser, make_code(person)).status_code == 302
+        sandbox.control("POST", "switches", connect_signature="jws")
+        refused(hand_in(browser, make_code(person)), "connect_answer_refused")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"kind": "drop", "when": "after"},
+        {"kind": "drop_midway"},
+        {"kind": "malformed", "when": "after"},
+        {"kind": "status", "status": 500, "when": "after"},
+        {"kind": "status", "status": 503},
+        {"kind": "delay", "seconds": 1.2, "when": "after"},
+    ],
+    ids=str,
+)
+def test_a_fault_after_the_code_was_spent(
+    sandbox: Sandbox, application: Application, person: Person, browser: Client,
+    fault: dict[str, Any],
+) -> None:  # fmt: skip
+    """The outcome is unknown, the code is never sent again, a new one works."""
+    sandbox.control("POST", "faults", endpoint="connect", **fault)
+    with site_of(application, TIMEOUT=0.8):
+        code = make_code(person)
+        refused(hand_in(browser, code), "connect_outcome_unknown")
+        refused(hand_in(browser, code), "connect_code_used")
+        assert hand_in(browser, make_code(person)).status_code == 302
+    give_up = time.monotonic() + 3
+    while asked(sandbox) < 2 and time.monotonic() < give_up:
+        time.sleep(0.1)  # a delayed request stands in the log when it has been answered
+    assert asked(sandbox) == 2
+
+
+def test_a_revoked_consent_comes_back_with_a_new_code(
+    application: Application, person: Person, browser: Client
+) -> None:
+    """Consent none, granted, revoked, granted."""
+    hand_in(browser, make_code(person))
+    path = f"users/{person.user_id}/consents/{application.client_id}/revoke"
+    person.sandbox.control("POST", path)
+    LinkedIdentity.objects.update(
+        consent=Consent.REVOKED, consent_changed_at=timezone.now() - timedelta(seconds=30)
+    )
+    assert hand_in(browser, make_code(person)).status_code == 302
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+
+
+def test_people_are_told_apart(
+    sandbox: Sandbox, application: Application, person: Person, browser: Client
+) -> None:
+    """``user_id`` is stable: another person's code does not replace the one who is linked."""
+    hand_in(browser, make_code(person))
+    refused(hand_in(browser, make_code(Person(sandbox))), "user_holds_another")
+    assert LinkedIdentity.objects.get().subject == person.user_id
+    assert hand_in(browser, make_code(person)).status_code == 302
+
+
+def test_no_secret_reaches_the_log(
+    application: Application, person: Person, browser: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither code, secret, address nor subject."""
+    caplog.set_level(0)
+    code = make_code(person)
+    hand_in(browser, code)
+    hand_in(browser, "CNX-0000-0000")
+    own = "\n".join(r.getMessage() for r in caplog.records if r.name.startswith("django_identity"))
+    assert "identity.connect.redeemed" in own
+    for secret in (code, application.client_secret, person.account["email"], person.user_id):
+        assert secret not in own

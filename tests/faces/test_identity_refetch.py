@@ -1,0 +1,122 @@
+"""``manage.py identity_refetch`` does upkeep where there is no worker."""
+
+from __future__ import annotations
+
+import io
+import signal
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from django_identity.models import LinkedIdentity
+from tests.hostile import HostileService, answer, html, http
+from tests.records import make_grant, make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def due(number: int, *, ago: int = 60) -> LinkedIdentity:
+    moment = timezone.now() - timedelta(minutes=ago - number)
+    identity = make_identity(
+        make_user(f"user-{number}"), subject=f"subject-{number}", refetch_due_at=moment
+    )
+    make_grant(identity)
+    return identity
+
+
+def refetch(*arguments: object, stderr: io.StringIO | None = None, **options: Any) -> str:
+    out = io.StringIO()
+    try:
+        call_command(
+            "identity_refetch", *map(str, arguments), stdout=out, stderr=stderr or io.StringIO(),
+            **options,
+        )  # fmt: skip
+    except CommandError as error:
+        return f"{out.getvalue()}error: {error}"
+    return out.getvalue()
+
+
+def still_due() -> int:
+    return LinkedIdentity.objects.filter(
+        refetch_due_at__lte=timezone.now(), refetch_taken_until=None
+    ).count()
+
+
+@pytest.fixture
+def three(service: HostileService) -> list[LinkedIdentity]:
+    service.subject = "subject-1"
+    return [due(number) for number in (1, 2, 3)]
+
+
+def test_all_that_is_due(service: HostileService, three: list[LinkedIdentity]) -> None:
+    """Every due identity is re-fetched once, and the summary says how each ended."""
+    assert refetch("--due").splitlines() == ["stored: 1", "failed: 2"]
+    assert still_due() == 0
+    assert refetch("--due").strip() == "Nothing to do."
+    assert service.calls("claims") == 3
+
+
+def test_no_more_than_the_limit(service: HostileService, three: list[LinkedIdentity]) -> None:
+    """``--limit`` takes the longest due and leaves the others free."""
+    assert refetch("--due", "--limit", 1).strip() == "stored: 1"
+    assert still_due() == 2
+
+
+def test_those_named_due_or_not(service: HostileService, three: list[LinkedIdentity]) -> None:
+    """An id is enough; one that does not exist is passed over."""
+    refetch("--due")
+    assert refetch(three[0].pk, 999_999).strip() == "stored: 1"
+
+
+@pytest.mark.parametrize("arguments", [(), ("--due", "1"), ("--due", "--limit", "0")])
+def test_senseless_arguments(service: HostileService, arguments: tuple[str, ...]) -> None:
+    """Neither what nor everything, both, or none at all: a sentence says what is wanted."""
+    assert "error: " in refetch(*arguments)
+
+
+def test_a_service_that_pauses_ends_it(
+    service: HostileService, three: list[LinkedIdentity]
+) -> None:
+    """After a 429 nothing more is asked, the command fails, and all stays due."""
+    service.answers["claims"] = http(b"", status="429 Slow", headers="Retry-After: 60\r\n")
+    assert "takes no calls" in refetch("--due")
+    assert (still_due(), service.calls("claims")) == (3, 1)
+
+
+class Interrupting(io.StringIO):
+    """A terminal whose person presses Ctrl-C when the bar appears."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        if text.startswith("\r[") and "\r[" not in self.getvalue():
+            signal.raise_signal(signal.SIGINT)
+        return super().write(text)
+
+
+def test_ctrl_c_ends_it_cleanly(service: HostileService, three: list[LinkedIdentity]) -> None:
+    """What is under way is finished, what was taken is let go, the summary is printed."""
+    said = refetch("--due", stderr=Interrupting())
+    assert "stored: 1" in said
+    assert "error: Stopped." in said
+    assert still_due() == 2
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_nothing_about_a_person_is_printed(
+    service: HostileService, three: list[LinkedIdentity], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither output nor log names a subject or a token, whatever goes wrong."""
+    service.answers["claims"] = html()
+    service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
+    errors = io.StringIO()
+    with caplog.at_level("DEBUG", logger="django_identity"):
+        said = refetch("--due", stderr=errors) + errors.getvalue() + caplog.text
+    assert "subject-" not in said
+    assert "at-0" not in said
+    assert "rt-0" not in said

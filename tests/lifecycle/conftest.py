@@ -1,0 +1,74 @@
+"""A service that plays the spec, and brokers that take what is published, or do not."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from queue import Empty
+from typing import Any
+
+import pytest
+from celery import Celery
+from celery.app import app_or_default
+from django.test import override_settings
+
+from django_identity import background
+from tests.hostile import HostileService, hostile_service
+
+Published = Callable[[], list[Any]]
+
+
+@pytest.fixture
+def service() -> Iterator[HostileService]:
+    with (
+        hostile_service() as running,
+        override_settings(DJANGO_IDENTITY={"default": running.settings()}),
+    ):
+        yield running
+
+
+@contextmanager
+def celery_app(broker_url: str) -> Iterator[Celery]:
+    """The site's Celery app, for the time of the block."""
+    before = app_or_default()
+    # Celery prefers the environment's broker, with which a leg of the tests may run.
+    address = os.environ.pop("CELERY_BROKER_URL", None)
+    app = Celery("tests", broker=broker_url)
+    app.set_current()
+    background.remember_app()
+    try:
+        yield app
+    finally:
+        before.set_current()
+        background.remember_app()
+        if address is not None:
+            os.environ["CELERY_BROKER_URL"] = address
+
+
+@pytest.fixture
+def published() -> Iterator[Published]:
+    """A broker in memory; call it for the arguments of all tasks that were published so far."""
+    with celery_app("memory://") as app, app.connection_for_read() as connection:
+        queue = connection.SimpleQueue("celery")
+        queue.clear()
+        seen: list[Any] = []
+
+        def drained() -> list[Any]:
+            while True:
+                try:
+                    message = queue.get(block=False)
+                except Empty:
+                    return seen
+                message.ack()
+                seen.append(message.payload[0])
+
+        yield drained
+        queue.close()
+
+
+@pytest.fixture
+def dead_broker() -> Iterator[None]:
+    with celery_app("amqp://127.0.0.1:9//") as app:
+        app.conf.broker_transport_options = {"max_retries": 1, "interval_start": 0.0}
+        yield

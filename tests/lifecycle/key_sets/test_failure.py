@@ -1,0 +1,64 @@
+"""What happens while the service gives no key set."""
+
+from __future__ import annotations
+
+import pytest
+
+from django_identity.conf import Application
+from django_identity.exceptions import KeysUnavailable, ServiceUnavailable
+from django_identity.lifecycle import claims, key_sets
+from tests.hostile import (
+    HostileService,
+)
+from tests.lifecycle.key_sets.origin import (
+    claims_answer,
+    publish,
+)
+from tests.lifecycle.key_sets.steps import (
+    as_another_process,
+    failing,
+    poll,
+    time_passes,
+)
+
+# Failure
+
+
+def test_old_keys_serve_to_the_end_of_their_five_minutes_and_then_no_more(origin, site):
+    """Then it is "try later", never "forged"."""
+    key_sets.current(site)
+    failing(origin)
+    time_passes(299)
+    proof = claims.verified(site, claims_answer(origin, "key-1"), subject="subject-1")
+    assert proof is not None
+    poll(lambda: origin.calls("jwks") == 2)
+    time_passes(2)
+    with pytest.raises(KeysUnavailable) as caught:
+        claims.verified(site, claims_answer(origin, "key-1"), subject="subject-1")
+    assert isinstance(caught.value, ServiceUnavailable)
+    assert caught.value.code == "keys_unavailable"
+
+
+def test_failed_fetches_back_off(origin: HostileService, site: Application):
+    """1, 2, 4, 8, 16, 30, 30 seconds, for all processes; a success starts over."""
+    failing(origin)
+
+    def attempt() -> int:
+        with pytest.raises(KeysUnavailable):
+            key_sets.current(site)
+        return origin.calls("jwks")
+
+    assert attempt() == 1
+    for n, pause in enumerate((1, 2, 4, 8, 16, 30, 30, 30), start=1):
+        time_passes(pause - 0.5)
+        as_another_process()
+        assert attempt() == n
+        time_passes(0.6)
+        assert attempt() == n + 1
+    publish(origin, "key-1", headers="Cache-Control: max-age=0\r\n")
+    time_passes(31)
+    key_sets.current(site)
+    failing(origin)
+    calls = attempt()
+    time_passes(1.1)
+    assert attempt() == calls + 1

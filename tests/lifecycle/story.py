@@ -1,0 +1,132 @@
+"""What may be said of a person, in plain Python: the model that ``test_model`` holds the code to.
+
+It knows what happened and what was heard, in the order in which it was heard, and says at most what
+may be open. Moments are by the test's clock: when time passes, all of them move into the past.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from django_identity.event_types import WITHDRAWALS, EventType
+
+SKEW = timedelta(minutes=5)
+HORIZON = timedelta(days=180)
+DAY = timedelta(hours=24)
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """An event as it was delivered: ``at`` is its moment, as far as it is believed."""
+
+    event_type: str
+    at: datetime
+    received_at: datetime
+    level: str = ""
+    claim_type: str = ""
+
+
+@dataclass
+class Story:
+    """One subject. ``is_linked``: the site holds an identity of theirs, in whatever state."""
+
+    is_linked: bool = False
+    consent: tuple[datetime, bool] = (NEVER, True)
+    signed_in_at: datetime = NEVER
+    kyc: tuple[datetime, bool] = (NEVER, False)
+    level: str = ""
+    proven_at: datetime | None = None
+    sessions: int = 0
+    is_erasure_pending: bool = False
+    erased_at: datetime | None = None
+    is_named: bool = False
+    personal: set[str] = field(default_factory=set)
+
+    # What may be open
+
+    @property
+    def has_consent(self) -> bool:
+        return self.is_linked and not self.consent[1]
+
+    @property
+    def has_level_2(self) -> bool:
+        return self.has_consent and self.level == "level_2" and not self.kyc[1]
+
+    def has_claim(self, now: datetime) -> bool:
+        return self.has_consent and self.proven_at is not None and now < self.proven_at + DAY
+
+    # What happens
+
+    def arrive(self, at: datetime, *, level: str, signs_in: bool, proves: bool) -> None:
+        """They came with the service's word, and were let in: consent counts from ``at``."""
+        assert not self.is_erasure_pending, "let in although they are to be erased"
+        assert not (self.is_linked and self.consent[1] and self.consent[0] >= at), (
+            "let in although the consent was taken back since"
+        )
+        self.is_linked = self.is_named = True
+        self.consent = (max(at, self.consent[0]), False)
+        if at >= self.kyc[0]:
+            self.kyc, self.level = (at, False), level
+        if signs_in:
+            self.signed_in_at = max(at, self.signed_in_at)
+            self.proven_at = None
+        if proves:
+            self.prove(datetime.now(UTC))
+
+    def prove(self, now: datetime) -> None:
+        """A credential of this moment proves the claim; they are dated in whole seconds."""
+        assert self.has_consent, "a proof was stored without consent"
+        self.proven_at = now.replace(microsecond=0)
+
+    def hear(self, event: Heard) -> None:
+        """An event of theirs is delivered, for the first time."""
+        if event.event_type == EventType.DATA_DELETION_REQUESTED:
+            self.is_erasure_pending = self.is_named = True
+        elif not self._is_of_the_erased(event):
+            self.is_named = True
+        if self.is_linked:
+            self._obey(event)
+
+    def _is_of_the_erased(self, event: Heard) -> bool:
+        is_done_since = self.erased_at is not None and self.erased_at >= event.at
+        return self.is_erasure_pending or is_done_since
+
+    def _obey(self, event: Heard) -> None:
+        kind, at = event.event_type, event.at
+        if kind == EventType.DATA_DELETION_REQUESTED:
+            at = max(at, event.received_at)
+        if kind in WITHDRAWALS and at >= self.signed_in_at:
+            self.consent = max(self.consent, (at, True))
+            self.proven_at, self.sessions = None, self.sessions + 1
+        elif kind == EventType.CONSENT_GRANTED:
+            if at >= event.received_at - HORIZON and at > self.consent[0]:
+                self.consent = (at, False)
+        elif kind in (EventType.KYC_VERIFIED, EventType.KYC_REJECTED):
+            change = (at, kind == EventType.KYC_REJECTED)
+            if change >= self.kyc:
+                self.kyc, self.level = change, event.level
+        elif kind == EventType.CLAIM_REVOKED and self._loses_claim(event):
+            self.proven_at = None
+
+    def _loses_claim(self, event: Heard) -> bool:
+        """What was proven since, or came with a sign-in since, stands."""
+        is_named = event.claim_type in ("", "age_over_18")
+        since = max(self.proven_at or NEVER, self.signed_in_at)
+        return is_named and event.at >= since
+
+    def erase(self, at: datetime) -> None:
+        """The erasure is done; only what is heard from now on may name them again."""
+        personal, sessions = self.personal, self.sessions
+        self.__init__(erased_at=at, sessions=sessions + 1, personal=personal)  # type: ignore[misc]  # anew
+
+    def pass_time(self, by: timedelta) -> None:
+        moved = {name: _moved(value, by) for name, value in vars(self).items()}
+        vars(self).update(moved)
+
+
+def _moved(value: object, by: timedelta) -> object:
+    if isinstance(value, tuple):
+        return (_moved(value[0], by), value[1])
+    return value - by if isinstance(value, datetime) and value != NEVER else value

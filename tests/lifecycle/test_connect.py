@@ -1,0 +1,301 @@
+"""Redeeming a code: tries, revocations on the way, and what two lists of columns may touch."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db import connections
+from django.test import override_settings
+from django.utils import timezone
+
+from django_identity import conf, signals
+from django_identity.exceptions import (
+    ConnectOutcomeUnknown,
+    ConsentWithdrawn,
+    InvalidConnectCode,
+    TooManyTries,
+)
+from django_identity.lifecycle import connect, dossier, tries
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import ConnectRedemption, Consent, LinkedIdentity
+from tests import hostile
+from tests.deliveries import SECRET, deliver
+from tests.hostile import HostileService
+from tests.records import make_claim, make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ADDRESS = "192.0.2.1"
+CODE = "CNX-AB12-0000"
+INVALID = hostile.answer(
+    {"success": False, "error": {"code": "INVALID_CONNECT_CODE"}}, status="400 Bad Request"
+)
+
+
+def redeem(user: User, number: int = 0, address: str = ADDRESS) -> connect.Redeemed:
+    return connect.redeem(conf.application(), f"CNX-AB12-{number:04}", user=user, address=address)
+
+
+@pytest.fixture
+def user() -> User:
+    return make_user()
+
+
+# Tries
+
+
+def use_up_tries(service: HostileService, user: User, address: str = ADDRESS) -> None:
+    service.answers["request"] = INVALID
+    for number in range(tries.MOST_TRIES):
+        with pytest.raises(InvalidConnectCode):
+            redeem(user, number, address)
+
+
+def test_the_sixth_try_waits(service: HostileService, user: User) -> None:
+    """Five codes in ten minutes are sent; the sixth is not, and says how long to wait."""
+    use_up_tries(service, user)
+    with pytest.raises(TooManyTries) as refused:
+        redeem(user, 6, "198.51.100.7")
+    assert 590 <= refused.value.retry_after <= 600
+    assert service.calls("request") == tries.MOST_TRIES
+    assert not ConnectRedemption.objects.filter(outcome="").exists()
+
+
+def test_an_address_has_its_own_tries(service: HostileService, user: User) -> None:
+    """Many accounts do not help a guesser; another address is another guesser."""
+    use_up_tries(service, user)
+    with pytest.raises(TooManyTries):
+        redeem(make_user("eve"), 7)
+    del service.answers["request"]
+    assert redeem(make_user("bob"), 7, "198.51.100.7").identity.consent == Consent.GRANTED
+
+
+def test_a_refused_try_is_no_try(service: HostileService, user: User) -> None:
+    """Somebody who must wait uses up nobody else's tries."""
+    use_up_tries(service, user)
+    for number in range(10, 20):
+        with pytest.raises(TooManyTries):
+            redeem(user, number, "198.51.100.7")
+    del service.answers["request"]
+    assert redeem(make_user("bob"), 9, "198.51.100.7").identity.consent == Consent.GRANTED
+
+
+def test_tries_are_free_again_after_their_time(service: HostileService, user: User) -> None:
+    """Each slot is free ten minutes after it was taken, by the cache's own clock."""
+    application = conf.application()
+    taken = [tries.take(application, user=user, address=ADDRESS) for _ in range(5)]
+    with pytest.raises(TooManyTries):
+        tries.take(application, user=user, address=ADDRESS)
+    for slot in taken[0].slots:
+        cache.touch(slot, timeout=0)
+    tries.take(application, user=user, address=ADDRESS)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),
+        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
+        ("::ffff:192.0.2.1", "192.0.2.1", True),
+        ("192.0.2.1", "192.0.2.2", False),
+        ("", "unknown", True),
+    ],
+)
+def test_addresses_are_networks(service: HostileService, one: str, other: str, same: bool) -> None:
+    """An IPv6 customer has a whole /64; nobody knows who an unknown address is."""
+    application = conf.application()
+    for _ in range(tries.MOST_TRIES):
+        tries.take(application, user=None, address=one)
+    if same:
+        with pytest.raises(TooManyTries):
+            tries.take(application, user=None, address=other)
+    else:
+        tries.take(application, user=None, address=other)
+
+
+def test_an_unknown_address_counts_for_nobody_signed_in(
+    service: HostileService, user: User
+) -> None:
+    """Behind a Unix socket people do not use up each other's tries."""
+    application = conf.application()
+    for number in range(10):
+        tries.take(application, user=make_user(f"user-{number}"), address="")
+
+
+def test_keys_name_nobody(service: HostileService, user: User) -> None:
+    """The cache learns neither user nor address."""
+    taken = tries.take(conf.application(), user=user, address=ADDRESS)
+    assert ADDRESS not in str(taken)
+    assert len(taken.slots) == 2
+
+
+def test_a_repeat_is_no_try(service: HostileService, user: User) -> None:
+    """Handing the same code in again sends nothing, so it counts for nothing."""
+    for _ in range(10):
+        redeem(user)
+    assert service.calls("request") == 1
+
+
+# Revocations on the way
+
+
+@pytest.mark.parametrize("event_type", ["consent.revoked", "data.deletion_requested"])
+@pytest.mark.parametrize("known", [True, False])
+def test_a_revocation_during_the_redemption(
+    service: HostileService, user: User, event_type: str, known: bool
+) -> None:
+    """An event that arrives while the service is asked is obeyed."""
+    identity = make_identity(user) if known else None
+
+    def revoke() -> None:
+        deliver(event_type)
+        connections.close_all()
+
+    service.meanwhile["request"] = revoke
+    listening = service.settings(WEBHOOK_SECRETS=[SECRET])
+    with (
+        override_settings(DJANGO_IDENTITY={"default": listening}),
+        pytest.raises(ConsentWithdrawn),
+    ):
+        redeem(user)
+    if identity is None:
+        assert not LinkedIdentity.objects.exists()
+    else:
+        identity.refresh_from_db()
+        assert (identity.consent, identity.connect_request_id) == ("revoked", "")
+    assert ConnectRedemption.objects.get().outcome == "consent_withdrawn"
+
+
+def test_a_revocation_after_the_redemption(service: HostileService, user: User) -> None:
+    """What a code brought ends with the consent, at once."""
+    listening = service.settings(WEBHOOK_SECRETS=[SECRET])
+    with override_settings(DJANGO_IDENTITY={"default": listening}):
+        redeem(user)
+        assert standing_of(user).has_kyc_level("level_2")
+        deliver("consent.revoked")
+    assert not standing_of(make_user_again(user)).is_linked
+
+
+@pytest.mark.parametrize(("seconds_later", "level"), [(-60, "level_2"), (1, "level_1")])
+def test_an_older_event_does_not_overtake(
+    service: HostileService, user: User, seconds_later: int, level: str
+) -> None:
+    """News from before the answer changes nothing; news from after it does."""
+    listening = service.settings(WEBHOOK_SECRETS=[SECRET])
+    with override_settings(DJANGO_IDENTITY={"default": listening}):
+        redeem(user)
+        at = timezone.now() + timedelta(seconds=seconds_later)
+        deliver("kyc.rejected", at=at, kyc_level="level_1", status="rejected", provider="KYC")
+    assert LinkedIdentity.objects.get().kyc_level == level
+
+
+def make_user_again(user: User) -> User:
+    """As the next request has it, with nothing remembered."""
+    return User.objects.get(pk=user.pk)
+
+
+@pytest.mark.parametrize(
+    ("revoked_ago", "issued_ago", "granted"),
+    [(60, 0, True), (-1, 0, False), (60, 61, False), (60, 59, True), (0, 0, False)],
+)
+def test_a_consent_older_than_the_revocation(
+    service: HostileService, user: User, revoked_ago: int, issued_ago: int, granted: bool
+) -> None:
+    """An answer issued before the newest revocation, or with it, does not grant again."""
+    now = timezone.now().replace(microsecond=0)
+    issued_at = now - timedelta(seconds=issued_ago)
+    revoked_at = now - timedelta(seconds=revoked_ago)
+    make_identity(user, consent=Consent.REVOKED, consent_changed_at=revoked_at)
+    service.connect = {"issued_at": issued_at.isoformat()}
+    if granted:
+        redeem(user)
+    else:
+        with pytest.raises(ConsentWithdrawn):
+            redeem(user)
+    assert (LinkedIdentity.objects.get().consent == Consent.GRANTED) is granted
+
+
+def test_a_clock_ahead_loses_no_revocation(service: HostileService, user: User) -> None:
+    """Consent counts from the service's own time, so what it revokes after that is newer."""
+    issued_at = timezone.now() - timedelta(seconds=90)
+    service.connect = {"issued_at": issued_at.isoformat()}
+    identity = redeem(user).identity
+    assert identity.consent_changed_at == issued_at.replace(microsecond=0)
+    service.connect = {"issued_at": "9999-12-31T23:59:59Z"}
+    assert redeem(user, 1).identity.consent_changed_at <= timezone.now()
+
+
+# What is stored
+
+
+def test_what_a_sign_in_brought_stays(service: HostileService, user: User) -> None:
+    """A code brings no credential, so it touches no claim and no credential's column."""
+    identity = make_identity(user, credential="sealed", refetch_failures=2)
+    make_claim(identity)
+    redeem(user)
+    identity.refresh_from_db()
+    assert (identity.credential, identity.refetch_failures) == ("sealed", 2)
+    assert identity.claims.get().value is True
+
+
+def test_signals_are_sent(service: HostileService, user: User) -> None:
+    """Linking by a code is announced like linking by a sign-in."""
+    heard: list[str] = []
+    receivers = {
+        name: lambda name=name, **_: heard.append(name)
+        for name in ("identity_linked", "consent_granted", "kyc_changed")
+    }
+    for name, receiver in receivers.items():
+        getattr(signals, name).connect(receiver)
+    try:
+        redeem(user)
+    finally:
+        for name, receiver in receivers.items():
+            getattr(signals, name).disconnect(receiver)
+    assert heard == ["identity_linked", "consent_granted", "kyc_changed"]
+
+
+def test_spent_codes_are_forgotten(service: HostileService, user: User) -> None:
+    """What is kept of a code goes when the code has run out anyway."""
+    redeem(user)
+    ConnectRedemption.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    redeem(user, 1)
+    assert ConnectRedemption.objects.count() == 1
+
+
+def test_a_redemption_is_in_the_dossier(service: HostileService, user: User) -> None:
+    """The person sees that a code was handed in, and what it brought."""
+    redeem(user)
+    held = dossier.exported(user)
+    assert held["connectredemption"][0]["outcome"] == "completed"
+    assert held["linkedidentity"][0]["connect_request_id"] == "req_1"
+    assert CODE not in str(held)
+
+
+def test_every_column_is_in_the_dossier() -> None:
+    """A new column is shown or withheld, never forgotten."""
+    for place in dossier.PLACES:
+        columns = {field.name for field in place.model._meta.concrete_fields}
+        assert columns == {*place.shown, *place.withheld}
+
+
+def test_another_environment_is_another_code(service: HostileService, user: User) -> None:
+    """What was handed in under one application says nothing about another."""
+    redeem(user)
+    other = {"default": service.settings(), "second": service.settings()}
+    with override_settings(DJANGO_IDENTITY=other):
+        second = conf.application("second")
+        connect.redeem(second, "CNX-AB12-0000", user=user, address=ADDRESS)
+    assert service.calls("request") == 2
+
+
+def test_an_unknown_outcome_is_final(service: HostileService, user: User) -> None:
+    """A code in doubt is not sent again."""
+    service.answers["request"] = hostile.html("500 Oops")
+    with pytest.raises(ConnectOutcomeUnknown) as raised:
+        redeem(user)
+    assert connect.is_spent(raised.value)
+    assert datetime.now(UTC) - ConnectRedemption.objects.get().created_at < timedelta(minutes=1)

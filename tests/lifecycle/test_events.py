@@ -1,0 +1,342 @@
+"""Events: each one once, at once, and with one end whatever the order."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_identity import signals
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import (
+    Consent,
+    LinkedIdentity,
+    StoredClaim,
+    TokenGrant,
+    WebhookEvent,
+)
+from tests.deliveries import deliver, event_body, post
+from tests.records import make_claim, make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOW = timezone.now().replace(microsecond=0)
+TRANSACTION = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")
+
+
+def linked(**fields: Any) -> LinkedIdentity:
+    """A person who signed in an hour ago, with tokens and a proven claim."""
+    since = NOW - timedelta(hours=1)
+    held = {"consent_changed_at": since, "signed_in_at": since, "kyc_changed_at": since, **fields}
+    identity = make_identity(make_user(), **held)
+    make_claim(identity)
+    TokenGrant.objects.create(
+        identity=identity,
+        access_token="sealed",
+        refresh_token="sealed",
+        access_expires_at=NOW + timedelta(hours=1),
+    )
+    return identity
+
+
+def outcomes() -> list[str]:
+    return list(WebhookEvent.objects.order_by("pk").values_list("outcome", flat=True))
+
+
+def test_an_event_is_stored_and_applied() -> None:
+    """One delivery: one row, and its effect on the identity."""
+    identity = linked()
+    deliver("kyc.verified", kyc_level="level_1", status="verified", provider="Vendor")
+    identity.refresh_from_db()
+    assert (identity.kyc_level, identity.kyc_provider) == ("level_1", "Vendor")
+    assert identity.refetch_due_at is not None
+    event = WebhookEvent.objects.get()
+    assert (event.outcome, event.subject) == ("applied", "subject-1")
+    assert event.payload["kyc_level"] == "level_1"
+
+
+def test_a_repeat_does_nothing() -> None:
+    """The same event id again is acknowledged, and changes nothing, not even a due date."""
+    identity = linked()
+    body = event_body("claim.issued")
+    assert post(body).status_code == 200
+    LinkedIdentity.objects.update(refetch_due_at=None)
+    assert post(body).json() == {"received": True}
+    identity.refresh_from_db()
+    assert identity.refetch_due_at is None
+    assert WebhookEvent.objects.count() == 1
+
+
+@pytest.mark.parametrize("other", ["evt_a", "evt_A ", "Evt_A", "evt_á", " evt_A"])
+def test_ids_are_compared_exactly(other: str) -> None:
+    """Case, accents and blanks tell events apart, whatever the collation."""
+    for event_id in ("evt_A", other):
+        deliver("kyc.verified", event_id=event_id)
+    assert WebhookEvent.objects.count() == 2
+
+
+def test_subjects_are_compared_exactly() -> None:
+    """An event about ``SUBJECT-1`` is about nobody here."""
+    linked()
+    deliver("consent.revoked", subject="SUBJECT-1")
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+    assert outcomes() == ["ignored"]
+
+
+def test_another_applications_event_is_another_subject(settings) -> None:
+    """What is delivered to one application changes nothing under the other."""
+    given = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = {"default": given, "other": given}
+    linked(application="other")
+    deliver("consent.revoked")
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+
+
+def test_revocation_takes_everything_at_once() -> None:
+    """Consent, tokens, claims and credential: gone when the response leaves."""
+    identity = linked(credential="sealed", credential_expires_at=NOW + timedelta(hours=1))
+    deliver("consent.revoked")
+    identity.refresh_from_db()
+    assert identity.consent == Consent.REVOKED
+    assert (identity.credential, identity.credential_expires_at) == ("", None)
+    assert identity.refetch_due_at is None
+    assert not TokenGrant.objects.exists()
+    assert list(StoredClaim.objects.values_list("revoked", flat=True)) == [True]
+    assert not standing_of(identity.user).is_linked
+
+
+@pytest.mark.parametrize("name", ["consent.revoked", "consent_revoked"])
+def test_revocation_has_two_names(name: str) -> None:
+    """The policy text calls it otherwise than the list of events."""
+    linked()
+    deliver(name)
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+    assert WebhookEvent.objects.get().event_type == "consent.revoked"
+
+
+def test_a_grant_brings_back_consent_and_nothing_else() -> None:
+    """Tokens and claims that a revocation took are gone until the person signs in."""
+    identity = linked()
+    deliver("consent.revoked", at=NOW)
+    deliver("consent.granted", at=NOW + timedelta(seconds=1))
+    standing = standing_of(identity.user)
+    assert standing.is_linked
+    assert standing.proven_claims() == {}
+    assert not TokenGrant.objects.exists()
+
+
+def test_an_old_grant_is_not_taken(settings) -> None:
+    """From before the horizon of the purge it could be a captured one."""
+    linked(consent=Consent.REVOKED, consent_changed_at=NOW - timedelta(days=400))
+    deliver("consent.granted", at=NOW - timedelta(days=181))
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+    assert outcomes() == ["superseded"]
+
+
+@pytest.mark.parametrize("first", ["consent.granted", "consent.revoked"])
+def test_at_equal_times_the_revocation_wins(first: str) -> None:
+    """Whichever comes first."""
+    linked()
+    for event_type in (first, {"consent.granted", "consent.revoked"}.difference({first}).pop()):
+        deliver(event_type, at=NOW)
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+
+
+@pytest.mark.parametrize("first", ["kyc.verified", "kyc.rejected"])
+def test_at_equal_times_the_rejection_wins(first: str) -> None:
+    """Whichever comes first, and though it calls itself verified."""
+    identity = linked()
+    for event_type in (first, {"kyc.verified", "kyc.rejected"}.difference({first}).pop()):
+        deliver(event_type, at=NOW, status="verified", kyc_level="level_2")
+    assert not standing_of(identity.user).has_kyc_level("level_1")
+
+
+def test_an_older_event_is_superseded() -> None:
+    """What happened before the sign-in, or before a newer event, changes nothing."""
+    identity = linked()
+    for event_type in ("kyc.rejected", "consent.revoked", "claim.issued", "claim.revoked"):
+        deliver(event_type, at=NOW - timedelta(hours=2))
+    identity.refresh_from_db()
+    assert outcomes() == ["superseded"] * 4
+    assert standing_of(identity.user).proven_claims() == {"age_over_18": True}
+    assert TokenGrant.objects.exists()
+
+
+def test_the_future_is_at_most_five_minutes_away() -> None:
+    """A wrong clock cannot outrank every revocation to come."""
+    linked()
+    now = timezone.now()
+    deliver("consent.granted", at=now + timedelta(days=3650))
+    assert LinkedIdentity.objects.get().consent_changed_at < timezone.now() + timedelta(minutes=6)
+    deliver("consent.revoked", at=now + timedelta(minutes=7))
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+
+
+def test_a_named_claim_is_revoked_alone() -> None:
+    """Of that type and provider; without a name, all of them."""
+    identity = linked()
+    make_claim(identity, "kyc_verified", provider="A")
+    make_claim(identity, "kyc_verified", provider="B")
+    deliver("claim.revoked", claim_type="kyc_verified", provider="A")
+    standing = StoredClaim.objects.filter(revoked=False).order_by("pk")
+    assert [(claim.claim_type, claim.provider) for claim in standing] == [
+        ("age_over_18", "KYC"),
+        ("kyc_verified", "B"),
+    ]
+    deliver("claim.revoked")
+    assert not standing.all().exists()
+
+
+def test_a_claim_proven_anew_stands() -> None:
+    """A credential younger than the revocation proves the claim again."""
+    linked(credential_issued_at=NOW - timedelta(minutes=10))
+    deliver("claim.revoked", at=NOW - timedelta(minutes=11))
+    assert StoredClaim.objects.filter(revoked=False).exists()
+    deliver("claim.revoked", at=NOW - timedelta(minutes=10))
+    assert not StoredClaim.objects.filter(revoked=False).exists()
+
+
+def test_what_a_kyc_event_leaves_out_is_emptied() -> None:
+    """So that the end does not depend on what was known before."""
+    identity = linked(kyc_provider="Vendor")
+    deliver("kyc.verified")
+    identity.refresh_from_db()
+    held = (identity.kyc_status, identity.kyc_level, identity.kyc_provider)
+    assert held == ("verified", "", "")
+
+
+def test_an_unknown_type_is_stored_and_ignored() -> None:
+    """A service may learn to say more."""
+    linked()
+    deliver("wallet.opened")
+    post(event_body("wallet.opened", subject=""))
+    assert set(outcomes()) == {"ignored"}
+
+
+STORY = [
+    ("kyc.verified", 1, {"kyc_level": "level_2"}),
+    ("kyc.verified", 1, {"kyc_level": "level_1", "provider": "B"}),
+    ("consent.revoked", 2, {}),
+    ("consent.granted", 3, {}),
+]
+
+
+def end_state() -> tuple[object, ...]:
+    identity = LinkedIdentity.objects.get()
+    by_clock = ("id", "user", "created_at", "updated_at", "last_event_digest", "refetch_due_at")
+    columns = [
+        str(getattr(identity, field.attname))
+        for field in identity._meta.concrete_fields
+        if field.name not in by_clock
+    ]
+    is_due = identity.refetch_due_at is not None
+    standing = StoredClaim.objects.filter(revoked=False)
+    return (*columns, is_due, standing.count(), TokenGrant.objects.count())
+
+
+def test_the_end_does_not_depend_on_the_order() -> None:
+    """All orders of four events, two of them at one moment, end alike."""
+    bodies = [
+        event_body(event_type, event_id=f"story-{number}", at=NOW + timedelta(seconds=at), **about)
+        for number, (event_type, at, about) in enumerate(STORY)
+    ]
+    ends = set()
+    for order in itertools.permutations(bodies):
+        identity = linked()
+        for body in order:
+            assert post(body).status_code == 200
+        ends.add(end_state())
+        WebhookEvent.objects.all().delete()
+        identity.user.delete()
+    assert len(ends) == 1
+
+
+def statements(captured: CaptureQueriesContext) -> list[str]:
+    return [query["sql"] for query in captured if not query["sql"].startswith(TRANSACTION)]
+
+
+@pytest.mark.parametrize(
+    ("event_type", "at", "subject", "most"),
+    [
+        ("kyc.verified", 0, "subject-1", 2),
+        ("claim.issued", 0, "subject-1", 2),
+        ("claim.revoked", 0, "subject-1", 3),
+        ("consent.granted", 0, "subject-1", 2),
+        ("consent.revoked", 0, "subject-1", 4),
+        ("data.deletion_requested", 0, "subject-1", 5),
+        ("kyc.verified", -7200, "subject-1", 4),
+        ("consent.revoked", -7200, "subject-1", 4),
+        ("kyc.verified", 0, "nobody", 3),
+        ("consent.revoked", 0, "nobody", 3),
+        ("wallet.opened", 0, "subject-1", 2),
+    ],
+)
+def test_intake_takes_few_statements(event_type: str, at: int, subject: str, most: int) -> None:
+    """The INSERT first; PostgreSQL gets all of them in one message, and a late event a second."""
+    linked()
+    deliver("kyc.rejected", subject="somebody else")  # compiles what is compiled once
+    with CaptureQueriesContext(connection) as captured:
+        deliver(event_type, subject=subject, at=NOW + timedelta(seconds=at))
+    sent = statements(captured)
+    assert sent[0].startswith("INSERT"), sent
+    assert len(sent) <= (2 if connection.vendor == "postgresql" else most), sent
+
+
+@pytest.fixture
+def heard() -> Iterator[list[tuple[str, Any]]]:
+    """What receivers of the signals were told, and when: outside any transaction."""
+    told: list[tuple[str, Any]] = []
+    names = (
+        "consent_granted", "consent_revoked", "kyc_changed", "claims_changed", "event_received",
+    )  # fmt: skip
+    receivers = []
+    for name in names:
+
+        def receive(sender: object, *, name: str = name, **arguments: Any) -> None:
+            assert not connection.in_atomic_block
+            told.append((name, arguments.get("identity") or arguments.get("event")))
+
+        getattr(signals, name).connect(receive)
+        receivers.append((name, receive))
+    yield told
+    for name, receiver in receivers:
+        getattr(signals, name).disconnect(receiver)
+
+
+def test_the_site_hears_of_it_after_the_commit(heard: list[tuple[str, Any]]) -> None:
+    """Each event once, and what it changed; nothing of what was too late."""
+    identity = linked()
+    deliver("kyc.rejected")
+    deliver("claim.revoked")
+    deliver("consent.revoked")
+    deliver("consent.granted", at=NOW - timedelta(hours=2))
+    names = [name for name, _ in heard]
+    assert names == [
+        "event_received", "kyc_changed",
+        "event_received", "claims_changed",
+        "event_received", "consent_revoked",
+        "event_received",
+    ]  # fmt: skip
+    assert heard[1][1] == identity
+    assert heard[1][1].kyc_status == "rejected"
+
+
+def test_a_receiver_that_raises_changes_nothing(heard: list[tuple[str, Any]]) -> None:
+    """The delivery is acknowledged and applied all the same."""
+
+    def burst(sender: object, **_arguments: Any) -> None:
+        raise RuntimeError
+
+    signals.consent_revoked.connect(burst)
+    try:
+        linked()
+        deliver("consent.revoked")
+    finally:
+        signals.consent_revoked.disconnect(burst)
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED

@@ -1,0 +1,162 @@
+"""The site's handlers: each by itself, again until it succeeds or is given up."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from django_identity import handlers
+from django_identity.handlers import on_event
+from django_identity.lifecycle import handling
+from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from tests.deliveries import deliver
+from tests.records import make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Register = Callable[..., list[Any]]
+
+
+@pytest.fixture
+def register() -> Iterator[Register]:
+    """Registers a handler that notes its calls, and raises what is in ``raises``."""
+    names = []
+
+    def registered(event_type: str, name: str, raises: list[Exception] | None = None) -> list[Any]:
+        calls: list[Any] = []
+
+        def handler(event: WebhookEvent) -> None:
+            calls.append(event.payload)
+            User.objects.create(username=f"{name}-{len(calls)}")
+            if raises:
+                raise raises[0]
+
+        on_event(event_type, name=name)(handler)
+        names.append(name)
+        return calls
+
+    yield registered
+    for name in names:
+        handlers.forget(name)
+
+
+def make_due() -> None:
+    WebhookEvent.objects.filter(next_attempt_at__isnull=False).update(
+        next_attempt_at=timezone.now()
+    )
+
+
+def test_a_handler_runs_once_for_an_event(register: Register) -> None:
+    """With the event, after it was stored; a second run finds nothing to do."""
+    calls = register("kyc.verified", "first")
+    deliver("kyc.verified", kyc_level="level_1")
+    assert calls == []
+    assert handling.retry_pending().events == 1
+    assert [payload["kyc_level"] for payload in calls] == ["level_1"]
+    assert handling.retry_pending().events == 0
+    event = WebhookEvent.objects.get()
+    assert event.handled_at is not None
+    assert event.handled_by == ["first"]
+
+
+def test_an_event_without_handlers_waits_for_nothing() -> None:
+    """It is never due."""
+    deliver("kyc.verified")
+    assert WebhookEvent.objects.get().next_attempt_at is None
+
+
+def test_one_that_fails_holds_nobody_up(register: Register, caplog: Any) -> None:
+    """The others run, once; it alone runs again, and nothing it wrote before it raised stays."""
+    raises: list[Exception] = [RuntimeError("about ada@example.org")]
+    failing = register("consent.revoked", "failing", raises)
+    fine = register("consent.revoked", "fine")
+    identity = make_identity(make_user())
+    deliver("consent.revoked")
+    handling.retry_pending()
+    assert (len(failing), len(fine)) == (1, 1)
+    assert not User.objects.filter(username="failing-1").exists()
+    assert "ada@example.org" not in caplog.text
+    identity.refresh_from_db()
+    assert identity.consent == Consent.REVOKED
+    raises.clear()
+    assert handling.retry_pending().events == 0  # not due yet
+    make_due()
+    assert handling.retry_pending().events == 1
+    assert (len(failing), len(fine)) == (2, 1)
+
+
+def test_eight_tries_over_about_a_day(register: Register) -> None:
+    """Each pause is longer than the one before, and by chance a little off; then it has failed."""
+    calls = register("kyc.rejected", "failing", [RuntimeError()])
+    deliver("kyc.rejected", subject="nobody")
+    waited = timedelta()
+    for attempt in range(1, 9):
+        before = timezone.now()
+        handling.retry_pending()
+        event = WebhookEvent.objects.get()
+        assert (event.attempts, event.error) == (attempt, "RuntimeError")
+        waited += (event.next_attempt_at or before) - before
+        make_due()
+    assert timedelta(hours=15) < waited < timedelta(hours=30)
+    assert len(calls) == 8
+    event = WebhookEvent.objects.get()
+    assert (event.outcome, event.next_attempt_at) == ("failed", None)
+    assert handling.retry_pending().events == 0
+
+
+def test_a_failed_event_can_be_replayed(register: Register) -> None:
+    """By its id, or all that failed; only what has not succeeded runs."""
+    raises: list[Exception] = [RuntimeError()]
+    failing = register("kyc.verified", "failing", raises)
+    fine = register("kyc.verified", "fine")
+    deliver("kyc.verified", event_id="evt_x")
+    deliver("kyc.verified", event_id="evt_y")
+    handling.retry_pending()
+    WebhookEvent.objects.filter(event_id="evt_x").update(outcome="failed", next_attempt_at=None)
+    raises.clear()
+    out = io.StringIO()
+    call_command("identity_replay", "--failed", stdout=out)
+    assert "1 event(s) replayed, 1 done" in out.getvalue()
+    assert WebhookEvent.objects.get(event_id="evt_x").outcome == "applied"
+    call_command("identity_replay", "evt_y", "--again", stdout=out)
+    assert (len(failing), len(fine)) == (4, 3)
+    later = (timezone.now() + timedelta(hours=1)).isoformat()
+    call_command("identity_replay", "--since", later, stdout=out)
+    assert "0 event(s) replayed" in out.getvalue()
+
+
+@pytest.mark.parametrize("arguments", [[], ["--since", "yesterday"]])
+def test_the_command_wants_to_know_which(arguments: list[str]) -> None:
+    """Nothing is replayed by accident."""
+    with pytest.raises(CommandError):
+        call_command("identity_replay", *arguments)
+
+
+def test_two_workers_do_not_run_one_event(register: Register) -> None:
+    """Whoever takes it has it for ten minutes."""
+    calls = register("kyc.verified", "slow")
+
+    def meanwhile(event: WebhookEvent) -> None:
+        assert handling.run(event.pk) is False
+
+    on_event("kyc.verified", name="meanwhile")(meanwhile)
+    deliver("kyc.verified")
+    handling.retry_pending()
+    handlers.forget("meanwhile")
+    assert len(calls) == 1
+
+
+def test_a_type_may_be_named_as_the_policy_text_does(register: Register) -> None:
+    """``consent_revoked`` is ``consent.revoked``."""
+    calls = register("consent_revoked", "first")
+    deliver("consent.revoked", subject="nobody")
+    handling.retry_pending()
+    assert len(calls) == 1
+    assert not LinkedIdentity.objects.exists()

@@ -1,0 +1,99 @@
+"""Retention: payloads go after 30 days, all but a digest after 180."""
+
+from __future__ import annotations
+
+import io
+from datetime import datetime, timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from django_identity.lifecycle import retention
+from django_identity.models import AuthorizationRequest, Consent, LinkedIdentity, WebhookEvent
+from tests.deliveries import deliver, event_body, post
+from tests.records import make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def received(days: int, *, number: int = 1) -> WebhookEvent:
+    """An event that came in so many days ago."""
+    deliver("kyc.verified", event_id=f"evt-{days}-{number}", note="something")
+    event = WebhookEvent.objects.get(event_id=f"evt-{days}-{number}")
+    WebhookEvent.objects.filter(pk=event.pk).update(
+        received_at=timezone.now() - timedelta(days=days)
+    )
+    return event
+
+
+def test_payloads_go_first_then_all_but_a_digest() -> None:
+    """By the days of the settings, counted from when the event came in."""
+    young, old, oldest = received(29), received(31), received(181)
+    purged = retention.purge()
+    assert (purged.payloads, purged.events) == (2, 1)
+    for event in (young, old, oldest):
+        event.refresh_from_db()
+    assert young.payload["note"] == "something"
+    assert (old.payload, old.subject, old.event_id) == (None, "subject-1", "evt-31-1")
+    assert (oldest.payload, oldest.subject, oldest.subject_digest) == (None, "", "")
+    assert (oldest.event_id, oldest.event_type) == ("", "")
+    assert retention.purge() == retention.Purged(payloads=0, events=0, requests=0)
+
+
+def test_the_settings_say_when(settings) -> None:
+    """``EVENT_PAYLOAD_DAYS`` and ``EVENT_DAYS``."""
+    days = {"EVENT_PAYLOAD_DAYS": 1, "EVENT_DAYS": 2}
+    settings.DJANGO_IDENTITY = {"default": {**settings.DJANGO_IDENTITY["default"], **days}}
+    received(3)
+    assert retention.purge().events == 1
+
+
+def test_a_purged_event_is_still_known() -> None:
+    """A captured grant that comes back after a year is a repeat, or too old to be taken."""
+    identity = make_identity(make_user(), consent=Consent.REVOKED)
+    body = event_body("consent.granted", event_id="evt-captured")
+    post(body)
+    LinkedIdentity.objects.update(consent=Consent.REVOKED, revoked_at=timezone.now())
+    WebhookEvent.objects.update(received_at=timezone.now() - timedelta(days=365))
+    retention.purge()
+    assert post(body).status_code == 200
+    identity.refresh_from_db()
+    assert identity.consent == Consent.REVOKED
+    assert WebhookEvent.objects.count() == 1
+
+
+def test_it_goes_batch_by_batch() -> None:
+    """However many there are, and whatever the size of a batch."""
+    for number in range(5):
+        received(200, number=number)
+    seen: list[int] = []
+    purged = retention.purge(size=2, progress=seen.append)
+    assert (purged.payloads, purged.events) == (5, 5)
+    assert seen == [2, 2, 1, 2, 2, 1]
+
+
+def request_of(expires_at: datetime, state: str) -> AuthorizationRequest:
+    return AuthorizationRequest.objects.create(
+        state_digest=state, browser_digest="b", application="default", environment="test",
+        purpose="sign_in", code_verifier="", redirect_uri="", expires_at=expires_at,
+    )  # fmt: skip
+
+
+def test_started_sign_ins_are_swept() -> None:
+    """A day after they ran out."""
+    now = timezone.now()
+    kept = request_of(now - timedelta(hours=23), "a")
+    request_of(now - timedelta(hours=25), "b")
+    assert retention.purge().requests == 1
+    assert list(AuthorizationRequest.objects.all()) == [kept]
+
+
+def test_the_command_says_what_went() -> None:
+    """``identity_purge`` for a site without a worker."""
+    received(200)
+    out = io.StringIO()
+    call_command("identity_purge", stdout=out)
+    assert out.getvalue().startswith("1 payload(s) emptied, 1 event(s) reduced to a digest")
+    with pytest.raises(CommandError):
+        call_command("identity_purge", "--batch", "0")

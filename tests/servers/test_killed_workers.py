@@ -1,0 +1,171 @@
+"""Workers are killed at random moments, and no refresh token, row or identity pays for it."""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.db.models import F, Q
+from django.test import override_settings
+from django.utils import timezone
+
+from django_identity.lifecycle import upkeep
+from django_identity.models import LinkedIdentity, TokenGrant
+from tests.lifecycle.conftest import celery_app
+from tests.records import make_grant, make_identity, make_user
+from tests.servers.stand_in import Seen, StandIn, setting
+from tests.servers.workers import PATIENCE, Workers
+
+pytestmark = [pytest.mark.server, pytest.mark.django_db(transaction=True)]
+
+IDENTITIES = 150
+KILLS = 50
+KILLS_IN_A_ROUND = 17
+ANSWERS_AFTER = 0.04
+
+
+@pytest.fixture
+def service() -> Iterator[StandIn]:
+    running = StandIn(delay=ANSWERS_AFTER)
+    with override_settings(DJANGO_IDENTITY={"default": setting(running.origin)}):
+        yield running
+    running.close()
+
+
+@pytest.fixture
+def workers(service: StandIn, tmp_path: Path) -> Iterator[Workers]:
+    queue, broker_url = f"identity-tests-{os.getpid()}", os.environ["CELERY_BROKER_URL"]
+    held = Workers(
+        {
+            "DJANGO_SETTINGS_MODULE": "tests.settings",
+            "DATABASE_URL": address_of_the_test_database(),
+            "CELERY_BROKER_URL": broker_url,
+            "STAND_IN": service.origin,
+            "WORKER_QUEUE": queue,
+        },
+        tmp_path / "workers.log",
+    )
+    with celery_app(broker_url) as app:
+        app.conf.task_default_queue = queue
+        try:
+            yield held
+        finally:
+            held.end()
+            with app.connection_for_write() as broker:
+                broker.default_channel.queue_delete(queue)
+
+
+def address_of_the_test_database() -> str:
+    scheme, _, rest = os.environ["DATABASE_URL"].partition("://")
+    place, _, named = rest.partition("/")
+    _, question_mark, options = named.partition("?")
+    return f"{scheme}://{place}/{connection.settings_dict['NAME']}{question_mark}{options}"
+
+
+def make_due_identities() -> None:
+    for number in range(IDENTITIES):
+        subject = f"subject-{number}"
+        identity = make_identity(make_user(f"user-{number}"), subject=subject)
+        make_grant(
+            identity,
+            access_token=f"at-0-{subject}",
+            refresh_token=f"rt-0-{subject}",
+        )
+
+
+def fall_due(periods: dict[str, list[float]]) -> None:
+    """What is done is due once more, its access token too old; ``periods`` notes since when."""
+    now = timezone.now()
+    idle = LinkedIdentity.objects.filter(Q(refetch_due_at=None) | Q(refetch_due_at__gt=now))
+    for pk, subject in list(idle.values_list("pk", "subject")):
+        periods[subject].append(time.monotonic())
+        TokenGrant.objects.filter(identity_id=pk).update(access_expires_at=now)
+        LinkedIdentity.objects.filter(pk=pk).update(refetch_due_at=now, refetch_failures=0)
+
+
+def ten_minutes_pass() -> None:
+    """Nobody is at work now, so every lease belongs to the dead; it runs out.
+
+    A row that lost three workers waits for hours, as one should that kills them; here chance did.
+    """
+    longest = timedelta(minutes=10)
+    taken, leased = F("refetch_taken_until") - longest, F("lease_until") - longest
+    LinkedIdentity.objects.exclude(refetch_taken_until=None).update(refetch_taken_until=taken)
+    TokenGrant.objects.exclude(lease_until=None).update(lease_until=leased, retry_at=None)
+    LinkedIdentity.objects.filter(last_error="worker_lost").update(refetch_due_at=timezone.now())
+
+
+def poll(condition: Callable[[], bool], *, patience: float = PATIENCE) -> bool:
+    give_up = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def kill_while_they_work(service: StandIn, workers: Workers) -> None:
+    """A round's kills, spread by chance over the time in which there is work."""
+    calls = len(service.seen)
+    assert poll(lambda: len(service.seen) > calls), workers.log.read_text("utf-8")[-5000:]
+    kills = 0
+    while kills < KILLS_IN_A_ROUND and upkeep.count_due():
+        time.sleep(random.uniform(0.05, 0.3))
+        kills += workers.kill_a_process()
+    workers.kill_a_worker()
+
+
+def repeats(seen: list[Seen]) -> list[tuple[Seen, Seen]]:
+    """Each call with the next one about the same."""
+    by_subject: dict[str, list[Seen]] = defaultdict(list)
+    for call in seen:
+        by_subject[call.about].append(call)
+    return [pair for calls in by_subject.values() for pair in pairwise(calls)]
+
+
+def is_done() -> bool:
+    upkeep.sweep()
+    return upkeep.count_due() == 0
+
+
+def test_killed_workers_spend_no_token_twice_and_leave_nobody_behind(
+    service: StandIn, workers: Workers
+) -> None:
+    """A token or row is used again only after the process that had it was killed."""
+    make_due_identities()
+    periods: dict[str, list[float]] = defaultdict(list)
+    give_up_at = time.monotonic() + 120
+    while len(workers.killed) < KILLS:
+        fall_due(periods)
+        workers.start()
+        upkeep.sweep()
+        kill_while_they_work(service, workers)
+        workers.stop()
+        ten_minutes_pass()
+        assert time.monotonic() < give_up_at, f"only {len(workers.killed)} kills in time"
+    workers.start()
+    assert poll(is_done), f"{upkeep.count_due()} identities are left behind"
+    workers.stop()
+    assert len(workers.killed) >= KILLS
+
+    def was_killed_between(first: Seen, second: Seen) -> bool:
+        return workers.killed.get(first.process, second.at) < second.at
+
+    def fell_due_between(first: Seen, second: Seen) -> bool:
+        return any(first.at < since < second.at for since in periods[first.about])
+
+    tokens = repeats([call for call in service.seen if call.endpoint == "token"])
+    reads = repeats([call for call in service.seen if call.endpoint == "claims"])
+    assert [pair for pair in tokens if not was_killed_between(*pair)] == []
+    assert [p for p in reads if not was_killed_between(*p) and not fell_due_between(*p)] == []
+    assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
+    assert not LinkedIdentity.objects.filter(last_error__gt="").exists()
+    assert reads

@@ -1,0 +1,108 @@
+"""Real Celery workers, killed without a warning."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 90.0
+
+
+@dataclass
+class Workers:
+    """``size`` workers of two pool processes each. ``killed``: process number -> when it was."""
+
+    environment: dict[str, str]
+    log: Path
+    size: int = 2
+    killed: dict[int, float] = field(default_factory=dict)
+    _mains: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Bring the number of workers up to ``size``; what they say goes to ``log``."""
+        command = [
+            sys.executable, "-m", "celery", "-A", "tests.servers.worker_app", "worker",
+            "--concurrency", "2", "--loglevel", "ERROR", "--without-gossip",
+            "--without-mingle", "--without-heartbeat",
+        ]  # fmt: skip
+        while len(self._mains) < self.size:
+            # A group of its own, so that a machine that dies takes its pool along.
+            self._mains.append(
+                subprocess.Popen(
+                    command,
+                    cwd=ROOT,
+                    env={**os.environ, **self.environment},
+                    start_new_session=True,
+                    stdout=self.log.open("ab"),
+                    stderr=subprocess.STDOUT,
+                )
+            )
+
+    def kill_a_process(self) -> bool:
+        """SIGKILL for one process of a pool, by chance. False: there is none at the moment."""
+        main = random.choice(self._mains)
+        with children_of(main.pid) as held:
+            if not held:
+                return False
+            self._kill(*random.choice(list(held.items())))
+        return True
+
+    def kill_a_worker(self) -> None:
+        """SIGKILL for a worker and its pool at once, as when a machine dies."""
+        main = self._mains.pop(random.randrange(len(self._mains)))
+        with children_of(main.pid) as held:
+            main.kill()
+            self.killed[main.pid] = time.monotonic()
+            for process, handle in held.items():
+                self._kill(process, handle)
+        main.wait()
+
+    def stop(self) -> None:
+        """Let them finish what they are at."""
+        for main in self._mains:
+            main.terminate()
+        for main in self._mains:
+            main.wait(PATIENCE)
+        self._mains.clear()
+
+    def end(self) -> None:
+        """Whatever happened: leave none behind."""
+        while self._mains:
+            self.kill_a_worker()
+
+    def _kill(self, process: int, handle: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            self.killed[process] = time.monotonic()
+
+
+@contextlib.contextmanager
+def children_of(process: int) -> Iterator[dict[int, int]]:
+    """Each child's number, and a handle that names no other process, whatever ends meanwhile."""
+    held: dict[int, int] = {}
+    try:
+        for child in _listed(process):
+            with contextlib.suppress(OSError):
+                held[child] = os.pidfd_open(child)
+        # Looked at again with the handles open: a number that was given anew in between is none.
+        yield {child: handle for child, handle in held.items() if child in _listed(process)}
+    finally:
+        for handle in held.values():
+            os.close(handle)
+
+
+def _listed(process: int) -> list[int]:
+    try:
+        listed = Path(f"/proc/{process}/task/{process}/children").read_text("ascii")
+    except OSError:
+        return []
+    return [int(number) for number in listed.split()]

@@ -1,0 +1,18 @@
+"""What the processes of ``tests.crowd`` call."""
+
+from __future__ import annotations
+
+from django_identity import conf
+from django_identity.exceptions import BudgetSpent
+from django_identity.service import budget
+from django_identity.service.budget import Priority
+
+
+def turns() -> int:
+    """How many calls this process may make at once."""
+    for taken in range(100):
+        try:
+            budget.await_turn(conf.application(), Priority.INTERACTIVE, patience=0)
+        except BudgetSpent:
+            return taken
+    return 100

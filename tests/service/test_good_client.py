@@ -1,0 +1,304 @@
+"""Being a good client: one budget, one pause, retries where they are safe, and no stampede."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from django_identity import conf
+from django_identity.exceptions import (
+    BudgetSpent,
+    RateLimited,
+    ServiceAway,
+    ServiceRefusal,
+    ServiceTimeout,
+    ServiceUnavailable,
+)
+from django_identity.service import ServiceClient, budget, outage
+from django_identity.service.budget import Priority
+from tests import crowd
+from tests.hostile import HostileService, hostile_service, html, http, reset, silent
+
+UNUSABLE = {"default": {"BACKEND": "tests.service.broken_cache.BrokenCache"}}
+
+
+@pytest.fixture
+def service() -> Iterator[HostileService]:
+    with hostile_service() as running, configured(running):
+        yield running
+
+
+@pytest.fixture
+def _early_in_the_minute() -> None:
+    """Calls are counted in windows of the clock; a test that counts must not straddle two."""
+    second = time.time() % 60
+    if second > 55:
+        time.sleep(60 - second)
+
+
+same_minute = pytest.mark.usefixtures("_early_in_the_minute")
+
+
+def configured(service: HostileService, **changes: Any) -> override_settings:
+    return override_settings(DJANGO_IDENTITY={"default": service.settings(**changes)})
+
+
+def client(priority: Priority = Priority.INTERACTIVE) -> ServiceClient:
+    return ServiceClient(conf.application(), priority=priority)
+
+
+def read(priority: Priority = Priority.INTERACTIVE) -> None:
+    client(priority).kyc("subject-1", access_token="at")
+
+
+def failing(service: HostileService, times: int, bad: Any) -> None:
+    """The next ``times`` reads get ``bad``, then all is well."""
+    left = [bad] * times
+    service.answers["kyc"] = left[0]
+
+    def count() -> None:
+        if left:
+            service.answers["kyc"] = left.pop()
+        else:
+            service.answers.pop("kyc", None)
+
+    service.meanwhile["kyc"] = count
+
+
+@pytest.mark.parametrize("bad", [html("502 Bad"), html("503 Bad"), html("504 Bad"), reset])
+def test_a_read_is_tried_again(service: HostileService, bad: Any) -> None:
+    """No connection, 502, 503 and 504 are tried up to three times."""
+    failing(service, 2, bad)
+    read()
+    assert service.calls("kyc") == 3
+
+
+@pytest.mark.parametrize("bad", [html("503 Bad"), reset])
+def test_three_tries_are_all(service: HostileService, bad: Any) -> None:
+    """What still fails then is an error."""
+    service.answers["kyc"] = bad
+    with pytest.raises(ServiceUnavailable):
+        read()
+    assert service.calls("kyc") == 3
+
+
+@pytest.mark.parametrize(
+    "bad", [html("500 Bad"), html("501 Bad"), html("404 Bad"), html(), silent],
+    ids=["500", "501", "404", "html", "silent"],
+)  # fmt: skip
+def test_nothing_else_is_tried_again(service: HostileService, bad: Any) -> None:
+    """An answer that another try would not mend, and a time-out, are final."""
+    service.answers["kyc"] = bad
+    with pytest.raises(Exception, match="kyc"):
+        read()
+    assert service.calls("kyc") == 1
+
+
+@pytest.mark.parametrize("bad", [html("503 Bad"), reset, silent], ids=["503", "reset", "silent"])
+@pytest.mark.parametrize(
+    "send",
+    [
+        lambda: client().refresh("rt"),
+        lambda: client().exchange_code(code="c", code_verifier="v", redirect_uri="https://x.y/z"),
+    ],
+    ids=["refresh", "code"],
+)
+def test_a_token_call_is_sent_once(
+    service: HostileService, bad: Any, send: Callable[[], object]
+) -> None:
+    """Whatever happens to it."""
+    service.answers["token"] = bad
+    with pytest.raises(ServiceUnavailable):
+        send()
+    assert service.calls("token") == 1
+
+
+def test_retries_end_with_the_deadline(service: HostileService) -> None:
+    """All tries and pauses together take no longer than one call may."""
+    service.answers["kyc"] = silent
+    failing(service, 1, html("503 Bad"))
+    service.meanwhile["kyc"] = lambda: service.answers.update(kyc=silent)
+    began = time.monotonic()
+    with pytest.raises(ServiceTimeout):
+        read()
+    assert time.monotonic() - began < 0.9
+
+
+@pytest.mark.parametrize("as_date", [False, True], ids=["seconds", "date"])
+def test_429_pauses_everybody(service: HostileService, as_date: bool) -> None:
+    """After one 429 no worker calls before ``Retry-After`` is over; a short pause is waited out."""
+    until = format_datetime(datetime.now(UTC) + timedelta(seconds=61), usegmt=True)
+    after = f"Retry-After: {until if as_date else 60}\r\n"
+    service.answers["kyc"] = http(b"", status="429 Slow", headers=after)
+    with pytest.raises(RateLimited):
+        read()
+    for priority in Priority:
+        with pytest.raises(RateLimited) as paused:
+            read(priority)
+        assert paused.value.retry_after == pytest.approx(60, abs=2)
+    with pytest.raises(RateLimited):
+        client().refresh("rt")
+    assert len(service.requests) == 1
+
+
+def test_a_pause_that_ends_in_time_is_waited_out(service: HostileService) -> None:
+    """A call sleeps through a pause that its own deadline outlasts."""
+    with configured(service, TIMEOUT=5):
+        budget.pause(conf.application(), seconds=1)
+        began = time.monotonic()
+        read()
+        assert 0.9 < time.monotonic() - began < 2
+
+
+def test_the_budget_holds_for_many_workers(service: HostileService) -> None:
+    """However many ask at once: no window has more calls than the budget allows."""
+    with configured(service, RATE_LIMIT="20/s"):
+        application = conf.application()
+        moments: list[float] = []
+
+        def take() -> None:
+            budget.await_turn(application, Priority.INTERACTIVE, patience=5)
+            moments.append(time.time())
+
+        threads = [threading.Thread(target=take) for _ in range(50)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(moments) == 50
+    assert max(moments) - min(moments) > 1.0
+
+
+@same_minute
+def test_processes_share_one_budget(service: HostileService, tmp_path: Path) -> None:
+    """What one process has spent, another one cannot spend again."""
+    caches = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
+            "LOCATION": str(tmp_path),
+        }
+    }
+    with configured(service, RATE_LIMIT="10/min"), override_settings(CACHES=caches):
+        target = "tests.service.crowd_calls:turns"
+        assert crowd.outcomes(crowd.start(target)) == [10]
+        assert crowd.outcomes(crowd.start(target)) == [0]
+
+
+@same_minute
+def test_no_turn_in_time_is_an_error(service: HostileService) -> None:
+    """Nobody waits for a turn longer than the call's own deadline allows; nothing is sent."""
+    with configured(service, RATE_LIMIT="1/min"):
+        read()
+        began = time.monotonic()
+        with pytest.raises(BudgetSpent):
+            read()
+        assert time.monotonic() - began < 0.5
+    assert service.calls("kyc") == 1
+
+
+@same_minute
+def test_people_come_before_upkeep(service: HostileService) -> None:
+    """Upkeep leaves a fifth of the budget to those who wait."""
+    with configured(service, RATE_LIMIT="10/min"):
+        for _ in range(8):
+            read(Priority.UPKEEP)
+        with pytest.raises(BudgetSpent):
+            read(Priority.UPKEEP)
+        read()
+        read()
+        with pytest.raises(BudgetSpent):
+            read()
+
+
+def test_no_limit_means_no_count(service: HostileService) -> None:
+    """``RATE_LIMIT = None`` switches the budget off."""
+    with configured(service, RATE_LIMIT=None):
+        for _ in range(60):
+            read()
+
+
+@same_minute
+def test_applications_do_not_share_a_budget(service: HostileService) -> None:
+    """One that has spent its calls does not stop the other."""
+    with configured(service, RATE_LIMIT="1/min"):
+        application = conf.application()
+        read()
+    other = replace(application, client_id="another")
+    budget.await_turn(other, Priority.UPKEEP, patience=0)
+    with pytest.raises(BudgetSpent):
+        budget.await_turn(application, Priority.INTERACTIVE, patience=0)
+
+
+def test_a_service_that_is_away_is_left_alone(service: HostileService) -> None:
+    """After five failures upkeep makes no call but one in each pause; people's calls are made."""
+    service.answers["claims"] = html("500 Oops")
+    for _ in range(5):
+        with pytest.raises(ServiceUnavailable):
+            client(Priority.UPKEEP).claims("subject-1", access_token="at")
+    application = conf.application()
+    assert outage.is_away(application)
+    assert not outage.may_try(application)
+    for _ in range(20):
+        with pytest.raises(ServiceAway):
+            client(Priority.UPKEEP).claims("subject-1", access_token="at")
+    assert service.calls("claims") == 5
+    with pytest.raises(ServiceUnavailable):
+        client().claims("subject-1", access_token="at")
+    assert service.calls("claims") == 6
+
+
+def test_one_worker_tries_when_the_pause_is_over(service: HostileService) -> None:
+    """Of a hundred workers one makes the first call; its success lets all go on."""
+    for _ in range(5):
+        outage.failed(conf.application(), "claims")
+    time.sleep(1.01)
+    assert outage.may_try(conf.application())
+    both = threading.Barrier(2)
+    service.meanwhile["claims"] = lambda: (both.wait(5), None)[1]
+    outcomes: list[type[Exception] | None] = []
+
+    def work() -> None:
+        try:
+            client(Priority.UPKEEP).claims("subject-1", access_token="at")
+            outcomes.append(None)
+        except ServiceAway:
+            outcomes.append(ServiceAway)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    both.wait(5)
+    for thread in threads:
+        thread.join()
+    assert outcomes.count(None) == 1
+    service.meanwhile.clear()
+    assert not outage.is_away(conf.application())
+    client(Priority.UPKEEP).claims("subject-1", access_token="at")
+
+
+def test_a_refusal_is_an_answer(service: HostileService) -> None:
+    """A service that says no is there: 4xx never counts as being away."""
+    service.answers["claims"] = html("404 No")
+    for _ in range(10):
+        with pytest.raises(ServiceRefusal):
+            client(Priority.UPKEEP).claims("subject-1", access_token="at")
+    assert not outage.is_away(conf.application())
+
+
+def test_a_cache_that_fails_stops_no_call(service: HostileService) -> None:
+    """Without the shared counts calls are made all the same."""
+    with override_settings(CACHES=UNUSABLE):
+        read()
+        read(Priority.UPKEEP)
+        outage.failed(conf.application(), "claims")
+        assert not outage.is_away(conf.application())
+    assert service.calls("kyc") == 2

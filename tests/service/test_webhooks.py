@@ -1,0 +1,208 @@
+"""A delivery's signature, bounds and content: one strict parse, and nothing of it in an error."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from django_identity.exceptions import EventUnreadable
+from django_identity.service.moments import NotAMoment, parse_moment
+from django_identity.service.webhooks import Event, is_authentic
+from tests.deliveries import SECRET, signed
+
+MEMBERS = {
+    "event_type": "kyc.verified",
+    "event_id": "evt_1",
+    "timestamp": "2026-11-21T15:00:00Z",
+    "data": {"user_id": "subject-1", "kyc_level": "level_2", "status": "verified"},
+}
+
+
+def body_with(**changes: Any) -> bytes:
+    return json.dumps({**MEMBERS, **changes}).encode()
+
+
+def data_with(**changes: Any) -> bytes:
+    return body_with(data={**MEMBERS["data"], **changes})
+
+
+def without(name: str) -> bytes:
+    return json.dumps({key: MEMBERS[key] for key in MEMBERS if key != name}).encode()
+
+
+def nested(depth: int) -> bytes:
+    return data_with(x=json.loads("[" * depth + "]" * depth))
+
+
+def raw(data: str) -> bytes:
+    """A body whose ``data`` has the member ``x`` as this text."""
+    return body_with(data="@").replace(b'"@"', b'{"user_id": "subject-1", "x": %s}' % data.encode())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'"text"',
+        b"{",
+        b"\xff\xfe",
+        b"\xef\xbb\xbf" + body_with(),
+        body_with() + b"x",
+        *map(without, MEMBERS),
+        *[body_with(event_type=value) for value in (None, "", 1, "x" * 65, "a\0b", ["kyc"])],
+        *[body_with(event_id=value) for value in (None, "", 7, True, "x" * 256, "a\0", "\ud800")],
+        *[body_with(timestamp=value) for value in (None, "", 0, "now", "1969-12-31T23:59Z")],
+        *[body_with(data=value) for value in (None, [], "x", 1)],
+        *[data_with(user_id=value) for value in (None, "", 1, "x" * 256, "a\0b", "a\nb", "..")],
+        data_with(sub="subject-2"),
+        data_with(status=1),
+        data_with(kyc_level="x" * 65),
+        data_with(provider=["a"]),
+        body_with(event_type="claim.revoked", data={"user_id": "a", "claim_type": 1}),
+        body_with(event_type="claim.revoked", data={"user_id": "a", "claim_type": "x" * 129}),
+        data_with(note="a\0b"),
+        data_with(note={"deep": ["\udc00"]}),
+        data_with(**{"a\0b": 1}),
+        nested(15),
+        *map(raw, ["NaN", "-Infinity", "1e999", "9223372036854775808", "1" * 40, "01"]),
+        raw('{"a": 1, "a": 2}'),
+        body_with().replace(b'"event_id"', b'"event_type": "x", "event_id"'),
+    ],
+    ids=lambda body: str(body[-60:]),
+)  # fmt: skip
+def test_what_is_no_event_is_refused_by_its_digest_alone(body: bytes) -> None:
+    """Types, lengths, times, depth, numbers, names: refused before any database could."""
+    with pytest.raises(EventUnreadable) as refused:
+        Event.parse(body)
+    assert refused.value.body_digest == hashlib.sha256(body).hexdigest()
+    assert "subject-1" not in str(refused.value)
+    assert "evt_1" not in str(refused.value)
+
+
+def test_an_event_is_read_once() -> None:
+    """Type, id, moment, subject, and what the type says."""
+    event = Event.parse(body_with())
+    assert (event.event_type, event.event_id, event.subject) == (
+        "kyc.verified",
+        "evt_1",
+        "subject-1",
+    )
+    assert event.occurred_at == datetime(2026, 11, 21, 15, tzinfo=UTC)
+    assert event.kyc is not None
+    assert (event.kyc.level, event.kyc.status, event.kyc.provider) == ("level_2", "verified", "")
+    assert "subject-1" not in repr(event)
+
+
+def test_what_is_at_the_limits_is_read() -> None:
+    """The longest id, the deepest nesting, the greatest integers, letters of every script."""
+    Event.parse(body_with(event_id="x" * 255, event_type="y" * 64))
+    Event.parse(nested(14))
+    Event.parse(raw("[9223372036854775807, -9223372036854775808, 1e308, 1e-400]"))
+    assert Event.parse(data_with(note="naïve 🎉")).content["note"] == "naïve 🎉"
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("consent_revoked", "consent.revoked"),
+        ("user_deleted", "data.deletion_requested"),
+        ("something.new", "something.new"),
+    ],
+)
+def test_two_types_have_other_names(name: str, known: str) -> None:
+    """The spec's policy text calls them otherwise; unknown ones keep theirs."""
+    assert Event.parse(body_with(event_type=name)).event_type == known
+
+
+def test_an_event_of_an_unknown_type_may_be_about_nobody() -> None:
+    """We do not know what its data may hold."""
+    assert Event.parse(body_with(event_type="news", data={})).subject == ""
+    assert Event.parse(body_with(event_type="news", data={"user_id": 5})).subject == ""
+
+
+def test_the_subject_may_be_called_sub() -> None:
+    """The data of most types is not shown by the spec."""
+    assert Event.parse(body_with(event_type="claim.issued", data={"sub": "s"})).subject == "s"
+
+
+def test_a_rejection_stays_one() -> None:
+    """Whatever its status says."""
+    event = Event.parse(body_with(event_type="kyc.rejected"))
+    assert event.kyc is not None
+    assert event.kyc.status == "rejected"
+
+
+@pytest.mark.parametrize("secrets", [[SECRET], ["x" * 20, SECRET], [SECRET, "x" * 20]])
+def test_every_active_secret_is_accepted(secrets: list[str]) -> None:
+    """Several while rotating."""
+    assert is_authentic(b"body", signature=signed(b"body"), secrets=secrets)
+
+
+@pytest.mark.parametrize(
+    "signature",
+    [
+        "",
+        "0" * 64,
+        signed(b"body ").replace("a", "b"),
+        signed(b"body").upper(),
+        signed(b"body") + " ",
+        signed(b"body")[:-1],
+        "sha256=" + signed(b"body"),
+        signed(b"body", secret="another secret"),
+        "é" * 64,
+        "\udcff" * 64,
+    ],
+)
+def test_every_other_signature_is_refused(signature: str) -> None:
+    """Exactly the lowercase hexadecimal digest over exactly these bytes."""
+    assert not is_authentic(b"body", signature=signature, secrets=[SECRET])
+
+
+def test_without_a_secret_nothing_is_authentic() -> None:
+    """An empty list of secrets opens nothing."""
+    assert not is_authentic(b"", signature=signed(b"", secret=""), secrets=[])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-11-21T15:00:00Z",
+        "2026-11-21t15:00:00z",
+        "2026-11-21 15:00:00",
+        "2026-11-21T15:00:00.000000000Z",
+        "2026-11-21T15:00:00,0+00:00",
+        "2026-11-21T15:00:00-00:00",
+        "2026-11-21T15:00Z",
+        "2026-11-21T15Z",
+        "20261121T150000Z",
+        "20261121T1500+0000",
+        "20261121T15+00",
+        "2026-W47-6T15:00:00Z",
+        "2026W476T150000Z",
+        "2026-325T15:00:00Z",
+        "2026-11-21T16:30:00+01:30",
+        "2026-11-21T14:59:60Z",
+    ],
+)
+def test_every_form_of_iso_8601_is_one_moment(text: str) -> None:
+    """Extended and basic, with and without a zone, a fraction, a leap second."""
+    assert parse_moment(text) == datetime(2026, 11, 21, 15, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "2026-11-21", "15:00", "1763737200", "2026-13-01T00:00Z", "2026-02-30T00:00Z",
+     "2026-366T00:00Z", "2026-11-21T25:00Z", "2026-11-21T24:01Z", "2026-11-21X15:00Z",
+     "0001-01-01T00:00+01:00", "9999-12-31T24:00Z", "202\uff16-11-21T15:00Z", "2026-11-21T15:00Z ",
+     "2026-11-21T15:00:00." + "0" * 60 + "Z"],
+)  # fmt: skip
+def test_what_is_no_moment_is_refused(text: str) -> None:
+    """A date alone, a number, a day that does not exist, another script's digits."""
+    with pytest.raises(NotAMoment):
+        parse_moment(text)
