@@ -29,7 +29,7 @@ def code_in(pasted: str) -> str:
     if len(pasted) > LONGEST_PASTE:
         raise ConnectCodeMalformed("longer than any sentence around a code")
     text = _plain(pasted)
-    found = {*_codes(_WRITTEN_OUT.finditer(text))} or {*_alone(text)} or {*_loose(text)}
+    found = {*_codes(_WRITTEN_OUT.finditer(text))} or {*_alone(text)} or _loose(text)
     if len(found) != 1:
         raise ConnectCodeMalformed(f"{len(found)} codes")
     return found.pop()
@@ -60,7 +60,7 @@ def _alone(text: str) -> Iterator[str]:
     return _codes(iter([match] if match else []))
 
 
-def _loose(text: str) -> Iterator[str]:
-    """A code without hyphens in a sentence: with a digit, or "CNX code from" would be one."""
-    matches = _LOOSE.finditer(text)
-    return _codes(match for match in matches if any(map(str.isdigit, match[1] + match[2])))
+def _loose(text: str) -> set[str]:
+    """Codes without hyphens in a sentence; those with a digit win, as "CNX code from" is words."""
+    found = {*_codes(_LOOSE.finditer(text))}
+    return {code for code in found if any(map(str.isdigit, code))} or found
