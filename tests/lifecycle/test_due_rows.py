@@ -1,0 +1,39 @@
+"""Handing due rows out is cheap: where it is done a million times a day, it writes rows alone."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from django_identity import conf
+from django_identity.lifecycle import due_rows
+from django_identity.models import LinkedIdentity
+from tests.records import make_identity, make_user
+
+pytestmark = pytest.mark.django_db
+
+ROWS = 300
+HOT_UPDATES = "SELECT pg_stat_get_xact_tuples_hot_updated(%s::regclass)"
+
+
+@pytest.mark.skipif(
+    connection.vendor != "postgresql", reason="other databases have no such updates"
+)
+def test_handing_out_touches_no_index() -> None:
+    """Every page of the table has room for the rows that are handed out (heap-only tuples)."""
+    past = timezone.now() - timedelta(minutes=1)
+    for number in range(ROWS):
+        make_identity(
+            make_user(f"user-{number}"),
+            subject=f"subject-{number}",
+            credential="c" * 1_500,
+            refetch_due_at=past if number % 5 == 0 else timezone.now() + timedelta(hours=1),
+        )
+    handed_out = sum(map(len, due_rows.take(conf.application(), page=20)))
+    with connection.cursor() as cursor:
+        cursor.execute(HOT_UPDATES, [LinkedIdentity._meta.db_table])
+        [touching_no_index] = cursor.fetchone()
+    assert handed_out == touching_no_index == ROWS // 5
