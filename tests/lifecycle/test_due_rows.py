@@ -19,9 +19,7 @@ ROWS = 300
 HOT_UPDATES = "SELECT pg_stat_get_xact_tuples_hot_updated(%s::regclass)"
 
 
-@pytest.mark.skipif(
-    connection.vendor != "postgresql", reason="other databases have no such updates"
-)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="only PostgreSQL has them")
 def test_handing_out_touches_no_index() -> None:
     """Every page of the table has room for the rows that are handed out (heap-only tuples)."""
     past = timezone.now() - timedelta(minutes=1)
