@@ -9,6 +9,8 @@ from django.core.cache import cache
 
 from django_identity.lifecycle import key_sets
 
+# As a site's own conftest.py has it.
+pytest_plugins = ["django_identity.testing.plugin"]
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences"}
 
 
