@@ -10,16 +10,15 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 
-from django_identity.testing.sandbox import RunningSandbox, running_sandbox
+from django_identity.testing.sandbox import RunningSandbox
 from tests.hostile import HostileService, http
 
 APP = "00000000-0000-4000-8000-000000000000"
 
 
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[RunningSandbox]:
-    with running_sandbox() as running:
-        yield running
+@pytest.fixture
+def sandbox(identity_sandbox: RunningSandbox) -> RunningSandbox:
+    return identity_sandbox
 
 
 @pytest.fixture
