@@ -14,7 +14,7 @@ from joserfc.errors import JoseError
 
 from django_identity.exceptions import DocumentUnreadable
 
-MAX_CHARACTERS: Final = 32 * 1024 * 1024
+MAX_CHARACTERS: Final = 8 * 1024 * 1024
 # To a public key, and authenticated. No RSA1_5 (padding oracles), no passwords, no shared key, and
 # no "zip": a small text would become a large one.
 ALGORITHMS: Final = (

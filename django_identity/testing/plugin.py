@@ -53,11 +53,11 @@ def identity_sandbox(identity_running_sandbox: RunningSandbox) -> Iterator[Runni
 @pytest.fixture
 def identity_application(identity_sandbox: RunningSandbox) -> Iterator[conf.Application]:
     """The site, registered at the sandbox as its application ``"default"``."""
-    callback = HOST + reverse("identity:callback")
     own = getattr(settings, "DJANGO_IDENTITY", {}).get(conf.DEFAULT_ALIAS, {})
-    registered = {"API_ORIGIN": None, "REDIRECT_URI": callback}
-    registered |= identity_sandbox.register([callback])
-    with override_settings(DJANGO_IDENTITY={conf.DEFAULT_ALIAS: {**own, **registered}}):
+    registered = identity_sandbox.register([HOST + reverse("identity:callback")])
+    # The callback address is made from the request: the test client's host is no https one.
+    given = {**own, "API_ORIGIN": None, "REDIRECT_URI": None, **registered}
+    with override_settings(DJANGO_IDENTITY={conf.DEFAULT_ALIAS: given}):
         yield conf.application()
 
 

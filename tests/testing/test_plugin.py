@@ -111,10 +111,10 @@ def test_the_sandboxs_clock_is_put_back(identity_sandbox: RunningSandbox) -> Non
 def test_the_site_is_the_application(
     identity_application: conf.Application, identity_sandbox: RunningSandbox
 ) -> None:
-    """Its address is the sandbox's, its callback the test client's."""
+    """Its addresses are the sandbox's; what else the site has set stays as it is."""
     assert identity_application == conf.application()
     assert identity_application.base_url == identity_sandbox.base_url
-    assert identity_application.redirect_uri == "http://testserver/identity/callback/"
+    assert identity_application.webhook_secrets == ("a-webhook-secret-for-tests-alone",)
 
 
 def test_what_the_sandbox_refuses_is_said(
