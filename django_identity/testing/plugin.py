@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import HttpResponseBase
 from django.test import Client, override_settings
 from django.urls import reverse
 
@@ -72,16 +71,15 @@ def identity_sign_in(
     identity_sandbox: RunningSandbox,
     identity_application: conf.Application,
     identity_person: SandboxPerson,
-) -> Callable[..., HttpResponse]:
+) -> Callable[..., HttpResponseBase]:
     """``identity_sign_in(client)``: the whole sign-in over real sockets; its last answer."""
 
     def sign_in(
         client: Client, person: SandboxPerson = identity_person, next_url: str = ""
-    ) -> HttpResponse:
-        leaving: Any = client.post(address_of("login", identity_application), {"next": next_url})
+    ) -> HttpResponseBase:
+        leaving = client.post(address_of("login", identity_application), {"next": next_url})
         back = identity_sandbox.approve(leaving["Location"], person)
-        arrived: Any = client.get(back.removeprefix(HOST))
-        return arrived
+        return client.get(back.removeprefix(HOST))
 
     return sign_in
 
