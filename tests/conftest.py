@@ -18,7 +18,20 @@ DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences"}
 
 
 # Begun last, one of these would keep one worker busy while the others have nothing left to do.
-LONGEST_FILES = ("example_project/test_demo.py",)
+LONGEST_FILES = (
+    "example_project/test_demo.py",
+    "credentials/test_properties.py",
+    "sandbox/test_deliveries.py",
+    "sandbox/test_process.py",
+    "lifecycle/test_model.py",
+    "lifecycle/test_tokens.py",
+    "lifecycle/key_sets/test_sharing.py",
+    "faces/test_connect_sandbox.py",
+    "servers/test_storm.py",
+    "example_project/test_circle.py",
+    "service/test_good_client.py",
+    "lifecycle/test_upkeep.py",
+)
 
 
 def pytest_configure(config: pytest.Config) -> None:
