@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, get_user_model, login
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, get_user_model, login, logout
 from django.contrib.auth.backends import BaseBackend
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
@@ -54,6 +54,14 @@ def begin_session(request: HttpRequest, user: Any, identity: LinkedIdentity) -> 
     if len(conf.aliases()) == 1:
         user = _resting(user, identity.pk, identity.revoked_at)
     login(request, user, backend=BACKEND_PATH)
+
+
+def end_session(request: HttpRequest) -> bool:
+    """Sign the browser out, if its session began with an identity sign-in and with nothing else."""
+    if request.session.get(BACKEND_SESSION_KEY) != BACKEND_PATH:
+        return False
+    logout(request)
+    return True
 
 
 def bind_session(*, request: HttpRequest, user: Any, **_kwargs: Any) -> None:

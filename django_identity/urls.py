@@ -1,10 +1,13 @@
-"""``path("identity/", include("django_identity.urls"))``. Each takes an application's alias."""
+"""``path("identity/", include("django_identity.urls"))``.
+
+Each takes an application's alias, but for ``health``.
+"""
 
 from __future__ import annotations
 
 from django.urls import include, path
 
-from django_identity.views import account, connect, sign_in, webhook
+from django_identity.views import account, connect, health, sign_in, webhook
 
 app_name = "identity"
 
@@ -23,5 +26,6 @@ urlpatterns = [
     path("disconnect/<slug:application>/", account.disconnect, name="disconnect"),
     path("webhook/", webhook.webhook, name="webhook"),
     path("webhook/<slug:application>/", webhook.webhook, name="webhook"),
+    path("health/", health.health, name="health"),
     path("api/", include("django_identity.api.urls")),
 ]

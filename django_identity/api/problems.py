@@ -1,4 +1,7 @@
-"""Errors as JSON: ``code``, ``detail``, ``recovery``, ``reference``, and what else is known."""
+"""Errors as JSON: ``code``, ``detail``, ``recovery``, ``reference``, and what else is known.
+
+What else a program may have to know of an endpoint's errors comes along as ``beside``.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +12,17 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from django_identity.exceptions import IdentityError, Recovery
-from django_identity.lifecycle.connect import is_spent
 from django_identity.views.manners import status_of
 
 
-def problem(error: IdentityError) -> Response:
-    """The response for one of our own errors.
-
-    ``code_spent`` says whether the same Connect code may be sent again; ``kyc_url`` and
-    ``retry_after`` are there if they are known.
-    """
+def problem(error: IdentityError, **beside: object) -> Response:
+    """The response for one of our own errors; ``kyc_url`` and ``retry_after`` if they are known."""
     described: dict[str, Any] = {
         "code": error.code,
         "detail": str(error.public_message),
         "recovery": str(error.recovery),
         "reference": error.reference,
-        "code_spent": is_spent(error),
+        **beside,
     }
     headers = {}
     if kyc_url := getattr(error, "kyc_url", ""):
@@ -35,7 +33,7 @@ def problem(error: IdentityError) -> Response:
     return Response(described, status=status_of(error), headers=headers)
 
 
-def as_problem(error: Exception, context: dict[str, Any]) -> Response | None:
+def as_problem(error: Exception, context: dict[str, Any], **beside: object) -> Response | None:
     """Django REST framework's own errors in this form; they are not logged: no reference."""
     response = exception_handler(error, context)
     if response is None:
@@ -47,6 +45,6 @@ def as_problem(error: Exception, context: dict[str, Any]) -> Response | None:
         "detail": str(detail),
         "recovery": str(Recovery.SIGN_IN_TO_LINK if signs_in else Recovery.CONTACT),
         "reference": "",
-        "code_spent": False,
+        **beside,
     }
     return response

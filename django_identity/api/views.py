@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -17,28 +18,117 @@ from rest_framework.views import APIView
 
 from django_identity import conf
 from django_identity.api.problems import as_problem, problem
-from django_identity.api.serializers import ConnectedSerializer, ConnectRequestSerializer
-from django_identity.backends import begin_session
+from django_identity.api.serializers import (
+    ArrivalSerializer,
+    CallbackRequestSerializer,
+    ConnectedSerializer,
+    ConnectRequestSerializer,
+    DepartureSerializer,
+    DisconnectedSerializer,
+    LoginRequestSerializer,
+    StandingSerializer,
+)
+from django_identity.backends import begin_session, end_session
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import connect as lifecycle
+from django_identity.lifecycle import linking, sign_in
+from django_identity.lifecycle.standing import standing_of
 from django_identity.telemetry import LogEvent, log, log_failure
+from django_identity.views.departure import browser_key_of, depart, leave_key
 from django_identity.views.manners import (
     application_or_404,
     client_address,
     flow_view,
+    landing_url,
 )
 
 
-class ConnectView(APIView):
-    """``POST {"connect_code": …}``: redeem a Connect code for whoever is signed in."""
+class _Endpoint(APIView):
+    """JSON in and out, errors included; each endpoint says itself whom it answers."""
 
     parser_classes = (JSONParser,)
     renderer_classes = (JSONRenderer,)
     permission_classes = ()
-    serializer_class = ConnectRequestSerializer
 
     def get_exception_handler(self) -> Callable[..., Response | None]:
         return as_problem
+
+
+class MeView(_Endpoint):
+    """``GET``: what holds for whoever is signed in, as every gate sees it."""
+
+    serializer_class = StandingSerializer
+
+    def get(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
+        applied = application_or_404(application)
+        user = _required_user(request)
+        return Response(StandingSerializer(standing_of(user, application=applied.alias)).data)
+
+
+class LoginView(_Endpoint):
+    """``POST {"next": …}``: begin a sign-in; the frontend sends the browser to the answer."""
+
+    serializer_class = LoginRequestSerializer
+
+    def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
+        applied = application_or_404(application)
+        user = _signed_in_user(request)
+        _refuse_foreign_pages(request, user)
+        given = LoginRequestSerializer(data=request.data)
+        departure = depart(
+            request._request,
+            applied,
+            purpose=sign_in.purpose_for(user, application=applied),
+            user=user,
+            next_url=given.validated_data["next"] if given.is_valid() else "",
+        )
+        response = Response(DepartureSerializer({"authorization_url": departure.address}).data)
+        leave_key(response, departure, request=request._request, application=applied)
+        return response
+
+
+class CallbackView(_Endpoint):
+    """``POST {"state": …, "code": …}``: take the person back.
+
+    For a site whose ``REDIRECT_URI`` is its frontend's: the members are the redirect's query.
+    """
+
+    serializer_class = CallbackRequestSerializer
+
+    @sensitive_variables()
+    def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
+        applied = application_or_404(application)
+        user = _signed_in_user(request)
+        _refuse_foreign_pages(request, user)
+        given = CallbackRequestSerializer(data=request.data)
+        try:
+            returned = sign_in.Callback.parse(
+                state=given.values_of("state"),
+                code=given.values_of("code"),
+                error=given.values_of("error"),
+            )
+            completed = sign_in.complete(
+                applied, returned, browser_key=browser_key_of(request._request), user=user
+            )
+        except IdentityError as error:
+            log_failure(LogEvent.SIGN_IN_FAILED, error, application=applied.alias)
+            return problem(error)
+        if completed.login is not None:
+            begin_session(request._request, completed.user, completed.login)
+        log(LogEvent.SIGN_IN_COMPLETED, application=applied.alias)
+        return Response(ArrivalSerializer({"next": landing_url(completed.next_url)}).data)
+
+
+class ConnectView(_Endpoint):
+    """``POST {"connect_code": …}``: redeem a Connect code for whoever is signed in.
+
+    ``code_spent`` in an error says whether a new code is needed.
+    """
+
+    serializer_class = ConnectRequestSerializer
+
+    def get_exception_handler(self) -> Callable[..., Response | None]:
+        return partial(as_problem, code_spent=False)
 
     @sensitive_variables()
     def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
@@ -46,9 +136,7 @@ class ConnectView(APIView):
         user = _signed_in_user(request)
         if not lifecycle.may_redeem(applied, user):
             raise NotAuthenticated
-        if user is None:
-            # Whom nobody has authenticated is signed in by this: a foreign page must not do that.
-            SessionAuthentication().enforce_csrf(request)
+        _refuse_foreign_pages(request, user)
         given = ConnectRequestSerializer(data=request.data)
         try:
             redeemed = lifecycle.redeem(
@@ -59,11 +147,25 @@ class ConnectView(APIView):
             )
         except IdentityError as error:
             log_failure(LogEvent.CONNECT_FAILED, error, application=applied.alias)
-            return problem(error)
+            return problem(error, code_spent=lifecycle.is_spent(error))
         if redeemed.login:
             begin_session(request._request, redeemed.user, redeemed.identity)
         log(LogEvent.CONNECT_REDEEMED, application=applied.alias)
         return Response(ConnectedSerializer(redeemed.identity).data)
+
+
+class DisconnectView(_Endpoint):
+    """``POST``: take the bond away, and end a session that rests on it."""
+
+    serializer_class = DisconnectedSerializer
+
+    def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
+        applied = application_or_404(application)
+        user = _required_user(request)
+        was_linked = linking.unlink(user, application=applied)
+        log(LogEvent.DISCONNECTED, application=applied.alias)
+        done = {"disconnected": was_linked, "signed_out": end_session(request._request)}
+        return Response(DisconnectedSerializer(done).data)
 
 
 def _signed_in_user(request: Request) -> AbstractBaseUser | None:
@@ -72,4 +174,21 @@ def _signed_in_user(request: Request) -> AbstractBaseUser | None:
     return user if user is not None and user.is_authenticated else None
 
 
+def _required_user(request: Request) -> AbstractBaseUser:
+    user = _signed_in_user(request)
+    if user is None:
+        raise NotAuthenticated
+    return user
+
+
+def _refuse_foreign_pages(request: Request, user: AbstractBaseUser | None) -> None:
+    """Whom nobody has authenticated is signed in by this: a foreign page must not do that."""
+    if user is None:
+        SessionAuthentication().enforce_csrf(request)
+
+
+me = flow_view(MeView.as_view())
+login = flow_view(LoginView.as_view())
+callback = flow_view(CallbackView.as_view())
 connect = flow_view(ConnectView.as_view())
+disconnect = flow_view(DisconnectView.as_view())

@@ -54,6 +54,7 @@
     ├── StorageUnavailable                 the database did not answer
     ├── CredentialRejected                 a credential failed a check; see ``reason``
     ├── NoCredential                       there is none to look at
+    ├── DocumentUnreadable                 no key of DOCUMENT_KEYS opens an encrypted document
     ├── ReauthorizationNeeded              the grant is dead or gone; the person has to come again
     └── SealedValueUnreadable              no key of ENCRYPTION_KEYS opens a stored value
 
@@ -95,6 +96,7 @@ from django_identity.exceptions.person import (
 )
 from django_identity.exceptions.proof import (
     CredentialRejected,
+    DocumentUnreadable,
     NoCredential,
     SealedValueUnreadable,
 )
@@ -153,6 +155,7 @@ __all__ = [
     "ConnectSignInNeeded",
     "ConsentWithdrawn",
     "CredentialRejected",
+    "DocumentUnreadable",
     "EmailTaken",
     "EnvironmentMismatch",
     "EventRefused",

@@ -35,6 +35,14 @@ class NoCredential(IdentityError):
     recovery = Recovery.RESTART
 
 
+class DocumentUnreadable(IdentityError):
+    """An encrypted document that none of ``DOCUMENT_KEYS`` opens, or that is none."""
+
+    code = "document_unreadable"
+    stage = Stage.CREDENTIAL
+    recovery = Recovery.CONTACT
+
+
 class SealedValueUnreadable(IdentityError):
     code = "sealed_value_unreadable"
     stage = Stage.STORAGE

@@ -97,6 +97,7 @@ def _verify(
         audience=application.client_id,
         environment=application.environment,
         subject=subject,
+        now=timezone.now(),
         leeway=CLOCK_LEEWAY,
     )
 

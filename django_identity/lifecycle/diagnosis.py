@@ -59,6 +59,17 @@ class Finding:
     message: str
 
 
+def is_ready() -> bool:
+    """Whether the settings can be used and the database answers with our tables: one query."""
+    if any(problem.fatal for problem in conf.problems()):
+        return False
+    try:
+        LinkedIdentity.objects.exists()
+    except DatabaseError:
+        return False
+    return True
+
+
 def diagnose() -> Iterator[Finding]:
     """Every finding, in an order that puts causes before their effects.
 

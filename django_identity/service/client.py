@@ -16,6 +16,7 @@ from django_identity.exceptions import MalformedAnswer
 from django_identity.service import refusals, single_use
 from django_identity.service.budget import Priority
 from django_identity.service.connect_answer import ConnectAnswer
+from django_identity.service.developer_answers import NewTestUser, RotatedSecret
 from django_identity.service.dispatch import send
 from django_identity.service.json_body import UnreadableJson, read_object
 from django_identity.service.messages import ClaimsAnswer, KycStatus, Profile, TokenAnswer
@@ -120,6 +121,23 @@ class ServiceClient:
         return KeySetAnswer(text, int(max_age[1]) if max_age else None)
 
     @sensitive_variables()
+    def rotate_secret(self, app_id: str, *, mode: str, portal_token: str) -> RotatedSecret:
+        """A new client secret for ``mode``; the present one is void at once. Sent once.
+
+        ``portal_token``: the developer portal's session token. After a ``ServiceError`` whose
+        ``may_have_arrived`` is true and that is no ``ServiceRefusal``, the secret may be another.
+        """
+        path = f"apps/{quote(app_id, safe='')}/rotate-secret"
+        sent = {"mode": mode}
+        return RotatedSecret.parse(self._develop("rotate_secret", path, sent, portal_token))
+
+    @sensitive_variables()
+    def create_test_user(self, app_id: str, *, portal_token: str) -> NewTestUser:
+        """A new sandbox user; the password is shown this once. Sent once."""
+        sent = {"appId": app_id}
+        return NewTestUser.parse(self._develop("test_users", "test-users", sent, portal_token))
+
+    @sensitive_variables()
     def _basic_credentials(self) -> str:
         """Basic credentials in UTF-8 (RFC 7617 §2.1); the client id holds no colon, see E004."""
         pair = f"{self._application.client_id}:{self._application.client_secret}"
@@ -147,14 +165,37 @@ class ServiceClient:
         url = f"{self._application.base_url}/users/{quote(subject, safe='')}/{endpoint}"
         headers = {"Authorization": f"Bearer {access_token}"}
         call = Call(endpoint, "GET", url, headers, seconds=self._application.timeout)
-        envelope = _read_answer(call, self._send(call))
-        opened = envelope.get("data")
-        if envelope.get("success") is not True or not isinstance(opened, dict):
-            raise MalformedAnswer("not the success envelope", endpoint=endpoint)
-        return opened
+        return _opened(call, self._send(call))
+
+    @sensitive_variables()
+    def _develop(
+        self, endpoint: str, path: str, sent: dict[str, str], portal_token: str
+    ) -> dict[str, Any]:
+        """The ``data`` of a developer endpoint."""
+        call = Call(
+            endpoint,
+            "POST",
+            f"{self._application.base_url}/developer/{path}",
+            {"Authorization": f"Bearer {portal_token}"},
+            json=sent,
+            seconds=self._application.timeout,
+            sent_once=True,
+        )
+        return _opened(call, self._send(call), expected=(200, 201))
 
 
-def _read_answer(call: Call, answer: Answer) -> dict[str, Any]:
+def _opened(call: Call, answer: Answer, *, expected: tuple[int, ...] = (200,)) -> dict[str, Any]:
+    """The ``data`` of the success envelope."""
+    envelope = _read_answer(call, answer, expected=expected)
+    opened = envelope.get("data")
+    if envelope.get("success") is not True or not isinstance(opened, dict):
+        raise MalformedAnswer("not the success envelope", endpoint=call.endpoint)
+    return opened
+
+
+def _read_answer(
+    call: Call, answer: Answer, *, expected: tuple[int, ...] = (200,)
+) -> dict[str, Any]:
     """The JSON object of a good answer; every other one becomes an error."""
     try:
         body = read_object(answer.body)
@@ -164,6 +205,6 @@ def _read_answer(call: Call, answer: Answer) -> dict[str, Any]:
         raise MalformedAnswer(str(error), endpoint=call.endpoint) from None
     if answer.status >= 400 or refusals.is_refusal(body):
         raise refusals.of(call.endpoint, answer.status, answer.headers, body)
-    if answer.status != 200:
+    if answer.status not in expected:
         raise MalformedAnswer(f"HTTP {answer.status}", endpoint=call.endpoint)
     return body

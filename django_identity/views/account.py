@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from django.contrib import auth
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
 from django_identity.addresses import address_of, login_url
-from django_identity.backends import BACKEND_PATH
+from django_identity.backends import end_session
 from django_identity.lifecycle import dossier, linking
 from django_identity.telemetry import LogEvent, log
 from django_identity.views.manners import (
@@ -58,7 +57,6 @@ def disconnect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> H
     if request.method != "POST":
         return render(request, "django_identity/disconnect.html", context)
     linking.unlink(user, application=applied)
-    if request.session.get(auth.BACKEND_SESSION_KEY) == BACKEND_PATH:
-        auth.logout(request)
+    end_session(request)
     log(LogEvent.DISCONNECTED, application=applied.alias)
     return render(request, "django_identity/disconnected.html", context)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
@@ -12,13 +11,12 @@ from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
-from django_identity.addresses import address_of
 from django_identity.backends import begin_session
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import sign_in, standing
-from django_identity.lifecycle.authorization_requests import Journey
 from django_identity.models import Purpose
 from django_identity.telemetry import LogEvent, log
+from django_identity.views.departure import browser_key_of, depart, leave_key
 from django_identity.views.manners import (
     application_or_404,
     failure,
@@ -29,7 +27,6 @@ from django_identity.views.manners import (
     signed_in_user,
 )
 
-BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
 HOP_MARK = "same_site"
 # A claim, a claim with its value, or a level: a link must not put its own sentence on our page.
 ASKED = re.compile(r"[a-z0-9_]{1,64}(=[A-Za-z0-9_-]{1,32})?")
@@ -44,23 +41,11 @@ def login(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpRe
     purpose = sign_in.purpose_for(user, application=applied)
     if request.method != "POST":
         return _button_page(request, applied, purpose)
-    browser_key = _browser_key(request) or secrets.token_urlsafe(32)
-    journey = Journey(
-        purpose=purpose,
-        user=user,
-        next_url=safe_next(request.POST.get("next", "")),
-        redirect_uri=applied.redirect_uri
-        or request.build_absolute_uri(address_of("callback", applied)),
+    departure = depart(
+        request, applied, purpose=purpose, user=user, next_url=request.POST.get("next", "")
     )
-    response = HttpResponseRedirect(sign_in.begin(applied, journey, browser_key=browser_key))
-    response.set_cookie(
-        _cookie_name(request),
-        browser_key,
-        max_age=applied.authorization_lifetime,
-        secure=request.is_secure(),
-        httponly=True,
-        samesite="Lax",
-    )
+    response = HttpResponseRedirect(departure.address)
+    leave_key(response, departure, request=request, application=applied)
     return response
 
 
@@ -79,7 +64,7 @@ def callback(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Htt
         if _needs_hop(request):
             return _hop(request)
         completed = sign_in.complete(
-            applied, returned, browser_key=_browser_key(request), user=signed_in_user(request)
+            applied, returned, browser_key=browser_key_of(request), user=signed_in_user(request)
         )
     except IdentityError as error:
         return failure(request, LogEvent.SIGN_IN_FAILED, error, applied)
@@ -118,13 +103,3 @@ def _hop(request: HttpRequest) -> HttpResponse:
     query[HOP_MARK] = "1"
     context = {"address": f"{request.path}?{query.urlencode()}"}
     return render(request, "django_identity/same_site_hop.html", context)
-
-
-def _cookie_name(request: HttpRequest) -> str:
-    """Over https with the prefix that keeps other hosts of the same domain from setting it."""
-    return "__Host-identity_browser" if request.is_secure() else "identity_browser"
-
-
-def _browser_key(request: HttpRequest) -> str | None:
-    key = request.COOKIES.get(_cookie_name(request), "")
-    return key if BROWSER_KEY.fullmatch(key) else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from datetime import datetime, timedelta
+from datetime import datetime
 
 import django
 from django.apps import apps
@@ -23,9 +23,9 @@ def credential_came_after(moment: datetime) -> bool:
 
 
 def refetched() -> bool:
-    # Credentials are dated in whole seconds.
-    asked_at = timezone.now() + timedelta(seconds=1)
-    time.sleep(2)
+    asked_at = timezone.now()
+    # Credentials are dated in whole seconds, rounded down: only the next second's are later.
+    time.sleep(1 - time.time() % 1)
     identities = apps.get_model("django_identity", "LinkedIdentity").objects
     identities.update(refetch_due_at=timezone.now())
     give_up = time.monotonic() + WITHIN

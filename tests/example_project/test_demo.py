@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.core.management import CommandError, call_command
+
+from example_project.circle.management.commands.demo import Command
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -40,11 +45,19 @@ def test_events_take_effect_within_the_second(walked: subprocess.CompletedProces
     assert "nothing in the site's database names the person" in walked.stdout
 
 
-def test_a_taken_port_is_named() -> None:
-    """A port that is taken gets a message that names the option."""
+@pytest.fixture
+def _own_ending() -> Iterator[None]:
+    """The command takes the process's SIGTERM for itself."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("_own_ending")
+@pytest.mark.parametrize("option", ["--port", "--sandbox-port"])
+def test_a_taken_port_is_named(option: str) -> None:
+    """A port that is taken gets a message that names the option; nothing is started."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = str(taken.getsockname()[1])
-        assert "--port" in demo("--check", "--port", port).stderr
-        walked = demo("--check", "--sandbox-port", port)
-    assert walked.returncode == 1
-    assert "--sandbox-port" in walked.stderr
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError, match=f"Port {port} is taken.* {option}"):
+            call_command(Command(), "--check", option, str(port))

@@ -1,62 +1,25 @@
-"""``ServiceClient.redeem_connect_code`` against a service that misbehaves."""
+"""The one request of a redemption."""
 
 from __future__ import annotations
 
 import base64
 import json
-import socket
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
 from django_identity import conf
-from django_identity.exceptions import (
-    ClientRejected,
-    ConnectCodeRequired,
-    ConnectOutcomeUnknown,
-    EnvironmentMismatch,
-    InvalidConnectCode,
-    MalformedAnswer,
-    RateLimited,
-    ServiceError,
-    ServiceRefusal,
-    ServiceUnavailable,
-    SubjectMismatch,
-    VerificationPolicyNotMet,
-)
 from django_identity.service import ServiceClient
-from django_identity.service.connect_answer import ConnectAnswer
-from django_identity.service.single_use import safe_kyc_url
-from tests import hostile
-from tests.hostile import HostileService, hostile_service, http
-
-CODE = "CNX-AB12-CD34"
-SCOPES = ("profile:basic", "kyc:status")
+from tests.hostile import HostileService, hostile_service
+from tests.service.connect_calls import CODE, SCOPES, redeem
 
 
 @pytest.fixture
 def service() -> Iterator[HostileService]:
     with hostile_service() as running:
         yield running
-
-
-def redeem(service: HostileService, **settings: Any) -> ConnectAnswer:
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(**settings)}):
-        return ServiceClient(conf.application()).redeem_connect_code(CODE, SCOPES)
-
-
-def refusal(code: str, status: str = "400 Bad Request", **beside: object) -> bytes:
-    body = {"success": False, "error": {"code": code, "message": "No."}, **beside}
-    return hostile.answer(body, status=status)
-
-
-def close_at_once(connection: socket.socket) -> None:
-    connection.close()
 
 
 def test_the_request_is_the_specs(service: HostileService) -> None:
@@ -100,86 +63,6 @@ def test_a_client_id_with_a_colon_is_refused(service: HostileService) -> None:
     assert service.requests == []
 
 
-CLEAR_NOES = [
-    (refusal("INVALID_CONNECT_CODE"), InvalidConnectCode),
-    (refusal("INVALID_CONNECT_CODE", "200 OK"), InvalidConnectCode),
-    (refusal("INVALID_CONNECT_CODE", "500 Oops"), InvalidConnectCode),
-    (refusal("CONNECT_CODE_REQUIRED"), ConnectCodeRequired),
-    (refusal("ENVIRONMENT_MISMATCH", "403 Forbidden"), EnvironmentMismatch),
-    (refusal("ENVIRONMENT_MISMATCH", "403 No", kyc_required=True), EnvironmentMismatch),
-    (refusal("UNAUTHORIZED", "401 Unauthorized"), ClientRejected),
-    (refusal("WHATEVER", "403 Forbidden"), ServiceRefusal),
-    (refusal("WHATEVER", "403 Forbidden", kyc_required="true"), ServiceRefusal),
-    (refusal("POA_REQUIRED", "403 Forbidden"), VerificationPolicyNotMet),
-    (refusal("SELFIE_REQUIRED", "403 Forbidden", kyc_required=True), VerificationPolicyNotMet),
-    (refusal("LEVEL", "403 Forbidden", kyc_url="https://k.example/"), VerificationPolicyNotMet),
-    (http(b'{"success": false}'), ServiceRefusal),
-    (http(b'{"error": "invalid_client"}', status="401 No"), ClientRejected),
-    (http(b'{"success": false, "data": {"status": "approved"}}'), ServiceRefusal),
-    (http(b"", status="429 Slow", headers="Retry-After: 7\r\n"), RateLimited),
-]
-
-
-@pytest.mark.parametrize(("answer", "kind"), CLEAR_NOES)
-def test_a_clear_no_is_typed(
-    service: HostileService, answer: bytes, kind: type[ServiceError]
-) -> None:
-    """Each code of the spec has its error, on whatever status; the code counts as spent."""
-    service.answers["request"] = answer
-    with pytest.raises(ServiceError) as raised:
-        redeem(service)
-    assert type(raised.value) is kind
-    assert raised.value.may_have_arrived
-    assert service.calls("request") == 1
-
-
-IN_DOUBT: list[Any] = [
-    refusal("OOPS", "500 Oops"),
-    http(b"{}", status="503 Busy"),
-    hostile.html("500 Oops"),
-    hostile.html(),
-    hostile.html("403 Forbidden"),
-    http(b""),
-    b"",
-    http(b"[]"),
-    http(b"{}"),
-    http(b'{"success": true, "data": {}}', status="202 Accepted"),
-    http(b'{"success": "true", "data": {}}'),
-    http(b'{"a":' * 40_000),
-    hostile.truncated,
-    hostile.reset,
-    hostile.silent,
-    hostile.huge,
-    hostile.dribble_headers,
-    hostile.dribble_body,
-    close_at_once,
-]
-
-
-@pytest.mark.parametrize("answer", IN_DOUBT, ids=lambda each: getattr(each, "__name__", None))
-def test_doubt_is_an_unknown_outcome(
-    service: HostileService, answer: bytes | Callable[[socket.socket], None]
-) -> None:
-    """Whatever does not say what became of the code: one request, and it counts as spent."""
-    service.answers["request"] = answer
-    began = time.monotonic()
-    with pytest.raises(ConnectOutcomeUnknown) as raised:
-        redeem(service)
-    assert time.monotonic() - began < 2
-    assert raised.value.may_have_arrived
-    assert service.calls("request") == 1
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_takes_nothing_along(service: HostileService, status: int) -> None:
-    """Code and secret never arrive at another host."""
-    with hostile_service() as elsewhere:
-        service.answers["request"] = hostile.redirect_to(elsewhere.origin, status)
-        with pytest.raises(ConnectOutcomeUnknown):
-            redeem(service)
-        assert elsewhere.requests == []
-
-
 def test_a_kept_connection_is_never_used(service: HostileService) -> None:
     """A second code gets a connection of its own: a broken one would leave doubt."""
     body = json.dumps({"success": True, "data": service.connect_result()}).encode()
@@ -188,153 +71,3 @@ def test_a_kept_connection_is_never_used(service: HostileService) -> None:
     redeem(service)
     redeem(service)
     assert service.calls("request") == 2
-
-
-def test_nobody_there_leaves_the_code_good() -> None:
-    """A refused connection sent nothing."""
-    with hostile_service() as service:
-        settings = service.settings()
-        service._listener.shutdown(socket.SHUT_RDWR)
-    with override_settings(DJANGO_IDENTITY={"default": settings}):
-        client = ServiceClient(conf.application())
-        with pytest.raises(ServiceUnavailable) as raised:
-            client.redeem_connect_code(CODE, SCOPES)
-    assert not raised.value.may_have_arrived
-
-
-WITHOUT = object()
-
-
-def changed(result: dict[str, Any], path: str, value: object) -> dict[str, Any]:
-    *parents, last = path.split(".")
-    place = result
-    for parent in parents:
-        place = place[parent]
-    if value is WITHOUT:
-        del place[last]
-    else:
-        place[last] = value
-    return result
-
-
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        ("status", WITHOUT), ("status", "pending"), ("status", ["approved"]), ("status", None),
-        ("request_id", WITHOUT), ("request_id", 7), ("request_id", "x" * 300),
-        ("user_id", WITHOUT), ("user_id", 7), ("user_id", ""), ("user_id", "x" * 300),
-        ("user_id", "a\0"), ("user_id", ".."), ("user_id", None),
-        ("data", WITHOUT), ("data", None), ("data", []), ("data", "x"),
-        ("data.profile", WITHOUT), ("data.profile", None), ("data.profile", []),
-        ("data.profile.email", 7), ("data.profile.first_name", {}),
-        ("data.profile.last_name", "x" * 5000), ("data.profile.first_name", "\ud800"),
-        ("data.kyc", WITHOUT), ("data.kyc", None), ("data.kyc", {}), ("data.kyc", "verified"),
-        ("data.kyc.status", WITHOUT), ("data.kyc.status", True), ("data.kyc.kyc_level", 2),
-        ("data.kyc.verified_at", "yesterday"), ("data.kyc.provider", ["KYC"]),
-        ("issued_at", WITHOUT), ("issued_at", "soon"), ("issued_at", 1790000000),
-        ("signature", WITHOUT), ("signature", None), ("signature", {}), ("signature", "x" * 9000),
-        ("kyc", {"status": "verified"}),
-    ],
-)  # fmt: skip
-def test_a_yes_of_wrong_types(service: HostileService, path: str, value: object) -> None:
-    """Every member is checked before anything is done with it."""
-    service.answers["request"] = {
-        "success": True,
-        "data": changed(service.connect_result(), path, value),
-    }
-    with pytest.raises(MalformedAnswer) as raised:
-        redeem(service)
-    assert raised.value.may_have_arrived
-    assert raised.value.endpoint in ("connect", "profile", "kyc")
-
-
-@pytest.mark.parametrize("opened", [WITHOUT, None, [], "x"])
-def test_a_yes_without_data(service: HostileService, opened: object) -> None:
-    """A success envelope holds an object."""
-    body = {"success": True} | ({} if opened is WITHOUT else {"data": opened})
-    service.answers["request"] = body
-    with pytest.raises(MalformedAnswer):
-        redeem(service)
-
-
-def test_a_profile_of_somebody_else(service: HostileService) -> None:
-    """An ``id`` in the profile must be the ``user_id``."""
-    result = changed(service.connect_result(), "data.profile.id", "somebody")
-    service.answers["request"] = {"success": True, "data": result}
-    with pytest.raises(SubjectMismatch):
-        redeem(service)
-
-
-def test_profile_and_kyc_beside_the_status(service: HostileService) -> None:
-    """ "data.profile" of the spec can be read both ways, and both are understood."""
-    result = service.connect_result()
-    service.answers["request"] = {"success": True, "data": result | result.pop("data")}
-    answer = redeem(service)
-    assert answer.profile.first_name == "Ada"
-    assert answer.kyc is not None
-
-
-def test_what_was_not_asked_for_is_not_taken(service: HostileService) -> None:
-    """With kyc:status alone the profile stays unknown."""
-    with override_settings(DJANGO_IDENTITY={"default": service.settings()}):
-        answer = ServiceClient(conf.application()).redeem_connect_code(CODE, ["kyc:status"])
-    assert answer.profile.email == ""
-    assert answer.kyc is not None
-
-
-@pytest.mark.parametrize(
-    ("given", "environment", "shown"),
-    [
-        ("https://kyc.example/verify?x=1#y", "live", True),
-        ("https://kyc.example", "test", True),
-        ("http://127.0.0.1:9400/verify", "test", True),
-        ("http://localhost/verify", "test", True),
-        ("http://127.0.0.1:9400/verify", "live", False),
-        ("http://kyc.example/", "test", False),
-        ("javascript:alert(1)", "test", False),
-        ("data:text/html,x", "test", False),
-        ("//kyc.example/", "test", False),
-        ("https:kyc.example", "test", False),
-        ("https://user@kyc.example/", "test", False),
-        ("https://good.example\\@evil.example/", "test", False),
-        ("https://kyc.example/ x", "test", False),
-        ("https://kyc.example/\n", "test", False),
-        ('https://kyc.example/"onclick=', "test", False),
-        ("https://[::1", "test", False),
-        ("https://kyc.example/" + "x" * 3000, "test", False),
-        (7, "test", False),
-        ({"url": "https://kyc.example"}, "test", False),
-    ],
-)
-def test_only_a_safe_kyc_url_is_kept(
-    service: HostileService, given: object, environment: str, shown: bool
-) -> None:
-    """Https alone, or this machine outside live; the error is raised either way."""
-    beside = {"kyc_required": True, "kyc_url": given}
-    service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
-    with override_settings(DJANGO_IDENTITY={"default": service.settings()}):
-        application = conf.application()
-    if environment == "live":
-        # A live application speaks no plain http, so the judge of addresses is asked itself.
-        application = replace(application, environment="live")
-        kept = safe_kyc_url(application, given)
-    else:
-        with pytest.raises(VerificationPolicyNotMet) as raised:
-            ServiceClient(application).redeem_connect_code(CODE, SCOPES)
-        kept = raised.value.kyc_url
-    assert kept == (given if shown else "")
-
-
-def test_nothing_of_the_code_or_secret_shows(
-    service: HostileService, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Neither an error nor a log line nor a repr names them, nor the person."""
-    caplog.set_level(0)
-    shown = repr(redeem(service))
-    for answer in (*IN_DOUBT[:4], refusal("INVALID_CONNECT_CODE")):
-        service.answers["request"] = answer
-        with pytest.raises(ServiceError) as raised:
-            redeem(service)
-        shown += repr(raised.value) + str(raised.value)
-    for secret in (CODE, "a-client-secret", "ada@example.org", "subject-1"):
-        assert secret not in shown + caplog.text

@@ -1,0 +1,43 @@
+"""Have the service make a sandbox user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity import conf
+from django_identity.exceptions import ConfigurationError, ServiceError
+from django_identity.management.portal_token import VARIABLE, portal_token
+from django_identity.models import Environment
+from django_identity.service import ServiceClient
+
+
+class Command(BaseCommand):
+    help = (
+        "Have the service make a sandbox user, and print the e-mail address and the password to "
+        "sign in with this once. For applications of the test environment. The developer portal's "
+        f"session token is read from {VARIABLE}, or asked for."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("app_id", help="The application's id in the developer portal.")
+        parser.add_argument("--application", default=conf.DEFAULT_ALIAS, help="An alias.")
+
+    @sensitive_variables()
+    def handle(self, *, app_id: str, application: str, **_options: Any) -> None:
+        try:
+            applied = conf.application(application)
+        except ConfigurationError as error:
+            raise CommandError(f"{error.code}: {error}") from None
+        if applied.environment != Environment.TEST:
+            raise CommandError(f"The application {applied.alias!r} is live. Test users are not.")
+        try:
+            made = ServiceClient(applied).create_test_user(app_id, portal_token=portal_token())
+        except ServiceError as error:
+            raise CommandError(f"{error.code}: {error}") from None
+        self.stdout.write(f"user id   {made.user_id}")
+        self.stdout.write(f"e-mail    {made.email}")
+        self.stdout.write(f"password  {made.password}")
+        self.stderr.write("The password is not shown again.")

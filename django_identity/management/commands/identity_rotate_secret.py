@@ -1,0 +1,63 @@
+"""Have the service issue a new client secret."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity import conf
+from django_identity.exceptions import (
+    ConfigurationError,
+    RateLimited,
+    ServiceError,
+    ServiceRefusal,
+)
+from django_identity.management.portal_token import VARIABLE, portal_token
+from django_identity.service import ServiceClient
+
+
+class Command(BaseCommand):
+    help = (
+        "Have the service issue a new client secret for the application's environment, and print "
+        "it this once on standard output. The present secret is void at once. The developer "
+        f"portal's session token is read from {VARIABLE}, or asked for."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("app_id", help="The application's id in the developer portal.")
+        parser.add_argument("--application", default=conf.DEFAULT_ALIAS, help="An alias.")
+        parser.add_argument("--yes", action="store_true", help="Do not ask.")
+
+    @sensitive_variables()
+    def handle(self, *, app_id: str, application: str, yes: bool, **_options: Any) -> None:
+        try:
+            applied = conf.application(application)
+        except ConfigurationError as error:
+            raise CommandError(f"{error.code}: {error}") from None
+        token = portal_token()
+        if not yes and input(f"Type {applied.environment} to void its secret now: ") != (
+            applied.environment
+        ):
+            raise CommandError("Nothing was done.")
+        try:
+            rotated = ServiceClient(applied).rotate_secret(
+                app_id, mode=applied.environment, portal_token=token
+            )
+        except ServiceError as error:
+            raise CommandError(f"{error.code}: {error}. {_state_after(error)}") from None
+        if (rotated.mode, rotated.client_id) != (applied.environment, applied.client_id):
+            self.stderr.write(
+                f"This is the secret of {rotated.client_id} ({rotated.mode}), "
+                f"not of the application {applied.alias!r}."
+            )
+        self.stderr.write("The new CLIENT_SECRET; it is not shown again:")
+        self.stdout.write(rotated.client_secret)
+
+
+def _state_after(error: ServiceError) -> str:
+    is_clear_no = isinstance(error, ServiceRefusal | RateLimited)
+    if is_clear_no or not error.may_have_arrived:
+        return "The secret is the same as before."
+    return "The secret may have been changed: if sign-ins fail now, rotate it again."

@@ -1,0 +1,69 @@
+"""People whose gates are open, written straight into the database: for tests of a site's views.
+
+Nothing here is proven. Where the proof itself matters, sign somebody in at the sandbox.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.test import Client
+from django.utils import timezone
+
+from django_identity import conf
+from django_identity.backends import BACKEND_PATH
+from django_identity.models import Consent, LinkedIdentity, LinkedVia, StoredClaim
+
+LIFETIME = timedelta(hours=24)
+ADULT: Mapping[str, Any] = {"age_over_18": True}
+
+
+def build_identity(
+    user: AbstractBaseUser,
+    *,
+    claims: Mapping[str, Any] = ADULT,
+    kyc_level: str = "level_2",
+    application: str = conf.DEFAULT_ALIAS,
+    **fields: Any,
+) -> LinkedIdentity:
+    """Link ``user``: consent granted, verified at ``kyc_level``, ``claims`` good for 24 hours.
+
+    ``claims``: claim name -> value. ``fields``: columns of ``LinkedIdentity`` to write otherwise.
+    """
+    now = timezone.now()
+    held: dict[str, Any] = {
+        "environment": conf.application(application).environment,
+        "subject": f"built-{secrets.token_hex(8)}",
+        "consent": Consent.GRANTED,
+        "consent_changed_at": now,
+        "signed_in_at": now,
+        "linked_via": LinkedVia.OAUTH,
+        "scopes": list(conf.application(application).scopes),
+        "kyc_level": kyc_level,
+        "kyc_status": "verified" if kyc_level else "",
+        "kyc_verified_at": now if kyc_level else None,
+        "credential_expires_at": now + LIFETIME,
+        **fields,
+    }
+    identity = LinkedIdentity.objects.create(user_id=user.pk, application=application, **held)
+    for claim_type, value in claims.items():
+        build_claim(identity, claim_type, value)
+    return identity
+
+
+def build_claim(
+    identity: LinkedIdentity, claim_type: str, value: Any = True, **fields: Any
+) -> StoredClaim:
+    """A claim of ``identity`` as a verified credential would have left it."""
+    now = timezone.now()
+    held = {"provider": "Test", "issued_at": now, "valid_until": now + LIFETIME, **fields}
+    return StoredClaim.objects.create(identity=identity, claim_type=claim_type, value=value, **held)
+
+
+def build_session(client: Client, user: AbstractBaseUser) -> None:
+    """Sign ``client`` in as after an identity sign-in: the session ends with the consent."""
+    client.force_login(user, backend=BACKEND_PATH)  # type: ignore[arg-type]  # any user model

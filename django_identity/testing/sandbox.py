@@ -1,0 +1,122 @@
+"""The sandbox as a process of its own, and people who walk through its pages.
+
+It needs the extra ``django-identity[sandbox]`` and nothing of this process: what is asked of it
+goes over its control API, which ``docs/sandbox.md`` describes.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, Request, build_opener
+
+from django_identity.testing.browser import Browser
+
+READY = "Ready."
+SECONDS = 10.0
+MOST_PAGES = 4
+ADDRESSES = {"API base": "base_url", "Authorization server": "auth_url"}
+PORTAL_TOKEN = "Portal session token"  # noqa: S105  what stands before it
+
+
+class SandboxError(Exception):
+    """The sandbox did not start, refused what was asked, or led a person elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxPerson:
+    """Somebody with an account at the sandbox."""
+
+    user_id: str
+    email: str = field(repr=False)
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RunningSandbox:
+    """Where it answers, and how to drive it."""
+
+    base_url: str
+    auth_url: str
+    portal_token: str = field(repr=False)
+
+    def control(self, method: str, path: str, /, **body: Any) -> Any:
+        """Ask the control API, ``control("POST", "clock", advance=60)``; returns its JSON."""
+        request = Request(  # noqa: S310  an http address of our own
+            f"{self.auth_url}/sandbox/{path}", method=method, data=json.dumps(body).encode()
+        )
+        try:
+            with build_opener(ProxyHandler({})).open(request, timeout=SECONDS) as answer:
+                return json.load(answer)
+        except HTTPError as error:
+            with error:
+                raise SandboxError(f"{method} {path}: {error.read().decode()}") from None
+
+    def register(
+        self, redirect_uris: Sequence[str], *, environment: str = "test"
+    ) -> dict[str, Any]:
+        """Register an application; returns its settings, for ``DJANGO_IDENTITY``."""
+        made = self.control("POST", "applications", redirect_uris=list(redirect_uris))
+        return {
+            "ENVIRONMENT": environment,
+            "BASE_URL": self.base_url,
+            "AUTH_URL": self.auth_url,
+            "CLIENT_ID": made[environment]["client_id"],
+            "CLIENT_SECRET": made[environment]["client_secret"],
+        }
+
+    def create_person(self, *, verified: bool = True, **account: Any) -> SandboxPerson:
+        """Make an account; ``account`` is what ``POST users`` of the control API takes."""
+        made = self.control("POST", "users", verified=verified, **account)
+        return SandboxPerson(made["user_id"], made["email"], made["password"])
+
+    def approve(self, authorization_url: str, person: SandboxPerson) -> str:
+        """Walk ``person`` from there through sign-in and consent; returns the callback address."""
+        browser = Browser(self.auth_url)
+        page = browser.open(authorization_url)
+        for _ in range(MOST_PAGES):
+            if page.left_to:
+                return page.left_to
+            match urlsplit(page.address).path:
+                case "/account/sign-in":
+                    page = browser.submit(page, email=person.email, password=person.password)
+                case "/account/verify":
+                    page = browser.submit(page, skip="1")
+                case "/oauth2/auth":
+                    page = browser.submit(page, allow="Approve")
+                case elsewhere:
+                    raise SandboxError(f"the person was led to {elsewhere}")
+        raise SandboxError(f"the person is stuck at {urlsplit(page.address).path}")
+
+
+@contextmanager
+def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
+    """A sandbox on a free port, with the command line's ``options``, until the block ends."""
+    command = [sys.executable, "-m", "django_identity.sandbox", "--port", "0", *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  our own
+    with process:
+        try:
+            yield RunningSandbox(**_announced(process))
+        finally:
+            process.terminate()
+
+
+def _announced(process: subprocess.Popen[str]) -> dict[str, str]:
+    """What it prints until it is ready. Raises ``SandboxError`` if it ends before that."""
+    said: dict[str, str] = {}
+    for line in process.stdout or ():
+        words, _, value = line.strip().rpartition("  ")
+        if line.strip() == READY:
+            return said
+        if words.strip() in ADDRESSES:
+            said[ADDRESSES[words.strip()]] = value
+        elif words.strip() == PORTAL_TOKEN:
+            said["portal_token"] = value
+    raise SandboxError(f"the sandbox ended with {process.wait()}; is its extra installed?")

@@ -1,0 +1,18 @@
+"""Whether this process can serve: for load balancers, which are told nothing else."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.http import require_http_methods
+
+from django_identity.lifecycle.diagnosis import is_ready
+from django_identity.views.manners import flow_view
+
+
+@flow_view
+@require_http_methods(["GET", "HEAD"])
+def health(request: HttpRequest) -> JsonResponse:
+    """200 or 503; ``identity_doctor`` tells an operator why. The service is not asked."""
+    if is_ready():
+        return JsonResponse({"status": "ready"})
+    return JsonResponse({"status": "unavailable"}, status=503)

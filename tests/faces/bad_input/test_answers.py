@@ -1,0 +1,185 @@
+"""Whatever the service answers: a plain page, one log line, and nobody is made."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client, override_settings
+
+from django_identity.models import LinkedIdentity
+from tests import hostile
+from tests.faces.bad_input.refusals import nobody_was_made, refused
+from tests.faces.conftest import begin, come_back, sign_in
+from tests.hostile import HostileService, hostile_service, http
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+NESTED = b'{"a":' * 200_000 + b"1" + b"}" * 200_000
+
+
+GZIP = http(gzip.compress(b" " * 50_000_000), headers="Content-Encoding: gzip\r\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (http(b'{"error": "invalid_grant"}', status="400 Bad Request"), "invalid_grant"),
+        (http(b'{"error": "invalid_grant"}'), "invalid_grant"),
+        (http(b'{"success": false, "error": {"code": "NOPE"}}'), "service_refusal"),
+        (http(b'{"success":false,"error":{"code":"ENVIRONMENT_MISMATCH"}}', status="403 No"),
+         "environment_mismatch"),
+        (hostile.html(), "malformed_answer"),
+        (hostile.html("500 Oops"), "service_unavailable"),
+        (hostile.html("400 Bad Request"), "service_refusal"),
+        (http(b"", status="429 Slow", headers="Retry-After: 7\r\n"), "rate_limited"),
+        (http(b""), "malformed_answer"),
+        (b"", "service_unavailable"),
+        (http(b'"access_token"'), "malformed_answer"),
+        (http(NESTED), "answer_too_large"),
+        (http(b'{"a":' * 40_000), "malformed_answer"),
+        (GZIP, "malformed_answer"),
+        (hostile.truncated, "service_unavailable"),
+        (hostile.huge, "answer_too_large"),
+        (hostile.silent, "service_timeout"),
+        (hostile.dribble_body, "service_timeout"),
+        (hostile.dribble_headers, "service_timeout"),
+        (hostile.reset, "service_unavailable"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None) or str(value)[:30],
+)  # fmt: skip
+def test_a_bad_token_answer(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture,
+    answer: bytes | Callable[[socket.socket], None], code: str,
+) -> None:  # fmt: skip
+    """However badly the token endpoint answers: one call, no user, a page within the deadline."""
+    service.answers["token"] = answer
+    began = time.monotonic()
+    refused(sign_in(client), code, caplog)
+    assert time.monotonic() - began < 2
+    assert [name for name, _, _ in service.requests] == ["token"]
+    assert nobody_was_made()
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        '"expires_in": 3600',
+        '"access_token": 5, "expires_in": 3600',
+        '"access_token": "", "expires_in": 3600',
+        '"access_token": "a\\nb", "expires_in": 3600',
+        '"access_token": "a b", "expires_in": 3600',
+        '"access_token": "a"',
+        *(f'"access_token": "a", "expires_in": {value}' for value in
+          ('"3600"', "-1", "0", "NaN", "1e999", "1" + "0" * 30, "true", "null", "[]")),
+        '"access_token": "a", "expires_in": 3600, "token_type": "mac"',
+        '"access_token": "a", "expires_in": 3600, "token_type": null',
+        '"access_token": "a", "access_token": "b", "expires_in": 3600',
+        '"access_token": "a", "expires_in": 3600, "refresh_token": 7',
+        *(f'"access_token": "a", "expires_in": 3600, "user_id": {value}' for value in
+          ('""', "0", "null", "true", "[]", '"."', '".."', '"a\\u0000"', '"\\ud800"',
+           json.dumps("x" * 300))),
+    ],
+)  # fmt: skip
+def test_a_token_answer_of_wrong_types(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, members: str
+) -> None:
+    """Every member is checked before anything is done with it."""
+    service.answers["token"] = http(("{" + members + "}").encode())
+    refused(sign_in(client), "malformed_answer", caplog)
+    assert service.calls("token") == len(service.requests) == 1
+    assert nobody_was_made()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("endpoint", ["token", "me", "kyc", "claims"])
+def test_a_redirect_is_not_followed(
+    client: Client,
+    service: HostileService,
+    caplog: pytest.LogCaptureFixture,
+    endpoint: str,
+    status: int,
+) -> None:
+    """Neither the secret nor a token ever arrives at another host."""
+    with hostile_service() as elsewhere:
+        service.answers[endpoint] = hostile.redirect_to(elsewhere.origin, status)
+        refused(sign_in(client), "unexpected_redirect", caplog)
+        assert elsewhere.requests == []
+
+
+def test_a_service_that_refuses_connections(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nobody there: a page that says to try again."""
+    state = begin(client)
+    service._listener.shutdown(socket.SHUT_RDWR)
+    service.close()
+    refused(come_back(client, state), "service_unavailable", caplog)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"profile": {"id": "somebody"}, "token": {"user_id": "subject-1"}}, "subject_mismatch"),
+        ({"claims_user_id": "somebody"}, "subject_mismatch"),
+        ({"token": {"user_id": "subject-1", "sub": "somebody"}}, "subject_mismatch"),
+        ({"payload": {"sub": "somebody"}}, "credential_rejected"),
+        ({"payload": {"environment": "live"}}, "credential_rejected"),
+        ({"payload": {"aud": "another-client"}}, "credential_rejected"),
+        ({"payload": {"iss": "https://evil.example"}}, "credential_rejected"),
+        ({"payload": {"exp": 1}}, "credential_rejected"),
+        ({"bend": lambda text: text[:-3] + "AA~"}, "credential_rejected"),
+        ({"profile": {"id": 7}}, "malformed_answer"),
+        ({"profile": {"email": ["a"]}}, "malformed_answer"),
+        ({"profile": {"first_name": "a\0"}}, "malformed_answer"),
+        ({"kyc": {"verified_at": "yesterday"}}, "malformed_answer"),
+        ({"kyc": {"status": {}}}, "malformed_answer"),
+    ],
+)
+def test_answers_about_somebody_else(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture,
+    fields: dict[str, Any], code: str,
+) -> None:  # fmt: skip
+    """Whatever named the subject, everything must be about that one, and well formed."""
+    for name, value in fields.items():
+        setattr(service, name, value)
+    refused(sign_in(client), code, caplog)
+    assert nobody_was_made()
+
+
+@pytest.mark.parametrize("subject", ["../x", "a/b?c#d", "0", "null", "None", "%2e%2e", "x" * 255])
+def test_odd_subjects_are_opaque_text(
+    client: Client, service: HostileService, subject: str
+) -> None:
+    """A subject is quoted in paths and stored as it is."""
+    service.subject = subject
+    service.token = {"user_id": subject}
+    assert sign_in(client).status_code == 302
+    assert LinkedIdentity.objects.get().subject == subject
+    assert all(target.count("/") == 5 for name, target, _ in service.requests if "users" in target)
+
+
+def test_subjects_differ_by_case(service: HostileService) -> None:
+    """``ABC`` and ``abc`` are two people."""
+    for subject in ("ABC", "abc"):
+        service.subject, service.profile = subject, {"email": f"{subject}1@example.org"}
+        service.profile["email"] = "" if subject == "abc" else "one@example.org"
+        sign_in(Client())
+    assert User.objects.count() == 2
+
+
+def test_a_profile_of_somebody_else_where_nothing_else_is_read(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The token's own word for the subject binds the profile, also without the claims."""
+    service.token, service.profile = {"user_id": "subject-1"}, {"id": "somebody"}
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(SCOPES=["profile:read"])}):
+        refused(sign_in(client), "subject_mismatch", caplog)
+    assert nobody_was_made()

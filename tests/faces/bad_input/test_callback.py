@@ -1,0 +1,189 @@
+"""A callback that the service did not send, or that was used before, does nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client, override_settings
+from django.urls import reverse
+from django.utils import timezone
+
+from django_identity.models import AuthorizationRequest, LinkedIdentity, WebhookEvent
+from django_identity.policy import IdentityPolicy
+from django_identity.service.messages import KycStatus, Profile
+from tests.at_once import at_once
+from tests.faces.bad_input.refusals import nobody_was_made, refused
+from tests.faces.conftest import begin, come_back, sign_in
+from tests.hostile import HostileService
+from tests.records import make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("", "callback_invalid"),
+        ("code=a", "callback_invalid"),
+        ("code=a&state=", "callback_invalid"),
+        ("state={state}", "callback_invalid"),
+        ("code=a&state=" + "x" * 43, "request_unknown"),
+        ("code=a&state={state}&state={state}", "callback_invalid"),
+        ("code=a&code=b&state={state}", "callback_invalid"),
+        ("code=a&error=access_denied&state={state}", "callback_invalid"),
+        ("code=" + "a" * 2_000_000 + "&state={state}", "callback_invalid"),
+        ("code=a&state=" + "x" * 2_000_000, "callback_invalid"),
+        ("code=a%0Ab&state={state}", "callback_invalid"),
+        ("code=a%00&state={state}", "callback_invalid"),
+        ("code=%C3%A9&state={state}", "callback_invalid"),
+        ("code=&state={state}", "callback_invalid"),
+        ("code=a&state=%00{state}", "callback_invalid"),
+        ("error=access_denied&state={state}", "access_denied"),
+        ("error=server_error&state={state}", "authorization_refused"),
+        ("error=%3Cscript%3Ealert(1)%3C/script%3E&state={state}", "authorization_refused"),
+        ("error=%00%22&state={state}", "authorization_refused"),
+    ],
+    ids=lambda value: value[:30],
+)
+def test_a_malformed_callback(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, query: str, code: str
+) -> None:
+    """Nothing is asked of the service for a callback that it did not send."""
+    state = begin(client)
+    response = client.get(reverse("identity:callback") + "?" + query.format(state=state))
+    refused(response, code, caplog)
+    assert b"<script" not in response.content
+    assert service.requests == []
+    assert nobody_was_made()
+
+
+@pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
+def test_the_callback_is_for_get_alone(
+    client: Client, service: HostileService, method: str
+) -> None:
+    """A link preview's HEAD does not spend the code."""
+    state = begin(client)
+    response = client.generic(method, reverse("identity:callback") + f"?code=a&state={state}")
+    assert response.status_code == 405
+    assert come_back(client, state).status_code == 302
+
+
+def test_a_replayed_callback(service: HostileService, caplog: pytest.LogCaptureFixture) -> None:
+    """A used state stays used, whatever cookies are put back."""
+    with override_settings(SESSION_ENGINE="django.contrib.sessions.backends.signed_cookies"):
+        browser = Client()
+        state = begin(browser)
+        old_cookies = browser.cookies.output()
+        come_back(browser, state)
+        restored = Client()
+        restored.cookies.load(old_cookies.replace("Set-Cookie:", ""))
+        refused(come_back(restored, state), "request_used", caplog)
+    assert service.calls("token") == 1
+
+
+def test_a_stale_callback(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ten minutes, and no longer."""
+    state = begin(client)
+    AuthorizationRequest.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    refused(come_back(client, state), "request_expired", caplog)
+    assert service.requests == []
+
+
+def test_another_browser(service: HostileService, caplog: pytest.LogCaptureFixture) -> None:
+    """A callback address sent to a victim signs nobody in."""
+    state = begin(Client())
+    victim = Client()
+    begin(victim)
+    refused(come_back(victim, state), "request_unknown", caplog)
+    assert service.requests == []
+
+
+def test_two_callbacks_at_the_same_moment(service: HostileService) -> None:
+    """A double click exchanges the code once."""
+    browser = Client()
+    state = begin(browser)
+
+    def press() -> int:
+        tab = Client()
+        tab.cookies.update(browser.cookies)
+        return come_back(tab, state).status_code
+
+    assert min(at_once([press, press])) == 302
+    assert service.calls("token") == 1
+    assert User.objects.count() == 1
+
+
+class CrashingPolicy(IdentityPolicy):
+    """A site whose own code fails."""
+
+    def may_sign_up(self, *, profile: Profile, kyc: KycStatus | None) -> bool:
+        raise ZeroDivisionError
+
+
+def test_a_crash_after_the_claim(service: HostileService, caplog: pytest.LogCaptureFixture) -> None:
+    """A callback that crashed half-way cannot be used again."""
+    browser = Client(raise_request_exception=False)
+    policy = f"{__name__}.{CrashingPolicy.__name__}"
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
+        state = begin(browser)
+        assert come_back(browser, state).status_code == 500
+        caplog.clear()
+        refused(come_back(browser, state), "request_used", caplog)
+    assert service.calls("token") == 1
+    assert nobody_was_made()
+
+
+@pytest.mark.parametrize("query", [{"code": "a"}, {"error": "access_denied"}])
+def test_an_unsolicited_callback_changes_nothing(
+    client: Client, service: HostileService, query: dict[str, str]
+) -> None:
+    """Whoever is signed in stays signed in, as they were."""
+    sign_in(client)
+    before = dict(client.session), service.calls("token")
+    for state in ("x" * 43, ""):
+        client.get(reverse("identity:callback"), {**query, "state": state})
+    assert (dict(client.session), service.calls("token")) == before
+
+
+def test_another_user_than_the_one_who_started(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A link belongs to the user who pressed the button."""
+    client.force_login(make_user("ada"), backend="django.contrib.auth.backends.ModelBackend")
+    state = begin(client)
+    client.force_login(make_user("eve"), backend="django.contrib.auth.backends.ModelBackend")
+    refused(come_back(client, state), "user_changed", caplog)
+    assert service.requests == []
+    assert not LinkedIdentity.objects.exists()
+
+
+def test_somebody_signed_in_meanwhile(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A sign-in begun by nobody does not replace somebody's session."""
+    state = begin(client)
+    client.force_login(make_user("eve"), backend="django.contrib.auth.backends.ModelBackend")
+    refused(come_back(client, state), "user_changed", caplog)
+    assert client.get("/").content == b"eve"
+
+
+@pytest.mark.parametrize("event_type", ["consent.revoked", "data.deletion_requested"])
+def test_a_revocation_on_the_way(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, event_type: str
+) -> None:
+    """A revocation that arrives between the button and the callback is obeyed."""
+    identity = make_identity(make_user("temporary"))
+    digest = identity.subject_digest
+    User.objects.all().delete()
+    state = begin(client)
+    now = timezone.now()
+    WebhookEvent.objects.create(
+        application="default", event_id="e1", event_digest="d1", event_type=event_type,
+        occurred_at=now, received_at=now, subject_digest=digest, outcome="applied",
+    )  # fmt: skip
+    refused(come_back(client, state), "consent_withdrawn", caplog)
+    assert nobody_was_made()

@@ -1,0 +1,161 @@
+"""Who may be signed in as whom, and where they go next."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from functools import partial
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from django_identity.exceptions import IdentityError
+from django_identity.models import LinkedIdentity
+from tests import hostile
+from tests.at_once import at_once
+from tests.faces.bad_input.refusals import nobody_was_made, refused
+from tests.faces.conftest import begin, come_back, sign_in
+from tests.hostile import HostileService
+from tests.records import make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "//evil.example", "/\\evil.example", "\\\\evil.example", "https:evil.example",
+        "https://evil.example/", "http:///evil.example", "javascript:alert(1)", "/\tevil",
+        "/\n/evil.example", "\t//evil.example", "/\r\nX: y", "%2F%2Fevil.example",
+        "//testserver@evil.example", "///evil.example", "/" + "a" * 8192,
+        " //evil.example", "data:x",
+    ],
+)  # fmt: skip
+def test_next_stays_on_this_site(client: Client, service: HostileService, given: str) -> None:
+    """Only a path of this site is a place to go to."""
+    assert sign_in(client, given)["Location"] == "/"
+
+
+def test_next_is_not_taken_from_the_callback(client: Client, service: HostileService) -> None:
+    """Where to go was settled when the button was pressed."""
+    state = begin(client, "/adults/")
+    assert come_back(client, state, next="//evil.example")["Location"] == "/adults/"
+
+
+def test_a_forged_host(client: Client, service: HostileService) -> None:
+    """The callback address follows no host that is not ours."""
+    assert client.post(reverse("identity:login"), HTTP_HOST="evil.example").status_code == 400
+    fixed = service.settings(REDIRECT_URI="https://site.example/identity/callback/")
+    with override_settings(ALLOWED_HOSTS=["*"], DJANGO_IDENTITY={"default": fixed}):
+        response = client.post(reverse("identity:login"), HTTP_HOST="evil.example")
+    assert "evil" not in response["Location"]
+
+
+def test_a_disabled_user(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A disabled account is not opened by an identity."""
+    make_identity(make_user("ada", is_active=False))
+    refused(sign_in(client), "user_inactive", caplog)
+    assert client.get("/").content == b""
+
+
+def test_a_user_deleted_meanwhile(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A link whose user is gone goes nowhere."""
+    user = make_user()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    state = begin(client)
+    user.delete()
+    refused(come_back(client, state), "request_unknown", caplog)
+
+
+def test_a_subject_of_another_user(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A linked subject stays where it is."""
+    owner = make_user("owner")
+    make_identity(owner)
+    client.force_login(make_user("eve"), backend="django.contrib.auth.backends.ModelBackend")
+    refused(sign_in(client), "subject_taken", caplog)
+    assert LinkedIdentity.objects.get().user == owner
+
+
+def test_a_renewal_as_somebody_else(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A renewal comes back as the same subject."""
+    user = make_user()
+    make_identity(user, subject="another-subject")
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    refused(sign_in(client), "subject_changed", caplog)
+
+
+def test_a_second_subject_for_one_user(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whoever was linked in another tab meanwhile keeps that subject."""
+    user = make_user()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    state = begin(client)
+    make_identity(user, subject="another-subject")
+    refused(come_back(client, state), "user_holds_another", caplog)
+    assert LinkedIdentity.objects.get().subject == "another-subject"
+
+
+@pytest.mark.parametrize("email", ["ada@example.org", "ADA@Example.ORG"])
+def test_a_taken_address(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, email: str
+) -> None:
+    """Accounts are never merged silently; after the local sign-in the linking goes on."""
+    user = make_user(email=email)
+    response = sign_in(client, "/adults/")
+    refused(response, "email_taken", caplog)
+    assert "/accounts/login/?next=%2Fidentity%2Flogin%2F" in response.content.decode()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    assert sign_in(client, "/adults/")["Location"] == "/adults/"
+    assert LinkedIdentity.objects.get().user == user
+
+
+def test_two_browsers_sign_one_new_subject_up(service: HostileService) -> None:
+    """One of them makes the account, and both end up in it."""
+    browsers = [Client(), Client()]
+    states = [begin(browser) for browser in browsers]
+    both = threading.Barrier(2)
+    claims = hostile.answer(service.good("claims"))
+
+    def answered_together(connection: socket.socket) -> None:
+        both.wait(timeout=5)
+        connection.sendall(claims)
+
+    service.answers["claims"] = answered_together
+    callers = [partial(come_back, *pair) for pair in zip(browsers, states, strict=True)]
+    assert [response.status_code for response in at_once(callers)] == [302, 302]
+    assert User.objects.count() == LinkedIdentity.objects.count() == 1
+
+
+@pytest.mark.parametrize("field", ["is_staff", "is_superuser", "is_active", "password", "pk", "id"])
+def test_fields_that_no_policy_may_write(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, field: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """A policy that reaches for power is refused as a whole."""
+    monkeypatch.setattr(
+        "django_identity.policy.IdentityPolicy.new_user_fields",
+        lambda self, *, profile, kyc: {"username": "x", field: 1},
+    )
+    refused(sign_in(client), "configuration", caplog)
+    assert nobody_was_made()
+
+
+def test_every_error_has_a_code_of_its_own() -> None:
+    """One root, and a stable code for each leaf."""
+
+    def tree(kind: type[IdentityError]) -> list[type[IdentityError]]:
+        return [kind, *(leaf for child in kind.__subclasses__() for leaf in tree(child))]
+
+    codes = [kind.code for kind in tree(IdentityError)]
+    assert len(codes) == len(set(codes))

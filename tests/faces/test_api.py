@@ -1,0 +1,225 @@
+"""``api/me``, ``login``, ``callback`` and ``disconnect``: the pages' rules, for a frontend."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import override_settings
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from django_identity.models import Consent, LinkedIdentity, TokenGrant
+from tests.hostile import HostileService
+from tests.records import LONG_AGO, make_claim, make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LOCAL = "django.contrib.auth.backends.ModelBackend"
+ENDPOINTS = ("me", "login", "callback", "connect", "disconnect")
+METHODS = {"me": "get"}
+
+
+@pytest.fixture
+def browser() -> APIClient:
+    return APIClient()
+
+
+def ask(client: APIClient, name: str, body: object = None, **options: Any) -> Any:
+    send = getattr(client, METHODS.get(name, "post"))
+    return send(reverse(f"identity:api:{name}"), body, format="json", **options)
+
+
+def begin(client: APIClient, **body: object) -> str:
+    """Returns the state that goes to the service."""
+    response = ask(client, "login", body)
+    assert response.status_code == 200
+    return parse_qs(urlsplit(response.json()["authorization_url"]).query)["state"][0]
+
+
+def sign_in(client: APIClient, **body: object) -> Any:
+    return ask(client, "callback", {"state": begin(client, **body), "code": "a-code"})
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_the_addresses_are_short(name: str) -> None:
+    """``api/me``, with an application's alias if there are several."""
+    assert reverse(f"identity:api:{name}") == f"/identity/api/{name}"
+    assert reverse(f"identity:api:{name}", args=["other"]) == f"/identity/api/{name}/other"
+
+
+def test_a_whole_sign_in(service: HostileService, browser: APIClient) -> None:
+    """Begin, come back, see what holds, disconnect: no page of ours in between."""
+    assert sign_in(browser, next="/adults/").json() == {"next": "/adults/"}
+    assert ask(browser, "me").json() == {
+        "is_linked": True,
+        "consent_revoked_at": None,
+        "kyc_level": "level_2",
+        "kyc_status": "verified",
+        "claims": {"age_over_18": True},
+    }
+    assert ask(browser, "disconnect").json() == {"disconnected": True, "signed_out": True}
+    assert not LinkedIdentity.objects.exists()
+    assert not TokenGrant.objects.exists()
+    assert ask(browser, "me").status_code in (401, 403)
+    assert service.calls("token") == 1
+
+
+def test_the_authorization_address_is_the_pages(
+    service: HostileService, browser: APIClient
+) -> None:
+    """Nothing in the body alters a protocol parameter."""
+    body = {"next": "/", "scope": "all", "redirect_uri": "https://evil.example", "state": "x"}
+    response = ask(browser, "login", body)
+    sent = parse_qs(urlsplit(response.json()["authorization_url"]).query)
+    assert sent["redirect_uri"] == ["http://testserver/identity/callback/"]
+    assert sent["scope"] == ["profile:read kyc:read claims:read"]
+    assert len(sent["state"][0]) >= 27
+    cookie = response.cookies["identity_browser"]
+    assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
+
+
+@pytest.mark.parametrize("body", [{"next": "//evil.example"}, {"next": 7}, {"next": None}, [], "x"])
+def test_next_stays_on_this_site(service: HostileService, browser: APIClient, body: object) -> None:
+    """Whatever is no path of the site leads to where a sign-in leads by itself."""
+    begun = ask(browser, "login", body).json()["authorization_url"]
+    state = parse_qs(urlsplit(begun).query)["state"][0]
+    assert ask(browser, "callback", {"state": state, "code": "a"}).json() == {"next": "/"}
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({}, "callback_invalid"),
+        ([], "callback_invalid"),
+        ({"state": None, "code": "a"}, "callback_invalid"),
+        ({"state": ["{state}"], "code": "a"}, "callback_invalid"),
+        ({"state": "{state}"}, "callback_invalid"),
+        ({"state": "{state}", "code": ""}, "callback_invalid"),
+        ({"state": "{state}", "code": "a", "error": "access_denied"}, "callback_invalid"),
+        ({"state": "{state}", "code": " a\n"}, "callback_invalid"),
+        ({"state": "{state} ", "code": "a"}, "callback_invalid"),
+        ({"state": "x" * 43, "code": "a"}, "request_unknown"),
+        ({"state": "{state}", "error": "access_denied"}, "access_denied"),
+        ({"state": "{state}", "error": "<script>"}, "authorization_refused"),
+    ],
+)
+def test_a_bad_callback(service: HostileService, browser: APIClient, body: Any, code: str) -> None:
+    """A problem with a code; nothing is asked of the service, nobody is made."""
+    state = begin(browser)
+    if isinstance(body, dict) and isinstance(body.get("state"), str):
+        body = {**body, "state": body["state"].format(state=state)}
+    response = ask(browser, "callback", body)
+    assert (response.status_code, response.json()["code"]) == (400, code)
+    assert response.json()["reference"]
+    assert "code_spent" not in response.json()
+    assert service.requests == []
+    assert not User.objects.exists()
+
+
+def test_a_state_is_good_once_and_in_its_own_browser(
+    service: HostileService, browser: APIClient
+) -> None:
+    """A replay is refused, and so is a callback that another browser began."""
+    state = begin(browser)
+    elsewhere = ask(APIClient(), "callback", {"state": state, "code": "a"})
+    assert elsewhere.json()["code"] == "request_unknown"
+    assert ask(browser, "callback", {"state": state, "code": "a"}).status_code == 200
+    browser.cookies.pop("sessionid")
+    again = ask(browser, "callback", {"state": state, "code": "a"})
+    assert again.json()["code"] == "request_used"
+    assert service.calls("token") == 1
+
+
+@pytest.mark.parametrize("name", ["login", "callback"])
+def test_a_foreign_page_signs_nobody_in(service: HostileService, name: str) -> None:
+    """Without Django's CSRF token nothing begins and nothing is completed."""
+    strict = APIClient(enforce_csrf_checks=True)
+    response = ask(strict, name, {"state": "x" * 43, "code": "a"})
+    assert (response.status_code, response.json()["code"]) == (403, "permission_denied")
+    assert service.requests == []
+
+
+@pytest.mark.parametrize("name", ["me", "disconnect"])
+def test_nobody_is_told_to_sign_in(service: HostileService, name: str) -> None:
+    """A code for programs, and what to do."""
+    response = ask(APIClient(), name)
+    assert response.status_code in (401, 403)
+    assert response.json()["code"] == "not_authenticated"
+
+
+def test_me_is_what_the_gates_see(browser: APIClient, django_assert_num_queries: Any) -> None:
+    """Claims that ran out, were revoked or only listed are not there; one query."""
+    user = make_user()
+    identity = make_identity(user)
+    make_claim(identity)
+    make_claim(identity, "country_resident", "NG", valid_until=LONG_AGO)
+    make_claim(identity, "unique_human", revoked=True)
+    make_claim(identity, "kyc_verified", None, valid_until=None)
+    browser.force_authenticate(user)
+    with django_assert_num_queries(1):
+        told = ask(browser, "me").json()
+    assert told["claims"] == {"age_over_18": True}
+    LinkedIdentity.objects.update(consent=Consent.REVOKED)
+    browser.force_authenticate(User.objects.get())
+    told = ask(browser, "me").json()
+    assert (told["is_linked"], told["claims"]) == (False, {})
+    assert told["consent_revoked_at"] == "2020-01-01T00:00:00Z"
+
+
+def test_a_local_session_outlives_the_bond(browser: APIClient) -> None:
+    """Whoever signed in with a password stays signed in, and may disconnect twice."""
+    user = make_user()
+    make_identity(user)
+    browser.force_login(user, backend=LOCAL)
+    assert ask(browser, "disconnect").json() == {"disconnected": True, "signed_out": False}
+    assert ask(browser, "disconnect").json() == {"disconnected": False, "signed_out": False}
+    assert ask(browser, "me").json()["is_linked"] is False
+
+
+def test_a_signed_in_user_links(service: HostileService, browser: APIClient) -> None:
+    """The purpose is the page's."""
+    user = make_user(email="other@example.org")
+    browser.force_login(user, backend=LOCAL)
+    assert sign_in(browser).status_code == 200
+    assert LinkedIdentity.objects.get().user == user
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+def test_every_endpoint_has_its_manners(service: HostileService, name: str) -> None:
+    """Never stored or framed; another method is 405, an unknown application 404: all as JSON."""
+    client = APIClient()
+    for response in (ask(client, name), client.put(reverse(f"identity:api:{name}"))):
+        assert response["Cache-Control"] == "no-store"
+        assert response["Referrer-Policy"] == "no-referrer"
+        assert response["Content-Type"] == "application/json"
+    assert (response.status_code, response.json()["code"]) == (405, "method_not_allowed")
+    send = getattr(client, METHODS.get(name, "post"))
+    unknown = send(reverse(f"identity:api:{name}", args=["other"]))
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
+
+
+def test_secrets_stay_out_of_the_log(
+    service: HostileService, browser: APIClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One line for each end, with the code and the reference of the problem."""
+    caplog.set_level(0)
+    sign_in(browser)
+    problem = ask(browser, "callback", {"state": "x" * 43, "code": "a-code"}).json()
+    assert "identity.sign_in.completed" in caplog.text
+    assert f"reference={problem['reference']}" in caplog.text
+    for secret in ("a-code", "at-secret", "subject-1", "ada@example.org"):
+        assert secret not in caplog.text
+
+
+def test_a_frontend_may_be_where_the_service_sends_people(
+    service: HostileService, browser: APIClient
+) -> None:
+    """``REDIRECT_URI`` is the frontend's: the service is told so, and the exchange repeats it."""
+    frontend = service.settings(REDIRECT_URI="https://app.example/back")
+    with override_settings(DJANGO_IDENTITY={"default": frontend}):
+        assert sign_in(browser).status_code == 200
+    (sent,) = [raw for name, _, raw in service.requests if name == "token"]
+    assert b"redirect_uri=https%3A%2F%2Fapp.example%2Fback" in sent

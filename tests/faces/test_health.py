@@ -1,0 +1,47 @@
+"""``identity:health``: what a load balancer asks."""
+
+from __future__ import annotations
+
+import pytest
+from django.db import connection
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from django_identity.models import LinkedIdentity
+
+
+@pytest.mark.django_db
+def test_a_site_that_can_serve_says_so(client: Client, django_assert_num_queries) -> None:
+    """One query, nothing told but that; never stored; open under ``LoginRequiredMiddleware``."""
+    with (
+        override_settings(MIDDLEWARE=["django.contrib.sessions.middleware.SessionMiddleware",
+                                      "django.contrib.auth.middleware.AuthenticationMiddleware",
+                                      "django.contrib.auth.middleware.LoginRequiredMiddleware"]),
+        django_assert_num_queries(1),
+    ):  # fmt: skip
+        response = client.get(reverse("identity:health"))
+    assert (response.status_code, response.json()) == (200, {"status": "ready"})
+    assert response["Cache-Control"] == "no-store"
+    assert client.head(reverse("identity:health")).status_code == 200
+    assert client.post(reverse("identity:health")).status_code == 405
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_without_our_tables_cannot_serve(client: Client) -> None:
+    """As before the first migration, or while it does not answer at all."""
+    with connection.schema_editor() as editor:
+        table = LinkedIdentity._meta.db_table
+        editor.execute(f"ALTER TABLE {table} RENAME TO elsewhere")
+    try:
+        response = client.get(reverse("identity:health"))
+    finally:
+        with connection.schema_editor() as editor:
+            editor.execute(f"ALTER TABLE elsewhere RENAME TO {table}")
+    assert (response.status_code, response.json()) == (503, {"status": "unavailable"})
+
+
+@pytest.mark.django_db
+def test_settings_that_cannot_be_used_cannot_serve(client: Client) -> None:
+    """The system checks say which."""
+    with override_settings(DJANGO_IDENTITY={"default": {}}):
+        assert client.get(reverse("identity:health")).status_code == 503

@@ -1,0 +1,300 @@
+"""What is frozen from the first release: a site that relies on a name here never has to change.
+
+A name may be added to these lists; one that has to be taken away or changed breaks the promise.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import get_commands
+from django.dispatch import Signal
+from django.template import Context, Template
+from django.template.loader import get_template
+from django.template.loader_tags import BlockNode, ExtendsNode
+from django.urls import reverse
+from rest_framework.permissions import BasePermission
+
+from django_identity import backends, conf, exceptions, signals
+from django_identity.background import TaskName
+from django_identity.credentials import KeySet, RejectionReason, VerifiedCredential, verify
+from django_identity.exceptions import CredentialRejected, IdentityError, Recovery
+from django_identity.policy import IdentityPolicy
+from django_identity.service import ServiceClient
+from django_identity.telemetry import LogEvent
+from django_identity.testing import plugin
+
+NAMES = {
+    "django_identity.credentials": "KeySet RejectionReason VerifiedCredential verify",
+    "django_identity.exceptions": "CredentialRejected IdentityError ServiceError",
+    "django_identity.gates": (
+        "ClaimRequiredMixin KycLevelRequiredMixin claim_required claims_of kyc_level_required"
+    ),
+    "django_identity.api.permissions": "HasClaim HasKycLevel",
+    "django_identity.policy": "IdentityPolicy",
+    "django_identity.handlers": "on_event",
+    "django_identity.service": "ServiceClient",
+    "django_identity.conf": "Application application",
+    "django_identity.vault": "reseal seal unseal",
+    "django_identity.backends": "IdentityBackend",
+    "django_identity.lifecycle.sign_in": "begin complete",
+    "django_identity.lifecycle.connect": "redeem",
+    "django_identity.lifecycle.events": "receive",
+    "django_identity.lifecycle.standing": "standing_of",
+    "django_identity.lifecycle.tokens": "access_token_for",
+    "django_identity.lifecycle.claims": "refetch",
+    "django_identity.tasks": "beat_schedule",
+    "django_identity.models": (
+        "AuthorizationRequest ErasureReceipt LinkedIdentity StoredClaim TokenGrant WebhookEvent"
+    ),
+    "django_identity.testing.build": "build_claim build_identity build_session",
+    "django_identity.testing.clock": "Clock moved_clock",
+    "django_identity.testing.sandbox": "RunningSandbox SandboxPerson running_sandbox",
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(module, name) for module, names in NAMES.items() for name in names.split()],
+)
+def test_names_stand_where_they_are_promised(module: str, name: str) -> None:
+    assert inspect.getdoc(getattr(import_module(module), name)), "it says what it is"
+
+
+def test_the_app_label_and_the_backend_stay() -> None:
+    """The label names the tables, the backend's path stands in every signed-in session."""
+    assert apps.get_app_config("django_identity").name == "django_identity"
+    assert backends.BACKEND_PATH == "django_identity.backends.IdentityBackend"
+
+
+# The verifier
+
+
+def test_verify_is_called_as_it_is_promised() -> None:
+    """The credential by position, everything that could be mixed up by its name."""
+    signature = inspect.signature(verify)
+    given = {name: each.default for name, each in signature.parameters.items()}
+    required = inspect.Parameter.empty
+    assert given == {
+        "credential": required, "keys": required, "issuer": required, "audience": required,
+        "environment": required, "subject": None, "now": None, "leeway": 0,
+    }  # fmt: skip
+    by_name = [
+        each.name for each in signature.parameters.values() if each.kind is each.KEYWORD_ONLY
+    ]
+    assert by_name == [name for name in given if name != "credential"]
+
+
+def test_what_is_verified_says_what_was_promised() -> None:
+    """And a key set is made from a parsed document, a rejection says its reason."""
+    shown = {each.name for each in fields(VerifiedCredential)} | set(vars(VerifiedCredential))
+    assert shown >= {"subject", "environment", "issued_at", "expires_at", "kid", "claims"}
+    assert len(KeySet.from_jwks({"keys": []})) == 0
+    assert CredentialRejected(RejectionReason.KEY).reason is RejectionReason.KEY
+
+
+REASONS = """
+limits format.charset format.tilde format.segments format.disclosure encoding header.json header.alg
+header.typ header.crit header.key_source header.kid key signature payload.json payload.nested
+payload.iss payload.aud payload.environment payload.sub payload.exp payload.expired payload.nbf
+payload.iat payload.sd payload.sd_repeat payload.sd_alg disclosure.repeat disclosure.unlisted
+disclosure.json disclosure.array_element disclosure.shape disclosure.nested disclosure.name
+disclosure.collision
+"""
+
+
+def test_rejection_reasons_are_closed() -> None:
+    """A site may store them and switch on them."""
+    assert {reason.value for reason in RejectionReason} == set(REASONS.split())
+
+
+# Errors
+
+CODES = """
+identity_error configuration flow_error callback_invalid request_unknown request_expired
+request_used user_changed access_denied authorization_refused connect_code_malformed
+connect_sign_in_needed connect_code_in_use connect_code_used too_many_tries linking_refused
+subject_taken user_holds_another subject_changed email_taken sign_up_refused user_inactive
+consent_withdrawn connect_answer_refused service_error service_unavailable service_timeout
+keys_unavailable refresh_pending service_away budget_spent rate_limited malformed_answer
+answer_too_large unexpected_redirect subject_mismatch service_refusal invalid_grant
+access_token_rejected access_forbidden environment_mismatch invalid_connect_code
+connect_code_required client_rejected verification_policy_not_met connect_outcome_unknown
+credential_rejected document_unreadable no_credential sealed_value_unreadable
+reauthorization_needed event_refused signature_invalid event_unreadable storage_unavailable
+"""
+
+
+def _tree(kind: type[IdentityError]) -> list[type[IdentityError]]:
+    return [kind, *(leaf for child in kind.__subclasses__() for leaf in _tree(child))]
+
+
+def test_errors_have_one_root_and_codes_of_their_own() -> None:
+    """Every one is exported, with a code, a recovery and a public sentence; none is missing."""
+    ours = [kind for kind in _tree(IdentityError) if kind.__module__.startswith("django_identity")]
+    assert sorted(kind.code for kind in ours) == sorted(CODES.split())
+    for kind in ours:
+        assert getattr(exceptions, kind.__name__) is kind
+        assert kind.__name__ in exceptions.__all__
+        assert kind.recovery in Recovery
+        assert str(kind.public_message)
+    assert {each.value for each in Recovery} == {
+        "retry", "restart", "sign_in_to_link", "verify", "contact",
+    }  # fmt: skip
+
+
+# Settings
+
+
+def test_each_setting_has_its_default() -> None:
+    """What a site does not say; ``API_ORIGIN`` is the base address's origin, keys are Django's."""
+    given = conf.application()
+    defaults = {name: getattr(given, name) for name in (
+        "api_origin", "scopes", "connect_scopes", "policy", "document_keys", "redirect_uri",
+        "timeout", "authorization_lifetime", "rate_limit", "trusted_proxies",
+        "event_payload_days", "event_days",
+    )}  # fmt: skip
+    assert defaults == {
+        "api_origin": "http://127.0.0.1:9",
+        "scopes": ("profile:read", "kyc:read", "claims:read"),
+        "connect_scopes": ("profile:basic", "kyc:status"),
+        "policy": "django_identity.policy.IdentityPolicy",
+        "document_keys": (), "redirect_uri": None, "timeout": 10.0,
+        "authorization_lifetime": 600, "rate_limit": (50, 1.0), "trusted_proxies": 0,
+        "event_payload_days": 30, "event_days": 180,
+    }  # fmt: skip
+    assert len(given.encryption_keys) == 1
+
+
+def test_the_policy_answers_as_it_is_promised() -> None:
+    """The names that sites override, with the arguments that they are called with."""
+    expected: dict[str, list[str]] = {
+        "may_sign_up": ["profile", "kyc"],
+        "new_user_fields": ["profile", "kyc"],
+        "changed_user_fields": ["user", "profile", "kyc"],
+        "account_with_email": ["email"],
+        "may_accept_connect_answer": ["answer"],
+        "erase_user": ["user"],
+        "local_sign_in_url": [],
+    }
+    for name, arguments in expected.items():
+        parameters = inspect.signature(getattr(IdentityPolicy(), name)).parameters
+        assert list(parameters) == arguments
+    policy = IdentityPolicy()
+    assert (policy.connect_may_sign_in, policy.erasure) == (False, "anonymise")
+    assert policy.refetch_inline is False
+
+
+# Addresses, templates, tags
+
+
+@pytest.mark.parametrize(
+    "name", ["login", "callback", "connect", "account", "download", "disconnect", "webhook"]
+)
+def test_pages_have_their_addresses(name: str) -> None:
+    """In the namespace ``identity``, each with an optional alias; those of ``api/`` alike."""
+    assert reverse(f"identity:{name}") == f"/identity/{name}/"
+    assert reverse(f"identity:{name}", args=["other"]) == f"/identity/{name}/other/"
+
+
+@pytest.mark.parametrize("name", ["me", "login", "callback", "connect", "disconnect"])
+def test_the_api_has_its_addresses(name: str) -> None:
+    """In the namespace ``identity:api``."""
+    assert reverse(f"identity:api:{name}") == f"/identity/api/{name}"
+    assert reverse(f"identity:api:{name}", args=["other"]) == f"/identity/api/{name}/other"
+
+
+BLOCKS = {
+    "account": "heading identity banner actions claims consent summary records",
+    "base": "title styles head skip_link header main_class messages environment content footer",
+    "connect": "heading error message recovery reference explanation scopes form hint promise",
+    "disconnect": "heading explanation warning form",
+    "disconnected": "heading message way_on",
+    "error": "emblem heading message recovery reference",
+    "gate_closed": "heading message reason way_in other_ways",
+    "login": "heading missing explanation scopes form promise other_ways",
+    "same_site_hop": "heading message way_on",
+}
+
+
+@pytest.mark.parametrize("template", BLOCKS)
+def test_templates_have_their_blocks(template: str) -> None:
+    """A site overrides a page block by block; all but the base extend it."""
+    parsed: Any = get_template(f"django_identity/{template}.html").template  # type: ignore[attr-defined]
+    assert {block.name for block in parsed.nodelist.get_nodes_by_type(BlockNode)} >= {
+        *BLOCKS[template].split()
+    }
+    assert bool(parsed.nodelist.get_nodes_by_type(ExtendsNode)) is (template != "base")
+
+
+def test_the_tag_library_is_called_identity() -> None:
+    """The button and the filters, for somebody who is not signed in."""
+    anonymous = import_module("django.contrib.auth.models").AnonymousUser()
+    page = Template(
+        "{% load identity %}{% identity_login_button %}"
+        '{{ user|has_claim:"age_over_18" }} {{ user|has_kyc_level:"level_2" }}'
+    ).render(Context({"user": anonymous}))
+    assert 'action="/identity/login/"' in page
+    assert page.endswith("False False")
+
+
+# Names that other programs know
+
+
+def test_commands_are_there() -> None:
+    """Those of the design, by this app."""
+    ours = {name for name, app in get_commands().items() if app == "django_identity"}
+    assert ours == {
+        "identity_create_test_user", "identity_doctor", "identity_erase", "identity_purge",
+        "identity_refetch", "identity_replay", "identity_rotate_keys", "identity_rotate_secret",
+        "identity_verify",
+    }  # fmt: skip
+
+
+def test_signals_tasks_and_log_events_keep_their_names() -> None:
+    """What sites connect to, route, and search their logs for."""
+    sent = {name for name, each in vars(signals).items() if isinstance(each, Signal)}
+    assert sent == {
+        "identity_linked", "identity_unlinked", "consent_granted", "consent_revoked", "kyc_changed",
+        "claims_changed", "reauthorization_needed", "data_erased", "event_received",
+    }  # fmt: skip
+    assert {task.value.removeprefix("django_identity.") for task in TaskName} == {
+        "sweep", "refetch_one", "refetch_chunk", "keep_alive", "run_event_handlers",
+        "retry_pending", "purge",
+    }  # fmt: skip
+    assert {event.value.removeprefix("identity.") for event in LogEvent} == {
+        "sign_in.completed", "sign_in.failed", "connect.redeemed", "connect.failed",
+        "refetch.failed", "disconnected", "event.received", "event.refused",
+        "event.handler_failed", "erasure.done", "erasure.failed",
+    }  # fmt: skip
+
+
+def test_fixtures_keep_their_names() -> None:
+    """The pytest plugin's, all beginning alike."""
+    defined = {name for name in vars(plugin) if name.startswith("identity_")}
+    assert defined == {
+        "identity_application", "identity_clock", "identity_of", "identity_person",
+        "identity_running_sandbox", "identity_sandbox", "identity_sign_in",
+    }  # fmt: skip
+
+
+def test_the_client_has_a_method_for_each_endpoint() -> None:
+    """Those of the spec that take a request of ours."""
+    for name in (
+        "exchange_code", "refresh", "profile", "kyc", "claims", "redeem_connect_code", "key_set",
+        "rotate_secret", "create_test_user",
+    ):  # fmt: skip
+        assert callable(getattr(ServiceClient(conf.application()), name))
+
+
+def test_permissions_are_rest_frameworks() -> None:
+    """Instances with their arguments stand in ``permission_classes``, and combine."""
+    permissions = import_module("django_identity.api.permissions")
+    opened = permissions.HasClaim("age_over_18") & permissions.HasKycLevel("level_2")
+    assert isinstance(permissions.HasClaim("country_resident", value="NG"), BasePermission)
+    assert callable(opened)
