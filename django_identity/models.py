@@ -200,6 +200,11 @@ class LinkedIdentity(Timestamped):
         self.subject_digest = digest(self.application, self.environment, self.subject)
         super().save(*args, **kwargs)  # type: ignore[arg-type]  # passed on as they came
 
+    @property
+    def rests_on_code(self) -> bool:
+        """Whether a Connect code alone stands behind it: no proofs, and nothing to re-fetch."""
+        return self.connect_issued_at is not None and self.credential_issued_at is None
+
     def sealing_context(self, column: str) -> Context:
         """What a sealed column of this identity is bound to."""
         return (self.application, self.environment, self.subject, column)

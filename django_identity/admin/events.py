@@ -61,7 +61,9 @@ class WebhookEventAdmin(RecordAdmin):
         event = context["original"]
         context |= {
             "payload": _readable(event.payload),
-            "error": wording.error_in_words(event.error) if event.error else "",
+            "error": wording.handler_trouble(is_tried_again=event.next_attempt_at is not None)
+            if event.error
+            else "",
             "may_replay": self.may(request, "replay"),
             "may_copy": self.may(request, "copy"),
             "title": _("Event"),

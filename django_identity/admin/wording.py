@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from django_identity.lifecycle.explanation import Why
+from django_identity.lifecycle.standing import LEVEL
 from django_identity.lifecycle.timeline import Kind
 
 if TYPE_CHECKING:
@@ -65,12 +66,18 @@ NAMES: Mapping[str, Words] = {
     "documents:read": gettext_lazy("The content of identity documents, encrypted for this site"),
 }
 
+STATUSES: Mapping[str, Words] = {
+    "verified": gettext_lazy("verified"),
+    "rejected": gettext_lazy("rejected"),
+}
+
 HAPPENINGS: Mapping[Kind, Words] = {
     Kind.LINKED: gettext_lazy("Linked"),
     Kind.SIGNED_IN: gettext_lazy("Signed in"),
     Kind.RENEWED: gettext_lazy("Consented again"),
     Kind.SIGN_IN_FAILED: gettext_lazy("Sign-in failed"),
     Kind.REFETCHED: gettext_lazy("Credential issued (the latest)"),
+    Kind.CODE_REDEEMED: gettext_lazy("Connect code redeemed (the latest)"),
     Kind.CONSENT_GRANTED: gettext_lazy("Consent granted"),
     Kind.CONSENT_REVOKED: gettext_lazy("Consent revoked"),
     Kind.EVENT: gettext_lazy("Event"),
@@ -145,13 +152,26 @@ def name_of(code: str) -> Words:
 
 def level_name(level: str) -> str:
     """The level as the service states it: “level 2”, not “or higher” as a gate asks."""
-    return level.replace("_", " ")
+    known = LEVEL.fullmatch(level)
+    return _("level %(number)s") % {"number": known[1]} if known else level
+
+
+def status_name(status: str) -> Words:
+    """The KYC status; one that is not known stays as the service wrote it."""
+    return STATUSES.get(status, status)
 
 
 def error_in_words(code: str) -> Words:
     """What a stored error means; ``code`` may have a detail behind a colon."""
     known = ERRORS.get(code.partition(":")[0].strip())
     return known or _("An error of the kind “%(code)s”.") % {"code": code}
+
+
+def handler_trouble(*, is_tried_again: bool) -> str:
+    """What became of an event for which a handler of the site failed."""
+    if is_tried_again:
+        return _("A handler of the site failed, and is tried again by itself:")
+    return _("A handler of the site failed, and is not tried again. Replay it once it is mended:")
 
 
 def span_in_words(span: timedelta) -> str:

@@ -17,7 +17,7 @@ from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 
 from django_identity import words
-from django_identity.lifecycle.standing import value_in_text
+from django_identity.lifecycle.standing import is_level, value_in_text
 
 A_MINUTE = 60
 
@@ -55,6 +55,12 @@ def day(given: datetime) -> SafeString:
 def is_past(given: datetime) -> bool:
     """Whether that time has come."""
     return given <= timezone.now()
+
+
+@register.filter
+def opens_by_code(asked: str) -> bool:
+    """Whether a Connect code may open the gate: it says the level, and proves no claim."""
+    return is_level(asked)
 
 
 @register.filter
