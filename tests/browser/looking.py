@@ -25,6 +25,21 @@ RUN_AXE = """async () => {
   return found.violations.flatMap(v => v.nodes.map(n => [v.id, n.html.slice(0, 160), n.failureSummary]));
 }"""  # noqa: E501
 
+LATIN_WORDS = """() => {
+  const skipped = 'code, pre, script, style, time, .identity-subject, .identity-value';
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const found = new Set();
+  while (walker.nextNode()) {
+    if (walker.currentNode.parentElement.closest(skipped)) continue;
+    for (const word of walker.currentNode.data.match(/[A-Za-z][A-Za-z.@_-]+/g) || []) found.add(word);
+  }
+  for (const named of document.querySelectorAll('[aria-label], [placeholder], [alt]'))
+    for (const name of ['aria-label', 'placeholder', 'alt'])
+      for (const word of (named.getAttribute(name) || '').match(/[A-Za-z][A-Za-z.@_-]+/g) || [])
+        found.add(word);
+  return [...found].sort();
+}"""  # noqa: E501
+
 
 def shoot(page: Page, name: str) -> None:
     """Keep what the page looks like, as ``name``.png."""
@@ -47,6 +62,12 @@ def violations(page: Page) -> list[Any]:
         page.evaluate(_axe())
     found: list[Any] = page.evaluate(RUN_AXE)
     return found
+
+
+def latin_words(page: Page) -> set[str]:
+    """The words in Latin letters, of text and of names, that are neither codes nor times."""
+    found: list[str] = page.evaluate(LATIN_WORDS)
+    return set(found)
 
 
 @cache

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from tests.browser.conftest import Visit, Visitor
 from tests.browser.gallery import Exhibit, at
-from tests.browser.looking import overflow, shoot, violations
+from tests.browser.looking import latin_words, overflow, shoot, violations
 from tests.example_project.operators import CLOSED_OUT, REFETCHABLE
-from tests.example_project.site import Site, running_site
+from tests.example_project.site import OPERATED, Site, running_site
 from tests.hostile import HostileService, hostile_service
 
 pytestmark = pytest.mark.browser
@@ -20,6 +21,15 @@ SCHEMES = ("light", "dark")
 HERE = "/admin/django_identity"
 IDENTITIES = f"{HERE}/linkedidentity/"
 EVENTS = f"{HERE}/webhookevent/"
+RECEIPTS = f"{HERE}/erasurereceipt/"
+OVERVIEW = f"{HERE}/overview/"
+SHOP = f"{OVERVIEW}?of=shop"
+#: What stays in Latin letters on an Arabic page: names, and what is searched for as it is.
+NAMES = {"ada", "dayo", "hadiza", "musa"}
+NAMED = re.compile(
+    r"^(Django|KYC|KYC-|Verify|Ltd|Identity|Connect|default|shop|ENCRYPTION_KEYS|CLIENT_ID|CLIENT_SECRET"
+    r"|BASE_URL|ENVIRONMENT|RATE_LIMIT|UTC|operator|[a-z]+_[a-z_]+|[a-z]+\.[a-z_]+|[a-z]+@example\.org)$"
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +44,7 @@ def operated_site(
     operated_service: HostileService, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("operated")
-    with running_site(folder, operated_service.settings(TIMEOUT=3)) as site:
+    with running_site(folder, operated_service.settings(TIMEOUT=3), settings=OPERATED) as site:
         yield site
 
 
@@ -88,11 +98,19 @@ PAGES = (
     of(CLOSED_OUT),
     of("ada"),
     of("dayo"),
+    of("musa"),
+    Exhibit("identity-history", at(f"{IDENTITIES}1/history/")),
     Exhibit("events", at(EVENTS)),
-    the_first(f"{EVENTS}?type=kyc.verified", "event"),
-    Exhibit("receipts", at(f"{HERE}/erasurereceipt/")),
-    the_first(f"{HERE}/erasurereceipt/", "receipt"),
-    Exhibit("overview", at(f"{HERE}/overview/")),
+    Exhibit("events-filtered", at(f"{EVENTS}?type=kyc.verified&outcome__exact=applied")),
+    Exhibit("events-none", at(f"{EVENTS}?q=nothing")),
+    the_first(f"{EVENTS}?type=kyc.verified&q=5e0f6a52-9f0e-4f9f-8f3c-5f0a4c0f1d77", "event"),
+    the_first(f"{EVENTS}?outcome__exact=failed", "event-failed"),
+    the_first(f"{EVENTS}?q=by-code-alone", "event-emptied"),
+    Exhibit("receipts", at(RECEIPTS)),
+    the_first(f"{RECEIPTS}?erased=pending", "receipt-pending"),
+    the_first(f"{RECEIPTS}?erased=done", "receipt"),
+    Exhibit("overview", at(OVERVIEW)),
+    Exhibit("overview-empty", at(SHOP)),
 )
 
 
@@ -101,6 +119,22 @@ def test_a_page_of_the_admin(operator: Visitor, exhibit: Exhibit) -> None:
     """Every page of the admin, at every width and in both colour schemes."""
     exhibit.way(operator)
     look(operator, exhibit.name)
+
+
+@pytest.mark.parametrize("exhibit", PAGES, ids=str)
+def test_a_page_from_right_to_left(visit: Visit, operated_site: Site, exhibit: Exhibit) -> None:
+    """In Arabic: it runs from right to left, it fits, and nothing of ours stays in English."""
+    visitor = visit(operated_site, person="operator", locale="ar")
+    exhibit.way(visitor)
+    page = visitor.page
+    assert page.evaluate("document.documentElement.dir") == "rtl"
+    for width in (320, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        shoot(page, f"rtl/admin-{exhibit.name}-{width}")
+        assert overflow(page) == []
+    people = set(page.locator(".field-person, h2").all_inner_texts())
+    found = {word for word in latin_words(page) if not NAMED.match(word)}
+    assert found - people - NAMES == set()
 
 
 def ask(visitor: Visitor, username: str, button: str) -> None:
@@ -120,6 +154,43 @@ def test_an_action_asks(operator: Visitor, button: str, name: str) -> None:
     look(operator, name)
     operator.page.get_by_role("link", name="Do nothing").click()
     operator.page.get_by_role("heading", name="ada").wait_for()
+
+
+def test_an_action_asks_about_several(operator: Visitor) -> None:
+    """Everybody who was chosen is named; leaving leads back to the list."""
+    operator.go(IDENTITIES)
+    operator.page.locator("#action-toggle").check()
+    operator.page.get_by_label("Action:").select_option("refetch")
+    operator.page.get_by_role("button", name="Go").click()
+    assert operator.page.locator(".identity-chosen li").count() > 5
+    look(operator, "ask-refetch-many")
+    operator.page.get_by_role("link", name="Do nothing").click()
+    operator.page.locator("#result_list").wait_for()
+
+
+def test_a_check_that_finds_something(operator: Visitor) -> None:
+    """A credential that nobody would believe, and then none at all."""
+    ask(operator, "lola", "Check the credential now")
+    operator.page.get_by_role("button", name="Check").click()
+    operator.page.get_by_text("The credential was rejected.").wait_for()
+    look(operator, "failed-check")
+    ask(operator, "musa", "Check the credential now")
+    operator.page.get_by_role("button", name="Check").click()
+    operator.page.get_by_text("There is no credential").wait_for()
+    look(operator, "nothing-to-check")
+
+
+def test_the_overview_leads_to_what_needs_attention(operator: Visitor) -> None:
+    """From a failing re-fetch to the person; an application without records says so."""
+    operator.go("/admin/")
+    operator.page.get_by_role("link", name="Overview", exact=True).first.click()
+    operator.page.get_by_role("link", name=CLOSED_OUT).first.click()
+    operator.page.get_by_role("heading", name=CLOSED_OUT).wait_for()
+    operator.go(OVERVIEW)
+    operator.page.get_by_role("link", name="shop").click()
+    assert operator.page.get_by_text("0 linked identities").is_visible()
+    assert operator.page.get_by_text("Nothing yet.").count() == 7
+    assert operator.page.locator("svg[role=img]").count() == 0
 
 
 def test_a_refetch_and_a_check(operator: Visitor) -> None:

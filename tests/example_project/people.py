@@ -16,6 +16,7 @@ from django_identity.models import (
     Consent,
     EventOutcome,
     LinkedIdentity,
+    LinkedVia,
     Purpose,
     TokenGrant,
     WebhookEvent,
@@ -95,10 +96,26 @@ def _withdrawn() -> str:
     return _session(user, MODEL_BACKEND)
 
 
+def _by_code() -> str:
+    """Verified with a Connect code alone: a level, no proofs, no grant."""
+    user = _user("kofi", "Kofi", "Asante")
+    _identity(
+        user, linked_via=LinkedVia.CONNECT, scopes=["profile:basic", "kyc:status"],
+        connect_request_id="req_1", connect_issued_at=_in(days=-40), credential_issued_at=None,
+        credential_expires_at=None,
+    )  # fmt: skip
+    return _session(user, MODEL_BACKEND)
+
+
 def _unlinked() -> str:
     """An account with a password and no identity."""
     user = _user("efe", "Efe", "Okoro", password=make_password(PASSWORD))
     return _session(user, MODEL_BACKEND)
+
+
+def _newcomer() -> str:
+    """Another account without an identity."""
+    return _session(_user("nia", "Nia", "Owusu"), MODEL_BACKEND)
 
 
 def _abroad() -> str:
@@ -122,7 +139,9 @@ PEOPLE: dict[str, Callable[[], str]] = {
     "run_out": _run_out,
     "revoked": _revoked,
     "withdrawn": _withdrawn,
+    "by_code": _by_code,
     "unlinked": _unlinked,
+    "newcomer": _newcomer,
     "abroad": _abroad,
     "unverified": _unverified,
 }

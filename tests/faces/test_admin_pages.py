@@ -157,7 +157,15 @@ def test_test_data_is_marked_in_words(operator: Client, identity: LinkedIdentity
 def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) -> None:
     """Freshness, due and failing in words; the subject shortened, with the whole of it beside."""
     text = page(operator, IDENTITIES)
-    for words in ("level 2", "verified", "in 5 h", "in 7 min", "failed 2 times", "7d1f0c9e…", f'title="{SUBJECT}"'):
+    for words in (
+        "level 2",
+        "verified",
+        "in 5 h",
+        "in 7 min",
+        "failed 2 times",
+        "7d1f0c9e…",
+        f'title="{SUBJECT}"',
+    ):
         assert words in text
     LinkedIdentity.objects.update(credential_expires_at=timezone.now() - timedelta(hours=2))
     assert "ran out 2 h ago" in page(operator, IDENTITIES)
