@@ -12,17 +12,13 @@ import pytest
 from tests.browser.conftest import Visit, Visitor
 from tests.browser.gallery import EXTREMES, Exhibit, Way, at, coming_back, handing_in, look_at
 from tests.example_project.site import PATIENT, Site, running_site
-from tests.hostile import HostileService, answer, hostile_service, html, http
+from tests.hostile import HostileService, hostile_service, html, http, refusal
 
 pytestmark = pytest.mark.browser
 
 KYC_URL = "https://identity.example/verify?for=ajo-circle"
 ADAS_SUBJECT = "7d1f0c9e-0001-4a57-9c57-0c6bd37f2b11"
 fresh = count(1)
-
-
-def no(code: str, status: str = "400 Bad Request", **beside: object) -> bytes:
-    return answer({"success": False, "error": {"code": code}, **beside}, status=status)
 
 
 @dataclass(frozen=True)
@@ -40,16 +36,16 @@ class Said:
         return self.code
 
 
-NOT_MET = no("POA_REQUIRED", "403 No", kyc_required=True, kyc_url=KYC_URL)
+NOT_MET = refusal("POA_REQUIRED", "403 No", kyc_required=True, kyc_url=KYC_URL)
 
 AFTER_A_CODE = (
-    Said("invalid_connect_code", "Make a new code", {"request": no("INVALID_CONNECT_CODE")}),
-    Said("connect_code_required", "tell the people", {"request": no("CONNECT_CODE_REQUIRED")}),
+    Said("invalid_connect_code", "Make a new code", {"request": refusal("INVALID_CONNECT_CODE")}),
+    Said("connect_code_required", "tell the people", {"request": refusal("CONNECT_CODE_REQUIRED")}),
     Said("environment_mismatch", "tell the people",
-         {"request": no("ENVIRONMENT_MISMATCH", "403 No")}),
+         {"request": refusal("ENVIRONMENT_MISMATCH", "403 No")}),
     Said("verification_policy_not_met", "Get verified", {"request": NOT_MET}),
-    Said("client_rejected", "tell the people", {"request": no("UNAUTHORIZED", "401 No")}),
-    Said("service_refusal", "Make a new code", {"request": no("WHATEVER", "418 No")}),
+    Said("client_rejected", "tell the people", {"request": refusal("UNAUTHORIZED", "401 No")}),
+    Said("service_refusal", "Make a new code", {"request": refusal("WHATEVER", "418 No")}),
     Said("rate_limited", "Make a new code", {"request": http(b"", status="429 Slow")}),
     Said("connect_outcome_unknown", "Look at your account", {"request": html("500 Oops")}),
     Said("malformed_answer", "Make a new code", {"request": {"success": True, "data": {}}}),
@@ -119,7 +115,7 @@ def test_a_sign_in_that_is_answered_no(
 def test_a_code_that_was_used(visit: Visit, answering_site: Site, service: HostileService) -> None:
     """The second person who brings it is told so; the first sees what it brought."""
     service.subject, code = "kofi-again", a_code()
-    service.answers["request"] = no("INVALID_CONNECT_CODE")
+    service.answers["request"] = refusal("INVALID_CONNECT_CODE")
     handing_in(code)(visit(answering_site, person="unlinked"))
     exhibit = Exhibit("connect-used", handing_in(code), "withdrawn", EXTREMES)
     visitor = look_at(visit, answering_site, exhibit, "answers")
