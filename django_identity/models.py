@@ -313,7 +313,7 @@ class WebhookEvent(Timestamped):
         ]
 
     def __str__(self) -> str:
-        return f"{self.event_type} ({self.outcome})"
+        return f"{self.event_type} #{self.pk}"
 
 
 class ErasureReceipt(Timestamped):
@@ -351,4 +351,4 @@ class ErasureReceipt(Timestamped):
         default_permissions = ("view",)
 
     def __str__(self) -> str:
-        return f"erasure #{self.pk}"
+        return str(_("erasure #%(number)s") % {"number": self.pk})

@@ -11,6 +11,7 @@ from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -29,7 +30,7 @@ class WebhookEventAdmin(RecordAdmin):
     """The list, and one page with the payload as it came."""
 
     list_display = (
-        "kind", "short_subject", "application", "outcome", "occurred_at", "received_at",
+        "kind", "short_subject", "where", "outcome", "occurred_at", "received_at",
         "attempts",
     )  # fmt: skip
     list_filter = (filters.EventTypeFilter, "outcome", filters.ApplicationFilter)
@@ -64,6 +65,7 @@ class WebhookEventAdmin(RecordAdmin):
             "error": wording.handler_trouble(is_tried_again=event.next_attempt_at is not None)
             if event.error
             else "",
+            "badge": wording.test_badge(event.application),
             "may_replay": self.may(request, "replay"),
             "may_copy": self.may(request, "copy"),
             "title": _("Event"),
@@ -77,6 +79,10 @@ class WebhookEventAdmin(RecordAdmin):
     @admin.display(description=gettext_lazy("subject"))
     def short_subject(self, event: WebhookEvent) -> SafeString:
         return wording.short_subject(event.subject)
+
+    @admin.display(description=gettext_lazy("application"))
+    def where(self, event: WebhookEvent) -> SafeString:
+        return format_html("{} {}", event.application, wording.test_badge(event.application))
 
     @admin.action(description=gettext_lazy("Replay the site's handlers"), permissions=["replay"])
     def replay(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> HttpResponse | None:

@@ -12,9 +12,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from django_identity import conf
 from django_identity.lifecycle.explanation import Why
 from django_identity.lifecycle.standing import LEVEL
 from django_identity.lifecycle.timeline import Kind
+from django_identity.models import Environment
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
@@ -220,8 +222,15 @@ def short_subject(subject: str) -> SafeString:
     )
 
 
+def test_badge(alias: str) -> SafeString | str:
+    """A badge where the application is in test: an event says no environment of its own."""
+    if alias not in conf.aliases() or conf.application(alias).environment == Environment.LIVE:
+        return ""
+    return environment_badge(Environment.TEST)
+
+
 def environment_badge(environment: str) -> SafeString:
     """A badge that says in words that these are no real people."""
-    if environment == "live":
+    if environment == Environment.LIVE:
         return format_html('<span class="identity-badge">{}</span>', _("live"))
     return format_html('<span class="identity-badge identity-badge-test">{}</span>', _("TEST DATA"))

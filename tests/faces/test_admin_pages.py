@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -139,14 +140,30 @@ def test_the_overview_leads_to_no_raw_record(operator: Client, identity: LinkedI
 
 
 def test_test_data_is_marked_in_words(operator: Client, identity: LinkedIdentity) -> None:
-    """On the list, the page, the confirmation and the overview; never by colour alone."""
+    """On lists and pages, the confirmation and the overview; never by colour alone."""
     for text in (
+        page(operator, EVENTS),
+        page(operator, EVENT, WebhookEvent.objects.get().pk),
+        page(operator, RECEIPTS),
         page(operator, IDENTITIES),
         page(operator, IDENTITY, identity.pk),
         press(operator, "revoke", identity).content.decode(),
         page(operator, OVERVIEW),
     ):
         assert "TEST DATA" in text
+
+
+def test_an_event_of_a_live_application_is_not_marked(
+    operator: Client, identity: LinkedIdentity, settings: Any
+) -> None:
+    """Nor one of an application that is gone: the mark says what is known."""
+    event = WebhookEvent.objects.get()
+    given = settings.DJANGO_IDENTITY["default"]
+    live = {"ENVIRONMENT": "live", "BASE_URL": "https://a.example/api/v1"}
+    settings.DJANGO_IDENTITY = {"default": {**given, **live, "AUTH_URL": "https://a.example"}}
+    assert "TEST DATA" not in page(operator, EVENT, event.pk)
+    WebhookEvent.objects.update(application="gone")
+    assert "TEST DATA" not in page(operator, EVENTS)
 
 
 def test_the_page_of_an_identity(operator: Client, identity: LinkedIdentity) -> None:
