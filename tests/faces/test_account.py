@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from django_identity.lifecycle.dossier import PLACES
 from django_identity.models import (
@@ -23,6 +23,7 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
+from django_identity.templatetags.identity_pages import moment
 from tests.records import make_claim, make_identity, make_identity_by_code, make_user
 
 pytestmark = pytest.mark.django_db
@@ -173,6 +174,17 @@ def test_a_proof_says_how_long(client: Client, ada: User) -> None:
     assert "in 5 hours" in page
     assert page.count('<span class="identity-value">') == 1
     assert '<span class="identity-value">NG</span>' in page
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", "Nov. 21, 2026, 9:09 p.m. UTC"), ("fr", "21 novembre 2026 21:09 UTC"),
+     ("ar", "21 نوفمبر، 2026 9:09 م UTC")],
+)  # fmt: skip
+def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) -> None:
+    """Django knows no date with a time in Arabic, and falls back to the English order."""
+    with translation.override(language):
+        assert words in moment(datetime(2026, 11, 21, 21, 9, tzinfo=UTC))
 
 
 @pytest.mark.parametrize(
