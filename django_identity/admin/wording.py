@@ -17,6 +17,7 @@ from django_identity.lifecycle.explanation import Why
 from django_identity.lifecycle.standing import LEVEL
 from django_identity.lifecycle.timeline import Kind
 from django_identity.models import Environment
+from django_identity.words import in_words
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
@@ -66,11 +67,6 @@ NAMES: Mapping[str, Words] = {
     "claims:read": gettext_lazy("Signed proofs, such as being 18 or older"),
     "documents:metadata": gettext_lazy("Which documents are verified, without their content"),
     "documents:read": gettext_lazy("The content of identity documents, encrypted for this site"),
-}
-
-STATUSES: Mapping[str, Words] = {
-    "verified": gettext_lazy("verified"),
-    "rejected": gettext_lazy("rejected"),
 }
 
 HAPPENINGS: Mapping[Kind, Words] = {
@@ -160,7 +156,7 @@ def level_name(level: str) -> str:
 
 def status_name(status: str) -> Words:
     """The KYC status; one that is not known stays as the service wrote it."""
-    return STATUSES.get(status, status)
+    return in_words(status)
 
 
 def error_in_words(code: str) -> Words:

@@ -137,7 +137,8 @@ def _receipts() -> None:
     )
     ErasureReceipt.objects.create(
         **held, subject_digest="b" * 64, requested_at=now - timedelta(days=9),
-        erased_at=now - timedelta(days=9), counts={"claims": 4, "events": 12, "identities": 1},
+        erased_at=now - timedelta(days=9),
+        counts={"storedclaim": 4, "webhookevent": 12, "linkedidentity": 1},
     )  # fmt: skip
 
 
