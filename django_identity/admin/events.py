@@ -30,7 +30,7 @@ class WebhookEventAdmin(RecordAdmin):
     """The list, and one page with the payload as it came."""
 
     list_display = (
-        "kind", "short_subject", "where", "outcome", "occurred_at", "received_at",
+        "kind", "short_subject", "where", "outcome", "occurred", "received",
         "attempts",
     )  # fmt: skip
     list_filter = (filters.EventTypeFilter, "outcome", filters.ApplicationFilter)
@@ -83,6 +83,14 @@ class WebhookEventAdmin(RecordAdmin):
     @admin.display(description=gettext_lazy("application"))
     def where(self, event: WebhookEvent) -> SafeString:
         return format_html("{} {}", event.application, wording.test_badge(event.application))
+
+    @admin.display(description=gettext_lazy("occurred"))
+    def occurred(self, event: WebhookEvent) -> str:
+        return wording.spelt(event.occurred_at)
+
+    @admin.display(description=gettext_lazy("received"))
+    def received(self, event: WebhookEvent) -> str:
+        return wording.spelt(event.received_at)
 
     @admin.action(description=gettext_lazy("Replay the site's handlers"), permissions=["replay"])
     def replay(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> HttpResponse | None:

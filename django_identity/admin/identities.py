@@ -87,7 +87,7 @@ class LinkedIdentityAdmin(IdentityActions):
     def kyc(self, identity: LinkedIdentity) -> SafeString:
         level = wording.level_name(identity.kyc_level)
         stated = [(part,) for part in (level, wording.status_name(identity.kyc_status)) if part]
-        return format_html_join(" · ", '<bdi class="identity-word">{}</bdi>', stated)
+        return format_html_join(" ", '<bdi class="identity-word">{}</bdi>', stated)
 
     @admin.display(description=_("credential"))
     def freshness(self, identity: LinkedIdentity) -> SafeString:

@@ -38,6 +38,10 @@ GATE_REASONS: Mapping[Why, Words] = {
     Why.CONSENT_REVOKED: gettext_lazy(
         "The consent is revoked. The person has to sign in and consent again."
     ),
+    Why.CODE_ALONE: gettext_lazy(
+        "A Connect code alone verified this person, and a code brings no proofs. The person has to "
+        "sign in with identity."
+    ),
     Why.NOT_HELD: gettext_lazy(
         "The service gave this site no such claim. The person may not have verified it, or the "
         "application does not ask for it."
