@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,20 +26,20 @@ RUN_AXE = """async () => {
   return found.violations.flatMap(v => v.nodes.map(n => [v.id, n.html.slice(0, 160), n.failureSummary]));
 }"""  # noqa: E501
 
-LATIN_WORDS = """() => {
+SPOKEN = """() => {
   const skipped = 'code, pre, script, style, time, .identity-subject, .identity-value';
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  const found = new Set();
-  while (walker.nextNode()) {
-    if (walker.currentNode.parentElement.closest(skipped)) continue;
-    for (const word of walker.currentNode.data.match(/[A-Za-z][A-Za-z.@_-]+/g) || []) found.add(word);
-  }
+  const found = [];
+  while (walker.nextNode())
+    if (!walker.currentNode.parentElement.closest(skipped)) found.push(walker.currentNode.data);
   for (const named of document.querySelectorAll('[aria-label], [placeholder], [alt]'))
     for (const name of ['aria-label', 'placeholder', 'alt'])
-      for (const word of (named.getAttribute(name) || '').match(/[A-Za-z][A-Za-z.@_-]+/g) || [])
-        found.add(word);
-  return [...found].sort();
-}"""  # noqa: E501
+      found.push(named.getAttribute(name) || '');
+  return found;
+}"""
+# An address, a path, or whatever has a digit in it.
+NO_WORD = re.compile(r"\S+@\S+|/\S*|\S*[0-9]\S*")
+LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z]+(?:[._-][A-Za-z]+)*")
 
 
 def shoot(page: Page, name: str) -> None:
@@ -66,8 +67,8 @@ def violations(page: Page) -> list[Any]:
 
 def latin_words(page: Page) -> set[str]:
     """The words in Latin letters, of text and of names, that are neither codes nor times."""
-    found: list[str] = page.evaluate(LATIN_WORDS)
-    return set(found)
+    texts: list[str] = page.evaluate(SPOKEN)
+    return {word for text in texts for word in LATIN_WORD.findall(NO_WORD.sub(" ", text))}
 
 
 @cache

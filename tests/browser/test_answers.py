@@ -37,6 +37,11 @@ class Said:
 
 
 NOT_MET = refusal("POA_REQUIRED", "403 No", kyc_required=True, kyc_url=KYC_URL)
+UNBELIEVABLE = {
+    "success": True,
+    "data": {"user_id": "nobody-here-yet", "claims": [], "credential": "no.credential.at-all~",
+             "credential_format": "dc+sd-jwt"},
+}  # fmt: skip
 
 AFTER_A_CODE = (
     Said("invalid_connect_code", "Make a new code", {"request": refusal("INVALID_CONNECT_CODE")}),
@@ -56,7 +61,7 @@ AFTER_A_CODE = (
 AFTER_A_SIGN_IN = (
     Said("service_unavailable", "Try again", {"token": html("503 No")}),
     Said("malformed_answer", "Try again", {"claims": {"success": True, "data": {}}}),
-    Said("credential_rejected", "Back to the site", {"jwks": {"keys": []}}),
+    Said("credential_rejected", "Try again", {"claims": UNBELIEVABLE}),
     Said("subject_taken", "Back to the site", person="unlinked", subject=ADAS_SUBJECT),
     Said("subject_changed", "Start again", person="abroad"),
 )
@@ -78,15 +83,15 @@ def answering_site(
 
 
 @pytest.fixture
-def service(answering: HostileService) -> Iterator[HostileService]:
+def speaking(answering: HostileService) -> Iterator[HostileService]:
     yield answering
     answering.answers.clear()
 
 
-def hears(visit: Visit, site: Site, service: HostileService, exhibit: Exhibit, said: Said) -> None:
+def hears(visit: Visit, site: Site, speaking: HostileService, exhibit: Exhibit, said: Said) -> None:
     """Let the service say it, and look at the page of the person who hears it."""
-    service.answers.update(said.answers)
-    service.subject = said.subject
+    speaking.answers.update(said.answers)
+    speaking.subject = said.subject
     visitor = look_at(visit, site, exhibit, "answers")
     alert = visitor.page.locator("main")
     assert said.way_on in alert.inner_text()
@@ -95,36 +100,36 @@ def hears(visit: Visit, site: Site, service: HostileService, exhibit: Exhibit, s
 
 @pytest.mark.parametrize("said", AFTER_A_CODE, ids=str)
 def test_a_code_that_is_answered_no(
-    visit: Visit, answering_site: Site, service: HostileService, said: Said
+    visit: Visit, answering_site: Site, speaking: HostileService, said: Said
 ) -> None:
     """Each answer of Connect has a page with the way on, the field, and the reference."""
     way = handing_in(a_code(), path=said.path or "/identity/connect/")
     exhibit = Exhibit(f"connect-{said}", way, said.person or "unlinked", EXTREMES)
-    hears(visit, answering_site, service, exhibit, said)
+    hears(visit, answering_site, speaking, exhibit, said)
 
 
 @pytest.mark.parametrize("said", AFTER_A_SIGN_IN, ids=str)
 def test_a_sign_in_that_is_answered_no(
-    visit: Visit, answering_site: Site, service: HostileService, said: Said
+    visit: Visit, answering_site: Site, speaking: HostileService, said: Said
 ) -> None:
     """Each kind of failure has a page with one way on, and the reference."""
     exhibit = Exhibit(f"sign-in-{said}", coming_back(code="c"), said.person, EXTREMES)
-    hears(visit, answering_site, service, exhibit, said)
+    hears(visit, answering_site, speaking, exhibit, said)
 
 
-def test_a_code_that_was_used(visit: Visit, answering_site: Site, service: HostileService) -> None:
+def test_a_code_that_was_used(visit: Visit, answering_site: Site, speaking: HostileService) -> None:
     """The second person who brings it is told so; the first sees what it brought."""
-    service.subject, code = "kofi-again", a_code()
-    service.answers["request"] = refusal("INVALID_CONNECT_CODE")
+    speaking.subject, code = "kofi-again", a_code()
+    speaking.answers["request"] = refusal("INVALID_CONNECT_CODE")
     handing_in(code)(visit(answering_site, person="unlinked"))
     exhibit = Exhibit("connect-used", handing_in(code), "withdrawn", EXTREMES)
     visitor = look_at(visit, answering_site, exhibit, "answers")
     visitor.page.get_by_text("Look at your account").wait_for()
 
 
-def test_a_code_that_verifies(visit: Visit, answering_site: Site, service: HostileService) -> None:
+def test_a_code_that_verifies(visit: Visit, answering_site: Site, speaking: HostileService) -> None:
     """From the field to the account page, which says what a code brought and what it did not."""
-    service.subject = "verified-by-code"
+    speaking.subject = "verified-by-code"
     exhibit = Exhibit("connect-verified", verified(a_code()), "newcomer", EXTREMES)
     visitor = look_at(visit, answering_site, exhibit, "answers")
     assert visitor.page.get_by_text("You were verified with a code.").is_visible()
