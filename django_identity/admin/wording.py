@@ -201,6 +201,13 @@ def spelt(moment: datetime | None) -> str:
     return str(formats.date_format(timezone.localtime(moment), "DATETIME_FORMAT"))
 
 
+def spelt_short(moment: datetime) -> str:
+    """The moment in as little room as the operator's format allows."""
+    local = timezone.localtime(moment)
+    day = formats.date_format(local, "SHORT_DATE_FORMAT")
+    return f"{day} {formats.time_format(local, 'TIME_FORMAT')}"
+
+
 def due(moment: datetime | None) -> str:
     """When a re-fetch is due: “now”, “in 5 h”."""
     if moment is None:
