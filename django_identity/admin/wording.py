@@ -158,9 +158,9 @@ def level_name(level: str) -> str:
     return _("level %(number)s") % {"number": known[1]} if known else level
 
 
-def status_name(status: str) -> Words:
+def status_name(status: str) -> str:
     """The KYC status; one that is not known stays as the service wrote it."""
-    return in_words(status)
+    return str(in_words(status))
 
 
 def error_in_words(code: str) -> Words:
