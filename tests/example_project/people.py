@@ -92,7 +92,10 @@ def _revoked() -> str:
 def _withdrawn() -> str:
     """Consent taken back; signed in with a password."""
     user = _user("dayo", "Dayo", "Bello")
-    _identity(user, consent=Consent.REVOKED, consent_changed_at=_in(days=-2), scopes=[])
+    _identity(
+        user, consent=Consent.REVOKED, consent_changed_at=_in(days=-2), scopes=[],
+        credential_issued_at=None, credential_expires_at=None,
+    )  # fmt: skip
     return _session(user, MODEL_BACKEND)
 
 
