@@ -203,7 +203,11 @@ class LinkedIdentity(Timestamped):
     @property
     def rests_on_code(self) -> bool:
         """Whether a Connect code alone stands behind it: no proofs, and nothing to re-fetch."""
-        return self.connect_issued_at is not None and self.credential_issued_at is None
+        return columns.rests_on_code(
+            by_code_at=self.connect_issued_at,
+            signed_in_at=self.signed_in_at,
+            expires_at=self.credential_expires_at,
+        )
 
     def sealing_context(self, column: str) -> Context:
         """What a sealed column of this identity is bound to."""

@@ -12,6 +12,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.utils import timezone
 
 from django_identity import conf, policy
+from django_identity.columns import rests_on_code
 from django_identity.lifecycle import inline
 from django_identity.models import Consent, LinkedIdentity
 
@@ -233,7 +234,8 @@ def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application)
             "kyc_level",
             "kyc_status",
             "connect_issued_at",
-            "credential_issued_at",
+            "signed_in_at",
+            "credential_expires_at",
             "claims__claim_type",
             "claims__provider",
             "claims__value",
@@ -243,16 +245,19 @@ def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application)
     )
     if not rows:
         return NOBODY
-    identity_id, consent, changed_at, kyc_level, kyc_status, by_code_at, issued_at, *_ = rows[0]
+    identity_id, consent, changed_at, kyc_level, kyc_status = rows[0][:5]
+    by_code_at, signed_in_at, expires_at = rows[0][5:8]
     if consent != Consent.GRANTED:
         return Standing(consent_revoked_at=changed_at)
     return Standing(
         is_linked=True,
         kyc_level=kyc_level,
         kyc_status=kyc_status,
-        claims=tuple(HeldClaim(*row[7:]) for row in rows if row[7]),
+        claims=tuple(HeldClaim(*row[8:]) for row in rows if row[8]),
         identity_id=identity_id,
-        rests_on_code=by_code_at is not None and issued_at is None,
+        rests_on_code=rests_on_code(
+            by_code_at=by_code_at, signed_in_at=signed_in_at, expires_at=expires_at
+        ),
     )
 
 

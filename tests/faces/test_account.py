@@ -231,7 +231,7 @@ def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
     assert actions(page) == ["Sign in with identity", "Enter a new code",
                              "Download what is held", "Disconnect"]  # fmt: skip
     assert f'href="{reverse("identity:connect", args=["default"])}?next=/identity/account/"' in page
-    identity.credential_issued_at = timezone.now()
+    identity.signed_in_at = timezone.now() + timedelta(minutes=1)
     identity.save()
     page = account(client)
     assert "You were verified with a code." not in page

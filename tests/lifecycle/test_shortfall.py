@@ -70,7 +70,7 @@ def test_a_code_brings_no_proofs() -> None:
     make_claim(identity, revoked=True)
     user = User.objects.get()
     assert reason(user) is Reason.CODE_ALONE
-    identity.credential_issued_at = timezone.now()
+    identity.credential_expires_at = timezone.now()
     identity.save()
     user = User.objects.get()
     assert reason(user) is Reason.REVOKED
