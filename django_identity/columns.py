@@ -65,3 +65,14 @@ class Timestamped(models.Model):
 
     class Meta:
         abstract = True
+
+
+def rests_on_code(
+    *, by_code_at: datetime | None, signed_in_at: datetime, expires_at: datetime | None
+) -> bool:
+    """Whether a Connect code alone stands behind an identity: no proofs, and nothing to re-fetch.
+
+    ``expires_at``: of the credential. Whoever signed in after the code does not rest on it, even
+    where the sign-in brought no credential.
+    """
+    return by_code_at is not None and expires_at is None and signed_in_at < by_code_at

@@ -125,6 +125,15 @@ class LinkedIdentity(Timestamped):
         self.subject_digest = digest(self.application, self.environment, self.subject)
         super().save(*args, **kwargs)  # type: ignore[arg-type]  # passed on as they came
 
+    @property
+    def rests_on_code(self) -> bool:
+        """Whether a Connect code alone stands behind it: no proofs, and nothing to re-fetch."""
+        return columns.rests_on_code(
+            by_code_at=self.connect_issued_at,
+            signed_in_at=self.signed_in_at,
+            expires_at=self.credential_expires_at,
+        )
+
     def sealing_context(self, column: str) -> Context:
         """What a sealed column of this identity is bound to."""
         return (self.application, self.environment, self.subject, column)
@@ -233,7 +242,7 @@ class WebhookEvent(Timestamped):
         ]
 
     def __str__(self) -> str:
-        return f"{self.event_type} ({self.outcome})"
+        return f"{self.event_type} #{self.pk}"
 
 
 class ErasureReceipt(Timestamped):
@@ -271,4 +280,4 @@ class ErasureReceipt(Timestamped):
         default_permissions = ("view",)
 
     def __str__(self) -> str:
-        return f"erasure #{self.pk}"
+        return str(_("erasure #%(number)s") % {"number": self.pk})

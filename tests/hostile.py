@@ -45,6 +45,11 @@ def answer(body: object, *, status: str = "200 OK") -> bytes:
     return http(json.dumps(body).encode(), status=status)
 
 
+def refusal(code: str, status: str = "400 Bad Request", **beside: object) -> bytes:
+    """The service's no, in its envelope."""
+    return answer({"success": False, "error": {"code": code}, **beside}, status=status)
+
+
 @dataclass
 class HostileService:
     client_id: str = "test-client"

@@ -42,6 +42,18 @@ def make_identity(user: User, *, subject: str = "subject-1", **fields: Any) -> L
     return LinkedIdentity.objects.create(user=user, subject=subject, **held)
 
 
+def make_identity_by_code(user: User, **fields: Any) -> LinkedIdentity:
+    """One that a Connect code alone stands behind: a level, no proofs, no tokens."""
+    held = {
+        "linked_via": LinkedVia.CONNECT,
+        "scopes": ["profile:basic", "kyc:status"],
+        "connect_issued_at": timezone.now(),
+        "credential_expires_at": None,
+        **fields,
+    }
+    return make_identity(user, **held)
+
+
 def make_claim(
     identity: LinkedIdentity, claim_type: str = "age_over_18", value: Any = True, **fields: Any
 ) -> StoredClaim:

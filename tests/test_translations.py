@@ -1,4 +1,4 @@
-"""The app says everything it says in four more languages, in the words of one glossary."""
+"""The app and the example project speak four more languages, in the words of one glossary."""
 
 from __future__ import annotations
 
@@ -14,10 +14,19 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 import django_identity
+import example_project
 from tests.hostile import hostile_service
 
 LANGUAGES = ("fr", "pt", "es", "ar")
-LOCALE = Path(django_identity.__file__).parent / "locale"
+APP = Path(django_identity.__file__).parent / "locale"
+EXAMPLE = Path(example_project.__file__).parent / "circle" / "locale"
+#: How many texts there are at least: a catalogue that was not read would be complete.
+CATALOGUES = {APP: 400, EXAMPLE: 50}
+EACH = pytest.mark.parametrize(
+    ("locale", "language"),
+    [(locale, language) for locale in CATALOGUES for language in LANGUAGES],
+    ids=lambda given: given.parent.name if isinstance(given, Path) else given,
+)
 GLOSSARY = Path(__file__).parents[1] / "docs" / "glossary.md"
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%[sd]|\{\w*\}|</?\w+")
 LINE = re.compile(r'(?:(msg\w+)(?:\[\d\])? )?(".*")')
@@ -32,9 +41,13 @@ class Text:
     context: str = ""
 
 
-def texts_of(language: str) -> tuple[str, list[Text]]:
+def written_in(locale: Path, language: str) -> str:
+    return (locale / language / "LC_MESSAGES" / "django.po").read_text(encoding="utf-8")
+
+
+def texts_of(locale: Path, language: str) -> tuple[str, list[Text]]:
     """The header and the texts of a language's catalogue, as they are written in its file."""
-    written = (LOCALE / language / "LC_MESSAGES" / "django.po").read_text(encoding="utf-8")
+    written = written_in(locale, language)
     texts = [_text(block) for block in written.split("\n\n") if "\nmsgid" in f"\n{block}"]
     return texts[0].translated[0], texts[1:]
 
@@ -56,40 +69,54 @@ def _text(block: str) -> Text:
     return text
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_catalogue_is_complete(language: str) -> None:
+@EACH
+def test_a_catalogue_is_complete(locale: Path, language: str) -> None:
     """Each text has as many translated forms as the language needs, and none is empty."""
-    header, texts = texts_of(language)
+    header, texts = texts_of(locale, language)
     plurals = int(re.search(r"nplurals=(\d)", header)[1])
 
-    assert len(texts) > 400
+    assert len(texts) > CATALOGUES[locale]
     for text in texts:
         assert len(text.translated) == (plurals if len(text.english) > 1 else 1), text
         assert all(text.translated), text
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_a_catalogue_has_nothing_in_doubt(language: str) -> None:
+@EACH
+def test_a_catalogue_has_nothing_in_doubt(locale: Path, language: str) -> None:
     """No text waits for somebody to look it through, and none is left over from older code."""
-    written = (LOCALE / language / "LC_MESSAGES" / "django.po").read_text(encoding="utf-8")
+    written = written_in(locale, language)
 
     assert ", fuzzy" not in written
     assert "\n#~" not in written
 
 
-def test_the_catalogues_hold_the_same_texts() -> None:
+@pytest.mark.parametrize("locale", CATALOGUES, ids=lambda locale: locale.parent.name)
+def test_the_catalogues_hold_the_same_texts(locale: Path) -> None:
     """What can be said in one language can be said in each."""
     held = [
-        {(text.context, *text.english) for text in texts_of(language)[1]} for language in LANGUAGES
+        {(text.context, *text.english) for text in texts_of(locale, language)[1]}
+        for language in LANGUAGES
     ]
 
     assert all(texts == held[0] for texts in held)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_placeholders_and_tags_survive(language: str) -> None:
+def test_what_both_say_they_say_alike(language: str) -> None:
+    """The example project's catalogue comes before the app's, and must not change its words."""
+    in_app, in_example = (
+        {(text.context, *text.english): text.translated for text in texts_of(locale, language)[1]}
+        for locale in (APP, EXAMPLE)
+    )
+    shared = in_app.keys() & in_example.keys()
+    assert shared
+    assert {text: in_app[text] for text in shared} == {text: in_example[text] for text in shared}
+
+
+@EACH
+def test_placeholders_and_tags_survive(locale: Path, language: str) -> None:
     """A translation takes the values and the markup of its text: all of them, and no others."""
-    for text in texts_of(language)[1]:
+    for text in texts_of(locale, language)[1]:
         wanted = Counter(PLACEHOLDER.findall(text.english[0]))
         for number, form in enumerate(text.translated):
             missing = wanted - Counter(PLACEHOLDER.findall(form))
@@ -99,12 +126,12 @@ def test_placeholders_and_tags_survive(language: str) -> None:
             assert Counter(PLACEHOLDER.findall(form)) <= wanted, form
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_the_compiled_catalogue_is_the_written_one(language: str) -> None:
+@EACH
+def test_the_compiled_catalogue_is_the_written_one(locale: Path, language: str) -> None:
     """What a site loads is what the translator wrote."""
-    compiled = gettext.translation("django", LOCALE, [language])
+    compiled = gettext.translation("django", locale, [language])
 
-    for text in texts_of(language)[1]:
+    for text in texts_of(locale, language)[1]:
         if len(text.english) == 1:
             said = _said(compiled, text.english[0], text.context)
             assert said == text.translated[0]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils import formats
+from django.utils.translation import get_language_bidi
 from django.utils.translation import gettext as _
 
 from django_identity.admin.wording import Words
@@ -61,6 +62,20 @@ class Chart:
     @property
     def is_in_time(self) -> bool:
         return bool(self.first)
+
+    @property
+    def is_mirrored(self) -> bool:
+        """Whether it is read from right to left, as the page around it is."""
+        return get_language_bidi()
+
+    @property
+    def start(self) -> int:
+        """Where a line of text begins."""
+        return self.width if self.is_mirrored else 0
+
+    @property
+    def end(self) -> int:
+        return 0 if self.is_mirrored else self.width
 
 
 def bars(

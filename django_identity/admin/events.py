@@ -11,7 +11,9 @@ from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -28,10 +30,7 @@ CONFIRMED = "confirmed"
 class WebhookEventAdmin(RecordAdmin):
     """The list, and one page with the payload as it came."""
 
-    list_display = (
-        "kind", "short_subject", "application", "outcome", "occurred_at", "received_at",
-        "attempts",
-    )  # fmt: skip
+    list_display = ("kind", "short_subject", "where", "outcome", "times", "attempts")
     list_filter = (filters.EventTypeFilter, "outcome", filters.ApplicationFilter)
     date_hierarchy = "received_at"
     sortable_by = ()
@@ -61,7 +60,10 @@ class WebhookEventAdmin(RecordAdmin):
         event = context["original"]
         context |= {
             "payload": _readable(event.payload),
-            "error": wording.error_in_words(event.error) if event.error else "",
+            "error": wording.handler_trouble(is_tried_again=event.next_attempt_at is not None)
+            if event.error
+            else "",
+            "badge": wording.test_badge(event.application),
             "may_replay": self.may(request, "replay"),
             "may_copy": self.may(request, "copy"),
             "title": _("Event"),
@@ -75,6 +77,18 @@ class WebhookEventAdmin(RecordAdmin):
     @admin.display(description=gettext_lazy("subject"))
     def short_subject(self, event: WebhookEvent) -> SafeString:
         return wording.short_subject(event.subject)
+
+    @admin.display(description=gettext_lazy("application"))
+    def where(self, event: WebhookEvent) -> SafeString:
+        return format_html("{} {}", event.application, wording.test_badge(event.application))
+
+    @admin.display(
+        description=format_lazy("{}, {}", gettext_lazy("occurred"), gettext_lazy("received"))
+    )
+    def times(self, event: WebhookEvent) -> SafeString:
+        """One below the other: two columns would push the attempts out of sight."""
+        both = ((wording.spelt_short(at),) for at in (event.occurred_at, event.received_at))
+        return format_html_join(" ", '<span class="identity-word">{}</span>', both)
 
     @admin.action(description=gettext_lazy("Replay the site's handlers"), permissions=["replay"])
     def replay(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> HttpResponse | None:

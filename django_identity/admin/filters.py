@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
+from django_identity.admin import wording
 from django_identity.admin.wording import Words
 from django_identity.event_types import EventType
-from django_identity.words import in_words
 
 NONE = "none"
 OTHER = "other"
@@ -56,8 +56,12 @@ class _KnownValues(_Filter):
     column: str
     known: Sequence[str]
 
+    def name_of(self, value: str) -> Words:
+        """What the choice is called: as it is written, unless there are words for it."""
+        return value
+
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        named = [(value, in_words(value)) for value in self.known]
+        named = [(value, self.name_of(value)) for value in self.known]
         return [*named, (NONE, _("none")), (OTHER, _("another"))]
 
     def conditions(self) -> dict[str, Q]:
@@ -72,12 +76,18 @@ class KycLevelFilter(_KnownValues):
     column = "kyc_level"
     known = ("level_1", "level_2")
 
+    def name_of(self, value: str) -> Words:
+        return wording.level_name(value)
+
 
 class KycStatusFilter(_KnownValues):
     title = _("KYC status")
     parameter_name = "status"
     column = "kyc_status"
     known = ("verified", "rejected")
+
+    def name_of(self, value: str) -> Words:
+        return wording.status_name(value)
 
 
 class FreshnessFilter(_Filter):

@@ -85,8 +85,9 @@ class LinkedIdentityAdmin(IdentityActions):
 
     @admin.display(description=_("KYC"))
     def kyc(self, identity: LinkedIdentity) -> SafeString:
-        stated = [(part,) for part in (identity.kyc_level, identity.kyc_status) if part]
-        return format_html_join(", ", '<span class="identity-word">{}</span>', stated)
+        level = wording.level_name(identity.kyc_level)
+        stated = [(part,) for part in (level, wording.status_name(identity.kyc_status)) if part]
+        return format_html_join(" ", '<bdi class="identity-word">{}</bdi>', stated)
 
     @admin.display(description=_("credential"))
     def freshness(self, identity: LinkedIdentity) -> SafeString:

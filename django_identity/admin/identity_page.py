@@ -53,6 +53,7 @@ class IdentityPage:
     """Everything on the page, in the operator's words."""
 
     badge: str
+    kyc: tuple[Words, ...]
     gates: tuple[GateRow, ...]
     claims: tuple[ClaimRow, ...]
     timeline: tuple[Moment, ...]
@@ -69,6 +70,7 @@ def page_of(identity: LinkedIdentity, seen: Inspection) -> IdentityPage:
     has_failed = identity.refetch_failures or identity.last_error
     return IdentityPage(
         badge=wording.environment_badge(identity.environment),
+        kyc=tuple(part for part in _kyc(identity) if part),
         gates=tuple(_gate(answer, _remedy(identity, seen)) for answer in answers),
         claims=tuple(map(_claim, seen.claims)),
         timeline=tuple(map(_moment, seen.timeline)),
@@ -88,6 +90,11 @@ def _gate(answer: GateAnswer, remedy: Words) -> GateRow:
     words, reason = wording.name_of(answer.asked), wording.GATE_REASONS[answer.why]
     ran_out = remedy if answer.why is Why.RAN_OUT else ""
     return GateRow(words, code, answer.is_open, reason, moment, span, ran_out)
+
+
+def _kyc(identity: LinkedIdentity) -> tuple[Words, ...]:
+    level, status = wording.level_name(identity.kyc_level), wording.status_name(identity.kyc_status)
+    return level, status, identity.kyc_provider
 
 
 def _remedy(identity: LinkedIdentity, seen: Inspection) -> Words:

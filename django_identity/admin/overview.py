@@ -12,7 +12,7 @@ from django.template.response import TemplateResponse
 from django.urls import path
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_lazy
 
 from django_identity import conf
 from django_identity.admin import wording
@@ -34,12 +34,12 @@ class Tab:
 
 
 LIVES: dict[str, Words] = {
-    "24h": _lazy("more than 12 h left"),
-    "12h": _lazy("6 to 12 h left"),
-    "6h": _lazy("1 to 6 h left"),
-    "1h": _lazy("less than 1 h left"),
-    "ran_out": _lazy("ran out"),
-    "none": _lazy("no credential"),
+    "24h": gettext_lazy("more than 12 h left"),
+    "12h": gettext_lazy("6 to 12 h left"),
+    "6h": gettext_lazy("1 to 6 h left"),
+    "1h": gettext_lazy("less than 1 h left"),
+    "ran_out": gettext_lazy("ran out"),
+    "none": gettext_lazy("no credential"),
 }
 
 

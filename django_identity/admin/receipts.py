@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from django_identity import words
 from django_identity.admin import filters, wording
 from django_identity.admin.listing import RecordAdmin
 from django_identity.models import ErasureReceipt
@@ -21,10 +23,10 @@ class ErasureReceiptAdmin(RecordAdmin):
     date_hierarchy = "requested_at"
     sortable_by = ("requested_at",)
     fields = (
-        "application", "environment", "event_id", "requested_at", "erased", "counts",
-        "subject_digest",
+        "where", "event_id", "requested_at", "erased", "attempts", "next_attempt_at", "trouble",
+        "counted", "digest",
     )  # fmt: skip
-    readonly_fields = ("erased",)
+    readonly_fields = ("where", "erased", "trouble", "counted", "digest")
 
     @admin.display(description=_("receipt"))
     def receipt(self, receipt: ErasureReceipt) -> str:
@@ -33,6 +35,27 @@ class ErasureReceiptAdmin(RecordAdmin):
     @admin.display(description=_("environment"))
     def environment_badge(self, receipt: ErasureReceipt) -> SafeString:
         return wording.environment_badge(receipt.environment)
+
+    @admin.display(description=_("application"))
+    def where(self, receipt: ErasureReceipt) -> SafeString:
+        badge = wording.environment_badge(receipt.environment)
+        return format_html("{} {}", receipt.application, badge)
+
+    @admin.display(description=_("last error"))
+    def trouble(self, receipt: ErasureReceipt) -> SafeString | str:
+        """What the site's own part of the erasure raised, while it is pending."""
+        if receipt.erased_at is not None or not receipt.error:
+            return "-"
+        return format_html('<code dir="ltr">{}</code>', receipt.error)
+
+    @admin.display(description=_("what was erased"))
+    def counted(self, receipt: ErasureReceipt) -> SafeString | str:
+        kinds = ((words.kind_of(table)[0], count) for table, count in receipt.counts.items())
+        return format_html_join(mark_safe("<br>"), "{}: {}", kinds) or "-"
+
+    @admin.display(description=_("subject digest"))
+    def digest(self, receipt: ErasureReceipt) -> SafeString:
+        return format_html('<bdi class="identity-subject">{}</bdi>', receipt.subject_digest)
 
     @admin.display(description=_("erased"))
     def erased(self, receipt: ErasureReceipt) -> str:

@@ -12,8 +12,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from django_identity import conf
 from django_identity.lifecycle.explanation import Why
+from django_identity.lifecycle.standing import LEVEL
 from django_identity.lifecycle.timeline import Kind
+from django_identity.models import Environment
+from django_identity.words import in_words
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
@@ -33,6 +37,10 @@ GATE_REASONS: Mapping[Why, Words] = {
     ),
     Why.CONSENT_REVOKED: gettext_lazy(
         "The consent is revoked. The person has to sign in and consent again."
+    ),
+    Why.CODE_ALONE: gettext_lazy(
+        "A Connect code alone verified this person, and a code brings no proofs. The person has to "
+        "sign in with identity."
     ),
     Why.NOT_HELD: gettext_lazy(
         "The service gave this site no such claim. The person may not have verified it, or the "
@@ -71,6 +79,7 @@ HAPPENINGS: Mapping[Kind, Words] = {
     Kind.RENEWED: gettext_lazy("Consented again"),
     Kind.SIGN_IN_FAILED: gettext_lazy("Sign-in failed"),
     Kind.REFETCHED: gettext_lazy("Credential issued (the latest)"),
+    Kind.CODE_REDEEMED: gettext_lazy("Connect code redeemed (the latest)"),
     Kind.CONSENT_GRANTED: gettext_lazy("Consent granted"),
     Kind.CONSENT_REVOKED: gettext_lazy("Consent revoked"),
     Kind.EVENT: gettext_lazy("Event"),
@@ -145,13 +154,26 @@ def name_of(code: str) -> Words:
 
 def level_name(level: str) -> str:
     """The level as the service states it: “level 2”, not “or higher” as a gate asks."""
-    return level.replace("_", " ")
+    known = LEVEL.fullmatch(level)
+    return _("level %(number)s") % {"number": known[1]} if known else level
+
+
+def status_name(status: str) -> str:
+    """The KYC status; one that is not known stays as the service wrote it."""
+    return str(in_words(status))
 
 
 def error_in_words(code: str) -> Words:
     """What a stored error means; ``code`` may have a detail behind a colon."""
     known = ERRORS.get(code.partition(":")[0].strip())
     return known or _("An error of the kind “%(code)s”.") % {"code": code}
+
+
+def handler_trouble(*, is_tried_again: bool) -> str:
+    """What became of an event for which a handler of the site failed."""
+    if is_tried_again:
+        return _("A handler of the site failed, and is tried again by itself:")
+    return _("A handler of the site failed, and is not tried again. Replay it once it is mended:")
 
 
 def span_in_words(span: timedelta) -> str:
@@ -179,6 +201,13 @@ def spelt(moment: datetime | None) -> str:
     return str(formats.date_format(timezone.localtime(moment), "DATETIME_FORMAT"))
 
 
+def spelt_short(moment: datetime) -> str:
+    """The moment in as little room as the operator's format allows."""
+    local = timezone.localtime(moment)
+    day = formats.date_format(local, "SHORT_DATE_FORMAT")
+    return f"{day} {formats.time_format(local, 'TIME_FORMAT')}"
+
+
 def due(moment: datetime | None) -> str:
     """When a re-fetch is due: “now”, “in 5 h”."""
     if moment is None:
@@ -200,8 +229,15 @@ def short_subject(subject: str) -> SafeString:
     )
 
 
+def test_badge(alias: str) -> SafeString | str:
+    """A badge where the application is in test: an event says no environment of its own."""
+    if alias not in conf.aliases() or conf.application(alias).environment == Environment.LIVE:
+        return ""
+    return environment_badge(Environment.TEST)
+
+
 def environment_badge(environment: str) -> SafeString:
     """A badge that says in words that these are no real people."""
-    if environment == "live":
+    if environment == Environment.LIVE:
         return format_html('<span class="identity-badge">{}</span>', _("live"))
     return format_html('<span class="identity-badge identity-badge-test">{}</span>', _("TEST DATA"))

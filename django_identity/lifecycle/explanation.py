@@ -32,6 +32,7 @@ class Why(StrEnum):
     NOT_SET_UP = "not_set_up"
     OTHER_ENVIRONMENT = "other_environment"
     CONSENT_REVOKED = "consent_revoked"
+    CODE_ALONE = "code_alone"
     NOT_HELD = "not_held"
     REVOKED = "revoked"
     NOT_PROVEN = "not_proven"
@@ -97,7 +98,8 @@ def _claim_answer(claim_type: str, standing: Standing | None, barrier: Why | Non
     value = next(_openings(held, standing), "")
     if value:
         return GateAnswer(claim_type, True, Why.ASKS_VALUE, latest, value)
-    return GateAnswer(claim_type, is_open=False, why=_why_closed(held), moment=latest)
+    why = Why.CODE_ALONE if standing.rests_on_code else _why_closed(held)
+    return GateAnswer(claim_type, is_open=False, why=why, moment=latest)
 
 
 def _openings(held: list[HeldClaim], standing: Standing) -> Iterator[str]:

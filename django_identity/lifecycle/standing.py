@@ -12,6 +12,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.utils import timezone
 
 from django_identity import conf, policy
+from django_identity.columns import rests_on_code
 from django_identity.lifecycle import inline
 from django_identity.models import Consent, LinkedIdentity
 
@@ -42,6 +43,7 @@ class Reason(StrEnum):
 
     NOT_LINKED = "not_linked"
     CONSENT_REVOKED = "consent_revoked"
+    CODE_ALONE = "code_alone"
     NEVER_PROVEN = "never_proven"
     RUN_OUT = "run_out"
     REVOKED = "revoked"
@@ -94,7 +96,8 @@ class HeldClaim:
 class Standing:
     """What a site holds on one user. ``is_linked``: there is an identity, its consent granted.
 
-    ``consent_revoked_at``: there is one, and since then its consent is not.
+    ``consent_revoked_at``: there is one, and since then its consent is not. ``rests_on_code``: a
+    Connect code alone stands behind it, which brings no proofs.
     """
 
     is_linked: bool = False
@@ -103,6 +106,7 @@ class Standing:
     kyc_status: str = ""
     claims: tuple[HeldClaim, ...] = ()
     identity_id: int | None = None
+    rests_on_code: bool = False
 
     def is_stale(self) -> bool:
         """Whether something that was proven has run out, and a re-fetch may prove it anew."""
@@ -146,6 +150,8 @@ class Standing:
 
     def _unproven(self, claim_type: str) -> Shortfall:
         """Of several claims of that type the one nearest to a proof is spoken of."""
+        if self.rests_on_code:
+            return Shortfall(Reason.CODE_ALONE)
         now = timezone.now()
         held = [claim for claim in self.claims if claim.claim_type == claim_type]
         for claim in held:
@@ -192,9 +198,14 @@ def shortfall_of(
 ) -> Shortfall | None:
     """Why the gate that asks for ``asked`` (a claim, a claim with its value, a level) is closed."""
     standing = standing_of(user, application=application)
-    if LEVEL.fullmatch(asked):
+    if is_level(asked):
         return standing.level_shortfall(asked)
     return standing.shortfall(Requirement.parse(asked))
+
+
+def is_level(asked: str) -> bool:
+    """Whether a gate asks for a KYC level there, and not for a claim."""
+    return LEVEL.fullmatch(asked) is not None
 
 
 def value_in_text(value: Any) -> str:
@@ -222,6 +233,9 @@ def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application)
             "consent_changed_at",
             "kyc_level",
             "kyc_status",
+            "connect_issued_at",
+            "signed_in_at",
+            "credential_expires_at",
             "claims__claim_type",
             "claims__provider",
             "claims__value",
@@ -231,15 +245,19 @@ def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application)
     )
     if not rows:
         return NOBODY
-    identity_id, consent, changed_at, kyc_level, kyc_status, *_ = rows[0]
+    identity_id, consent, changed_at, kyc_level, kyc_status = rows[0][:5]
+    by_code_at, signed_in_at, expires_at = rows[0][5:8]
     if consent != Consent.GRANTED:
         return Standing(consent_revoked_at=changed_at)
     return Standing(
         is_linked=True,
         kyc_level=kyc_level,
         kyc_status=kyc_status,
-        claims=tuple(HeldClaim(*row[5:]) for row in rows if row[5]),
+        claims=tuple(HeldClaim(*row[8:]) for row in rows if row[8]),
         identity_id=identity_id,
+        rests_on_code=rests_on_code(
+            by_code_at=by_code_at, signed_in_at=signed_in_at, expires_at=expires_at
+        ),
     )
 
 

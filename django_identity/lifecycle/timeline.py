@@ -28,6 +28,7 @@ class Kind(StrEnum):
     RENEWED = "renewed"
     SIGN_IN_FAILED = "sign_in_failed"
     REFETCHED = "refetched"
+    CODE_REDEEMED = "code_redeemed"
     CONSENT_GRANTED = "consent_granted"
     CONSENT_REVOKED = "consent_revoked"
     EVENT = "event"
@@ -63,6 +64,10 @@ def _own(identity: LinkedIdentity) -> Iterator[Happening]:
     if not (granted and identity.consent_changed_at <= identity.created_at):
         kind = Kind.CONSENT_GRANTED if granted else Kind.CONSENT_REVOKED
         yield Happening(identity.consent_changed_at, kind)
+    by_code_at = identity.connect_issued_at
+    # A code that came with the linking was issued before it.
+    if by_code_at is not None and by_code_at > identity.created_at:
+        yield Happening(by_code_at, Kind.CODE_REDEEMED)
     if identity.credential_issued_at is not None:
         yield Happening(identity.credential_issued_at, Kind.REFETCHED)
 

@@ -7,9 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from django import template
+from django.conf import settings
 from django.template.defaultfilters import date as formatted_date
 from django.template.defaultfilters import yesno
 from django.utils import timezone
+from django.utils.formats import get_format
 from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -17,7 +19,7 @@ from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 
 from django_identity import words
-from django_identity.lifecycle.standing import value_in_text
+from django_identity.lifecycle.standing import is_level, value_in_text
 
 A_MINUTE = 60
 
@@ -39,8 +41,16 @@ def distance(moment: datetime) -> str:
 def moment(given: datetime) -> SafeString:
     """An absolute time in the site's time zone, for people and machines."""
     local = timezone.localtime(given)
-    shown = f"{formatted_date(local, 'DATETIME_FORMAT')} {formatted_date(local, 'T')}"
+    shown = f"{formatted_date(local, _date_and_time())} {formatted_date(local, 'T')}"
     return format_html('<time datetime="{}">{}</time>', local.isoformat(timespec="seconds"), shown)
+
+
+def _date_and_time() -> str:
+    """The language's own format; Django has none for Arabic, and would fall back to English."""
+    together, day_alone = (get_format(name) for name in ("DATETIME_FORMAT", "DATE_FORMAT"))
+    if together == settings.DATETIME_FORMAT and day_alone != settings.DATE_FORMAT:
+        return f"{day_alone} {get_format('TIME_FORMAT')}"
+    return str(together)
 
 
 @register.filter
@@ -55,6 +65,12 @@ def day(given: datetime) -> SafeString:
 def is_past(given: datetime) -> bool:
     """Whether that time has come."""
     return given <= timezone.now()
+
+
+@register.filter
+def opens_by_code(asked: str) -> bool:
+    """Whether a Connect code may open the gate: it says the level, and proves no claim."""
+    return is_level(asked)
 
 
 @register.filter

@@ -87,6 +87,8 @@ def _button_page(
         "missing": asked,
         "shortfall": asked
         and standing.shortfall_of(request.user, asked, application=application.alias),
+        # A Connect code says the level, and proves no claim.
+        "offers_code": purpose != Purpose.SIGN_IN and (not asked or standing.is_level(asked)),
         "local_sign_in_url": local_url if purpose == Purpose.SIGN_IN else None,
     }
     return render(request, "django_identity/login.html", context)

@@ -25,14 +25,29 @@ class Circle:
     starts: str | Promise
 
 
+def euros(amount: int) -> str:
+    return _with_spaces(f"€ {amount:,}")
+
+
+def naira(amount: int) -> str:
+    return _with_spaces(f"₦ {amount:,}")
+
+
+def _with_spaces(amount: str) -> str:
+    """No-break ones: at others the parts of 1 200 change places where text runs right to left."""
+    return amount.replace(" ", "\u00a0").replace(",", "\u00a0")
+
+
 FOR_ADULTS = (
-    Circle("market-day", _("Market Day"), "€ 50", "€ 600", 12, 9, _("in January")),
-    Circle("first-rent", _("First Rent"), "€ 120", "€ 1 200", 10, 6, _("in February")),
-    Circle("school-year", _("School Year"), "€ 80", "€ 640", 8, 7, _("in March")),
+    Circle("market-day", _("Market Day"), euros(50), euros(600), 12, 9, _("in January")),
+    Circle("first-rent", _("First Rent"), euros(120), euros(1_200), 10, 6, _("in February")),
+    Circle("school-year", _("School Year"), euros(80), euros(640), 8, 7, _("in March")),
 )
 FOR_RESIDENTS = (
-    Circle("lagos-traders", _("Lagos Traders"), "₦ 40 000", "₦ 400 000", 10, 8, _("in January")),
-    Circle("harvest", _("Harvest"), "₦ 25 000", "₦ 300 000", 12, 5, _("in April")),
+    Circle(
+        "lagos-traders", _("Lagos Traders"), naira(40_000), naira(400_000), 10, 8, _("in January")
+    ),
+    Circle("harvest", _("Harvest"), naira(25_000), naira(300_000), 12, 5, _("in April")),
 )
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from tests.example_project.site import BARE, Site, running_site
+from tests.example_project.operators import REFETCHABLE
+from tests.example_project.site import BARE, OPERATED, Site, running_site
 from tests.hostile import HostileService, hostile_service
 
 CHROMIUM = {
@@ -64,6 +65,22 @@ def bare_site(service: HostileService, tmp_path_factory: pytest.TempPathFactory)
         yield site
 
 
+@pytest.fixture(scope="session")
+def operated_service() -> Iterator[HostileService]:
+    """A service that knows the one person whose claims can be re-fetched."""
+    with hostile_service(subject=REFETCHABLE) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def operated_site(
+    operated_service: HostileService, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("operated")
+    with running_site(folder, operated_service.settings(TIMEOUT=3), settings=OPERATED) as site:
+        yield site
+
+
 @pytest.fixture
 def visit(chromium: Browser) -> Iterator[Visit]:
     """``visit(site, person="proven", java_script_enabled=False, …)`` opens a window of its own."""
@@ -84,3 +101,8 @@ def visit(chromium: Browser) -> Iterator[Visit]:
     yield enter
     for context in opened:
         context.close()
+
+
+@pytest.fixture
+def operator(visit: Visit, operated_site: Site) -> Visitor:
+    return visit(operated_site, person="operator")

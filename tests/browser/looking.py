@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,21 @@ RUN_AXE = """async () => {
   const found = await axe.run({resultTypes: ['violations']});
   return found.violations.flatMap(v => v.nodes.map(n => [v.id, n.html.slice(0, 160), n.failureSummary]));
 }"""  # noqa: E501
+
+SPOKEN = """() => {
+  const skipped = 'code, pre, script, style, time, .identity-subject, .identity-value';
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (walker.nextNode())
+    if (!walker.currentNode.parentElement.closest(skipped)) found.push(walker.currentNode.data);
+  for (const named of document.querySelectorAll('[aria-label], [placeholder], [alt]'))
+    for (const name of ['aria-label', 'placeholder', 'alt'])
+      found.push(named.getAttribute(name) || '');
+  return found;
+}"""
+# An address, a path, or whatever has a digit in it.
+NO_WORD = re.compile(r"\S+@\S+|/\S*|\S*[0-9]\S*")
+LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z]+(?:[._-][A-Za-z]+)*")
 
 
 def shoot(page: Page, name: str) -> None:
@@ -47,6 +63,12 @@ def violations(page: Page) -> list[Any]:
         page.evaluate(_axe())
     found: list[Any] = page.evaluate(RUN_AXE)
     return found
+
+
+def latin_words(page: Page) -> set[str]:
+    """The words in Latin letters, of text and of names, that are neither codes nor times."""
+    texts: list[str] = page.evaluate(SPOKEN)
+    return {word for text in texts for word in LATIN_WORD.findall(NO_WORD.sub(" ", text))}
 
 
 @cache

@@ -18,7 +18,14 @@ from django_identity.models import (
     Purpose,
     TallyName,
 )
-from tests.records import make_claim, make_event, make_grant, make_identity
+from tests.records import (
+    make_claim,
+    make_event,
+    make_grant,
+    make_identity,
+    make_identity_by_code,
+    sealed,
+)
 
 MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
 SCOPES = ["profile:read", "kyc:read", "claims:read"]
@@ -33,6 +40,8 @@ def settle_operators() -> dict[str, str]:
     _refetchable()
     _closed_out()
     _to_erase()
+    _doubtful()
+    _by_code()
     _days()
     _receipts()
     operator = User.objects.create_superuser("operator", email="operator@example.org")
@@ -53,6 +62,7 @@ def _closed_out() -> None:
     user, now = _user(CLOSED_OUT), timezone.now()
     identity = make_identity(
         user, subject="5e0f6a52-9f0e-4f9f-8f3c-5f0a4c0f1d77", scopes=SCOPES,
+        consent_changed_at=now - timedelta(days=12),
         credential_issued_at=now - timedelta(hours=26),
         credential_expires_at=now - timedelta(hours=2, minutes=4),
         refetch_due_at=now + timedelta(minutes=48), refetch_failures=7,
@@ -70,7 +80,7 @@ def _closed_out() -> None:
                  "provider": "<b>Verify</b> & Söhne"},
     })  # fmt: skip
     make_event(identity, "claim.issued", outcome=EventOutcome.FAILED, attempts=8,
-               error="handler_failed")  # fmt: skip
+               error="TimeoutError")  # fmt: skip
     make_event(identity, "consent.granted", outcome=EventOutcome.SUPERSEDED)
     for hours in (2, 30, 200):
         AuthorizationRequest.objects.create(
@@ -82,6 +92,19 @@ def _closed_out() -> None:
 
 def _to_erase() -> None:
     make_claim(make_identity(_user("jide"), subject="type-me-to-erase", scopes=SCOPES))
+
+
+def _doubtful() -> None:
+    """Somebody whose stored credential nobody would believe."""
+    identity = make_identity(_user("lola"), subject="doubtful", scopes=SCOPES)
+    credential = sealed(identity, "credential", "no.credential.at-all~")
+    LinkedIdentity.objects.filter(pk=identity.pk).update(credential=credential)
+
+
+def _by_code() -> None:
+    """Somebody who came with a Connect code, and whose event was emptied by the purge."""
+    identity = make_identity_by_code(_user("musa"), subject="by-code-alone")
+    make_event(identity, "kyc.verified", payload=None)
 
 
 def _days() -> None:
@@ -114,7 +137,8 @@ def _receipts() -> None:
     )
     ErasureReceipt.objects.create(
         **held, subject_digest="b" * 64, requested_at=now - timedelta(days=9),
-        erased_at=now - timedelta(days=9), counts={"claims": 4, "events": 12, "identities": 1},
+        erased_at=now - timedelta(days=9),
+        counts={"storedclaim": 4, "webhookevent": 12, "linkedidentity": 1},
     )  # fmt: skip
 
 

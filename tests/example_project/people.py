@@ -16,6 +16,7 @@ from django_identity.models import (
     Consent,
     EventOutcome,
     LinkedIdentity,
+    LinkedVia,
     Purpose,
     TokenGrant,
     WebhookEvent,
@@ -91,7 +92,21 @@ def _revoked() -> str:
 def _withdrawn() -> str:
     """Consent taken back; signed in with a password."""
     user = _user("dayo", "Dayo", "Bello")
-    _identity(user, consent=Consent.REVOKED, consent_changed_at=_in(days=-2), scopes=[])
+    _identity(
+        user, consent=Consent.REVOKED, consent_changed_at=_in(days=-2), scopes=[],
+        credential_issued_at=None, credential_expires_at=None,
+    )  # fmt: skip
+    return _session(user, MODEL_BACKEND)
+
+
+def _by_code() -> str:
+    """Verified with a Connect code alone: a level, no proofs, no grant."""
+    user = _user("kofi", "Kofi", "Asante")
+    _identity(
+        user, linked_via=LinkedVia.CONNECT, scopes=["profile:basic", "kyc:status"],
+        connect_request_id="req_1", connect_issued_at=_in(days=-40), credential_issued_at=None,
+        credential_expires_at=None,
+    )  # fmt: skip
     return _session(user, MODEL_BACKEND)
 
 
@@ -99,6 +114,11 @@ def _unlinked() -> str:
     """An account with a password and no identity."""
     user = _user("efe", "Efe", "Okoro", password=make_password(PASSWORD))
     return _session(user, MODEL_BACKEND)
+
+
+def _newcomer() -> str:
+    """Another account without an identity."""
+    return _session(_user("nia", "Nia", "Owusu"), MODEL_BACKEND)
 
 
 def _abroad() -> str:
@@ -122,7 +142,9 @@ PEOPLE: dict[str, Callable[[], str]] = {
     "run_out": _run_out,
     "revoked": _revoked,
     "withdrawn": _withdrawn,
+    "by_code": _by_code,
     "unlinked": _unlinked,
+    "newcomer": _newcomer,
     "abroad": _abroad,
     "unverified": _unverified,
 }

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from django_identity.lifecycle.dossier import PLACES
 from django_identity.models import (
@@ -23,7 +23,8 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
-from tests.records import make_claim, make_identity, make_user
+from django_identity.templatetags.identity_pages import moment
+from tests.records import make_claim, make_identity, make_identity_by_code, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -45,6 +46,13 @@ def account(client: Client) -> str:
 
 def download(client: Client) -> dict[str, list[dict[str, object]]]:
     return json.loads(client.get(reverse("identity:download")).content)
+
+
+def actions(page: str) -> list[str]:
+    """What can be done on the page, as its buttons say it, in their order."""
+    pattern = r'class="identity-button[ "][^>]*>(.*?)</(?:a|button)>'
+    found = re.findall(pattern, page, re.DOTALL)
+    return [re.sub(r"<[^>]+>|\s+", " ", text).strip() for text in found]
 
 
 def hold_everything(user: User) -> LinkedIdentity:
@@ -169,6 +177,17 @@ def test_a_proof_says_how_long(client: Client, ada: User) -> None:
 
 
 @pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", "Nov. 21, 2026, 9:09 p.m. UTC"), ("fr", "21 novembre 2026 21:09 UTC"),
+     ("ar", "21 نوفمبر، 2026 9:09 م UTC")],
+)  # fmt: skip
+def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) -> None:
+    """Django knows no date with a time in Arabic, and falls back to the English order."""
+    with translation.override(language), timezone.override(UTC):
+        assert words in moment(datetime(2026, 11, 21, 21, 9, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
     ("claim", "words"),
     [
         ({"valid_until": timezone.now() - timedelta(hours=3)}, "ran out 3 hours ago"),
@@ -199,6 +218,30 @@ def test_a_dead_grant_offers_renewal(client: Client, ada: User) -> None:
     page = account(client)
     assert "can no longer ask" in page
     assert 'role="alert"' in page
+
+
+def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
+    """There are no tokens to renew: the page offers a sign-in, which brings proofs, or a new code.
+
+    Once somebody has signed in, the page offers to renew as to anybody else.
+    """
+    identity = make_identity_by_code(ada)
+    page = account(client)
+    assert "You were verified with a code." in page
+    assert actions(page) == ["Sign in with identity", "Enter a new code",
+                             "Download what is held", "Disconnect"]  # fmt: skip
+    assert f'href="{reverse("identity:connect", args=["default"])}?next=/identity/account/"' in page
+    identity.signed_in_at = timezone.now() + timedelta(minutes=1)
+    identity.save()
+    page = account(client)
+    assert "You were verified with a code." not in page
+    assert actions(page) == ["Renew", "Download what is held", "Disconnect"]
+
+
+def test_a_consent_by_code_comes_back_by_code(client: Client, ada: User) -> None:
+    """Whoever came with a code and took back their consent may give it again with another one."""
+    make_identity_by_code(ada, consent=Consent.REVOKED)
+    assert actions(account(client))[:2] == ["Give consent again", "Enter a new code"]
 
 
 def test_consent_taken_back_is_said(client: Client, ada: User) -> None:

@@ -23,7 +23,7 @@ from django_identity.gates import (
     claim_required,
     kyc_level_required,
 )
-from tests.records import make_claim, make_identity, make_user
+from tests.records import make_claim, make_identity, make_identity_by_code, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -91,6 +91,28 @@ def test_forbid_explains() -> None:
     response = ask(make_user(), view)
     assert response.status_code == 403
     assert b"You are 18 or older" in response.content
+
+
+@pytest.mark.parametrize(
+    ("gate", "is_offered"),
+    [(claim_required("age_over_18", on_closed="forbid"), False),
+     (kyc_level_required("level_2", on_closed="forbid"), True)],
+    ids=["claim", "level"],
+)  # fmt: skip
+def test_a_code_is_offered_where_it_may_help(gate: Any, is_offered: bool) -> None:
+    """A Connect code says the level and proves no claim."""
+    page = ask(make_user(), gate(adults)).content
+    assert (b"Use a Connect code instead" in page) is is_offered
+
+
+def test_who_came_by_code_is_asked_to_sign_in() -> None:
+    """There is nothing that could be renewed."""
+    user = make_user()
+    make_identity_by_code(user)
+    page = ask(user, claim_required("age_over_18", on_closed="forbid")(adults)).content
+    assert b"You were verified with a code, which brings no proofs." in page
+    assert b"<span>Sign in with identity</span>" in page
+    assert b"Renew" not in page
 
 
 def test_a_callable_decides() -> None:

@@ -14,10 +14,11 @@ from django.urls import reverse
 import django_identity
 from tests.faces.conftest import begin, come_back
 from tests.hostile import HostileService, html
-from tests.records import make_claim, make_identity, make_user
+from tests.records import make_claim, make_identity, make_identity_by_code, make_user
 
 ROOT = Path(django_identity.__file__).parent
 TEMPLATES = sorted((ROOT / "templates" / "django_identity").glob("*.html"))
+ADMIN_TEMPLATES = sorted((ROOT / "templates" / "admin").rglob("*.html"))
 STYLES = sorted((ROOT / "static" / "django_identity").glob("*.css"))
 PHYSICAL = re.compile(r"(?<![\w-])(?:(?:margin|padding|border|inset)-)?(?:left|right)\s*[:;]")
 FOREIGN = re.compile(r"(?:src|href|action|url\()\s*=?\s*[\"']?(?:https?:)?//")
@@ -29,13 +30,17 @@ def login_page(client: Client, **query: str) -> str:
     return client.get(address).content.decode().replace("\xa0", " ")
 
 
+def primary_heading(page: str) -> str:
+    return re.search(r"<h1>(.*?)</h1>", page)[1]
+
+
 def signed_in(client: Client) -> User:
     user = make_user()
     client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
     return user
 
 
-@pytest.mark.parametrize("template", TEMPLATES, ids=lambda path: path.name)
+@pytest.mark.parametrize("template", [*TEMPLATES, *ADMIN_TEMPLATES], ids=lambda path: path.name)
 def test_templates_pass_a_strict_policy(template: Path) -> None:
     """No inline script or style, nothing from another host."""
     text = template.read_text()
@@ -96,6 +101,29 @@ def test_the_sign_in_page_says_why_the_gate_is_closed(client: Client) -> None:
     identity = make_identity(signed_in(client))
     make_claim(identity, revoked=True)
     assert "This proof was revoked" in login_page(client, missing="age_over_18")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("missing", "is_offered"),
+    [("", True), ("level_2", True), ("age_over_18", False), ("country_resident=NG", False)],
+)
+def test_a_code_is_offered_where_it_may_help(
+    client: Client, missing: str, is_offered: bool
+) -> None:
+    """A Connect code says the level and proves no claim: it opens no gate that asks for one."""
+    make_identity(signed_in(client), kyc_level="level_1")
+    page = login_page(client, next="/adults/", missing=missing)
+    assert ("Use a Connect code instead" in page) is is_offered
+
+
+@pytest.mark.django_db
+def test_who_came_by_code_signs_in(client: Client) -> None:
+    """The page speaks of signing in, not of renewing what never was."""
+    make_identity_by_code(signed_in(client))
+    page = login_page(client, missing="age_over_18")
+    assert "You were verified with a code, which brings no proofs." in page
+    assert primary_heading(page) == "Sign in with identity"
 
 
 @pytest.mark.django_db

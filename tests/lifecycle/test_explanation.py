@@ -12,7 +12,7 @@ from django.utils import timezone
 from django_identity.lifecycle.explanation import GateAnswer, Why, explained
 from django_identity.lifecycle.standing import Requirement, standing_of
 from django_identity.models import Consent, LinkedIdentity
-from tests.records import make_claim, make_identity, make_user
+from tests.records import make_claim, make_identity, make_identity_by_code, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -51,6 +51,13 @@ def test_the_reason_of_a_claim(claim: dict[str, Any] | None, why: Why) -> None:
     assert answer.why is why
     assert answer.is_open is (why is Why.PROVEN)
     assert answer.is_open is standing_of(identity.user).has_claim(Requirement(AGE))
+
+
+def test_a_code_brings_no_claims() -> None:
+    """Whoever came with a Connect code alone has to sign in; the level is theirs already."""
+    identity = make_identity_by_code(make_user())
+    assert answer_of(identity).why is Why.CODE_ALONE
+    assert answer_of(identity, "level_2").is_open
 
 
 def test_a_value_that_a_gate_can_ask_for() -> None:

@@ -11,7 +11,13 @@ from django.utils import timezone
 
 from django_identity.lifecycle.standing import Reason, shortfall_of
 from django_identity.models import Consent
-from tests.records import LONG_AGO, make_claim, make_identity, make_user
+from tests.records import (
+    LONG_AGO,
+    make_claim,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -53,6 +59,22 @@ def test_a_claim_in_each_state(claim: dict[str, Any], expected: Reason | None) -
     user = make_user()
     make_claim(make_identity(user), **claim)
     assert reason(user) is expected
+
+
+def test_a_code_brings_no_proofs() -> None:
+    """Whoever came with a Connect code alone lacks a sign-in, and not a verification."""
+    user = make_user()
+    identity = make_identity_by_code(user)
+    assert reason(user) is Reason.CODE_ALONE
+    assert reason(user, "level_2") is None
+    make_claim(identity, revoked=True)
+    user = User.objects.get()
+    assert reason(user) is Reason.CODE_ALONE
+    identity.credential_expires_at = timezone.now()
+    identity.save()
+    user = User.objects.get()
+    assert reason(user) is Reason.REVOKED
+    assert reason(user, "unique_human") is Reason.NEVER_PROVEN
 
 
 def test_a_value_is_named() -> None:

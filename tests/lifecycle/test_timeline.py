@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from django_identity.lifecycle.timeline import Kind, timeline_of
 from django_identity.models import AuthorizationRequest, Consent, LinkedIdentity, Purpose
-from tests.records import make_event, make_identity, make_user
+from tests.records import make_event, make_identity, make_identity_by_code, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -44,6 +44,17 @@ def test_everything_stands_in_one_line_of_time() -> None:
         Kind.REFETCHED, Kind.LINKED,
     ]  # fmt: skip
     assert (seen[3].detail, seen[4].event_id) == ("service_timeout", event.pk)
+
+
+def test_a_later_code_is_a_moment_of_its_own() -> None:
+    """The code that linked is the linking; one that was redeemed since is told."""
+    now = timezone.now()
+    identity = make_identity_by_code(make_user(), connect_issued_at=now - timedelta(seconds=5))
+    assert [happening.kind for happening in timeline_of(identity)] == [Kind.LINKED]
+    identity.connect_issued_at = now + timedelta(days=1)
+    assert [happening.kind for happening in timeline_of(identity)] == [
+        Kind.CODE_REDEEMED, Kind.LINKED,
+    ]  # fmt: skip
 
 
 def test_other_people_are_not_in_it() -> None:

@@ -1,8 +1,7 @@
-"""The page "Verify with a code", and what comes of every way a code can go wrong."""
+"""The page "Verify with a code": as it goes well, and twice at once."""
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from collections.abc import Callable
@@ -12,62 +11,18 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connection
-from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
 
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import ConnectRedemption, LinkedIdentity, TokenGrant
-from django_identity.policy import IdentityPolicy
 from tests import hostile
 from tests.at_once import at_once
-from tests.hostile import HostileService, http
+from tests.faces.connect.pages import CODE, LOCAL, PASTED, browser_of, hand_in, refused
+from tests.hostile import HostileService, refusal
 from tests.records import make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-CODE = "CNX-AB12-CD34"
-PASTED = "My code is cnx ab12 cd34"
-LOCAL = "django.contrib.auth.backends.ModelBackend"
-SECRETS = (CODE, "AB12", "cnx ab12", "a-client-secret", "ada@example.org", "subject-1")
-
-
-class DoorOpen(IdentityPolicy):
-    """Somebody who is not signed in may come in with a code."""
-
-    connect_may_sign_in = True
-
-
-@pytest.fixture
-def user() -> User:
-    return make_user(email="other@example.org")
-
-
-@pytest.fixture
-def browser(user: User) -> Client:
-    return browser_of(user)
-
-
-def browser_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend=LOCAL)
-    return client
-
-
-def hand_in(client: Client, code: str = CODE, **more: Any) -> HttpResponse:
-    return client.post(reverse("identity:connect"), {"connect_code": code, **more})
-
-
-def refused(response: HttpResponse, code: str, status: int) -> str:
-    page = response.content.decode()
-    assert (response.status_code, re.findall(r"<code>([a-z_]+)</code>", page)) == (status, [code])
-    assert 'name="connect_code"' in page
-    assert not [secret for secret in SECRETS if secret in page]
-    return page
-
-
-def refusal(code: str, status: str = "400 Bad Request", **beside: object) -> bytes:
-    return hostile.answer({"success": False, "error": {"code": code}, **beside}, status=status)
 
 
 # As it goes well
@@ -245,151 +200,7 @@ def test_two_people_bring_one_subject(service: HostileService) -> None:
     assert LinkedIdentity.objects.count() == 1
 
 
-# What the service says no to, and says badly
-
-
-@pytest.mark.parametrize(
-    ("answer", "code", "status", "advice"),
-    [
-        (refusal("INVALID_CONNECT_CODE"), "invalid_connect_code", 400, "Make a new code"),
-        (refusal("CONNECT_CODE_REQUIRED"), "connect_code_required", 502, "tell the people"),
-        (refusal("ENVIRONMENT_MISMATCH", "403 No"), "environment_mismatch", 502, "tell the people"),
-        (refusal("POA_REQUIRED", "403 No"), "verification_policy_not_met", 403, "make a new code"),
-        (refusal("OTHER_REQUIRED", "403 No", kyc_required=True), "verification_policy_not_met",
-         403, "make a new code"),
-        (refusal("UNAUTHORIZED", "401 No"), "client_rejected", 502, "tell the people"),
-        (refusal("WHATEVER", "418 No"), "service_refusal", 502, "Make a new code"),
-        (refusal("NOPE", "200 OK"), "service_refusal", 502, "Make a new code"),
-        (http(b"", status="429 Slow", headers="Retry-After: 70\r\n"), "rate_limited", 502,
-         "Make a new code"),
-        (hostile.html("500 Oops"), "connect_outcome_unknown", 502, "Look at your account"),
-        (hostile.silent, "connect_outcome_unknown", 502, "Look at your account"),
-        (hostile.reset, "connect_outcome_unknown", 502, "Look at your account"),
-        (hostile.huge, "connect_outcome_unknown", 502, "Look at your account"),
-        (http(b'{"success": true, "data": {}}'), "malformed_answer", 502, "Make a new code"),
-    ],
-    ids=lambda value: getattr(value, "__name__", None) or str(value)[:40],
-)  # fmt: skip
-def test_every_no_says_what_to_do_next(
-    service: HostileService, browser: Client, caplog: pytest.LogCaptureFixture,
-    answer: Any, code: str, status: int, advice: str,
-) -> None:  # fmt: skip
-    """A plain page, one log line, nothing changed; the same code is never sent again."""
-    caplog.set_level(logging.DEBUG)
-    service.answers["request"] = answer
-    page = refused(hand_in(browser), code, status)
-    assert advice in page
-    lines = [r.getMessage() for r in caplog.records if "identity.connect.failed" in r.getMessage()]
-    assert len(lines) == 1
-    assert f"code={code} " in lines[0]
-    assert not [secret for secret in SECRETS if secret in caplog.text]
-    assert not LinkedIdentity.objects.exists()
-    assert hand_in(browser).status_code >= 400
-    assert service.calls("request") == 1
-
-
-def test_a_link_to_get_verified(service: HostileService, browser: Client) -> None:
-    """``kyc_url`` is a link if it is safe to follow, and never anything else."""
-    beside = {"kyc_required": True, "kyc_url": "https://kyc.example/?a=1&b=2"}
-    service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
-    page = refused(hand_in(browser), "verification_policy_not_met", 403)
-    assert 'href="https://kyc.example/?a=1&amp;b=2"' in page
-    beside["kyc_url"] = "javascript:alert(1)"
-    service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
-    assert "javascript" not in hand_in(browser, "CNX-AB12-CD35").content.decode()
-
-
-def test_a_service_that_is_not_there(service: HostileService, browser: Client) -> None:
-    """Nothing was sent: the code is good still, and the try does not count."""
-    beyond = service.settings(BASE_URL="http://127.0.0.1:9/api/v1", TIMEOUT=5)
-    with override_settings(DJANGO_IDENTITY={"default": beyond}):
-        for _ in range(7):
-            page = refused(hand_in(browser), "service_unavailable", 503)
-            assert "your code was not sent" in page
-    assert hand_in(browser).status_code == 302
-
-
-# Who may hold what
-
-
-def test_a_subject_of_another_user(service: HostileService, browser: Client) -> None:
-    """A linked subject stays where it is."""
-    owner = make_user("owner")
-    make_identity(owner)
-    refused(hand_in(browser), "subject_taken", 403)
-    assert LinkedIdentity.objects.get().user == owner
-
-
-def test_a_user_of_another_subject(service: HostileService, browser: Client, user: User) -> None:
-    """Another user's id than the linked one changes nothing."""
-    identity = make_identity(user, subject="another-subject", kyc_level="level_1")
-    before = identity.updated_at
-    refused(hand_in(browser), "user_holds_another", 403)
-    identity.refresh_from_db()
-    assert (identity.subject, identity.kyc_level) == ("another-subject", "level_1")
-    assert identity.updated_at == before
-
-
-class Doubting(IdentityPolicy):
-    def may_accept_connect_answer(self, answer: Any) -> bool:
-        return answer.signature == "another" and answer.received["status"] == "approved"
-
-
-def test_the_policy_may_doubt_the_answer(service: HostileService, browser: Client) -> None:
-    """A site that can check the signature decides; nothing changes after its no."""
-    policy = "tests.faces.test_connect.Doubting"
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
-        refused(hand_in(browser), "connect_answer_refused", 403)
-        assert not LinkedIdentity.objects.exists()
-        service.connect = {"signature": "another"}
-        assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
-
-
-# Who may come in
-
-
-def test_nobody_is_sent_to_sign_in(service: HostileService, client: Client) -> None:
-    """Without a session nothing is sent, whatever the method."""
-    for response in (client.get(reverse("identity:connect")), hand_in(client)):
-        assert response["Location"] == "/accounts/login/?next=%2Fidentity%2Fconnect%2F"
-    assert service.requests == []
-
-
-def test_somebody_comes_in_with_a_code(service: HostileService, client: Client) -> None:
-    """If the policy says so, a code signs up, and signs in the next time."""
-    policy = "tests.faces.test_connect.DoorOpen"
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
-        assert client.get(reverse("identity:connect")).status_code == 200
-        hand_in(client)
-        known = User.objects.get()
-        assert known.email == "ada@example.org"
-        assert client.get("/").content.decode() == known.username
-        again = Client()
-        hand_in(again, "CNX-AB12-CD35")
-        assert again.get("/").content.decode() == known.username
-        thief = Client()
-        refused(hand_in(thief, "CNX-AB12-CD35"), "connect_code_used", 409)
-        assert thief.get("/").content == b""
-        LinkedIdentity.objects.update(consent="revoked")
-        assert again.get("/").content == b""
-
-
-def test_a_taken_address(service: HostileService, client: Client) -> None:
-    """Accounts are never merged silently."""
-    make_user(email="ADA@example.org")
-    policy = "tests.faces.test_connect.DoorOpen"
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
-        page = refused(hand_in(client), "email_taken", 403)
-    assert "/accounts/login/?next=%2Fidentity%2Fconnect%2F" in page
-
-
-def test_a_disabled_user_stays_out(service: HostileService, client: Client) -> None:
-    """A disabled account is not opened by a code."""
-    make_identity(make_user("ada", is_active=False))
-    policy = "tests.faces.test_connect.DoorOpen"
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
-        refused(hand_in(client), "user_inactive", 403)
-    assert client.get("/").content == b""
+# What is not sent, and what does not stay
 
 
 @pytest.mark.parametrize("given", ["", "hello", "CNX-AB12", "CNX-AB12-CD34 CNX-AB12-CD35", "\0"])

@@ -2,102 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
 import re
-import time
-from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.http import HttpResponse
-from django.test import Client, override_settings
-from django.urls import reverse
+from django.test import Client
 from django.utils import timezone
 
 from django_identity import conf
 from django_identity.exceptions import ClientRejected, ServiceRefusal
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity
-from django_identity.policy import IdentityPolicy
 from django_identity.service import ServiceClient
-from tests.records import make_user
+from tests.faces.connect_sandbox.pages import asked, hand_in, refused, site_of
 from tests.sandbox.connect_driver import codes_of, make_code, policy, redeem
 from tests.sandbox.driver import VERIFIED_BVN, Application, Person, Sandbox
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-LOCAL = "django.contrib.auth.backends.ModelBackend"
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Sandbox]:
-    with Sandbox() as sandbox:
-        yield sandbox
-
-
-@pytest.fixture
-def sandbox(running: Sandbox) -> Iterator[Sandbox]:
-    switches = running.control("GET", "switches")
-    running.control("DELETE", "requests")
-    yield running
-    running.close_browsers()
-    running.control("POST", "clock", reset=True)
-    running.control("DELETE", "faults")
-    running.control("POST", "switches", **switches)
-
-
-@pytest.fixture
-def application(sandbox: Sandbox) -> Iterator[Application]:
-    registered = Application(sandbox)
-    with site_of(registered):
-        yield registered
-
-
-def site_of(application: Application, **changes: object) -> override_settings:
-    settings = {
-        "ENVIRONMENT": "test",
-        "BASE_URL": application.sandbox.api,
-        "AUTH_URL": application.sandbox.origin,
-        "CLIENT_ID": application.client_id,
-        "CLIENT_SECRET": application.client_secret,
-        **changes,
-    }
-    return override_settings(DJANGO_IDENTITY={"default": settings})
-
-
-@pytest.fixture
-def person(sandbox: Sandbox) -> Person:
-    return Person(sandbox, verified=True)
-
-
-@pytest.fixture
-def user() -> User:
-    return make_user()
-
-
-@pytest.fixture
-def browser(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend=LOCAL)
-    return client
-
-
-def hand_in(client: Client, code: str) -> HttpResponse:
-    return client.post(reverse("identity:connect"), {"connect_code": code})
-
-
-def refused(response: HttpResponse, code: str) -> str:
-    page = response.content.decode()
-    assert re.findall(r"<code>([a-z_]+)</code>", page) == [code]
-    return page
-
-
-def asked(sandbox: Sandbox) -> int:
-    return sum(1 for entry in sandbox.control("GET", "requests") if entry["endpoint"] == "connect")
 
 
 def test_valid_becomes_used(
@@ -215,72 +137,6 @@ def test_a_callback_address_is_taken(application: Application, person: Person) -
         make_code(person), ["kyc:status"], callback_url="https://site.example/called/"
     )
     assert answer.user_id == person.user_id
-
-
-@pytest.mark.parametrize(
-    ("nested", "signature"), [(True, "hmac"), (False, "hmac"), (True, "jws"), (False, "jws")]
-)
-def test_every_reading_of_the_answer(
-    sandbox: Sandbox, application: Application, person: Person, browser: Client,
-    nested: bool, signature: str,
-) -> None:  # fmt: skip
-    """Wherever profile and KYC stand, and however it is signed."""
-    sandbox.control("POST", "switches", connect_nested=nested, connect_signature=signature)
-    assert hand_in(browser, make_code(person)).status_code == 302
-    identity = LinkedIdentity.objects.get()
-    assert identity.kyc_status == "verified"
-    assert len(identity.connect_signature) >= 64
-
-
-class ChecksTheSignature(IdentityPolicy):
-    """What a site does that was told how the signature is made."""
-
-    def may_accept_connect_answer(self, answer: Any) -> bool:
-        signed = {name: part for name, part in answer.received.items() if name != "signature"}
-        text = json.dumps(signed, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        key = conf.application().client_secret.encode()
-        expected = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
-        return hmac.compare_digest(expected, answer.signature)
-
-
-def test_a_policy_can_check_the_signature(
-    sandbox: Sandbox, application: Application, person: Person, browser: Client
-) -> None:
-    """It gets the answer as it came, so it can."""
-    checking = f"{__name__}.ChecksTheSignature"
-    with site_of(application, POLICY=checking):
-        assert hand_in(browser, make_code(person)).status_code == 302
-        sandbox.control("POST", "switches", connect_signature="jws")
-        refused(hand_in(browser, make_code(person)), "connect_answer_refused")
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [
-        {"kind": "drop", "when": "after"},
-        {"kind": "drop_midway"},
-        {"kind": "malformed", "when": "after"},
-        {"kind": "status", "status": 500, "when": "after"},
-        {"kind": "status", "status": 503},
-        {"kind": "delay", "seconds": 1.2, "when": "after"},
-    ],
-    ids=str,
-)
-def test_a_fault_after_the_code_was_spent(
-    sandbox: Sandbox, application: Application, person: Person, browser: Client,
-    fault: dict[str, Any],
-) -> None:  # fmt: skip
-    """The outcome is unknown, the code is never sent again, a new one works."""
-    sandbox.control("POST", "faults", endpoint="connect", **fault)
-    with site_of(application, TIMEOUT=0.8):
-        code = make_code(person)
-        refused(hand_in(browser, code), "connect_outcome_unknown")
-        refused(hand_in(browser, code), "connect_code_used")
-        assert hand_in(browser, make_code(person)).status_code == 302
-    give_up = time.monotonic() + 3
-    while asked(sandbox) < 2 and time.monotonic() < give_up:
-        time.sleep(0.1)  # a delayed request stands in the log when it has been answered
-    assert asked(sandbox) == 2
 
 
 def test_a_revoked_consent_comes_back_with_a_new_code(

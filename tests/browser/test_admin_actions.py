@@ -1,0 +1,110 @@
+"""What an operator does in Chromium: each action asks, is done, and says how it went."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.conftest import Visitor
+from tests.browser.operating import (
+    EVENTS,
+    IDENTITIES,
+    ask,
+    look,
+)
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize(
+    ("button", "name"),
+    [("Re-fetch now", "ask-refetch"), ("Check the credential now", "ask-check"),
+     ("Revoke at this site", "ask-revoke"), ("Erase", "ask-erase")],
+)  # fmt: skip
+def test_an_action_asks(operator: Visitor, button: str, name: str) -> None:
+    """The confirmation page of every action; leaving it does nothing."""
+    ask(operator, "ada", button)
+    look(operator, name)
+    operator.page.get_by_role("link", name="Do nothing").click()
+    operator.page.get_by_role("heading", name="ada").wait_for()
+
+
+def test_an_action_asks_about_several(operator: Visitor) -> None:
+    """Everybody who was chosen is named; leaving leads back to the list."""
+    operator.go(IDENTITIES)
+    operator.page.locator("#action-toggle").check()
+    operator.page.get_by_label("Action:").select_option("refetch")
+    operator.page.get_by_role("button", name="Go").click()
+    assert operator.page.locator(".identity-chosen li").count() > 5
+    look(operator, "ask-refetch-many")
+    operator.page.get_by_role("link", name="Do nothing").click()
+    operator.page.locator("#result_list").wait_for()
+
+
+def test_a_check_that_finds_something(operator: Visitor) -> None:
+    """A credential that nobody would believe, and then none at all."""
+    ask(operator, "lola", "Check the credential now")
+    operator.page.get_by_role("button", name="Check").click()
+    operator.page.get_by_text("The credential was rejected.").wait_for()
+    look(operator, "failed-check")
+    ask(operator, "musa", "Check the credential now")
+    operator.page.get_by_role("button", name="Check").click()
+    operator.page.get_by_text("There is no credential").wait_for()
+    look(operator, "nothing-to-check")
+
+
+def test_a_refetch_and_a_check(operator: Visitor) -> None:
+    """Re-fetch, read the message, then see every check of the new credential pass."""
+    ask(operator, "imani", "Re-fetch now")
+    operator.page.get_by_role("button", name="Re-fetch").click()
+    operator.page.get_by_text("1 identity was re-fetched.").wait_for()
+    look(operator, "done-refetch")
+    operator.page.get_by_role("button", name="Check the credential now").click()
+    operator.page.get_by_role("button", name="Check").click()
+    operator.page.get_by_text("Every check was passed.").wait_for()
+    look(operator, "done-check")
+
+
+def test_a_refetch_that_fails(operator: Visitor) -> None:
+    """A person whom the service does not know: the message says what went wrong."""
+    ask(operator, "femi", "Re-fetch now")
+    operator.page.get_by_role("button", name="Re-fetch").click()
+    operator.page.get_by_text("1 re-fetch failed:").wait_for()
+    look(operator, "failed-refetch")
+
+
+def test_a_revocation(operator: Visitor) -> None:
+    """From the list this time: choose two, confirm, read the message."""
+    operator.go(f"{IDENTITIES}?q=gozie")
+    operator.page.locator("#result_list tbody input[type=checkbox]").first.check()
+    operator.page.get_by_label("Action:").select_option("revoke")
+    operator.page.get_by_role("button", name="Go").click()
+    operator.page.get_by_role("button", name="Revoke").click()
+    operator.page.get_by_text("1 identity was revoked.").wait_for()
+    look(operator, "done-revoke")
+
+
+def test_an_erasure(operator: Visitor) -> None:
+    """A slip is refused beside the field; the subject, typed, erases."""
+    ask(operator, "jide", "Erase")
+    operator.page.get_by_label("Type the subject to confirm").fill("something else")
+    operator.page.get_by_role("button", name="Erase for good").click()
+    operator.page.get_by_text("That is not the subject of this identity.").wait_for()
+    look(operator, "ask-erase-again")
+    operator.page.get_by_label("Type the subject to confirm").fill("type-me-to-erase")
+    operator.page.get_by_role("button", name="Erase for good").click()
+    operator.page.get_by_text("The person was erased.").wait_for()
+    look(operator, "done-erase")
+
+
+def test_a_replay_and_a_copy(operator: Visitor) -> None:
+    """A failed event's handlers run again; its copy is a file to download."""
+    operator.go(f"{EVENTS}?outcome__exact=failed")
+    operator.page.locator("#result_list tbody th a").first.click()
+    with operator.page.expect_download() as download:
+        operator.page.get_by_role("button", name="Copy as a script for support").click()
+    assert download.value.suggested_filename.endswith(".sh")
+    operator.page.get_by_role("button", name="Replay the site's handlers").click()
+    look(operator, "ask-replay")
+    operator.page.get_by_role("button", name="Replay", exact=True).click()
+    operator.page.get_by_text("The handlers of 1 event run again.").wait_for()
+    look(operator, "done-replay")

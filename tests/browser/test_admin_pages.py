@@ -1,0 +1,127 @@
+"""The admin in Chromium: every page fits, is accessible and needs no looser policy."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.browser.conftest import Visit, Visitor
+from tests.browser.gallery import Exhibit, at
+from tests.browser.looking import overflow, shoot, violations
+from tests.browser.operating import (
+    DOCS,
+    EVENTS,
+    HERE,
+    IDENTITIES,
+    OVERVIEW,
+    RECEIPTS,
+    SHOP,
+    ask,
+    look,
+    of,
+    the_first,
+)
+from tests.example_project.operators import CLOSED_OUT
+from tests.example_project.site import Site
+
+pytestmark = pytest.mark.browser
+
+PAGES = (
+    Exhibit("index", at("/admin/")),
+    Exhibit("identities", at(IDENTITIES)),
+    Exhibit("identities-filtered", at(f"{IDENTITIES}?failing=yes&environment__exact=test")),
+    Exhibit("identities-nobody", at(f"{IDENTITIES}?q=nobody")),
+    of(CLOSED_OUT),
+    of("ada"),
+    of("dayo"),
+    of("musa"),
+    Exhibit("identity-history", at(f"{IDENTITIES}1/history/")),
+    Exhibit("events", at(EVENTS)),
+    Exhibit("events-filtered", at(f"{EVENTS}?type=kyc.verified&outcome__exact=applied")),
+    Exhibit("events-none", at(f"{EVENTS}?q=nothing")),
+    the_first(f"{EVENTS}?type=kyc.verified&q=5e0f6a52-9f0e-4f9f-8f3c-5f0a4c0f1d77", "event"),
+    the_first(f"{EVENTS}?outcome__exact=failed", "event-failed"),
+    the_first(f"{EVENTS}?q=by-code-alone", "event-emptied"),
+    Exhibit("receipts", at(RECEIPTS)),
+    the_first(f"{RECEIPTS}?erased=pending", "receipt-pending"),
+    the_first(f"{RECEIPTS}?erased=done", "receipt"),
+    Exhibit("overview", at(OVERVIEW)),
+    Exhibit("overview-empty", at(SHOP)),
+)
+
+
+@pytest.mark.parametrize("exhibit", PAGES, ids=str)
+def test_a_page_of_the_admin(operator: Visitor, exhibit: Exhibit) -> None:
+    """Every page of the admin, at every width and in both colour schemes."""
+    exhibit.way(operator)
+    look(operator, exhibit.name)
+
+
+@pytest.mark.parametrize("exhibit", PAGES, ids=str)
+def test_a_page_from_right_to_left(visit: Visit, operated_site: Site, exhibit: Exhibit) -> None:
+    """In Arabic: it runs from right to left, it fits, and axe finds nothing."""
+    visitor = visit(operated_site, person="operator", locale="ar")
+    exhibit.way(visitor)
+    page = visitor.page
+    assert page.evaluate("document.documentElement.dir") == "rtl"
+    for width in (320, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        shoot(page, f"rtl/admin-{exhibit.name}-{width}")
+        assert overflow(page) == []
+    assert violations(page) == []
+
+
+def test_the_overview_leads_to_what_needs_attention(operator: Visitor) -> None:
+    """From a failing re-fetch to the person; an application without records says so."""
+    operator.go("/admin/")
+    operator.page.get_by_role("link", name="Overview", exact=True).first.click()
+    operator.page.get_by_role("link", name=CLOSED_OUT).first.click()
+    operator.page.get_by_role("heading", name=CLOSED_OUT).wait_for()
+    operator.go(OVERVIEW)
+    operator.page.get_by_role("link", name="shop").click()
+    assert operator.page.get_by_text("0 linked identities").is_visible()
+    assert operator.page.get_by_text("Nothing yet.").count() == 7
+    assert operator.page.locator("svg[role=img]").count() == 0
+
+
+def test_a_new_operator_finds_out_why(operator: Visitor) -> None:
+    """Three clicks from the admin's index to why one person cannot pass the age gate.
+
+    They stand in docs/admin.md: the list, the search, the person.
+    """
+    page, clicks, steps = operator.page, 0, steps_in_the_docs()
+    assert ["Linked identities" in steps[0], "Search" in steps[1]] == [True, True]
+
+    def click(role: str, name: str) -> None:
+        nonlocal clicks
+        page.get_by_role(role, name=name, exact=True).first.click()
+        clicks += 1
+
+    operator.go("/admin/")
+    click("link", "Linked identities")
+    page.locator("#searchbar").fill(f"{CLOSED_OUT}@example.org")
+    click("button", "Search")
+    click("link", CLOSED_OUT)
+    gate = page.locator(".identity-gates > div", has_text="age_over_18")
+    gate.get_by_text("closed").wait_for()
+    assert "The proof ran out" in gate.inner_text()
+    assert "Ran out 2 h ago" in gate.inner_text()
+    assert page.get_by_text("The service could not be reached.").is_visible()
+    assert clicks == len(steps) < 5
+
+
+def steps_in_the_docs() -> list[str]:
+    """The numbered clicks under the question in ``docs/admin.md``."""
+    section = DOCS.read_text().split("## Why can this person not pass the age gate?")[1]
+    return re.findall(r"^\d\. (.*)$", section.split("\n## ")[0], re.MULTILINE)
+
+
+def test_without_javascript(visit: Visit, operated_site: Site) -> None:
+    """Lists, pages and questions work in a browser that runs no script."""
+    visitor = visit(operated_site, person="operator", java_script_enabled=False)
+    ask(visitor, "ada", "Revoke at this site")
+    assert visitor.page.get_by_role("button", name="Revoke").is_visible()
+    visitor.go(f"{HERE}/overview/")
+    visitor.page.get_by_text("As a table").first.click()
+    assert visitor.page.locator("details table").first.is_visible()

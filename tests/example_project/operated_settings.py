@@ -1,0 +1,13 @@
+"""The example project with a second application, which is live and has no records yet."""
+
+from __future__ import annotations
+
+from example_project.settings import *  # noqa: F403
+from example_project.settings import DJANGO_IDENTITY
+
+NEW = {
+    "ENVIRONMENT": "live",
+    "BASE_URL": "https://identity.example/api/v1",
+    "AUTH_URL": "https://identity.example",
+}
+DJANGO_IDENTITY = {**DJANGO_IDENTITY, "shop": {**DJANGO_IDENTITY["default"], **NEW}}

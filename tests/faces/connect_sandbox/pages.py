@@ -1,0 +1,37 @@
+"""A site of the sandbox's application, and its page for codes."""
+
+from __future__ import annotations
+
+import re
+
+from django.http import HttpResponse
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from tests.sandbox.driver import Application, Sandbox
+
+
+def site_of(application: Application, **changes: object) -> override_settings:
+    settings = {
+        "ENVIRONMENT": "test",
+        "BASE_URL": application.sandbox.api,
+        "AUTH_URL": application.sandbox.origin,
+        "CLIENT_ID": application.client_id,
+        "CLIENT_SECRET": application.client_secret,
+        **changes,
+    }
+    return override_settings(DJANGO_IDENTITY={"default": settings})
+
+
+def hand_in(client: Client, code: str) -> HttpResponse:
+    return client.post(reverse("identity:connect"), {"connect_code": code})
+
+
+def refused(response: HttpResponse, code: str) -> str:
+    page = response.content.decode()
+    assert re.findall(r"<code>([a-z_]+)</code>", page) == [code]
+    return page
+
+
+def asked(sandbox: Sandbox) -> int:
+    return sum(1 for entry in sandbox.control("GET", "requests") if entry["endpoint"] == "connect")

@@ -1,0 +1,147 @@
+"""The admin's lists: what a row says, what finds it, and what a list costs."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
+from tests.faces.admin import EVENTS, IDENTITIES, RECEIPTS, page, superuser
+from tests.records import make_event, make_grant, make_identity, make_user
+
+pytestmark = pytest.mark.django_db
+
+SUBJECT = "7d1f0c9e-1111-4a57-9c57-0c6bd37f2b11"
+YEAR = str(timezone.now().year)
+
+
+@pytest.fixture
+def operator() -> Client:
+    return superuser()
+
+
+@pytest.fixture
+def identity() -> LinkedIdentity:
+    """One that runs out soon, is due soon, and fails."""
+    now = timezone.now()
+    made = make_identity(
+        make_user("ada", email="ada@example.org"), subject=SUBJECT, refetch_failures=2,
+        last_error="service_timeout", refetch_due_at=now + timedelta(minutes=7, seconds=30),
+        credential_expires_at=now + timedelta(hours=5, minutes=2),
+    )  # fmt: skip
+    make_grant(made)
+    return made
+
+
+def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) -> None:
+    """Freshness, due and failing in words; the subject shortened, with the whole of it beside."""
+    text = page(operator, IDENTITIES)
+    for words in (
+        "level 2",
+        "verified",
+        "in 5 h",
+        "in 7 min",
+        "failed 2 times",
+        "7d1f0c9e…",
+        f'title="{SUBJECT}"',
+    ):
+        assert words in text
+    LinkedIdentity.objects.update(credential_expires_at=timezone.now() - timedelta(hours=2))
+    assert "ran out 2 h ago" in page(operator, IDENTITIES)
+
+
+@pytest.mark.parametrize(
+    ("name", "query"),
+    [
+        (IDENTITIES, {}),
+        (IDENTITIES, {"q": "u1"}),
+        (IDENTITIES, {"q": "subject-5"}),
+        (IDENTITIES, {"p": "1"}),
+        (IDENTITIES, {"created_at__year": YEAR, "created_at__month": "1"}),
+        (IDENTITIES, {"of": "default", "environment__exact": "test", "consent__exact": "granted",
+                      "level": "level_2", "status": "verified", "fresh": "long", "due": "none",
+                      "failing": "no", "grant": "none", "q": "u"}),
+        (EVENTS, {}),
+        (EVENTS, {"q": "subject-5"}),
+        (EVENTS, {"q": "event-5"}),
+        (EVENTS, {"p": "1"}),
+        (EVENTS, {"received_at__year": YEAR}),
+        (EVENTS, {"of": "default", "type": "claim.issued", "outcome__exact": "applied",
+                  "q": "subject-5"}),
+        (RECEIPTS, {}),
+        (RECEIPTS, {"p": "1"}),
+        (RECEIPTS, {"requested_at__year": YEAR}),
+        (RECEIPTS, {"of": "default", "environment__exact": "test", "erased": "pending"}),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "+".join(given) or "plain",
+)  # fmt: skip
+def test_a_list_costs_eight_queries_at_most(
+    operator: Client, identity: LinkedIdentity, name: str, query: dict[str, str]
+) -> None:
+    """However many rows it has, filters and search included; and none is about every row."""
+    for number in range(60):
+        other = make_identity(make_user(f"u{number}"), subject=f"subject-{number}")
+        make_event(other, "claim.issued")
+        ErasureReceipt.objects.create(
+            application="default", environment="test", subject_digest=f"d{number}",
+            requested_at=timezone.now(),
+        )  # fmt: skip
+    with CaptureQueriesContext(connection) as captured:
+        text = page(operator, name, **query)
+    assert 'id="result_list"' in text or "created_at__month" in query
+    asked = [one["sql"] for one in captured]
+    assert len(asked) <= 8
+    counts = [sql for sql in asked if "COUNT(" in sql]
+    assert counts
+    assert all("LIMIT 10001" in sql for sql in counts)
+    assert not [sql for sql in asked if re.search(r"\b(DISTINCT|MIN\(|MAX\()", sql)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"of": "default"}, {"environment__exact": "test"}, {"consent__exact": "granted"},
+        {"level": "level_2"}, {"status": "verified"}, {"fresh": "soon"}, {"due": "hour"},
+        {"failing": "yes"}, {"grant": "ends"}, {"q": "ada"}, {"q": "ADA@example"},
+        {"q": SUBJECT}, {"q": f" {SUBJECT} "}, {"q": SUBJECT[:8]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_filter_or_search_finds_the_one(
+    operator: Client, identity: LinkedIdentity, query: dict[str, str]
+) -> None:
+    """Each finds the identity it describes and none of another kind."""
+    identity.grant.refresh_expires_at = timezone.now() + timedelta(days=2)
+    identity.grant.save()
+    make_identity(
+        make_user("bola"), subject="unlike", application="other", environment="live",
+        consent=Consent.REVOKED, kyc_level="", kyc_status="", credential_expires_at=None,
+    )  # fmt: skip
+    text = page(operator, IDENTITIES, **query)
+    assert ">ada<" in text
+    assert ">bola<" not in text
+
+
+def test_a_search_for_a_subject_is_exact(operator: Client, identity: LinkedIdentity) -> None:
+    """Three characters are too few for a beginning, and letters keep their case."""
+    assert ">ada<" not in page(operator, IDENTITIES, q=SUBJECT[:3])
+    assert "0 results" in page(operator, IDENTITIES, q="nobody")
+
+
+def test_the_calendar_leads_to_a_day(operator: Client, identity: LinkedIdentity) -> None:
+    """Year, month, day, and back again, without a query over all rows."""
+    today = timezone.localtime(identity.created_at)
+    chosen: dict[str, str] = {}
+    for part, number in (("year", today.year), ("month", today.month), ("day", today.day)):
+        text = page(operator, IDENTITIES, **chosen)
+        chosen[f"created_at__{part}"] = str(number)
+        query = "&amp;".join(f"{name}={value}" for name, value in sorted(chosen.items()))
+        assert f'href="?{query}"' in text
+        assert ">ada<" in page(operator, IDENTITIES, **chosen)
+    assert ">ada<" not in page(operator, IDENTITIES, created_at__year=str(today.year - 1))
