@@ -8,4 +8,4 @@ CACHES = {
 }
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     # A transaction that reads first would fail instead of waiting for the lock.
-    DATABASES["default"]["OPTIONS"] = {"timeout": 20, "transaction_mode": "IMMEDIATE"}
+    DATABASES["default"]["OPTIONS"] |= {"transaction_mode": "IMMEDIATE"}

@@ -124,7 +124,9 @@ def _outdated(column: SealedColumn, application: Application) -> QuerySet[Any]:
 
 
 def _rotate_column(column: SealedColumn, application: Application, size: int) -> Iterator[Batch]:
-    rows = _outdated(column, application).select_related(*column.joined).order_by("pk")
+    # Without a name it would join whatever there is.
+    joined = column.joined or (None,)
+    rows = _outdated(column, application).select_related(*joined).order_by("pk")
     last: Any = None
     while True:
         batch = list((rows if last is None else rows.filter(pk__gt=last))[:size])
