@@ -194,7 +194,7 @@ def test_the_sites_own_authentication(service: HostileService, user: User) -> No
 
 def test_somebody_comes_in_with_a_code(service: HostileService) -> None:
     """With the policy's leave, and never from another site's page."""
-    policy = "tests.faces.test_connect.DoorOpen"
+    policy = "tests.faces.connect.test_coming_in.DoorOpen"
     with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
         client = APIClient(enforce_csrf_checks=True)
         assert hand_in(client).json()["code"] == "permission_denied"
