@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,9 +10,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db import connections, transaction
-from django.test import override_settings
+from django.db import connection, connections, transaction
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, override_settings
+from django.urls import path
 from django.utils import timezone
 
 from django_identity import conf, signals
@@ -29,7 +33,7 @@ from django_identity.lifecycle.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.service.messages import TokenAnswer
 from tests import crowd
-from tests.hostile import HostileService, answer, html, http, reset, silent, truncated
+from tests.hostile import HostileService, answer, b64, html, http, reset, silent, truncated
 from tests.records import make_grant, make_identity, make_user, sealed, unsealed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -318,6 +322,41 @@ def test_an_outer_transaction_that_rolls_back_loses_no_token(
     assert access_token_for(identity) == "at-1"
 
 
+@pytest.fixture
+def _wal() -> Iterator[None]:
+    """On SQLite a transaction that has read would else keep everybody from committing."""
+    modes = ("WAL", "DELETE") if connection.vendor == "sqlite" else ()
+    for mode in modes[:1]:
+        connection.cursor().execute(f"PRAGMA journal_mode = {mode}")
+    yield
+    for mode in modes[1:]:
+        connection.cursor().execute(f"PRAGMA journal_mode = {mode}")
+
+
+def failing_view(request: HttpRequest, identity_id: int) -> HttpResponse:
+    access_token_for(LinkedIdentity.objects.get(pk=identity_id))
+    make_user("written-by-the-view")
+    raise ValueError
+
+
+urlpatterns = [path("failing/<int:identity_id>/", failing_view)]
+
+
+@pytest.mark.usefixtures("_wal")
+def test_a_request_that_fails_under_atomic_requests_loses_no_token(
+    service: HostileService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The view's own writes are rolled back, what was refreshed for it is not."""
+    expired(identity)
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
+    client = Client(raise_request_exception=False)
+    with override_settings(ROOT_URLCONF=__name__):
+        assert client.get(f"/failing/{identity.pk}/").status_code == 500
+    assert not User.objects.filter(username="written-by-the-view").exists()
+    assert service.refresh_tokens == ["rt-0"]
+    assert stored(identity) == "rt-1"
+
+
 def test_a_caller_that_locked_the_row_sends_nothing(
     service: HostileService, identity: LinkedIdentity
 ) -> None:
@@ -334,7 +373,21 @@ def test_a_caller_that_locked_the_row_sends_nothing(
     assert access_token_for(identity) == "at-1"
 
 
-@pytest.mark.parametrize("named", [{"user_id": "somebody-else"}, {"user_id": "a", "sub": "b"}])
+def jwt(subject: str) -> str:
+    return ".".join(b64(json.dumps(part).encode()) for part in ({}, {"sub": subject}, {}))
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"user_id": "somebody-else"},
+        {"user_id": "a", "sub": "b"},
+        {"id_token": jwt("somebody-else")},
+        {"access_token": jwt("somebody-else")},
+        {"user_id": "subject-1", "access_token": jwt("somebody-else")},
+    ],
+    ids=["user_id", "two", "id_token", "access_token", "two tokens"],
+)
 def test_a_token_of_another_subject_is_refused(
     service: HostileService, identity: LinkedIdentity, named: dict[str, str]
 ) -> None:
