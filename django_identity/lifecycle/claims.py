@@ -132,8 +132,9 @@ def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) ->
         return Refetched.POSTPONED
     except IdentityError as error:
         if isinstance(error, ServiceUnavailable) and outage.is_away(application):
-            # It is the service's failure and everybody's, not this identity's.
-            _conclude(identity, last_error=error.code)
+            # Everybody's failure, so it is not counted; but if it is this identity's after all, the
+            # next try must be another one's, or nobody would ever see that the service is there.
+            _conclude(identity, refetch_due_at=backed_off(0), last_error=error.code)
             return Refetched.NOT_NOW
         return _failed(identity, error)
 

@@ -88,10 +88,22 @@ def refetch_due(
     for application in _applications():
         left = None if most is None else most - tally.total()
         for page in due_rows.take(application, most=left, page=CHUNK):
-            tally += _work(page, stop=stop, tell=tell)
-            if tally[Refetched.NOT_NOW] or stop():
+            done = _work(page, stop=stop, tell=tell)
+            tally += done
+            if stop():
                 return tally
+            # The next application may have another service.
+            if done[Refetched.NOT_NOW]:
+                break
     return tally
+
+
+def takes_no_calls() -> bool:
+    """Whether an application with something due waits for its service to be back."""
+    now = timezone.now()
+    all_of_them = [conf.application(alias) for alias in conf.aliases()]
+    away = [application for application in all_of_them if not outage.may_try(application)]
+    return any(due_rows.due(application, now=now).exists() for application in away)
 
 
 def refetch_these(
@@ -107,7 +119,8 @@ def refetch_these(
 def count_due() -> int:
     """How many identities are due at this moment."""
     now = timezone.now()
-    return sum(due_rows.due(application, now=now).count() for application in _applications())
+    applications = map(conf.application, conf.aliases())
+    return sum(due_rows.due(application, now=now).count() for application in applications)
 
 
 def keep_alive() -> int:

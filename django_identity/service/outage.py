@@ -18,14 +18,17 @@ from django_identity.service.budget import Priority, name_of
 FAILURES_IN_A_ROW = 5
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-REMEMBERED = 900.0
+# From the last failure on: longer than a lone identity waits between its first ones.
+REMEMBERED = 3600.0
 PROBE = 30.0
 UPKEEP_ENDPOINTS = ("token", "claims")
 
 
 def failed(application: Application, endpoint: str) -> None:
     """No answer, or a 5xx."""
-    count = shared_state.count(_name(application, endpoint, "failures"), seconds=REMEMBERED)
+    failures = _name(application, endpoint, "failures")
+    count = shared_state.count(failures, seconds=REMEMBERED)
+    shared_state.keep(failures, seconds=REMEMBERED)
     if count < FAILURES_IN_A_ROW:
         return
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(count - FAILURES_IN_A_ROW, 16))

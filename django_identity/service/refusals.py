@@ -67,11 +67,12 @@ def code_of(body: Mapping[str, Any]) -> str:
 def pause(headers: Mapping[str, str]) -> float:
     """Seconds from a ``Retry-After`` in seconds or as a date (RFC 9110 §10.2.3), zero if none."""
     retry_after = headers.get("retry-after", "")
-    if retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 9:
-        return min(float(retry_after), LONGEST_PAUSE)
+    if retry_after.isascii() and retry_after.isdigit():
+        # Of many digits nine are more than the longest pause; all of them may be too many to read.
+        return min(float(retry_after.lstrip("0")[:9] or 0), LONGEST_PAUSE)
     try:
         moment = parsedate_to_datetime(retry_after)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return min(max((aware - datetime.now(UTC)).total_seconds(), 0.0), LONGEST_PAUSE)

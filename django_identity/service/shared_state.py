@@ -26,6 +26,11 @@ def write(name: str, value: float, *, seconds: float) -> None:
     _guarded(lambda: cache.set(name, value, timeout=seconds), otherwise=None)
 
 
+def keep(name: str, *, seconds: float) -> None:
+    """Forget it no sooner than that long from now."""
+    _guarded(lambda: cache.touch(name, seconds), otherwise=False)
+
+
 def forget(*names: str) -> None:
     _guarded(lambda: cache.delete_many(names), otherwise=None)
 

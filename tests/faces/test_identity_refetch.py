@@ -10,19 +10,22 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.test import override_settings
 from django.utils import timezone
 
+from django_identity import conf
 from django_identity.models import LinkedIdentity
-from tests.hostile import HostileService, answer, html, http
+from django_identity.service import outage
+from tests.hostile import HostileService, answer, hostile_service, html, http
 from tests.records import make_grant, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def due(number: int, *, ago: int = 60) -> LinkedIdentity:
+def due(number: int, *, ago: int = 60, **fields: Any) -> LinkedIdentity:
     moment = timezone.now() - timedelta(minutes=ago - number)
     identity = make_identity(
-        make_user(f"user-{number}"), subject=f"subject-{number}", refetch_due_at=moment
+        make_user(f"user-{number}"), subject=f"subject-{number}", refetch_due_at=moment, **fields
     )
     make_grant(identity)
     return identity
@@ -36,7 +39,7 @@ def refetch(*arguments: object, stderr: io.StringIO | None = None, **options: An
             **options,
         )  # fmt: skip
     except CommandError as error:
-        return f"{out.getvalue()}error: {error}"
+        return f"{out.getvalue()}error {error.returncode}: {error}"
     return out.getvalue()
 
 
@@ -75,7 +78,7 @@ def test_those_named_due_or_not(service: HostileService, three: list[LinkedIdent
 @pytest.mark.parametrize("arguments", [(), ("--due", "1"), ("--due", "--limit", "0")])
 def test_senseless_arguments(service: HostileService, arguments: tuple[str, ...]) -> None:
     """Neither what nor everything, both, or none at all: a sentence says what is wanted."""
-    assert "error: " in refetch(*arguments)
+    assert "error 1: " in refetch(*arguments)
 
 
 def test_a_service_that_pauses_ends_it(
@@ -85,6 +88,50 @@ def test_a_service_that_pauses_ends_it(
     service.answers["claims"] = http(b"", status="429 Slow", headers="Retry-After: 60\r\n")
     assert "takes no calls" in refetch("--due")
     assert (still_due(), service.calls("claims")) == (3, 1)
+
+
+def test_a_service_that_is_away_is_said(
+    service: HostileService, three: list[LinkedIdentity]
+) -> None:
+    """That nothing was done is no "nothing to do"."""
+    for _ in range(5):
+        outage.failed(conf.application(), "claims")
+    said = refetch("--due")
+    assert "Nothing to do" not in said
+    assert "error 1: The service takes no calls" in said
+    assert (still_due(), service.calls("claims")) == (3, 0)
+
+
+def test_another_service_is_asked_all_the_same(
+    service: HostileService, three: list[LinkedIdentity]
+) -> None:
+    """One application that has to pause does not hold the next one up."""
+    for identity in three[1:]:
+        identity.delete()
+    with hostile_service() as busy:
+        busy.answers["claims"] = http(b"", status="429 Slow", headers="Retry-After: 60\r\n")
+        both = {"default": busy.settings(), "other": service.settings()}
+        with override_settings(DJANGO_IDENTITY=both):
+            due(4, application="other")
+            said = refetch("--due")
+    assert "takes no calls" in said
+    assert (busy.calls("claims"), service.calls("claims"), still_due()) == (1, 1, 1)
+
+
+class Watched(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_bar_counts_to_the_end(service: HostileService, three: list[LinkedIdentity]) -> None:
+    """Whoever looks sees how far it is, of no more than the limit."""
+    terminal = Watched()
+    refetch("--due", "--limit", 2, stderr=terminal)
+    assert "100%  2 of 2" in terminal.getvalue()
+    refetch("--due", stderr=terminal)
+    assert "100%  1 of 1" in terminal.getvalue()
 
 
 class Interrupting(io.StringIO):
@@ -103,7 +150,7 @@ def test_ctrl_c_ends_it_cleanly(service: HostileService, three: list[LinkedIdent
     """What is under way is finished, what was taken is let go, the summary is printed."""
     said = refetch("--due", stderr=Interrupting())
     assert "stored: 1" in said
-    assert "error: Stopped." in said
+    assert "error 130: Stopped." in said
     assert still_due() == 2
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

@@ -8,7 +8,8 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from inspect import signature
+from typing import Any, get_type_hints
 
 import pytest
 from celery import Celery
@@ -73,6 +74,16 @@ def test_a_killed_worker_gives_its_task_back(name: str) -> None:
     assert task.time_limit > upkeep.LONGEST_WORK + 60
     # Its exception could come between a refresh's answer and storing it.
     assert task.soft_time_limit is None
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_arguments_are_ids_and_nothing_else(name: str) -> None:
+    """What waits in a broker says nothing about a person and holds no token."""
+    task = Celery("arguments", set_as_current=False).tasks[name]
+    hints = get_type_hints(task.run)
+    assert hints.pop("return") is type(None)
+    assert all(hint in (int, list[int]) for hint in hints.values())
+    assert len(hints) == len(signature(task.run).parameters)
 
 
 def test_the_schedule_is_one_line_in_the_settings() -> None:

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from typing import Any
+
+from django.db import connection
+
 from django_identity import conf
 from django_identity.lifecycle import due_rows
 from django_identity.lifecycle.tokens import access_token_for
@@ -15,3 +21,22 @@ def access_token(identity_id: str) -> str:
 def take() -> list[int]:
     """What one sweep was handed out."""
     return [pk for page in due_rows.take(conf.application(), page=7) for pk in page]
+
+
+def killed_access_token(identity_id: str, moment: str, number: str) -> str:
+    """As ``access_token``, by a process that is killed ``before`` or ``after`` its n-th UPDATE."""
+    left = int(number)
+
+    def execute(run: Any, sql: str, *rest: Any) -> Any:
+        nonlocal left
+        left -= sql.startswith("UPDATE")
+        is_the_one = left == 0 and sql.startswith("UPDATE")
+        if is_the_one and moment == "before":
+            os.kill(os.getpid(), signal.SIGKILL)
+        done = run(sql, *rest)
+        if is_the_one:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return done
+
+    with connection.execute_wrapper(execute):
+        return access_token(identity_id)

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from django_identity import signals
 from django_identity.lifecycle import key_sets
-from django_identity.lifecycle.claims import Refetched, refetch
+from django_identity.lifecycle.claims import Refetched, backed_off, refetch
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from tests.hostile import HostileService, answer, html, silent
 from tests.records import make_claim, make_grant, make_identity, make_user
@@ -176,6 +176,18 @@ def test_a_rejected_credential_changes_nothing_but_may_revoke(
     assert (identity.refetch_failures, identity.last_error) == (1, "credential_rejected")
 
 
+@pytest.mark.parametrize(
+    ("ahead", "outcome"), [(20, Refetched.STORED), (90, Refetched.FAILED)], ids=["a bit", "far"]
+)
+def test_the_services_clock_may_be_a_little_ahead(
+    service: HostileService, identity: LinkedIdentity, ahead: int, outcome: Refetched
+) -> None:
+    """Clocks differ by seconds; a credential from further in the future is not believed."""
+    service.payload["iat"] = int(time.time()) + ahead
+    assert refetch(identity) is outcome
+    assert held() == ({"age_over_18": True} if outcome is Refetched.STORED else {})
+
+
 def test_an_answer_about_somebody_else_revokes_nothing(
     service: HostileService, identity: LinkedIdentity
 ) -> None:
@@ -224,6 +236,17 @@ def test_failures_back_off_on_the_row(service: HostileService, identity: LinkedI
     assert refetch(identity) is Refetched.STORED
     identity.refresh_from_db()
     assert (identity.refetch_failures, identity.last_error) == (0, "")
+
+
+@pytest.mark.parametrize(("failures", "longest"), [(1, 2), (4, 16), (30, 360)])
+def test_failures_back_off_by_chance(failures: int, longest: int) -> None:
+    """Full jitter: anywhere from a minute to the longest pause, so that nobody comes together."""
+    now = timezone.now()
+    pauses = [(backed_off(failures) - now).total_seconds() / 60 for _ in range(400)]
+    assert all(1 <= pause <= longest + 0.1 for pause in pauses)
+    quarter = (longest - 1) / 4
+    assert min(pauses) < 1 + quarter
+    assert max(pauses) > longest - quarter
 
 
 @pytest.mark.parametrize("refusal", [REJECTED, FORBIDDEN], ids=["401", "403"])

@@ -12,7 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_identity import signals
+from django_identity import background, signals
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import (
     Consent,
@@ -285,7 +285,9 @@ def test_intake_takes_few_statements(event_type: str, at: int, subject: str, mos
         deliver(event_type, subject=subject, at=NOW + timedelta(seconds=at))
     sent = statements(captured)
     assert sent[0].startswith("INSERT"), sent
-    assert len(sent) <= (2 if connection.vendor == "postgresql" else most), sent
+    # With a broker the committed row is read once more, to hand over what is left to do.
+    limit = 2 if connection.vendor == "postgresql" else most + background.has_broker()
+    assert len(sent) <= limit, sent
 
 
 @pytest.fixture

@@ -155,6 +155,32 @@ def test_ctrl_c_ends_it_with_a_sentence() -> None:
         assert sealing.waiting() == 0
 
 
+@pytest.mark.parametrize("moment", [2, 3])
+def test_an_end_in_the_middle_of_a_batch_loses_nothing(moment: int) -> None:
+    """Its writes are taken back together; every value still opens, and the next run does all."""
+    with ring(OLD):
+        for person in ("ada", "bob", "eve"):
+            make_sealed(person)
+        before = all_opened()
+    writes: list[str] = []
+
+    def interrupted(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("UPDATE"):
+            writes.append(sql)
+            if len(writes) == moment:
+                raise KeyboardInterrupt
+        return execute(sql, *rest)
+
+    with ring(NEW, OLD):
+        with connection.execute_wrapper(interrupted), pytest.raises(CommandError):
+            rotate()
+        assert sealing.waiting() == 12
+        assert all_opened() == before
+        rotate()
+        assert sealing.waiting() == 0
+        assert all_opened() == before
+
+
 def test_a_refresh_meanwhile_wins() -> None:
     """A token that is stored between reading and writing a row is not overwritten."""
     with ring(OLD):

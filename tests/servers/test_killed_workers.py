@@ -24,11 +24,19 @@ from tests.records import make_grant, make_identity, make_user
 from tests.servers.stand_in import Seen, StandIn, setting
 from tests.servers.workers import PATIENCE, Workers
 
-pytestmark = [pytest.mark.server, pytest.mark.django_db(transaction=True)]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(
+        not os.environ.get("DATABASE_URL", "").startswith("postgres"),
+        reason="four processes at a time write without a pause: on PostgreSQL",
+    ),
+]
 
 IDENTITIES = 150
 KILLS = 50
 KILLS_IN_A_ROUND = 17
+KILLING_SECONDS = 120.0
 ANSWERS_AFTER = 0.04
 
 
@@ -103,24 +111,29 @@ def ten_minutes_pass() -> None:
     LinkedIdentity.objects.filter(last_error="worker_lost").update(refetch_due_at=timezone.now())
 
 
-def poll(condition: Callable[[], bool], *, patience: float = PATIENCE) -> bool:
-    give_up = time.monotonic() + patience
-    while not condition():
-        if time.monotonic() > give_up:
-            return False
+def wait(holds: Callable[[], bool], *, service: StandIn, workers: Workers) -> None:
+    """Until ``holds``, for as long as the workers live and call; a busy machine makes them slow."""
+    calls, give_up_at = -1, 0.0
+    while not holds():
+        if calls < len(service.seen):
+            calls, give_up_at = len(service.seen), time.monotonic() + PATIENCE
+        is_moving = workers.are_alive() and time.monotonic() < give_up_at
+        assert is_moving, f"{upkeep.count_due()} left; {workers.log.read_text('utf-8')[-5000:]}"
         time.sleep(0.1)
-    return True
 
 
-def kill_while_they_work(service: StandIn, workers: Workers) -> None:
-    """A round's kills, spread by chance over the time in which there is work."""
+def kill_while_they_work(service: StandIn, workers: Workers) -> float:
+    """A round's kills, spread by chance over the time in which there is work; its seconds."""
     calls = len(service.seen)
-    assert poll(lambda: len(service.seen) > calls), workers.log.read_text("utf-8")[-5000:]
+    wait(lambda: len(service.seen) > calls, service=service, workers=workers)
+    began = time.monotonic()
     kills = 0
     while kills < KILLS_IN_A_ROUND and upkeep.count_due():
         time.sleep(random.uniform(0.05, 0.3))
         kills += workers.kill_a_process()
+        assert time.monotonic() < began + KILLING_SECONDS, f"only {kills} kills in time"
     workers.kill_a_worker()
+    return time.monotonic() - began
 
 
 def repeats(seen: list[Seen]) -> list[tuple[Seen, Seen]]:
@@ -142,17 +155,17 @@ def test_killed_workers_spend_no_token_twice_and_leave_nobody_behind(
     """A token or row is used again only after the process that had it was killed."""
     make_due_identities()
     periods: dict[str, list[float]] = defaultdict(list)
-    give_up_at = time.monotonic() + 120
+    killing = 0.0
     while len(workers.killed) < KILLS:
         fall_due(periods)
         workers.start()
         upkeep.sweep()
-        kill_while_they_work(service, workers)
+        killing += kill_while_they_work(service, workers)
         workers.stop()
         ten_minutes_pass()
-        assert time.monotonic() < give_up_at, f"only {len(workers.killed)} kills in time"
+        assert killing < KILLING_SECONDS, f"only {len(workers.killed)} kills in time"
     workers.start()
-    assert poll(is_done), f"{upkeep.count_due()} identities are left behind"
+    wait(is_done, service=service, workers=workers)
     workers.stop()
     assert len(workers.killed) >= KILLS
 

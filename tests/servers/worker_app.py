@@ -18,10 +18,12 @@ from tests.servers.stand_in import setting
 app = Celery("site", broker=os.environ["CELERY_BROKER_URL"])
 app.conf.task_default_queue = os.environ["WORKER_QUEUE"]
 app.conf.worker_prefetch_multiplier = 1
+# Celery ends a process that is not up within 4 seconds, so on a busy machine none would ever be.
+app.conf.worker_proc_alive_timeout = 120.0
 app.autodiscover_tasks(["django_identity"])
 
 
 @worker_process_init.connect
 def name_itself(**_kwargs: Any) -> None:
-    identity = {"default": setting(os.environ["STAND_IN"], os.getpid(), TIMEOUT=10)}
+    identity = {"default": setting(os.environ["STAND_IN"], os.getpid(), TIMEOUT=20)}
     override_settings(DJANGO_IDENTITY=identity).enable()

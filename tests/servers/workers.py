@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 90.0
+# Without any sign of life: a busy machine may take minutes over what an idle one does in seconds.
+PATIENCE = 240.0
 
 
 @dataclass
@@ -65,6 +66,10 @@ class Workers:
             for process, handle in held.items():
                 self._kill(process, handle)
         main.wait()
+
+    def are_alive(self) -> bool:
+        """Whether none of them has ended by itself."""
+        return all(main.poll() is None for main in self._mains)
 
     def stop(self) -> None:
         """Let them finish what they are at."""

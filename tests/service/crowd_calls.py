@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from django_identity import conf
-from django_identity.exceptions import BudgetSpent
-from django_identity.service import budget
+from django_identity.exceptions import BudgetSpent, RateLimited
+from django_identity.service import ServiceClient, budget
 from django_identity.service.budget import Priority
 
 
@@ -16,3 +16,12 @@ def turns() -> int:
         except BudgetSpent:
             return taken
     return 100
+
+
+def read() -> float:
+    """Read something; the seconds of the pause if all workers pause, else zero."""
+    try:
+        ServiceClient(conf.application()).kyc("subject-1", access_token="at")
+    except RateLimited as paused:
+        return paused.retry_after
+    return 0.0

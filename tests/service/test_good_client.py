@@ -60,6 +60,12 @@ def read(priority: Priority = Priority.INTERACTIVE) -> None:
     client(priority).kyc("subject-1", access_token="at")
 
 
+def shared_cache(folder: Path) -> override_settings:
+    """A cache that other processes see."""
+    backend = "django.core.cache.backends.filebased.FileBasedCache"
+    return override_settings(CACHES={"default": {"BACKEND": backend, "LOCATION": str(folder)}})
+
+
 def failing(service: HostileService, times: int, bad: Any) -> None:
     """The next ``times`` reads get ``bad``, then all is well."""
     left = [bad] * times
@@ -150,6 +156,42 @@ def test_429_pauses_everybody(service: HostileService, as_date: bool) -> None:
     assert len(service.requests) == 1
 
 
+@pytest.mark.parametrize("as_date", [False, True], ids=["seconds", "date"])
+def test_429_to_one_process_pauses_the_others(
+    service: HostileService, tmp_path: Path, as_date: bool
+) -> None:
+    """What one process was told, no other one has to be told again."""
+    until = format_datetime(datetime.now(UTC) + timedelta(seconds=120), usegmt=True)
+    after = f"Retry-After: {until if as_date else 120}\r\n"
+    service.answers["kyc"] = http(b"", status="429 Slow", headers=after)
+    with configured(service, TIMEOUT=5), shared_cache(tmp_path):
+        [told] = crowd.outcomes(crowd.start("tests.service.crowd_calls:read"))
+        [heard] = crowd.outcomes(crowd.start("tests.service.crowd_calls:read"))
+        with pytest.raises(RateLimited):
+            client(Priority.UPKEEP).refresh("rt")
+    assert 90 < heard <= told <= 120
+    assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("0", 1), ("007", 7), ("Retry", 1), ("-5", 1), ("1.5", 1), ("9" * 5000, 3600),
+        ("Fri, 01 Jan 2100 00:00:00 GMT", 3600), ("Sat, 01 Jan 2000 00:00:00 GMT", 1),
+        ("Mon, 01 Jan 99999999999 00:00:00 GMT", 1),
+        ("Sun, 06 Nov 2044 08:49:37 +99999999999999999999", 1),
+    ],
+    ids=["none", "zeros", "word", "negative", "fraction", "endless", "far", "past", "year", "zone"],
+)  # fmt: skip
+def test_whatever_retry_after_says(service: HostileService, header: str, seconds: int) -> None:
+    """The pause is a second at least and an hour at most; what cannot be read is a second."""
+    after = f"Retry-After: {header}\r\n"
+    service.answers["kyc"] = http(b"", status="429 Slow", headers=after)
+    with pytest.raises(RateLimited):
+        read()
+    assert budget.paused_for(conf.application()) == pytest.approx(seconds, abs=0.5)
+
+
 def test_a_pause_that_ends_in_time_is_waited_out(service: HostileService) -> None:
     """A call sleeps through a pause that its own deadline outlasts."""
     with configured(service, TIMEOUT=5):
@@ -181,13 +223,7 @@ def test_the_budget_holds_for_many_workers(service: HostileService) -> None:
 @same_minute
 def test_processes_share_one_budget(service: HostileService, tmp_path: Path) -> None:
     """What one process has spent, another one cannot spend again."""
-    caches = {
-        "default": {
-            "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
-            "LOCATION": str(tmp_path),
-        }
-    }
-    with configured(service, RATE_LIMIT="10/min"), override_settings(CACHES=caches):
+    with configured(service, RATE_LIMIT="10/min"), shared_cache(tmp_path):
         target = "tests.service.crowd_calls:turns"
         assert crowd.outcomes(crowd.start(target)) == [10]
         assert crowd.outcomes(crowd.start(target)) == [0]

@@ -40,10 +40,11 @@ class Command(BaseCommand):
                 was_stopped = stop()
         except ConfigurationError as error:
             raise CommandError(f"{error.code}: {error}") from None
-        self._report(tally)
+        is_away = due and upkeep.takes_no_calls()
+        self._report(tally, was_held_off=is_away)
         if was_stopped:
             raise CommandError("Stopped. What was not done stays due.", returncode=INTERRUPTED)
-        if tally[Refetched.NOT_NOW]:
+        if is_away or tally[Refetched.NOT_NOW]:
             raise CommandError("The service takes no calls at the moment. The rest stays due.")
 
     def _refetch(
@@ -56,9 +57,9 @@ class Command(BaseCommand):
                 return upkeep.refetch_these(named, stop=stop, tell=lambda _: progress.advance(1))
             return upkeep.refetch_due(most=limit, stop=stop, tell=lambda _: progress.advance(1))
 
-    def _report(self, tally: upkeep.Tally) -> None:
+    def _report(self, tally: upkeep.Tally, *, was_held_off: bool) -> None:
         for outcome in Refetched:
             if tally[outcome]:
                 self.stdout.write(f"{outcome.value}: {tally[outcome]}")
-        if not tally:
+        if not tally and not was_held_off:
             self.stdout.write("Nothing to do.")

@@ -1,0 +1,135 @@
+"""What Django mails to a site's operators when something fails shows no token and no credential."""
+
+from __future__ import annotations
+
+import pickle
+import socket
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, connection
+from django.utils import timezone
+from django.views.debug import ExceptionReporter
+
+from django_identity.exceptions import IdentityError
+from django_identity.lifecycle import tokens
+from django_identity.lifecycle.claims import refetch
+from django_identity.models import LinkedIdentity
+from tests.hostile import HostileService, answer, http
+from tests.records import make_grant, make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HELD = "rt-that-is-held"
+SENT = ("at-that-was-sent", "rt-that-was-sent")
+GOOD = {"access_token": SENT[0], "refresh_token": SENT[1], "expires_in": 3600}
+
+
+@pytest.fixture
+def identity(service: HostileService) -> LinkedIdentity:
+    past = timezone.now() - timedelta(minutes=1)
+    made = make_identity(make_user(), refetch_due_at=past)
+    make_grant(made, refresh_token=HELD, access_expires_at=past)
+    return LinkedIdentity.objects.get(pk=made.pk)
+
+
+def reported(error: BaseException) -> str:
+    """The page of every frame with its variables, as for a request that failed."""
+    assert error.__traceback__ is not None
+    # The first frame is the test's, which knows what the service sends.
+    error.__traceback__ = error.__traceback__.tb_next
+    reporter = ExceptionReporter(None, type(error), error, error.__traceback__)
+    return reporter.get_traceback_html() + reporter.get_traceback_text()
+
+
+def fails_at(statement: str, number: int) -> Callable[..., Any]:
+    """A database that takes ``number`` such statements and loses the next one."""
+    taken: list[str] = []
+
+    def execute(run: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith(statement):
+            taken.append(sql)
+            if len(taken) > number:
+                raise DatabaseError("gone")
+        return run(sql, *rest)
+
+    return execute
+
+
+def huge(held: socket.socket) -> None:
+    held.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + SENT[0].encode() * 30_000)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        answer({**GOOD, "error": "invalid_grant"}, status="400 Bad Request"),
+        answer({**GOOD, "error": "invalid_request"}, status="400 Bad Request"),
+        answer(GOOD, status="201 Created"),
+        answer({**GOOD, "token_type": "mac"}),
+        answer({**GOOD, "expires_in": "soon"}),
+        answer({**GOOD, "scope": 7}),
+        answer({**GOOD, "refresh_token": SENT[1] + " "}),
+        answer({**GOOD, "user_id": "a", "sub": "b"}),
+        answer({**GOOD, "user_id": "somebody-else"}),
+        http(f"{SENT}".encode()),
+        http(f"{SENT}".encode(), status="302 Found", headers=f"Location: /{SENT[0]}\r\n"),
+        http(f"{SENT}".encode(), status="429 Slow"),
+        huge,
+    ],
+    ids=["invalid_grant", "refused", "201", "kind", "lifetime", "scope", "shape", "two subjects",
+         "subject", "not json", "redirect", "429", "huge"],
+)  # fmt: skip
+def test_a_refresh_that_fails_shows_no_token(
+    service: HostileService, identity: LinkedIdentity, bad: Any
+) -> None:
+    """Neither the one that was presented nor those in the answer that was not taken."""
+    service.answers["token"] = bad
+    with pytest.raises(IdentityError) as caught:
+        tokens.access_token_for(identity)
+    shown = reported(caught.value)
+    assert "tokens.py" in shown
+    assert not [secret for secret in (HELD, *SENT) if secret in shown]
+
+
+def test_a_database_that_fails_shows_no_token(
+    service: HostileService, identity: LinkedIdentity
+) -> None:
+    """The moment in which the new tokens are in hand and cannot be stored."""
+    service.answers["token"] = GOOD
+    lost = connection.execute_wrapper(fails_at("UPDATE", 1))
+    with lost, pytest.raises(DatabaseError) as caught:
+        tokens.access_token_for(identity)
+    shown = reported(caught.value)
+    assert "grants.py" in shown
+    assert not [secret for secret in (HELD, *SENT) if secret in shown]
+
+
+@pytest.mark.parametrize("statement", ["UPDATE", "INSERT"])
+def test_a_refetch_that_cannot_be_stored_shows_no_credential(
+    service: HostileService, identity: LinkedIdentity, statement: str
+) -> None:
+    """Nor the tokens with which it was read."""
+    credential = service.credential()
+    service.bend = lambda _another: credential
+    service.answers["token"] = GOOD
+    lost = connection.execute_wrapper(fails_at(statement, 2 if statement == "UPDATE" else 0))
+    with lost, pytest.raises(DatabaseError) as caught:
+        refetch(identity)
+    shown = reported(caught.value)
+    assert "claims.py" in shown
+    secrets = (HELD, *SENT, credential, *credential.split("~")[:-1])
+    assert not [secret for secret in secrets if secret in shown]
+
+
+def test_an_error_that_goes_to_another_process_takes_no_token_along(
+    service: HostileService, identity: LinkedIdentity
+) -> None:
+    """Celery pickles what a task raises."""
+    service.answers["token"] = answer({**GOOD, "expires_in": None})
+    with pytest.raises(IdentityError) as caught:
+        tokens.access_token_for(identity)
+    pickled = pickle.dumps(caught.value)
+    assert not [secret for secret in (HELD, *SENT) if secret.encode() in pickled]
