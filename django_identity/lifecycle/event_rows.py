@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.db.models import BigIntegerField, Case, Exists, QuerySet, When
 
 from django_identity.lifecycle import receipts
@@ -16,8 +16,8 @@ from django_identity.lifecycle.statements import (
     Statement,
     inserting,
     moment,
-    selecting,
     text,
+    updating,
 )
 from django_identity.models import ErasureReceipt, EventOutcome, LinkedIdentity, WebhookEvent
 
@@ -31,8 +31,46 @@ EMPTIED: Mapping[str, Any] = {
 }
 
 
+def _stored() -> QuerySet[WebhookEvent]:
+    return WebhookEvent.objects.filter(event_digest=text("digest"))
+
+
 def _identities() -> QuerySet[LinkedIdentity]:
     return LinkedIdentity.objects.filter(subject_digest=text("subject_digest"))
+
+
+# Who links a subject and who stores an event about it must not miss each other: whoever comes
+# second waits here, and sees what the first one did. Elsewhere than on PostgreSQL the first write,
+# or the look at an index, waits by itself.
+
+
+def _advisory(function: str) -> Compiled:
+    return f"{function}(%s)", [Slot("lock", BigIntegerField())]
+
+
+def _sharing() -> Compiled | None:
+    """Waits until nobody is linking the subject of the slot ``lock``, and keeps them waiting."""
+    is_needed = connection.vendor == "postgresql"
+    return _advisory("pg_advisory_xact_lock_shared") if is_needed else None
+
+
+def _holding() -> Compiled:
+    sql, parameters = _advisory("pg_advisory_xact_lock")
+    return f"SELECT {sql}", parameters
+
+
+_HOLD = Statement(_holding)
+
+
+def lock_of(subject_digest: str) -> int:
+    """The subject's number among PostgreSQL's advisory locks."""
+    return int.from_bytes(bytes.fromhex(subject_digest[:16] or "00"), signed=True)
+
+
+def hold(subject_digest: str) -> None:
+    """Until the end of this transaction no event about the subject is applied or overlooked."""
+    if connection.vendor == "postgresql":
+        _HOLD.run({"lock": lock_of(subject_digest)})
 
 
 #: Its outcome depends on whether the subject is linked: ``if_linked`` or ``if_unknown``.
@@ -43,12 +81,21 @@ INSERT = inserting(
             When(Exists(_identities()), then=text("if_linked")), default=text("if_unknown")
         )
     },
+    waiting=_sharing,
+)
+#: It came too late: something newer is known of the subject, and it changed nothing.
+SUPERSEDE = updating(
+    lambda: _stored().filter(
+        ~Exists(_identities().filter(last_event_digest=text("digest"))),
+        outcome=EventOutcome.APPLIED,
+    ),
+    outcome=EventOutcome.SUPERSEDED,
 )
 
 
 @cache
-def look(keys: int) -> Statement:
-    """How a stored event was filed, and whether it falls under an erasure of its subject.
+def emptying(keys: int) -> Statement:
+    """Empties an event that changed nothing and falls under an erasure of its subject.
 
     ``keys``: how many slots ``keyed_…`` there are for the subject's keyed digests.
     """
@@ -56,19 +103,8 @@ def look(keys: int) -> Statement:
         receipts.covering(moment("at")),
         subject_digest__in=[text(f"keyed_{number}") for number in range(keys)],
     )
-    return selecting(
-        lambda: (
-            WebhookEvent.objects.filter(event_digest=text("digest"))
-            .annotate(is_erased=Exists(erasures))
-            .values_list("outcome", "is_erased")
-        )
-    )
-
-
-def supersede(event_digest: str) -> None:
-    """It came too late: something newer is known of the subject."""
-    stored = WebhookEvent.objects.filter(event_digest=event_digest)
-    stored.update(outcome=EventOutcome.SUPERSEDED)
+    unapplied = _stored().exclude(outcome=EventOutcome.APPLIED)
+    return updating(lambda: unapplied.filter(Exists(erasures)), **EMPTIED)
 
 
 def empty(rows: QuerySet[WebhookEvent]) -> int:
@@ -76,33 +112,6 @@ def empty(rows: QuerySet[WebhookEvent]) -> int:
     return rows.update(**EMPTIED)
 
 
-# Who links a subject and who stores an event about it must not miss each other: whoever comes
-# second waits here, and sees what the first one did. Elsewhere than on PostgreSQL the first write,
-# or the look at an index, waits by itself.
-
-
-def _advisory(function: str) -> Statement:
-    def compiled() -> Compiled:
-        return f"SELECT {function}(%s)", [Slot("lock", BigIntegerField())]
-
-    return Statement(compiled)
-
-
-_SHARE = _advisory("pg_advisory_xact_lock_shared")
-_HOLD = _advisory("pg_advisory_xact_lock")
-
-
-def lock_of(subject_digest: str) -> int:
-    """The subject's number among PostgreSQL's advisory locks."""
-    return int.from_bytes(bytes.fromhex(subject_digest[:16] or "00"), signed=True)
-
-
-def sharing(vendor: str) -> tuple[Statement, ...]:
-    """Waits until nobody is linking the subject of the slot ``lock``, and keeps them waiting."""
-    return (_SHARE,) if vendor == "postgresql" else ()
-
-
-def hold(subject_digest: str) -> None:
-    """Until the end of this transaction no event about the subject is applied or overlooked."""
-    if connection.vendor == "postgresql":
-        _HOLD.run({"lock": lock_of(subject_digest)})
+def is_repeat(error: IntegrityError) -> bool:
+    """Whether it was the event's digest that was there already; each database names what it can."""
+    return "identity_event_once" in str(error) or "event_digest" in str(error)

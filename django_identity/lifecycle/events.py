@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, partial
 from typing import TypeVar
@@ -42,14 +41,6 @@ class Intake(StrEnum):
     REPEATED = "repeated"
 
 
-@dataclass(frozen=True, slots=True)
-class Filed:
-    """An event as it was stored. ``is_erased``: it falls under an erasure of its subject."""
-
-    outcome: str
-    is_erased: bool
-
-
 def receive(application: Application, body: bytes, *, signature: str) -> Intake:
     """Check, store and apply one delivery; when this returns, its effect is there.
 
@@ -66,30 +57,16 @@ def _take_in(happening: Happening) -> Intake:
     """Store and apply, and then say so; a repeat does nothing."""
     effect = EFFECTS.get(happening.event.event_type)
     keyed = receipts.keyed(happening.subject_digest) if happening.subject_digest else []
-    values = _values(happening, effect, keyed)
     batch = _batch(happening.event.event_type if effect else "", len(keyed))
     try:
-        ran = batch.run(values)
-    except IntegrityError:
-        filed = event_rows.look(len(keyed)).row(values)
-        if filed is None:
+        has_changed = batch.run(_values(happening, effect, keyed))
+    except IntegrityError as error:
+        if not event_rows.is_repeat(error):
             raise
-        _settle(happening, Filed(*filed), is_late=False)
         return Intake.REPEATED
-    if ran.look is not None:
-        filed_as = Filed(*ran.look)
-        _settle(happening, filed_as, is_late=filed_as.outcome == EventOutcome.APPLIED)
-    told = effect if ran.has_changed else None
+    told = effect if has_changed else None
     transaction.on_commit(partial(_tell, happening, told), robust=True)
     return Intake.STORED
-
-
-def _settle(happening: Happening, filed: Filed, *, is_late: bool) -> None:
-    """What is left for an event that changed nothing. One of an erased subject names nobody."""
-    if is_late:
-        event_rows.supersede(happening.digest)
-    if filed.is_erased:
-        event_rows.empty(WebhookEvent.objects.filter(event_digest=happening.digest))
 
 
 def _values(happening: Happening, effect: Effect | None, keyed: list[str]) -> dict[str, object]:
@@ -121,11 +98,9 @@ def _batch(event_type: str, keys: int) -> Batch:
 
     The INSERT comes first: SQLite waits for a lock there, and nowhere else.
     """
-    if not keys:
-        return Batch(first=(event_rows.INSERT,))
-    first = (event_rows.INSERT, *event_rows.sharing(connection.vendor))
+    first = (event_rows.INSERT,)
     if not event_type:
-        return Batch(first=first, look=(event_rows.look(keys),))
+        return Batch(first=first, otherwise=(event_rows.emptying(keys),) if keys else ())
     effect = EFFECTS[event_type]
     if event_type == EventType.DATA_DELETION_REQUESTED:
         first = (*first, receipts.INSERT)
@@ -134,7 +109,7 @@ def _batch(event_type: str, keys: int) -> Batch:
         first=first,
         change=(effect.change,),
         after=effect.after,
-        look=(event_rows.look(keys),),
+        otherwise=(event_rows.SUPERSEDE, event_rows.emptying(keys)),
     )
 
 

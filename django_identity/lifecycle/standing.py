@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -222,6 +223,8 @@ def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application)
             "consent_changed_at",
             "kyc_level",
             "kyc_status",
+            "signed_in_at",
+            "revoked_at",
             "claims__claim_type",
             "claims__provider",
             "claims__value",
@@ -231,16 +234,22 @@ def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application)
     )
     if not rows:
         return NOBODY
-    identity_id, consent, changed_at, kyc_level, kyc_status, *_ = rows[0]
+    identity_id, consent, changed_at, kyc_level, kyc_status, signed_in_at, revoked_at, *_ = rows[0]
     if consent != Consent.GRANTED:
         return Standing(consent_revoked_at=changed_at)
     return Standing(
         is_linked=True,
         kyc_level=kyc_level,
         kyc_status=kyc_status,
-        claims=tuple(HeldClaim(*row[5:]) for row in rows if row[5]),
+        claims=_held(rows, is_over=revoked_at is not None and signed_in_at <= revoked_at),
         identity_id=identity_id,
     )
+
+
+def _held(rows: Sequence[tuple[Any, ...]], *, is_over: bool) -> tuple[HeldClaim, ...]:
+    """``is_over``: all that the identity holds was revoked since the sign-in that brought it."""
+    claims = [row[7:] for row in rows if row[7]]
+    return tuple(HeldClaim(*columns, revoked=is_over or revoked) for *columns, revoked in claims)
 
 
 def _affirms(value: Any, asked: str | None) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from django.db import connection, models, transaction
@@ -52,12 +53,16 @@ class Statement:
     compile: Callable[[], Compiled]
     _by_vendor: dict[str, Compiled] = field(default_factory=dict)
 
-    def filled(self, values: Mapping[str, object]) -> tuple[str, list[Any]]:
-        """Its SQL and parameters, with ``values`` in its slots."""
+    def compiled(self) -> Compiled:
+        """Its SQL and parameters, slots among them."""
         compiled = self._by_vendor.get(connection.vendor)
         if compiled is None:
             compiled = self._by_vendor[connection.vendor] = self.compile()
-        sql, parameters = compiled
+        return compiled
+
+    def filled(self, values: Mapping[str, object]) -> tuple[str, list[Any]]:
+        """Its SQL and parameters, with ``values`` in its slots."""
+        sql, parameters = self.compiled()
         return sql, [
             parameter.prepared(values, connection) if isinstance(parameter, Slot) else parameter
             for parameter in parameters
@@ -69,38 +74,24 @@ class Statement:
             cursor.execute(*self.filled(values))
             return int(cursor.rowcount)
 
-    def row(self, values: Mapping[str, object]) -> tuple[Any, ...] | None:
-        """Run it and return its one row, if there is one."""
-        with connection.cursor() as cursor:
-            cursor.execute(*self.filled(values))
-            found: tuple[Any, ...] | None = cursor.fetchone()
-            return found
 
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """How a batch went. ``look``: the row that its look found, if it looked."""
-
-    has_changed: bool
-    look: tuple[Any, ...] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Batch:
     """Statements of one transaction, of which ``change`` decides.
 
-    ``after`` holds what follows a change, and is conditional on it in its own words too; ``look``
-    is a SELECT of one row for when there was none.
+    ``after`` follows a change, ``otherwise`` follows if there was none; each of them is conditional
+    on that in its own words too, and no two of ``after`` and the first of ``otherwise`` are about
+    the same row.
     """
 
     first: tuple[Statement, ...]
     #: One statement, or none.
     change: tuple[Statement, ...] = ()
     after: tuple[Statement, ...] = ()
-    look: tuple[Statement, ...] = ()
+    otherwise: tuple[Statement, ...] = ()
 
-    def run(self, values: Mapping[str, object]) -> Ran:
-        """Run all of it or nothing.
+    def run(self, values: Mapping[str, object]) -> bool:
+        """Run all of it or nothing. True if ``change`` changed something.
 
         PostgreSQL takes it in one message, which is a transaction of its own in which each
         statement sees what was committed before it: what costs the time is the round trips.
@@ -111,33 +102,44 @@ class Batch:
         with transaction.atomic():
             return self._run_in_turn(values)
 
-    def _run_as_one(self, values: Mapping[str, object]) -> Ran:
-        statements = self.first + self.change + self.after + self.look
-        filled = [statement.filled(values) for statement in statements]
+    def _run_as_one(self, values: Mapping[str, object]) -> bool:
         with connection.cursor() as wrapped:
-            wrapped.execute(
-                "; ".join(sql for sql, _ in filled),
-                [parameter for _, parameters in filled for parameter in parameters],
-            )
+            wrapped.execute(*self._message.filled(values))
+            if not self.change:
+                return False
             results: Any = wrapped.cursor
             for _ in self.first:
                 results.nextset()
-            if self.change and results.rowcount:
-                return Ran(True, None)
-            if not self.look:
-                return Ran(False, None)
-            for _ in self.change + self.after:
-                results.nextset()
-            return Ran(False, results.fetchone())
+            return bool(results.rowcount)
 
-    def _run_in_turn(self, values: Mapping[str, object]) -> Ran:
+    @cached_property
+    def _message(self) -> Statement:
+        return Statement(self._as_one)
+
+    def _as_one(self) -> Compiled:
+        """One message; the statements that may run side by side stand in one WITH."""
+        side_by_side = self.after + self.otherwise[:1]
+        parts = [statement.compiled() for statement in self.first + self.change]
+        if side_by_side:
+            parts.append(_together([statement.compiled() for statement in side_by_side]))
+        parts += [statement.compiled() for statement in self.otherwise[1:]]
+        return "; ".join(sql for sql, _ in parts), [one for _, given in parts for one in given]
+
+    def _run_in_turn(self, values: Mapping[str, object]) -> bool:
         for statement in self.first:
             statement.run(values)
-        if any(statement.run(values) for statement in self.change):
-            for statement in self.after:
-                statement.run(values)
-            return Ran(True, None)
-        return Ran(False, self.look[0].row(values) if self.look else None)
+        has_changed = any(statement.run(values) for statement in self.change)
+        for statement in self.after if has_changed else self.otherwise:
+            statement.run(values)
+        return has_changed
+
+
+def _together(compiled: Sequence[Compiled]) -> Compiled:
+    """Statements that PostgreSQL runs as one: all see what was there before it."""
+    *others, (last, _) = compiled
+    named = ", ".join(f"other_{number} AS ({sql})" for number, (sql, _) in enumerate(others))
+    sql = f"WITH {named} {last}" if others else last
+    return sql, [one for _, given in compiled for one in given]
 
 
 def _takes_many() -> bool:
@@ -148,12 +150,17 @@ def _takes_many() -> bool:
 
 
 def inserting(
-    model: type[Model], *, prefix: str = "", computed: Mapping[str, Any] | None = None
+    model: type[Model],
+    *,
+    prefix: str = "",
+    computed: Mapping[str, Any] | None = None,
+    waiting: Callable[[], Compiled | None] = lambda: None,
 ) -> Statement:
     """An INSERT of one row of ``model``: a slot for each column but the key, by its name.
 
     ``prefix`` stands before the slots' names, where another model's are filled in with them.
-    ``computed``: columns that get an expression instead.
+    ``computed``: columns that get an expression instead. ``waiting``: a function call of the
+    database's, made before the row is written.
     """
 
     def compiled() -> Compiled:
@@ -165,8 +172,13 @@ def inserting(
             for column in fields
         ]
         places = ", ".join(sql for sql, _ in given)
-        sql = f"INSERT INTO {quoted(model._meta.db_table)} ({columns}) VALUES ({places})"  # noqa: S608  names of our own model
-        return sql, [parameter for _, parameters in given for parameter in parameters]
+        parameters = [parameter for _, parameters in given for parameter in parameters]
+        into = f"INSERT INTO {quoted(model._meta.db_table)} ({columns})"
+        call = waiting()
+        if call is None:
+            return f"{into} VALUES ({places})", parameters
+        into += f" SELECT {places} FROM {call[0]}"  # noqa: S608  as above
+        return into, [*parameters, *call[1]]
 
     return Statement(compiled)
 
@@ -197,16 +209,6 @@ def deleting(rows: Callable[[], QuerySet[Any]]) -> Statement:
     def compiled() -> Compiled:
         query: Any = rows().query.chain(DeleteQuery)
         sql, parameters = query.get_compiler(connection=connection).as_sql()
-        return sql, parameters
-
-    return Statement(compiled)
-
-
-def selecting(rows: Callable[[], QuerySet[Any, Any]]) -> Statement:
-    """A SELECT of ``rows()``, which may hold slots."""
-
-    def compiled() -> Compiled:
-        sql, parameters = rows().query.get_compiler(connection=connection).as_sql()
         return sql, parameters
 
     return Statement(compiled)
