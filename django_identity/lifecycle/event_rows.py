@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from django.db import IntegrityError, connection
+from django.db import connection
 from django.db.models import BigIntegerField, Case, Exists, QuerySet, When
 
 from django_identity.lifecycle import receipts
@@ -16,8 +16,8 @@ from django_identity.lifecycle.statements import (
     Statement,
     inserting,
     moment,
+    selecting,
     text,
-    updating,
 )
 from django_identity.models import ErasureReceipt, EventOutcome, LinkedIdentity, WebhookEvent
 
@@ -29,10 +29,6 @@ EMPTIED: Mapping[str, Any] = {
     "event_id": "",
     "error": "",
 }
-
-
-def _stored() -> QuerySet[WebhookEvent]:
-    return WebhookEvent.objects.filter(event_digest=text("digest"))
 
 
 def _identities() -> QuerySet[LinkedIdentity]:
@@ -83,19 +79,11 @@ INSERT = inserting(
     },
     waiting=_sharing,
 )
-#: It came too late: something newer is known of the subject, and it changed nothing.
-SUPERSEDE = updating(
-    lambda: _stored().filter(
-        ~Exists(_identities().filter(last_event_digest=text("digest"))),
-        outcome=EventOutcome.APPLIED,
-    ),
-    outcome=EventOutcome.SUPERSEDED,
-)
 
 
 @cache
-def emptying(keys: int) -> Statement:
-    """Empties an event that changed nothing and falls under an erasure of its subject.
+def look(keys: int) -> Statement:
+    """How a stored event was filed, and whether it falls under an erasure of its subject.
 
     ``keys``: how many slots ``keyed_…`` there are for the subject's keyed digests.
     """
@@ -103,15 +91,27 @@ def emptying(keys: int) -> Statement:
         receipts.covering(moment("at")),
         subject_digest__in=[text(f"keyed_{number}") for number in range(keys)],
     )
-    unapplied = _stored().exclude(outcome=EventOutcome.APPLIED)
-    return updating(lambda: unapplied.filter(Exists(erasures)), **EMPTIED)
+    return selecting(
+        lambda: (
+            WebhookEvent.objects.filter(event_digest=text("digest"))
+            .annotate(is_erased=Exists(erasures))
+            .values_list("outcome", "is_erased")
+        )
+    )
+
+
+def settle(event_digest: str, *, is_late: bool, is_erased: bool) -> None:
+    """What is left for an event that changed nothing.
+
+    It came too late: something newer is known of the subject. Its subject is erased: it names
+    nobody.
+    """
+    late: Mapping[str, Any] = {"outcome": EventOutcome.SUPERSEDED} if is_late else {}
+    erased: Mapping[str, Any] = EMPTIED if is_erased else {}
+    if late or erased:
+        WebhookEvent.objects.filter(event_digest=event_digest).update(**late, **erased)
 
 
 def empty(rows: QuerySet[WebhookEvent]) -> int:
     """Take out of these events who they are about and what they say; the digests stay."""
     return rows.update(**EMPTIED)
-
-
-def is_repeat(error: IntegrityError) -> bool:
-    """Whether it was the event's digest that was there already; each database names what it can."""
-    return "identity_event_once" in str(error) or "event_digest" in str(error)

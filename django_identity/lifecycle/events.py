@@ -54,17 +54,28 @@ def receive(application: Application, body: bytes, *, signature: str) -> Intake:
 
 
 def _take_in(happening: Happening) -> Intake:
-    """Store and apply, and then say so; a repeat does nothing."""
+    """Store and apply, and then say so; a repeat does nothing.
+
+    Of an erased subject nobody is named, though it take a repeat to see that: a process may have
+    died before it could settle the event.
+    """
     effect = EFFECTS.get(happening.event.event_type)
     keyed = receipts.keyed(happening.subject_digest) if happening.subject_digest else []
+    values = _values(happening, effect, keyed)
     batch = _batch(happening.event.event_type if effect else "", len(keyed))
     try:
-        has_changed = batch.run(_values(happening, effect, keyed))
-    except IntegrityError as error:
-        if not event_rows.is_repeat(error):
+        ran = batch.run(values)
+    except IntegrityError:
+        filed = event_rows.look(len(keyed)).row(values)
+        if filed is None:
             raise
+        event_rows.settle(happening.digest, is_late=False, is_erased=filed[1])
         return Intake.REPEATED
-    told = effect if has_changed else None
+    if ran.look is not None:
+        outcome, is_erased = ran.look
+        is_late = outcome == EventOutcome.APPLIED
+        event_rows.settle(happening.digest, is_late=is_late, is_erased=is_erased)
+    told = effect if ran.has_changed else None
     transaction.on_commit(partial(_tell, happening, told), robust=True)
     return Intake.STORED
 
@@ -100,7 +111,7 @@ def _batch(event_type: str, keys: int) -> Batch:
     """
     first = (event_rows.INSERT,)
     if not event_type:
-        return Batch(first=first, otherwise=(event_rows.emptying(keys),) if keys else ())
+        return Batch(first=first, look=(event_rows.look(keys),) if keys else ())
     effect = EFFECTS[event_type]
     if event_type == EventType.DATA_DELETION_REQUESTED:
         first = (*first, receipts.INSERT)
@@ -109,7 +120,7 @@ def _batch(event_type: str, keys: int) -> Batch:
         first=first,
         change=(effect.change,),
         after=effect.after,
-        otherwise=(event_rows.SUPERSEDE, event_rows.emptying(keys)),
+        look=(event_rows.look(keys),),
     )
 
 

@@ -22,10 +22,10 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """When the person set out, by our clock, and when they consented, by the older of both clocks.
+    """When the person set out, by our clock, and when they consented.
 
-    Somebody who signs in consents after they set out. A revocation that we had heard of by then is
-    over, even if both are of one second.
+    Somebody who signs in consents after they set out: a revocation that we had heard of by then is
+    over, even if its time-stamp names the same second. A Connect answer says its own moment.
     """
 
     began_at: datetime
@@ -50,7 +50,7 @@ def save_undisturbed(identity: LinkedIdentity, since: Since, changes: Changes) -
         pk=identity.pk,
         last_event_digest=identity.last_event_digest,
     )
-    return _written(undisturbed, since.began_at, changes)
+    return _written(undisturbed, since, changes)
 
 
 def save(identity: LinkedIdentity, since: Since, changes: Changes) -> None:
@@ -58,8 +58,7 @@ def save(identity: LinkedIdentity, since: Since, changes: Changes) -> None:
 
     Raises ``ConsentWithdrawn``.
     """
-    row = LinkedIdentity.objects.filter(pk=identity.pk)
-    if not _written(row, since.consented_at, changes):
+    if not _written(LinkedIdentity.objects.filter(pk=identity.pk), since, changes):
         raise ConsentWithdrawn
 
 
@@ -86,8 +85,8 @@ def _erasures(identity: LinkedIdentity, since: Since) -> QuerySet[ErasureReceipt
     return of_subject.filter(receipts.covering(since.began_at))
 
 
-def _written(rows: QuerySet[LinkedIdentity], moment: datetime, changes: Changes) -> bool:
-    """Write ``changes`` into ``rows``, unless the consent was revoked at ``moment`` or since."""
-    revoked = Q(consent=Consent.REVOKED, consent_changed_at__gte=moment)
-    standing = rows.exclude(revoked).exclude(revoked_at__gte=moment)
+def _written(rows: QuerySet[LinkedIdentity], since: Since, changes: Changes) -> bool:
+    """Write ``changes`` into ``rows``, unless the consent was revoked since."""
+    revoked = Q(consent=Consent.REVOKED, consent_changed_at__gte=since.consented_at)
+    standing = rows.exclude(revoked).exclude(revoked_at__gte=since.consented_at)
     return bool(standing.update(updated_at=timezone.now(), **changes))

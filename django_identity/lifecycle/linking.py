@@ -211,8 +211,8 @@ def _store(
         columns |= new.columns
     for name, value in columns.items():
         setattr(identity, name, value)
-    by_code = arrival.connect is not None
-    since = heard.Since(errand.began_at, consented_at if by_code else errand.began_at)
+    is_sign_in = arrival.connect is None
+    since = heard.Since(errand.began_at, errand.began_at if is_sign_in else consented_at)
     undisturbed = not is_new and heard.save_undisturbed(identity, since, columns)
     if not undisturbed:
         heard.save(identity, since, columns)

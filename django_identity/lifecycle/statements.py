@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
-from django.db import connection, models, transaction
+from django.db import connection, connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Expression, Field, Model, QuerySet
 from django.db.models.sql import DeleteQuery, Query, UpdateQuery
@@ -31,10 +32,17 @@ class Slot(Expression):
         return "%s", (self,)
 
     def prepared(self, values: Mapping[str, object], using: BaseDatabaseWrapper) -> object:
-        """The value of this slot, in the database driver's own terms."""
+        """The value of this slot, in the database driver's own terms.
+
+        What a field would do with texts and moments is written out: there are forty of them.
+        """
         value = values[self.name]
+        if value is None:
+            return None
         if isinstance(value, str) and self.takes_text:
             return str(value)
+        if isinstance(value, datetime):
+            return using.ops.adapt_datetimefield_value(value)
         return self.output_field.get_db_prep_save(value, connection=using)
 
 
@@ -63,8 +71,10 @@ class Statement:
     def filled(self, values: Mapping[str, object]) -> tuple[str, list[Any]]:
         """Its SQL and parameters, with ``values`` in its slots."""
         sql, parameters = self.compiled()
+        # Itself, not the stand-in that looks it up anew at each touch.
+        using = connections[connection.alias]
         return sql, [
-            parameter.prepared(values, connection) if isinstance(parameter, Slot) else parameter
+            parameter.prepared(values, using) if isinstance(parameter, Slot) else parameter
             for parameter in parameters
         ]
 
@@ -74,24 +84,38 @@ class Statement:
             cursor.execute(*self.filled(values))
             return int(cursor.rowcount)
 
+    def row(self, values: Mapping[str, object]) -> tuple[Any, ...] | None:
+        """Run it and return its one row, if there is one."""
+        with connection.cursor() as cursor:
+            cursor.execute(*self.filled(values))
+            found: tuple[Any, ...] | None = cursor.fetchone()
+            return found
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a batch went. ``look``: the row that its look found, if it looked."""
+
+    has_changed: bool
+    look: tuple[Any, ...] | None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
     """Statements of one transaction, of which ``change`` decides.
 
-    ``after`` follows a change, ``otherwise`` follows if there was none; each of them is conditional
-    on that in its own words too, and no two of ``after`` and the first of ``otherwise`` are about
-    the same row.
+    ``after`` holds what follows a change, each about a table of its own, and conditional on the
+    change in its own words too; ``look`` is a SELECT of one row for when there was none.
     """
 
     first: tuple[Statement, ...]
     #: One statement, or none.
     change: tuple[Statement, ...] = ()
     after: tuple[Statement, ...] = ()
-    otherwise: tuple[Statement, ...] = ()
+    look: tuple[Statement, ...] = ()
 
-    def run(self, values: Mapping[str, object]) -> bool:
-        """Run all of it or nothing. True if ``change`` changed something.
+    def run(self, values: Mapping[str, object]) -> Ran:
+        """Run all of it or nothing.
 
         PostgreSQL takes it in one message, which is a transaction of its own in which each
         statement sees what was committed before it: what costs the time is the round trips.
@@ -102,44 +126,66 @@ class Batch:
         with transaction.atomic():
             return self._run_in_turn(values)
 
-    def _run_as_one(self, values: Mapping[str, object]) -> bool:
+    def _run_as_one(self, values: Mapping[str, object]) -> Ran:
         with connection.cursor() as wrapped:
             wrapped.execute(*self._message.filled(values))
-            if not self.change:
-                return False
             results: Any = wrapped.cursor
             for _ in self.first:
                 results.nextset()
-            return bool(results.rowcount)
+            if self.change and results.rowcount:
+                return Ran(True, None)
+            if not self.look:
+                return Ran(False, None)
+            for _ in self.change:
+                results.nextset()
+            return Ran(False, results.fetchone())
 
     @cached_property
     def _message(self) -> Statement:
         return Statement(self._as_one)
 
     def _as_one(self) -> Compiled:
-        """One message; the statements that may run side by side stand in one WITH."""
-        side_by_side = self.after + self.otherwise[:1]
         parts = [statement.compiled() for statement in self.first + self.change]
-        if side_by_side:
-            parts.append(_together([statement.compiled() for statement in side_by_side]))
-        parts += [statement.compiled() for statement in self.otherwise[1:]]
-        return "; ".join(sql for sql, _ in parts), [one for _, given in parts for one in given]
+        at_last = [statement.compiled() for statement in self.after + self.look]
+        if at_last:
+            parts.append(_together(at_last))
+        return _written_out(
+            "; ".join(sql for sql, _ in parts), [one for _, given in parts for one in given]
+        )
 
-    def _run_in_turn(self, values: Mapping[str, object]) -> bool:
+    def _run_in_turn(self, values: Mapping[str, object]) -> Ran:
         for statement in self.first:
             statement.run(values)
-        has_changed = any(statement.run(values) for statement in self.change)
-        for statement in self.after if has_changed else self.otherwise:
-            statement.run(values)
-        return has_changed
+        if any(statement.run(values) for statement in self.change):
+            for statement in self.after:
+                statement.run(values)
+            return Ran(True, None)
+        return Ran(False, self.look[0].row(values) if self.look else None)
 
 
 def _together(compiled: Sequence[Compiled]) -> Compiled:
-    """Statements that PostgreSQL runs as one: all see what was there before it."""
+    """What PostgreSQL runs as one statement; each part sees what was there before it."""
     *others, (last, _) = compiled
     named = ", ".join(f"other_{number} AS ({sql})" for number, (sql, _) in enumerate(others))
     sql = f"WITH {named} {last}" if others else last
     return sql, [one for _, given in compiled for one in given]
+
+
+def _written_out(sql: str, parameters: Sequence[object]) -> Compiled:
+    """``sql`` with what is the same each time in it: only slots are left to fill.
+
+    The driver (psycopg) reads a statement anew each time if it has more than 50 parameters.
+    """
+    quote: Callable[[str, Sequence[object]], str] = connection.ops.compose_sql
+    texts = sql.split("%s")
+    written = [
+        "%s" if isinstance(parameter, Slot) else quote("%s", [parameter]).replace("%", "%%")
+        for parameter in parameters
+    ]
+    pairs = zip(written, texts[1:], strict=True)
+    return texts[0] + "".join(place + text for place, text in pairs), [
+        parameter for parameter in parameters if isinstance(parameter, Slot)
+    ]
 
 
 def _takes_many() -> bool:
@@ -209,6 +255,16 @@ def deleting(rows: Callable[[], QuerySet[Any]]) -> Statement:
     def compiled() -> Compiled:
         query: Any = rows().query.chain(DeleteQuery)
         sql, parameters = query.get_compiler(connection=connection).as_sql()
+        return sql, parameters
+
+    return Statement(compiled)
+
+
+def selecting(rows: Callable[[], QuerySet[Any, Any]]) -> Statement:
+    """A SELECT of ``rows()``, which may hold slots."""
+
+    def compiled() -> Compiled:
+        sql, parameters = rows().query.get_compiler(connection=connection).as_sql()
         return sql, parameters
 
     return Statement(compiled)

@@ -26,7 +26,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from tests.at_once import at_once
-from tests.deliveries import deliver, event_body, post
+from tests.deliveries import SECRET, deliver, event_body, post
 from tests.faces.conftest import begin, come_back, service, sign_in
 from tests.hostile import HostileService
 from tests.lifecycle.conftest import celery_app
@@ -36,10 +36,12 @@ __all__ = ["service"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+PATIENCE = 10
+
 
 @pytest.fixture
 def site(service: HostileService, settings: Any) -> HostileService:
-    given = {**service.settings(), "WEBHOOK_SECRETS": ["a-webhook-secret-for-tests-alone"]}
+    given = service.settings(WEBHOOK_SECRETS=[SECRET], TIMEOUT=PATIENCE)
     settings.DJANGO_IDENTITY = {"default": given}
     return service
 
@@ -186,9 +188,6 @@ def silent_broker(request: pytest.FixtureRequest) -> Iterator[socket.socket]:
         with celery_app(address) as app:
             app.conf.broker_transport_options = {"max_retries": 1, "interval_start": 0.0}
             yield listener
-
-
-PATIENCE = 10
 
 
 def test_a_silent_broker_keeps_nobody_waiting(
