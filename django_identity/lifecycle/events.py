@@ -154,10 +154,15 @@ def _has_work(event_type: str) -> bool:
 
 def _tell(happening: Happening, effect: Effect | None) -> None:
     """After the commit: receivers of signals at once; handlers and re-fetches in tasks."""
+    event_type = happening.event.event_type
+    is_heard = bool(signals.event_received.receivers)
     # In this order: to ask Celery's settings costs a twentieth of the whole intake.
-    has_work = _has_work(happening.event.event_type) and background.has_broker()
-    if has_work or signals.event_received.receivers:
+    has_work = _has_work(event_type) and background.has_broker()
+    if is_heard or (has_work and handlers_of(event_type)):
         _tell_of_event(happening)
+    elif has_work:
+        # An erasure alone, of which the task needs no number.
+        background.hand_over(TaskName.RETRY_PENDING)
     if effect is None:
         return
     announces = effect.signal is not None and bool(effect.signal.receivers)

@@ -15,15 +15,19 @@ from django_identity.models import WebhookEvent
 from tests.deliveries import deliver, event_body, post
 from tests.lifecycle.test_events import NOW, linked
 
-pytestmark = pytest.mark.django_db(transaction=True)
+# With a broker: what is to be done after the response is looked up then.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("published")]
 
 TRANSACTION = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")
 
 
+def messages(captured: CaptureQueriesContext) -> list[str]:
+    return [query["sql"] for query in captured if not query["sql"].startswith(TRANSACTION)]
+
+
 def statements(captured: CaptureQueriesContext) -> list[str]:
     """Those that were run; on PostgreSQL several come in one message."""
-    messages = [query["sql"] for query in captured if not query["sql"].startswith(TRANSACTION)]
-    return [statement for message in messages for statement in message.split("; ")]
+    return [statement for message in messages(captured) for statement in message.split("; ")]
 
 
 MOST_STATEMENTS = 4
@@ -46,7 +50,8 @@ def test_intake_takes_at_most_four_statements(event_type: str, subject: str, at:
     sent = statements(captured)
     assert sent[0].startswith("INSERT"), sent
     assert len(sent) <= MOST_STATEMENTS, sent
-    assert connection.vendor != "postgresql" or len(captured) == 1
+    # All but what is looked up or settled afterwards comes in one message there.
+    assert connection.vendor != "postgresql" or len(captured) <= 2
 
 
 def test_a_late_event_of_somebody_erased_and_back_takes_four_statements() -> None:
@@ -62,11 +67,11 @@ def test_a_late_event_of_somebody_erased_and_back_takes_four_statements() -> Non
     assert (event.outcome, event.subject, event.payload) == ("superseded", "", None)
 
 
-def test_a_repeat_takes_one_statement() -> None:
-    """The INSERT that fails says it all."""
+def test_a_repeat_takes_two_messages() -> None:
+    """The INSERT that fails, and a look at what is there."""
     linked()
     body = event_body("claim.revoked")
     assert post(body).status_code == 200
     with CaptureQueriesContext(connection) as captured:
         assert post(body).status_code == 200
-    assert len(statements(captured)) == 1
+    assert len(messages(captured)) == 2
