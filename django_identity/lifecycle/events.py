@@ -24,7 +24,7 @@ from django_identity.exceptions import SignatureInvalid, StorageUnavailable
 from django_identity.handlers import handlers_of
 from django_identity.lifecycle import event_rows, receipts
 from django_identity.lifecycle.effects import EFFECTS, Effect, Happening
-from django_identity.lifecycle.statements import Batch
+from django_identity.lifecycle.statements import Batch, Statement
 from django_identity.models import EventOutcome, Kept, LinkedIdentity, WebhookEvent
 from django_identity.service.webhooks import Event, is_authentic
 
@@ -109,7 +109,7 @@ def _batch(event_type: str, keys: int) -> Batch:
 
     The INSERT comes first: SQLite waits for a lock there, and nowhere else.
     """
-    first = (event_rows.INSERT,)
+    first: tuple[Statement, ...] = (event_rows.INSERT,)
     if not event_type:
         return Batch(first=first, look=(event_rows.look(keys),) if keys else ())
     effect = EFFECTS[event_type]

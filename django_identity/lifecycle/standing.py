@@ -248,8 +248,11 @@ def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application)
 
 def _held(rows: Sequence[tuple[Any, ...]], *, is_over: bool) -> tuple[HeldClaim, ...]:
     """``is_over``: all that the identity holds was revoked since the sign-in that brought it."""
-    claims = [row[7:] for row in rows if row[7]]
-    return tuple(HeldClaim(*columns, revoked=is_over or revoked) for *columns, revoked in claims)
+    return tuple(
+        HeldClaim(claim_type, provider, value, valid_until, is_over or revoked)
+        for *_, claim_type, provider, value, valid_until, revoked in rows
+        if claim_type
+    )
 
 
 def _affirms(value: Any, asked: str | None) -> bool:

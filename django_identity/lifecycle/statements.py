@@ -176,12 +176,14 @@ def _written_out(sql: str, parameters: Sequence[object]) -> Compiled:
 
     The driver (psycopg) reads a statement anew each time if it has more than 50 parameters.
     """
-    quote: Callable[[str, Sequence[object]], str] = connection.ops.compose_sql
-    texts = sql.split("%s")
-    written = [
-        "%s" if isinstance(parameter, Slot) else quote("%s", [parameter]).replace("%", "%%")
-        for parameter in parameters
-    ]
+    driver: Any = connection.ops
+
+    def written_out(parameter: object) -> str:
+        if isinstance(parameter, Slot):
+            return "%s"
+        return str(driver.compose_sql("%s", [parameter])).replace("%", "%%")
+
+    texts, written = sql.split("%s"), map(written_out, parameters)
     pairs = zip(written, texts[1:], strict=True)
     return texts[0] + "".join(place + text for place, text in pairs), [
         parameter for parameter in parameters if isinstance(parameter, Slot)
