@@ -25,14 +25,27 @@ DATABASE_KEYS = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS"
 
 def start(target: str, *arguments: object, threads: int = 1) -> subprocess.Popen[str]:
     """A process that calls ``target`` with ``arguments`` in that many threads."""
-    shared = {
+    command = [sys.executable, "-m", "tests.crowd", target, str(threads), *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, env=shared(), stdout=subprocess.PIPE, text=True)
+
+
+def shared() -> dict[str, str]:
+    """The environment of a process that is to ``join``."""
+    given = {
         "database": {name: connection.settings_dict[name] for name in DATABASE_KEYS},
         "identity": settings.DJANGO_IDENTITY,
         "caches": settings.CACHES,
     }
-    command = [sys.executable, "-m", "tests.crowd", target, str(threads), *map(str, arguments)]
-    env = {**os.environ, "CROWD": json.dumps(shared), "DJANGO_SETTINGS_MODULE": "tests.settings"}
-    return subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+    return {**os.environ, "CROWD": json.dumps(given), "DJANGO_SETTINGS_MODULE": "tests.settings"}
+
+
+def join() -> None:
+    """Set Django up in this process, on the test's database and with its settings."""
+    given = json.loads(os.environ["CROWD"])
+    settings.DATABASES["default"].update(given["database"])
+    settings.DJANGO_IDENTITY = given["identity"]
+    settings.CACHES = given["caches"]
+    django.setup()
 
 
 def outcomes(*processes: subprocess.Popen[str], patience: float = 60) -> list[Any]:
@@ -53,11 +66,7 @@ def _called(function: Any, arguments: list[str]) -> str:
 
 
 def _main(target: str, threads: str, *arguments: str) -> None:
-    shared = json.loads(os.environ["CROWD"])
-    settings.DATABASES["default"].update(shared["database"])
-    settings.DJANGO_IDENTITY = shared["identity"]
-    settings.CACHES = shared["caches"]
-    django.setup()
+    join()
     module, _, name = target.partition(":")
     function = getattr(import_module(module), name)
     with ThreadPoolExecutor(int(threads)) as pool:

@@ -156,7 +156,6 @@ _REVOKE_NAMED = updating(
     revoked=True,
     updated_at=moment("now"),
 )
-_AFTER_REVOCATION = (DELETE_GRANT, REVOKE_CLAIMS)
 _KYC = Effect(_CHANGE_KYC, signal=signals.kyc_changed, refetch=True)
 
 EFFECTS: Mapping[str, Effect] = {
@@ -168,12 +167,13 @@ EFFECTS: Mapping[str, Effect] = {
     ),
     EventType.CONSENT_GRANTED: Effect(GRANT, signal=signals.consent_granted),
     EventType.CONSENT_REVOKED: Effect(
-        REVOKE, after=_AFTER_REVOCATION, signal=signals.consent_revoked
+        REVOKE, after=(DELETE_GRANT, REVOKE_CLAIMS), signal=signals.consent_revoked
     ),
-    # A request to be forgotten is obeyed whatever came since.
+    # A request to be forgotten is obeyed whatever came since. The claims go with the erasure; since
+    # this moment they count for nothing, because the identity was revoked since they came.
     EventType.DATA_DELETION_REQUESTED: Effect(
         REVOKE,
-        after=_AFTER_REVOCATION,
+        after=(DELETE_GRANT,),
         signal=signals.consent_revoked,
         at=lambda happening: max(happening.at, happening.now),
     ),

@@ -35,6 +35,40 @@ def _identities() -> QuerySet[LinkedIdentity]:
     return LinkedIdentity.objects.filter(subject_digest=text("subject_digest"))
 
 
+# Who links a subject and who stores an event about it must not miss each other: whoever comes
+# second waits here, and sees what the first one did. Elsewhere than on PostgreSQL the first write,
+# or the look at an index, waits by itself.
+
+
+def _advisory(function: str) -> Compiled:
+    return f"{function}(%s)", [Slot("lock", BigIntegerField())]
+
+
+def _sharing() -> Compiled | None:
+    """Waits until nobody is linking the subject of the slot ``lock``, and keeps them waiting."""
+    is_needed = connection.vendor == "postgresql"
+    return _advisory("pg_advisory_xact_lock_shared") if is_needed else None
+
+
+def _holding() -> Compiled:
+    sql, parameters = _advisory("pg_advisory_xact_lock")
+    return f"SELECT {sql}", parameters
+
+
+_HOLD = Statement(_holding)
+
+
+def lock_of(subject_digest: str) -> int:
+    """The subject's number among PostgreSQL's advisory locks."""
+    return int.from_bytes(bytes.fromhex(subject_digest[:16] or "00"), signed=True)
+
+
+def hold(subject_digest: str) -> None:
+    """Until the end of this transaction no event about the subject is applied or overlooked."""
+    if connection.vendor == "postgresql":
+        _HOLD.run({"lock": lock_of(subject_digest)})
+
+
 #: Its outcome depends on whether the subject is linked: ``if_linked`` or ``if_unknown``.
 INSERT = inserting(
     WebhookEvent,
@@ -43,6 +77,7 @@ INSERT = inserting(
             When(Exists(_identities()), then=text("if_linked")), default=text("if_unknown")
         )
     },
+    waiting=_sharing,
 )
 
 
@@ -65,44 +100,18 @@ def look(keys: int) -> Statement:
     )
 
 
-def supersede(event_digest: str) -> None:
-    """It came too late: something newer is known of the subject."""
-    stored = WebhookEvent.objects.filter(event_digest=event_digest)
-    stored.update(outcome=EventOutcome.SUPERSEDED)
+def settle(event_digest: str, *, is_late: bool, is_erased: bool) -> None:
+    """What is left for an event that changed nothing.
+
+    It came too late: something newer is known of the subject. Its subject is erased: it names
+    nobody.
+    """
+    late: Mapping[str, Any] = {"outcome": EventOutcome.SUPERSEDED} if is_late else {}
+    erased: Mapping[str, Any] = EMPTIED if is_erased else {}
+    if late or erased:
+        WebhookEvent.objects.filter(event_digest=event_digest).update(**late, **erased)
 
 
 def empty(rows: QuerySet[WebhookEvent]) -> int:
     """Take out of these events who they are about and what they say; the digests stay."""
     return rows.update(**EMPTIED)
-
-
-# Who links a subject and who stores an event about it must not miss each other: whoever comes
-# second waits here, and sees what the first one did. Elsewhere than on PostgreSQL the first write,
-# or the look at an index, waits by itself.
-
-
-def _advisory(function: str) -> Statement:
-    def compiled() -> Compiled:
-        return f"SELECT {function}(%s)", [Slot("lock", BigIntegerField())]
-
-    return Statement(compiled)
-
-
-_SHARE = _advisory("pg_advisory_xact_lock_shared")
-_HOLD = _advisory("pg_advisory_xact_lock")
-
-
-def lock_of(subject_digest: str) -> int:
-    """The subject's number among PostgreSQL's advisory locks."""
-    return int.from_bytes(bytes.fromhex(subject_digest[:16] or "00"), signed=True)
-
-
-def sharing(vendor: str) -> tuple[Statement, ...]:
-    """Waits until nobody is linking the subject of the slot ``lock``, and keeps them waiting."""
-    return (_SHARE,) if vendor == "postgresql" else ()
-
-
-def hold(subject_digest: str) -> None:
-    """Until the end of this transaction no event about the subject is applied or overlooked."""
-    if connection.vendor == "postgresql":
-        _HOLD.run({"lock": lock_of(subject_digest)})

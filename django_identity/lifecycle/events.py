@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, partial
 from typing import TypeVar
@@ -25,7 +24,7 @@ from django_identity.exceptions import SignatureInvalid, StorageUnavailable
 from django_identity.handlers import handlers_of
 from django_identity.lifecycle import event_rows, receipts
 from django_identity.lifecycle.effects import EFFECTS, Effect, Happening
-from django_identity.lifecycle.statements import Batch
+from django_identity.lifecycle.statements import Batch, Statement
 from django_identity.models import EventOutcome, Kept, LinkedIdentity, WebhookEvent
 from django_identity.service.webhooks import Event, is_authentic
 
@@ -42,14 +41,6 @@ class Intake(StrEnum):
     REPEATED = "repeated"
 
 
-@dataclass(frozen=True, slots=True)
-class Filed:
-    """An event as it was stored. ``is_erased``: it falls under an erasure of its subject."""
-
-    outcome: str
-    is_erased: bool
-
-
 def receive(application: Application, body: bytes, *, signature: str) -> Intake:
     """Check, store and apply one delivery; when this returns, its effect is there.
 
@@ -63,7 +54,11 @@ def receive(application: Application, body: bytes, *, signature: str) -> Intake:
 
 
 def _take_in(happening: Happening) -> Intake:
-    """Store and apply, and then say so; a repeat does nothing."""
+    """Store and apply, and then say so; a repeat does nothing.
+
+    Of an erased subject nobody is named, though it take a repeat to see that: a process may have
+    died before it could settle the event.
+    """
     effect = EFFECTS.get(happening.event.event_type)
     keyed = receipts.keyed(happening.subject_digest) if happening.subject_digest else []
     values = _values(happening, effect, keyed)
@@ -74,22 +69,15 @@ def _take_in(happening: Happening) -> Intake:
         filed = event_rows.look(len(keyed)).row(values)
         if filed is None:
             raise
-        _settle(happening, Filed(*filed), is_late=False)
+        event_rows.settle(happening.digest, is_late=False, is_erased=filed[1])
         return Intake.REPEATED
     if ran.look is not None:
-        filed_as = Filed(*ran.look)
-        _settle(happening, filed_as, is_late=filed_as.outcome == EventOutcome.APPLIED)
+        outcome, is_erased = ran.look
+        is_late = outcome == EventOutcome.APPLIED
+        event_rows.settle(happening.digest, is_late=is_late, is_erased=is_erased)
     told = effect if ran.has_changed else None
     transaction.on_commit(partial(_tell, happening, told), robust=True)
     return Intake.STORED
-
-
-def _settle(happening: Happening, filed: Filed, *, is_late: bool) -> None:
-    """What is left for an event that changed nothing. One of an erased subject names nobody."""
-    if is_late:
-        event_rows.supersede(happening.digest)
-    if filed.is_erased:
-        event_rows.empty(WebhookEvent.objects.filter(event_digest=happening.digest))
 
 
 def _values(happening: Happening, effect: Effect | None, keyed: list[str]) -> dict[str, object]:
@@ -121,11 +109,9 @@ def _batch(event_type: str, keys: int) -> Batch:
 
     The INSERT comes first: SQLite waits for a lock there, and nowhere else.
     """
-    if not keys:
-        return Batch(first=(event_rows.INSERT,))
-    first = (event_rows.INSERT, *event_rows.sharing(connection.vendor))
+    first: tuple[Statement, ...] = (event_rows.INSERT,)
     if not event_type:
-        return Batch(first=first, look=(event_rows.look(keys),))
+        return Batch(first=first, look=(event_rows.look(keys),) if keys else ())
     effect = EFFECTS[event_type]
     if event_type == EventType.DATA_DELETION_REQUESTED:
         first = (*first, receipts.INSERT)
@@ -168,10 +154,15 @@ def _has_work(event_type: str) -> bool:
 
 def _tell(happening: Happening, effect: Effect | None) -> None:
     """After the commit: receivers of signals at once; handlers and re-fetches in tasks."""
+    event_type = happening.event.event_type
+    is_heard = bool(signals.event_received.receivers)
     # In this order: to ask Celery's settings costs a twentieth of the whole intake.
-    has_work = _has_work(happening.event.event_type) and background.has_broker()
-    if has_work or signals.event_received.receivers:
+    has_work = _has_work(event_type) and background.has_broker()
+    if is_heard or (has_work and handlers_of(event_type)):
         _tell_of_event(happening)
+    elif has_work:
+        # An erasure alone, of which the task needs no number.
+        background.hand_over(TaskName.RETRY_PENDING)
     if effect is None:
         return
     announces = effect.signal is not None and bool(effect.signal.receivers)

@@ -22,7 +22,11 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """Since when to look: ``began_at`` by our clock, ``consented_at`` by the service's."""
+    """When the person set out, by our clock, and when they consented.
+
+    Somebody who signs in consents after they set out: a revocation that we had heard of by then is
+    over, even if its time-stamp names the same second. A Connect answer says its own moment.
+    """
 
     began_at: datetime
     consented_at: datetime

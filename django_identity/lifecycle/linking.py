@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -204,14 +204,15 @@ def _store(
     was_granted = identity.consent == Consent.GRANTED
     kyc_before = (identity.kyc_level, identity.kyc_status)
     consented_at = _consented_at(errand, arrival)
-    columns = _columns(identity, arrival, consented_at=consented_at)
+    columns = _columns(identity, errand, arrival, consented_at=consented_at)
     new = None
     if arrival.claims is not None:
         new = replacement.prepare(application, identity, arrival.claims, arrival.proof)
         columns |= new.columns
     for name, value in columns.items():
         setattr(identity, name, value)
-    since = heard.Since(errand.began_at, consented_at)
+    is_sign_in = arrival.connect is None
+    since = heard.Since(errand.began_at, errand.began_at if is_sign_in else consented_at)
     undisturbed = not is_new and heard.save_undisturbed(identity, since, columns)
     if not undisturbed:
         heard.save(identity, since, columns)
@@ -240,12 +241,13 @@ def _consented_at(errand: Errand, arrival: Arrival) -> datetime:
 
 
 def _columns(
-    identity: LinkedIdentity, arrival: Arrival, *, consented_at: datetime
+    identity: LinkedIdentity, errand: Errand, arrival: Arrival, *, consented_at: datetime
 ) -> dict[str, Any]:
     """What the arrival says of the identity, and nothing else: the rest may change meanwhile."""
+    stands = identity.consent == Consent.GRANTED
     columns: dict[str, Any] = {
         "consent": Consent.GRANTED,
-        "consent_changed_at": max(identity.consent_changed_at, consented_at),
+        "consent_changed_at": max(identity.consent_changed_at if stands else NEVER, consented_at),
         "scopes": _scopes(identity, arrival),
     }
     if arrival.kyc is not None and identity.kyc_changed_at <= consented_at:
@@ -256,6 +258,10 @@ def _columns(
         columns["kyc_verified_at"] = arrival.kyc.verified_at
     if arrival.tokens is not None:
         columns["signed_in_at"] = max(identity.signed_in_at, consented_at)
+        if identity.revoked_at is not None and identity.revoked_at >= consented_at:
+            # Of the same second, and over; no two sign-ins may write the same, or a session of the
+            # one before, which such a revocation has ended, would last again.
+            columns["revoked_at"] = errand.began_at - timedelta(seconds=1)
         columns |= {"refetch_taken_until": None, "refetch_started": False}
         columns |= {"refetch_failures": 0, "last_error": ""}
     if arrival.connect is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -236,6 +237,7 @@ def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application)
             "connect_issued_at",
             "signed_in_at",
             "credential_expires_at",
+            "revoked_at",
             "claims__claim_type",
             "claims__provider",
             "claims__value",
@@ -246,18 +248,27 @@ def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application)
     if not rows:
         return NOBODY
     identity_id, consent, changed_at, kyc_level, kyc_status = rows[0][:5]
-    by_code_at, signed_in_at, expires_at = rows[0][5:8]
+    by_code_at, signed_in_at, expires_at, revoked_at = rows[0][5:9]
     if consent != Consent.GRANTED:
         return Standing(consent_revoked_at=changed_at)
     return Standing(
         is_linked=True,
         kyc_level=kyc_level,
         kyc_status=kyc_status,
-        claims=tuple(HeldClaim(*row[8:]) for row in rows if row[8]),
+        claims=_held(rows, is_over=revoked_at is not None and signed_in_at <= revoked_at),
         identity_id=identity_id,
         rests_on_code=rests_on_code(
             by_code_at=by_code_at, signed_in_at=signed_in_at, expires_at=expires_at
         ),
+    )
+
+
+def _held(rows: Sequence[tuple[Any, ...]], *, is_over: bool) -> tuple[HeldClaim, ...]:
+    """``is_over``: all that the identity holds was revoked since the sign-in that brought it."""
+    return tuple(
+        HeldClaim(claim_type, provider, value, valid_until, is_over or revoked)
+        for *_, claim_type, provider, value, valid_until, revoked in rows
+        if claim_type
     )
 
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
 from typing import Any
 
-from django.db import connection, models, transaction
+from django.db import connection, connections, models, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Expression, Field, Model, QuerySet
 from django.db.models.sql import DeleteQuery, Query, UpdateQuery
@@ -30,10 +32,17 @@ class Slot(Expression):
         return "%s", (self,)
 
     def prepared(self, values: Mapping[str, object], using: BaseDatabaseWrapper) -> object:
-        """The value of this slot, in the database driver's own terms."""
+        """The value of this slot, in the database driver's own terms.
+
+        What a field would do with texts and moments is written out: there are forty of them.
+        """
         value = values[self.name]
+        if value is None:
+            return None
         if isinstance(value, str) and self.takes_text:
             return str(value)
+        if isinstance(value, datetime):
+            return using.ops.adapt_datetimefield_value(value)
         return self.output_field.get_db_prep_save(value, connection=using)
 
 
@@ -52,14 +61,20 @@ class Statement:
     compile: Callable[[], Compiled]
     _by_vendor: dict[str, Compiled] = field(default_factory=dict)
 
-    def filled(self, values: Mapping[str, object]) -> tuple[str, list[Any]]:
-        """Its SQL and parameters, with ``values`` in its slots."""
+    def compiled(self) -> Compiled:
+        """Its SQL and parameters, slots among them."""
         compiled = self._by_vendor.get(connection.vendor)
         if compiled is None:
             compiled = self._by_vendor[connection.vendor] = self.compile()
-        sql, parameters = compiled
+        return compiled
+
+    def filled(self, values: Mapping[str, object]) -> tuple[str, list[Any]]:
+        """Its SQL and parameters, with ``values`` in its slots."""
+        sql, parameters = self.compiled()
+        # Itself, not the stand-in that looks it up anew at each touch.
+        using = connections[connection.alias]
         return sql, [
-            parameter.prepared(values, connection) if isinstance(parameter, Slot) else parameter
+            parameter.prepared(values, using) if isinstance(parameter, Slot) else parameter
             for parameter in parameters
         ]
 
@@ -85,12 +100,12 @@ class Ran:
     look: tuple[Any, ...] | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Batch:
     """Statements of one transaction, of which ``change`` decides.
 
-    ``after`` holds what follows a change, and is conditional on it in its own words too; ``look``
-    is a SELECT of one row for when there was none.
+    ``after`` holds what follows a change, each about a table of its own, and conditional on the
+    change in its own words too; ``look`` is a SELECT of one row for when there was none.
     """
 
     first: tuple[Statement, ...]
@@ -112,13 +127,8 @@ class Batch:
             return self._run_in_turn(values)
 
     def _run_as_one(self, values: Mapping[str, object]) -> Ran:
-        statements = self.first + self.change + self.after + self.look
-        filled = [statement.filled(values) for statement in statements]
         with connection.cursor() as wrapped:
-            wrapped.execute(
-                "; ".join(sql for sql, _ in filled),
-                [parameter for _, parameters in filled for parameter in parameters],
-            )
+            wrapped.execute(*self._message.filled(values))
             results: Any = wrapped.cursor
             for _ in self.first:
                 results.nextset()
@@ -126,9 +136,22 @@ class Batch:
                 return Ran(True, None)
             if not self.look:
                 return Ran(False, None)
-            for _ in self.change + self.after:
+            for _ in self.change:
                 results.nextset()
             return Ran(False, results.fetchone())
+
+    @cached_property
+    def _message(self) -> Statement:
+        return Statement(self._as_one)
+
+    def _as_one(self) -> Compiled:
+        parts = [statement.compiled() for statement in self.first + self.change]
+        at_last = [statement.compiled() for statement in self.after + self.look]
+        if at_last:
+            parts.append(_together(at_last))
+        return _written_out(
+            "; ".join(sql for sql, _ in parts), [one for _, given in parts for one in given]
+        )
 
     def _run_in_turn(self, values: Mapping[str, object]) -> Ran:
         for statement in self.first:
@@ -140,6 +163,33 @@ class Batch:
         return Ran(False, self.look[0].row(values) if self.look else None)
 
 
+def _together(compiled: Sequence[Compiled]) -> Compiled:
+    """What PostgreSQL runs as one statement; each part sees what was there before it."""
+    *others, (last, _) = compiled
+    named = ", ".join(f"other_{number} AS ({sql})" for number, (sql, _) in enumerate(others))
+    sql = f"WITH {named} {last}" if others else last
+    return sql, [one for _, given in compiled for one in given]
+
+
+def _written_out(sql: str, parameters: Sequence[object]) -> Compiled:
+    """``sql`` with what is the same each time in it: only slots are left to fill.
+
+    The driver (psycopg) reads a statement anew each time if it has more than 50 parameters.
+    """
+    driver: Any = connection.ops
+
+    def written_out(parameter: object) -> str:
+        if isinstance(parameter, Slot):
+            return "%s"
+        return str(driver.compose_sql("%s", [parameter])).replace("%", "%%")
+
+    texts, written = sql.split("%s"), map(written_out, parameters)
+    pairs = zip(written, texts[1:], strict=True)
+    return texts[0] + "".join(place + text for place, text in pairs), [
+        parameter for parameter in parameters if isinstance(parameter, Slot)
+    ]
+
+
 def _takes_many() -> bool:
     """Whether the driver sends several statements with their parameters as one message."""
     options = connection.settings_dict["OPTIONS"]
@@ -148,12 +198,17 @@ def _takes_many() -> bool:
 
 
 def inserting(
-    model: type[Model], *, prefix: str = "", computed: Mapping[str, Any] | None = None
+    model: type[Model],
+    *,
+    prefix: str = "",
+    computed: Mapping[str, Any] | None = None,
+    waiting: Callable[[], Compiled | None] = lambda: None,
 ) -> Statement:
     """An INSERT of one row of ``model``: a slot for each column but the key, by its name.
 
     ``prefix`` stands before the slots' names, where another model's are filled in with them.
-    ``computed``: columns that get an expression instead.
+    ``computed``: columns that get an expression instead. ``waiting``: a function call of the
+    database's, made before the row is written.
     """
 
     def compiled() -> Compiled:
@@ -165,8 +220,13 @@ def inserting(
             for column in fields
         ]
         places = ", ".join(sql for sql, _ in given)
-        sql = f"INSERT INTO {quoted(model._meta.db_table)} ({columns}) VALUES ({places})"  # noqa: S608  names of our own model
-        return sql, [parameter for _, parameters in given for parameter in parameters]
+        parameters = [parameter for _, parameters in given for parameter in parameters]
+        into = f"INSERT INTO {quoted(model._meta.db_table)} ({columns})"
+        call = waiting()
+        if call is None:
+            return f"{into} VALUES ({places})", parameters
+        into += f" SELECT {places} FROM {call[0]}"  # noqa: S608  as above
+        return into, [*parameters, *call[1]]
 
     return Statement(compiled)
 

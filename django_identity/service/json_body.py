@@ -27,8 +27,9 @@ def read_object(body: bytes, *, deepest: int = DEEPEST) -> dict[str, Any]:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         raise UnreadableJson("not UTF-8") from None
-    # The depth is bounded before the parser recurses into it.
-    if _depth(text, deepest) > deepest:
+    # The depth is bounded before the parser recurses into it; few brackets cannot be deep.
+    brackets = text.count("{") + text.count("[")
+    if brackets > deepest and _depth(text, deepest) > deepest:
         raise UnreadableJson("nested too deep")
     try:
         parsed = _DECODER.decode(text)

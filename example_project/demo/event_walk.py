@@ -41,7 +41,6 @@ class EventWalk:
             self._sign_in("/adults/")
             self._revoke_a_claim()
             self._revoke_the_consent()
-            _wait_for_the_next_second()
             self._sign_in("/loans/")
             self._ask_for_deletion()
         finally:
@@ -128,11 +127,6 @@ class EventWalk:
         names = (self._person["user_id"], self._person["email"])
         with closing(sqlite3.connect(self._database)) as database:
             return any(name in line for line in database.iterdump() for name in names)
-
-
-def _wait_for_the_next_second() -> None:
-    """Within one second a revocation outranks a consent, and the site would refuse the person."""
-    time.sleep(1 - time.time() % 1)
 
 
 def _comes_true(holds: Callable[[], bool], *, until: float) -> bool:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import gzip
 import io
 import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 
 import pytest
 from django.db import OperationalError, connection
 from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from django_identity.models import WebhookEvent
 from django_identity.views.webhook import webhook
 from tests.deliveries import deliver, event_body, post, signed
+from tests.records import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,6 +31,30 @@ def test_a_delivery_is_acknowledged() -> None:
     assert response["Cache-Control"] == "no-store"
     assert "Set-Cookie" not in response
     assert "Cookie" not in response.get("Vary", "")
+
+
+def test_no_session_is_touched() -> None:
+    """Not even where a browser's cookies come along: neither read nor written nor made to last."""
+    browser = Client()
+    browser.force_login(make_user("grace"))
+    with CaptureQueriesContext(connection) as captured:
+        response = post(event_body("consent.revoked"), client=browser)
+    assert response.status_code == 200
+    assert not [query for query in captured if "django_session" in query["sql"]]
+    assert not [query for query in captured if "auth_user" in query["sql"]]
+    assert not response.cookies
+    assert "Cookie" not in response.get("Vary", "")
+
+
+@pytest.mark.parametrize("secret", ["the-older-secret-of-the-two", "the-newer-secret-of-the-two"])
+def test_each_active_secret_is_taken(settings, secret: str) -> None:
+    """While one is being replaced; what an application no longer has is refused."""
+    secrets = ["the-newer-secret-of-the-two", "the-older-secret-of-the-two"]
+    given = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": secrets}
+    settings.DJANGO_IDENTITY = {"default": given}
+    body = event_body("consent.granted")
+    assert post(body, signature=signed(body, secret=secret)).status_code == 200
+    assert post(body).status_code == 401
 
 
 def test_cross_site_protection_does_not_stop_it() -> None:
@@ -139,6 +168,48 @@ def test_a_database_that_does_not_answer_is_a_503(caplog) -> None:
         response = post(event_body("consent.revoked"))
     assert response.status_code == 503
     assert len(tries) == 3
+
+
+def test_a_database_that_is_away_is_a_503() -> None:
+    """Nobody listens at its address, or somebody writes for longer than we wait."""
+    with database_away():
+        assert post(event_body("consent.revoked")).status_code == 503
+    assert post(event_body("consent.revoked")).status_code == 200
+    assert WebhookEvent.objects.count() == 1
+
+
+@contextmanager
+def database_away() -> Iterator[None]:
+    held = connection.settings_dict
+    connection.close()
+    if connection.vendor == "sqlite":
+        connection.settings_dict = {**held, "OPTIONS": {**held["OPTIONS"], "timeout": 0.05}}
+        with closing(sqlite3.connect(held["NAME"], isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            yield
+    else:
+        connection.settings_dict = {**held, "PORT": "9"}
+        yield
+    connection.close()
+    connection.settings_dict = held
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="it has no connection to lose")
+def test_a_connection_that_the_database_has_dropped_is_made_anew() -> None:
+    """After a restart of the database the first delivery is taken like any other."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_backend_pid()"
+            if connection.vendor == "postgresql"
+            else "SELECT CONNECTION_ID()"
+        )
+        (number,) = cursor.fetchone()
+    end = "SELECT pg_terminate_backend(%s)" if connection.vendor == "postgresql" else "KILL %s"
+    other = connection.copy()
+    with closing(other), other.cursor() as cursor:
+        cursor.execute(end, [number])
+    assert post(event_body("consent.revoked")).status_code == 200
+    assert WebhookEvent.objects.count() == 1
 
 
 def test_a_deadlock_is_tried_again() -> None:

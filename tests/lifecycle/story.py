@@ -59,14 +59,15 @@ class Story:
 
     # What happens
 
-    def arrive(self, at: datetime, *, level: str, signs_in: bool, proves: bool) -> None:
-        """They came with the service's word, and were let in: consent counts from ``at``."""
+    def arrive(self, began_at: datetime, *, level: str, signs_in: bool, proves: bool) -> None:
+        """They came with the service's word, and were let in: consent counts from that second."""
+        at = began_at.replace(microsecond=0)
         assert not self.is_erasure_pending, "let in although they are to be erased"
-        assert not (self.is_linked and self.consent[1] and self.consent[0] >= at), (
+        assert not (self.is_linked and self.consent[1] and self.consent[0] >= began_at), (
             "let in although the consent was taken back since"
         )
         self.is_linked = self.is_named = True
-        self.consent = (max(at, self.consent[0]), False)
+        self.consent = (at if self.consent[1] else max(at, self.consent[0]), False)
         if at >= self.kyc[0]:
             self.kyc, self.level = (at, False), level
         if signs_in:

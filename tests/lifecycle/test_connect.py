@@ -155,7 +155,8 @@ def test_a_revocation_during_the_redemption(
         connections.close_all()
 
     service.meanwhile["request"] = revoke
-    listening = service.settings(WEBHOOK_SECRETS=[SECRET])
+    # The delivery takes its time on a busy machine, and the service waits for it.
+    listening = service.settings(WEBHOOK_SECRETS=[SECRET], TIMEOUT=10)
     with (
         override_settings(DJANGO_IDENTITY={"default": listening}),
         pytest.raises(ConsentWithdrawn),

@@ -60,9 +60,9 @@ def with_policy(settings: Any, name: str) -> None:
 
 
 def whole_database() -> str:
-    """Every value of every table, as text."""
+    """Every value of every table, as text, and what the sessions say."""
     with connection.cursor() as cursor:
-        found = []
+        found = [f"session: {session.get_decoded()!r}" for session in Session.objects.all()]
         for table in connection.introspection.table_names(cursor):
             cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
             found += [f"{table}: {row!r}" for row in cursor.fetchall()]

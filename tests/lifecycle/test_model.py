@@ -104,7 +104,7 @@ class Lives(RuleBasedStateMachine):
         with self._speaking_of(subject, level=level, adult=adult):
             browser, is_in = self._button()
         story = self.stories[subject]
-        at = AuthorizationRequest.objects.latest("pk").created_at.replace(microsecond=0)
+        at = AuthorizationRequest.objects.latest("pk").created_at
         is_welcome = not story.is_erasure_pending and (story.consent[0] < at or not story.is_linked)
         assert is_in or not is_welcome
         if is_in:
@@ -144,8 +144,7 @@ class Lives(RuleBasedStateMachine):
             except IdentityError:
                 return
         began_at = ConnectRedemption.objects.latest("pk").created_at
-        at = began_at.replace(microsecond=0)
-        self.stories[subject].arrive(at, level=level, signs_in=False, proves=False)
+        self.stories[subject].arrive(began_at, level=level, signs_in=False, proves=False)
 
     @rule(seconds=PAUSES)
     def passes(self, seconds: int) -> None:
@@ -253,7 +252,7 @@ class Lives(RuleBasedStateMachine):
         return browser, browser.get("/").content != b""
 
     def _arrived(self, subject: str, browser: Client, *, level: str, adult: bool) -> None:
-        at = AuthorizationRequest.objects.latest("pk").created_at.replace(microsecond=0)
+        at = AuthorizationRequest.objects.latest("pk").created_at
         story = self.stories[subject]
         story.arrive(at, level=level, signs_in=True, proves=adult)
         self.browsers.append((browser, subject, story.sessions))

@@ -67,7 +67,7 @@ class Web:
 
     def __enter__(self) -> Self:
         self._process: subprocess.Popen[str] = crowd.start("tests.servers.web:serve")
-        self._port = self._heard()
+        self.port = self._heard()
         self._child = self._heard()
         return self
 
@@ -84,7 +84,7 @@ class Web:
     def deliver(self, body: bytes) -> int | None:
         """The status of the answer; None if there was none."""
         headers = {"X-Webhook-Signature": signed(body), "Content-Type": "application/json"}
-        link = http.client.HTTPConnection(HOST, self._port, timeout=30)
+        link = http.client.HTTPConnection(HOST, self.port, timeout=30)
         try:
             link.request("POST", reverse("identity:webhook"), body, headers)
             answer = link.getresponse()

@@ -1,0 +1,77 @@
+"""The intake's statements: few, whatever the event, and the same meaning on every database."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_identity.event_types import EventType
+from django_identity.lifecycle import erasure
+from django_identity.models import WebhookEvent
+from tests.deliveries import deliver, event_body, post
+from tests.lifecycle.test_events import NOW, linked
+
+# With a broker: what is to be done after the response is looked up then.
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("published")]
+
+TRANSACTION = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")
+
+
+def messages(captured: CaptureQueriesContext) -> list[str]:
+    return [query["sql"] for query in captured if not query["sql"].startswith(TRANSACTION)]
+
+
+def statements(captured: CaptureQueriesContext) -> list[str]:
+    """Those that were run; on PostgreSQL several come in one message."""
+    return [statement for message in messages(captured) for statement in message.split("; ")]
+
+
+MOST_STATEMENTS = 4
+TYPES = [*EventType, "wallet.opened"]
+
+
+@pytest.mark.parametrize("event_type", TYPES)
+@pytest.mark.parametrize(
+    ("subject", "at"),
+    [("subject-1", 0), ("subject-1", -7200), ("nobody", 0)],
+    ids=["new", "too late", "of nobody here"],
+)
+def test_intake_takes_at_most_four_statements(event_type: str, subject: str, at: int) -> None:
+    """Besides BEGIN and COMMIT, whatever it is about; the INSERT comes first."""
+    linked()
+    moment = NOW + timedelta(seconds=at)
+    deliver(event_type, subject="somebody-else")  # compiles what is compiled once
+    with CaptureQueriesContext(connection) as captured:
+        deliver(event_type, subject=subject, at=moment)
+    sent = statements(captured)
+    assert sent[0].startswith("INSERT"), sent
+    assert len(sent) <= MOST_STATEMENTS, sent
+    # All but what is looked up or settled afterwards comes in one message there.
+    assert connection.vendor != "postgresql" or len(captured) <= 2
+
+
+def test_a_late_event_of_somebody_erased_and_back_takes_four_statements() -> None:
+    """It is superseded, and emptied."""
+    deliver("data.deletion_requested")
+    assert erasure.retry_pending() == 1
+    since = timezone.now()
+    linked(consent_changed_at=since, signed_in_at=since, kyc_changed_at=since)
+    with CaptureQueriesContext(connection) as captured:
+        deliver("consent.revoked", at=NOW - timedelta(hours=2), note="a note")
+    assert len(statements(captured)) <= MOST_STATEMENTS
+    event = WebhookEvent.objects.get(event_type="consent.revoked")
+    assert (event.outcome, event.subject, event.payload) == ("superseded", "", None)
+
+
+def test_a_repeat_takes_two_messages() -> None:
+    """The INSERT that fails, and a look at what is there."""
+    linked()
+    body = event_body("claim.revoked")
+    assert post(body).status_code == 200
+    with CaptureQueriesContext(connection) as captured:
+        assert post(body).status_code == 200
+    assert len(messages(captured)) == 2
