@@ -76,7 +76,7 @@ def a_minute(clock: Clock) -> Counter[Refetched]:
     return upkeep.refetch_due(most=None, stop=lambda: False, tell=lambda _outcome: None)
 
 
-@pytest.mark.parametrize("people", [1, 3, 30])
+@pytest.mark.parametrize("people", [1, 3, 12])
 @pytest.mark.parametrize("down", [("claims",), ("claims", "token", "jwks")], ids=["claims", "all"])
 def test_an_hour_costs_nobody_a_turn(
     service: HostileService, clock: Clock, people: int, down: tuple[str, ...]

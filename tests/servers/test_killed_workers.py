@@ -145,6 +145,9 @@ def repeats(seen: list[Seen]) -> list[tuple[Seen, Seen]]:
 
 
 def is_done() -> bool:
+    # By chance a row may have lost three workers: it was set aside, and its pause passes.
+    set_aside = LinkedIdentity.objects.filter(last_error="worker_lost")
+    set_aside.update(refetch_due_at=timezone.now())
     upkeep.sweep()
     return upkeep.count_due() == 0
 

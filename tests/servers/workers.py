@@ -36,17 +36,18 @@ class Workers:
             "--without-mingle", "--without-heartbeat",
         ]  # fmt: skip
         while len(self._mains) < self.size:
-            # A group of its own, so that a machine that dies takes its pool along.
-            self._mains.append(
-                subprocess.Popen(
-                    command,
-                    cwd=ROOT,
-                    env={**os.environ, **self.environment},
-                    start_new_session=True,
-                    stdout=self.log.open("ab"),
-                    stderr=subprocess.STDOUT,
+            with self.log.open("ab") as log:
+                # A group of its own, so that a machine that dies takes its pool along.
+                self._mains.append(
+                    subprocess.Popen(
+                        command,
+                        cwd=ROOT,
+                        env={**os.environ, **self.environment},
+                        start_new_session=True,
+                        stdout=log,
+                        stderr=subprocess.STDOUT,
+                    )
                 )
-            )
 
     def kill_a_process(self) -> bool:
         """SIGKILL for one process of a pool, by chance. False: there is none at the moment."""

@@ -1,0 +1,50 @@
+"""A grant at the moment of its refresh, for the tests of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from django.db import connections
+from django.utils import timezone
+
+from django_identity import signals
+from django_identity.models import LinkedIdentity, TokenGrant
+from tests.records import make_grant, unsealed
+
+
+def expired(identity: LinkedIdentity, **fields: Any) -> TokenGrant:
+    past = timezone.now() - timedelta(seconds=1)
+    return make_grant(identity, **{"access_expires_at": past, **fields})
+
+
+def stored(identity: LinkedIdentity, column: str = "refresh_token") -> str:
+    return unsealed(identity, column, getattr(TokenGrant.objects.get(), column))
+
+
+def in_the_meantime(work: Callable[[], object]) -> Callable[[], None]:
+    """``work`` in the service's thread, whose database connection ends with it."""
+
+    def done() -> None:
+        try:
+            work()
+        finally:
+            connections.close_all()
+
+    return done
+
+
+@contextmanager
+def announced() -> Iterator[list[LinkedIdentity]]:
+    heard: list[LinkedIdentity] = []
+
+    def hear(*, identity: LinkedIdentity, **_kwargs: object) -> None:
+        heard.append(identity)
+
+    signals.reauthorization_needed.connect(hear)
+    try:
+        yield heard
+    finally:
+        signals.reauthorization_needed.disconnect(hear)
