@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -173,12 +174,13 @@ def test_eight_queries_an_identity(service: HostileService) -> None:
     past = timezone.now() - timedelta(minutes=1)
     LinkedIdentity.objects.update(refetch_due_at=past)
     TokenGrant.objects.update(access_expires_at=past)
-    taken()
+    time.sleep(1.1)  # the next credential ends in a later second, so that claims are written, too
     with CaptureQueriesContext(connection) as captured:
         assert upkeep.refetch_chunk([identity.pk]) == {Refetched.STORED: 1}
     queries = [q["sql"] for q in captured if not q["sql"].startswith(("BEGIN", "COMMIT"))]
-    # The first one reads the whole chunk.
-    assert len(queries) - 1 <= 8, "\n".join(queries)
+    # The first one reads the whole chunk, the last one counts it for the overview.
+    assert any("UPDATE" in query and "storedclaim" in query for query in queries)
+    assert len(queries[1:-1]) <= 8, "\n".join(queries)
 
 
 def test_due_rows_are_found_by_an_index(service: HostileService) -> None:
