@@ -23,7 +23,7 @@ def demo(*options: str) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "DJANGO_SETTINGS_MODULE": "example_project.settings"}
     command = [sys.executable, "manage.py", "demo", *options]
     return subprocess.run(
-        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=150, check=False
+        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=240, check=False
     )
 
 
