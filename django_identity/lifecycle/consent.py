@@ -14,11 +14,17 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Case, F, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.lookups import GreaterThanOrEqual
 
 from django_identity.lifecycle.statements import deleting, moment, text, updating
-from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
+from django_identity.models import (
+    Consent,
+    ErasureReceipt,
+    LinkedIdentity,
+    StoredClaim,
+    TokenGrant,
+)
 
 #: What an identity holds has not been revoked since it came.
 HOLDS = Q(revoked_at=None) | Q(revoked_at__lt=F("signed_in_at"))
@@ -36,10 +42,24 @@ def changed() -> QuerySet[LinkedIdentity, Any]:
     return of_subject().filter(last_event_digest=text("digest")).values("pk")
 
 
+def _being_erased() -> Exists:
+    """Whether somebody's erasure was asked for and is not done."""
+    return Exists(
+        ErasureReceipt.objects.filter(
+            next_attempt_at__isnull=False,
+            application=OuterRef("application"),
+            environment=OuterRef("environment"),
+            subject=OuterRef("subject"),
+        )
+    )
+
+
 # Not from before the horizon of the purge: a captured grant could come back for ever.
 GRANT = updating(
     lambda: of_subject().filter(
-        GreaterThanOrEqual(moment("at"), moment("horizon")), consent_changed_at__lt=moment("at")
+        ~_being_erased(),
+        GreaterThanOrEqual(moment("at"), moment("horizon")),
+        consent_changed_at__lt=moment("at"),
     ),
     consent=Consent.GRANTED,
     consent_changed_at=moment("at"),

@@ -169,12 +169,14 @@ def test_an_older_event_is_superseded() -> None:
     assert TokenGrant.objects.exists()
 
 
-def test_claims_do_not_come_back_while_an_erasure_is_pending() -> None:
+def test_nothing_comes_back_while_an_erasure_is_pending() -> None:
     """Not even with a consent of after the request."""
     identity = linked()
     deliver("data.deletion_requested")
     deliver("consent.granted", at=timezone.now() + timedelta(minutes=1))
-    assert standing_of(identity.user).proven_claims() == {}
+    standing = standing_of(identity.user)
+    assert not standing.is_linked
+    assert standing.proven_claims() == {}
     assert not TokenGrant.objects.exists()
 
 
