@@ -77,19 +77,28 @@ def verified(
         return None
     keys = key_sets.current(application)
     try:
-        return _verify(application, answer.credential, subject=subject, keys=keys)
+        return verified_for(application, answer.credential, subject=subject, keys=keys)
     except CredentialRejected as rejected:
         if rejected.reason is not RejectionReason.KEY:
             raise
         newer = key_sets.refreshed(application, unknown_in=keys)
         if newer is keys:
             raise
-    return _verify(application, answer.credential, subject=subject, keys=newer)
+    return verified_for(application, answer.credential, subject=subject, keys=newer)
 
 
-def _verify(
-    application: Application, credential: str, *, subject: str, keys: KeySet
+def verified_for(
+    application: Application,
+    credential: str,
+    *,
+    subject: str | None,
+    keys: KeySet,
+    now: datetime | None = None,
 ) -> VerifiedCredential:
+    """``credentials.verify`` with what the site expects of every credential of ``application``.
+
+    ``now``: another moment than the present one. Raises ``CredentialRejected``.
+    """
     return verify(
         credential,
         keys=keys,
@@ -97,7 +106,7 @@ def _verify(
         audience=application.client_id,
         environment=application.environment,
         subject=subject,
-        now=timezone.now(),
+        now=now or timezone.now(),
         leeway=CLOCK_LEEWAY,
     )
 

@@ -7,10 +7,10 @@ from datetime import datetime
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity.conf import Application
-from django_identity.credentials import KeySet, RejectionReason, VerifiedCredential, verify
+from django_identity.credentials import KeySet, RejectionReason
 from django_identity.credentials.trace import Trace, trace
 from django_identity.lifecycle import key_sets
-from django_identity.lifecycle.claims import CLOCK_LEEWAY
+from django_identity.lifecycle.claims import verified_for
 
 
 @sensitive_variables()
@@ -29,19 +29,9 @@ def examined(
     """
 
     def traced(used: KeySet) -> Trace:
-        def verification() -> VerifiedCredential:
-            return verify(
-                credential,
-                keys=used,
-                issuer=application.api_origin,
-                audience=application.client_id,
-                environment=application.environment,
-                subject=subject,
-                now=now,
-                leeway=CLOCK_LEEWAY,
-            )
-
-        return trace(verification)
+        return trace(
+            lambda: verified_for(application, credential, subject=subject, keys=used, now=now)
+        )
 
     used = key_sets.current(application) if keys is None else keys
     found = traced(used)
