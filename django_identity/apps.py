@@ -15,8 +15,7 @@ class IdentityConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        # Checks import models, which are ready only now.
-        from django_identity import backends, background, checks  # noqa: PLC0415  ready may
+        from django_identity import backends, background, checks  # noqa: PLC0415  models: ready now
 
         background.remember_app()
         user_logged_in.connect(

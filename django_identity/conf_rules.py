@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import SplitResult, urlsplit
 
 SETTING = "DJANGO_IDENTITY"
@@ -58,12 +58,12 @@ def _is_client_id(value: object) -> bool:
     return _is_text(value) and ":" not in str(value)
 
 
-def _is_texts(value: object) -> bool:
+def _is_texts(value: object) -> TypeGuard[Sequence[str]]:
     return isinstance(value, (list, tuple)) and all(_is_text(item) for item in value)
 
 
 def _is_scopes(value: object) -> bool:
-    return _is_texts(value) and bool(value) and not any(" " in scope for scope in value)  # type: ignore[attr-defined]  # _is_texts proved a sequence of str
+    return _is_texts(value) and bool(value) and not any(" " in scope for scope in value)
 
 
 def _is_address(value: object) -> bool:

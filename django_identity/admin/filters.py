@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -23,7 +24,7 @@ SOON = timedelta(hours=6)
 Choices = Iterable[tuple[str, Words]]
 
 
-class _Filter(admin.SimpleListFilter):
+class _Filter(admin.SimpleListFilter, ABC):
     """``conditions()``: choice -> the rows it stands for."""
 
     choices_in_words: Choices = ()
@@ -31,8 +32,8 @@ class _Filter(admin.SimpleListFilter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
         return list(self.choices_in_words)
 
-    def conditions(self) -> dict[str, Q]:
-        raise NotImplementedError
+    @abstractmethod
+    def conditions(self) -> dict[str, Q]: ...
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         condition = self.conditions().get(self.value() or "")
