@@ -26,7 +26,7 @@ LONGEST_FILES = (
     "lifecycle/test_model.py",
     "lifecycle/test_tokens.py",
     "lifecycle/key_sets/test_sharing.py",
-    "faces/test_connect_sandbox.py",
+    "faces/connect_sandbox/test_states.py",
     "servers/test_storm.py",
     "example_project/test_circle.py",
     "service/test_good_client.py",

@@ -73,9 +73,10 @@ def test_the_address_is_short() -> None:
 
 
 def test_a_code_verifies_the_account(
-    service: HostileService, browser: APIClient, user: User
+    service: HostileService, browser: APIClient, user: User, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The answer says what the site now holds, and names nobody."""
+    """The answer says what the site now holds, and names nobody; nor does the log."""
+    caplog.set_level(0, logger="django_identity")
     response = hand_in(browser, "my code: cnx ab12 cd34")
     assert response.status_code == 200
     assert response.json() == {
@@ -90,6 +91,8 @@ def test_a_code_verifies_the_account(
     assert response["Cache-Control"] == "no-store"
     assert hand_in(browser).json() == response.json()
     assert service.calls("request") == 1
+    assert "identity.connect.redeemed" in caplog.text
+    assert not [part for part in ("AB12", "ab12", "subject-1", "ada@") if part in caplog.text]
 
 
 @pytest.mark.parametrize(

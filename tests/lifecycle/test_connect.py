@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
@@ -22,6 +23,7 @@ from django_identity.lifecycle import connect, dossier, tries
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import ConnectRedemption, Consent, LinkedIdentity
 from tests import hostile
+from tests.at_once import at_once
 from tests.deliveries import SECRET, deliver
 from tests.hostile import HostileService
 from tests.records import make_claim, make_identity, make_user
@@ -62,6 +64,24 @@ def test_the_sixth_try_waits(service: HostileService, user: User) -> None:
     assert 590 <= refused.value.retry_after <= 600
     assert service.calls("request") == tries.MOST_TRIES
     assert not ConnectRedemption.objects.filter(outcome="").exists()
+
+
+def test_tries_at_once_are_counted_too(service: HostileService, user: User) -> None:
+    """However many codes are handed in at the same moment, five are sent."""
+    service.answers["request"] = INVALID
+    listening = service.settings(TIMEOUT=10)
+
+    def outcome(number: int) -> str:
+        try:
+            redeem(user, number)
+        except (InvalidConnectCode, TooManyTries) as error:
+            return error.code
+        return ""
+
+    with override_settings(DJANGO_IDENTITY={"default": listening}):
+        outcomes = at_once([partial(outcome, number) for number in range(12)])
+    assert sorted(outcomes) == ["invalid_connect_code"] * 5 + ["too_many_tries"] * 7
+    assert service.calls("request") == tries.MOST_TRIES
 
 
 def test_an_address_has_its_own_tries(service: HostileService, user: User) -> None:

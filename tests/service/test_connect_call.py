@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -66,8 +67,16 @@ def test_a_client_id_with_a_colon_is_refused(service: HostileService) -> None:
 def test_a_kept_connection_is_never_used(service: HostileService) -> None:
     """A second code gets a connection of its own: a broken one would leave doubt."""
     body = json.dumps({"success": True, "data": service.connect_result()}).encode()
-    kept = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
-    service.answers["request"] = kept
+    heard_later: list[bytes] = []
+
+    def keep_open(connection: socket.socket) -> None:
+        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        connection.sendall(head + body)
+        connection.settimeout(2)
+        heard_later.append(connection.recv(65536))
+
+    service.answers["request"] = keep_open
     redeem(service)
     redeem(service)
     assert service.calls("request") == 2
+    assert not any(heard_later)

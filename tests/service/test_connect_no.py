@@ -111,6 +111,15 @@ def test_doubt_is_an_unknown_outcome(
     assert service.calls("request") == 1
 
 
+def test_ten_megabytes_around_a_yes_are_not_read(service: HostileService) -> None:
+    """Good JSON all the way: its size alone is why nothing of it is taken."""
+    yes = {"success": True, "data": service.connect_result()}
+    service.answers["request"] = hostile.answer({"padding": "x" * 10_000_000, **yes})
+    with pytest.raises(ConnectOutcomeUnknown, match="answer_too_large"):
+        redeem(service)
+    assert service.calls("request") == 1
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_takes_nothing_along(service: HostileService, status: int) -> None:
     """Code and secret never arrive at another host."""

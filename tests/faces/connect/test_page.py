@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
+from django.core.cache import caches
 from django.db import connection
 from django.test import Client, override_settings
 from django.urls import reverse
@@ -30,12 +30,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_a_code_verifies_the_account(service: HostileService, browser: Client, user: User) -> None:
     """One field, one request, and the site has the person's verification."""
+    service.connect = {"issued_at": "2026-11-01T10:00:00Z"}
     response = hand_in(browser, PASTED)
     assert (response.status_code, response["Location"]) == (302, "/identity/account/")
     identity = LinkedIdentity.objects.get()
     assert (identity.user, identity.subject, identity.linked_via) == (user, "subject-1", "connect")
     assert (identity.connect_request_id, identity.connect_signature) == ("req_1", "a-signature")
-    assert identity.connect_issued_at is not None
+    issued_at = identity.connect_issued_at
+    assert issued_at is not None
+    assert issued_at.isoformat().replace("+00:00", "Z") == service.connect["issued_at"]
     assert identity.scopes == ["profile:basic", "kyc:status"]
     assert standing_of(user).has_kyc_level("level_2")
     assert not TokenGrant.objects.exists()
@@ -169,6 +172,17 @@ def test_the_same_code_by_somebody_else(service: HostileService, browser: Client
     assert service.calls("request") == 1
 
 
+def test_a_code_that_missed_the_policy_by_somebody_else(
+    service: HostileService, browser: Client
+) -> None:
+    """What the service said about one person is not told to another who holds their code."""
+    beside = {"kyc_required": True, "kyc_url": "https://kyc.example/now"}
+    service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
+    refused(hand_in(browser), "verification_policy_not_met", 403)
+    page = refused(hand_in(browser_of(make_user("eve"))), "connect_code_used", 409)
+    assert "kyc.example" not in page
+
+
 def test_the_same_code_after_disconnecting(service: HostileService, browser: Client) -> None:
     """What is gone is not called a success again."""
     hand_in(browser)
@@ -177,10 +191,13 @@ def test_the_same_code_after_disconnecting(service: HostileService, browser: Cli
     assert not LinkedIdentity.objects.exists()
 
 
+@pytest.mark.parametrize("atomic_requests", [False, True])
 def test_a_redemption_that_broke_off(
-    service: HostileService, browser: Client, user: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A crash after the code was sent cannot send it again."""
+    service: HostileService, browser: Client, monkeypatch: pytest.MonkeyPatch,
+    atomic_requests: bool,
+) -> None:  # fmt: skip
+    """A crash after the code was sent cannot send it again, whatever is rolled back then."""
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", atomic_requests)
     browser.raise_request_exception = False
     with monkeypatch.context() as patch:
         patch.setattr(LinkedIdentity, "save", lambda *_: 1 / 0)
@@ -221,13 +238,44 @@ def test_the_form_needs_its_token(service: HostileService, user: User) -> None:
     assert service.requests == []
 
 
-def test_nothing_of_the_code_stays(service: HostileService, browser: Client) -> None:
-    """Neither page, session, cache nor database holds it."""
+@pytest.mark.parametrize("is_good", [True, False])
+def test_nothing_of_the_code_stays(
+    service: HostileService, browser: Client, caplog: pytest.LogCaptureFixture, is_good: bool
+) -> None:
+    """Neither page, session, cookie, cache, log nor database holds it."""
+    caplog.set_level(0, logger="django_identity")
+    if not is_good:
+        service.answers["request"] = refusal("INVALID_CONNECT_CODE")
+    response = hand_in(browser, PASTED)
+    assert response.status_code == (302 if is_good else 400)
+    cached = vars(caches["default"])["_cache"]
+    assert cached, "the tries at least"
+    held = f"{response.headers}{response.content!r}{response.cookies}{caplog.text}{cached}"
+    held += f"{dict(browser.session)}{browser.cookies}"
+    for table in (ConnectRedemption, LinkedIdentity):
+        held += str(list(table.objects.values()))
+    held += browser.get("/identity/account/").content.decode()
+    assert not [part for part in (CODE, PASTED, "AB12", "CD34", "ab12") if part in held]
+
+
+@pytest.mark.parametrize(("proxies", "one_person"), [(0, True), (1, False)])
+def test_tries_count_by_the_persons_address(
+    service: HostileService, proxies: int, one_person: bool
+) -> None:
+    """Six people of one address have five tries; behind proxies, as they are set up."""
     service.answers["request"] = refusal("INVALID_CONNECT_CODE")
-    page = hand_in(browser).content.decode()
-    held = page + str(dict(browser.session)) + str(cache.__dict__)
-    held += str(list(ConnectRedemption.objects.values()))
-    assert not [part for part in (CODE, "AB12", "CD34") if part in held]
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(TRUSTED_PROXIES=proxies)}):
+        statuses = [
+            browser_of(make_user(f"user-{number}"))
+            .post(
+                reverse("identity:connect"),
+                {"connect_code": f"CNX-AB12-{number:04}"},
+                headers={"X-Forwarded-For": f"203.0.113.{number}"},
+            )
+            .status_code
+            for number in range(6)
+        ]
+    assert statuses == [400] * 5 + [429 if one_person else 400]
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH"])
