@@ -24,10 +24,8 @@ from django_identity.exceptions import (
     ConnectCodeUsed,
     ConnectSignInNeeded,
     IdentityError,
-    InvalidConnectCode,
     ServiceError,
     TooManyTries,
-    VerificationPolicyNotMet,
 )
 from django_identity.lifecycle import linking, redemptions, tries
 from django_identity.models import ConnectRedemption, Consent, LinkedIdentity, Purpose
@@ -174,13 +172,11 @@ def _result_of(
     """The first submit's result, for the same person alone: holding a code proves nobody's name."""
     if user is None or not _is_theirs(first, user) or first.expires_at <= timezone.now():
         raise ConnectCodeUsed
-    match first.outcome:
-        case "":
-            raise ConnectCodeInUse
-        case InvalidConnectCode.code:
-            raise InvalidConnectCode(endpoint="connect")
-        case VerificationPolicyNotMet.code:
-            raise VerificationPolicyNotMet(endpoint="connect", kyc_url=first.kyc_url)
+    if not first.outcome:
+        raise ConnectCodeInUse
+    failure = redemptions.failure_of(first)
+    if failure is not None:
+        raise failure
     identity = LinkedIdentity.objects.of_user(
         user.pk, application=application.alias, environment=application.environment
     ).first()

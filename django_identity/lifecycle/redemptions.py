@@ -10,10 +10,35 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from django_identity.conf import Application
-from django_identity.exceptions import IdentityError, VerificationPolicyNotMet
+from django_identity.exceptions import (
+    ClientRejected,
+    ConnectAnswerRefused,
+    ConnectCodeRequired,
+    EnvironmentMismatch,
+    IdentityError,
+    InvalidConnectCode,
+    SubjectTaken,
+    UserHoldsAnother,
+    UserInactive,
+    VerificationPolicyNotMet,
+)
 from django_identity.models import ConnectRedemption
 
 COMPLETED = "completed"
+# What the person is told again; after any other end a repeat learns that the code was used.
+CLEAR_NOES: dict[str, type[IdentityError]] = {
+    kind.code: kind
+    for kind in (
+        ClientRejected,
+        ConnectAnswerRefused,
+        ConnectCodeRequired,
+        EnvironmentMismatch,
+        InvalidConnectCode,
+        SubjectTaken,
+        UserHoldsAnother,
+        UserInactive,
+    )
+}
 CODE_LIFETIME = timedelta(minutes=10)
 
 
@@ -64,6 +89,14 @@ def fail(redemption: ConnectRedemption, error: IdentityError) -> None:
     ConnectRedemption.objects.filter(pk=redemption.pk).update(
         outcome=error.code, kyc_url=kyc_url, updated_at=timezone.now()
     )
+
+
+def failure_of(redemption: ConnectRedemption) -> IdentityError | None:
+    """Why the code linked nobody, to be told to the person who handed it in; None if unclear."""
+    if redemption.outcome == VerificationPolicyNotMet.code:
+        return VerificationPolicyNotMet("handed in again", kyc_url=redemption.kyc_url)
+    kind = CLEAR_NOES.get(redemption.outcome)
+    return kind("handed in again") if kind else None
 
 
 def _digest(application: Application, code: str) -> str:

@@ -76,7 +76,7 @@ def test_a_code_verifies_the_account(
     service: HostileService, browser: APIClient, user: User, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The answer says what the site now holds, and names nobody; nor does the log."""
-    caplog.set_level(0, logger="django_identity")
+    caplog.set_level("DEBUG", logger="django_identity")
     response = hand_in(browser, "my code: cnx ab12 cd34")
     assert response.status_code == 200
     assert response.json() == {

@@ -1,13 +1,11 @@
-"""Redeeming a code: tries, revocations on the way, and what two lists of columns may touch."""
+"""Redeeming a code: revocations on the way, and what two lists of columns may touch."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.cache import cache
 from django.db import connections
 from django.test import override_settings
 from django.utils import timezone
@@ -16,14 +14,11 @@ from django_identity import conf, signals
 from django_identity.exceptions import (
     ConnectOutcomeUnknown,
     ConsentWithdrawn,
-    InvalidConnectCode,
-    TooManyTries,
 )
-from django_identity.lifecycle import connect, dossier, tries
+from django_identity.lifecycle import connect, dossier
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import ConnectRedemption, Consent, LinkedIdentity
 from tests import hostile
-from tests.at_once import at_once
 from tests.deliveries import SECRET, deliver
 from tests.hostile import HostileService
 from tests.records import make_claim, make_identity, make_user
@@ -44,119 +39,6 @@ def redeem(user: User, number: int = 0, address: str = ADDRESS) -> connect.Redee
 @pytest.fixture
 def user() -> User:
     return make_user()
-
-
-# Tries
-
-
-def use_up_tries(service: HostileService, user: User, address: str = ADDRESS) -> None:
-    service.answers["request"] = INVALID
-    for number in range(tries.MOST_TRIES):
-        with pytest.raises(InvalidConnectCode):
-            redeem(user, number, address)
-
-
-def test_the_sixth_try_waits(service: HostileService, user: User) -> None:
-    """Five codes in ten minutes are sent; the sixth is not, and says how long to wait."""
-    use_up_tries(service, user)
-    with pytest.raises(TooManyTries) as refused:
-        redeem(user, 6, "198.51.100.7")
-    assert 590 <= refused.value.retry_after <= 600
-    assert service.calls("request") == tries.MOST_TRIES
-    assert not ConnectRedemption.objects.filter(outcome="").exists()
-
-
-def test_tries_at_once_are_counted_too(service: HostileService, user: User) -> None:
-    """However many codes are handed in at the same moment, five are sent."""
-    service.answers["request"] = INVALID
-    listening = service.settings(TIMEOUT=10)
-
-    def outcome(number: int) -> str:
-        try:
-            redeem(user, number)
-        except (InvalidConnectCode, TooManyTries) as error:
-            return error.code
-        return ""
-
-    with override_settings(DJANGO_IDENTITY={"default": listening}):
-        outcomes = at_once([partial(outcome, number) for number in range(12)])
-    assert sorted(outcomes) == ["invalid_connect_code"] * 5 + ["too_many_tries"] * 7
-    assert service.calls("request") == tries.MOST_TRIES
-
-
-def test_an_address_has_its_own_tries(service: HostileService, user: User) -> None:
-    """Many accounts do not help a guesser; another address is another guesser."""
-    use_up_tries(service, user)
-    with pytest.raises(TooManyTries):
-        redeem(make_user("eve"), 7)
-    del service.answers["request"]
-    assert redeem(make_user("bob"), 7, "198.51.100.7").identity.consent == Consent.GRANTED
-
-
-def test_a_refused_try_is_no_try(service: HostileService, user: User) -> None:
-    """Somebody who must wait uses up nobody else's tries."""
-    use_up_tries(service, user)
-    for number in range(10, 20):
-        with pytest.raises(TooManyTries):
-            redeem(user, number, "198.51.100.7")
-    del service.answers["request"]
-    assert redeem(make_user("bob"), 9, "198.51.100.7").identity.consent == Consent.GRANTED
-
-
-def test_tries_are_free_again_after_their_time(service: HostileService, user: User) -> None:
-    """Each slot is free ten minutes after it was taken, by the cache's own clock."""
-    application = conf.application()
-    taken = [tries.take(application, user=user, address=ADDRESS) for _ in range(5)]
-    with pytest.raises(TooManyTries):
-        tries.take(application, user=user, address=ADDRESS)
-    for slot in taken[0].slots:
-        cache.touch(slot, timeout=0)
-    tries.take(application, user=user, address=ADDRESS)
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        ("2001:db8:1:2::1", "2001:db8:1:2:ffff::9", True),
-        ("2001:db8:1:2::1", "2001:db8:1:3::1", False),
-        ("::ffff:192.0.2.1", "192.0.2.1", True),
-        ("192.0.2.1", "192.0.2.2", False),
-        ("", "unknown", True),
-    ],
-)
-def test_addresses_are_networks(service: HostileService, one: str, other: str, same: bool) -> None:
-    """An IPv6 customer has a whole /64; nobody knows who an unknown address is."""
-    application = conf.application()
-    for _ in range(tries.MOST_TRIES):
-        tries.take(application, user=None, address=one)
-    if same:
-        with pytest.raises(TooManyTries):
-            tries.take(application, user=None, address=other)
-    else:
-        tries.take(application, user=None, address=other)
-
-
-def test_an_unknown_address_counts_for_nobody_signed_in(
-    service: HostileService, user: User
-) -> None:
-    """Behind a Unix socket people do not use up each other's tries."""
-    application = conf.application()
-    for number in range(10):
-        tries.take(application, user=make_user(f"user-{number}"), address="")
-
-
-def test_keys_name_nobody(service: HostileService, user: User) -> None:
-    """The cache learns neither user nor address."""
-    taken = tries.take(conf.application(), user=user, address=ADDRESS)
-    assert ADDRESS not in str(taken)
-    assert len(taken.slots) == 2
-
-
-def test_a_repeat_is_no_try(service: HostileService, user: User) -> None:
-    """Handing the same code in again sends nothing, so it counts for nothing."""
-    for _ in range(10):
-        redeem(user)
-    assert service.calls("request") == 1
 
 
 # Revocations on the way

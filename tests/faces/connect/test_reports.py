@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.signals import got_request_exception
 from django.http import HttpRequest
 from django.test import Client
 from django.urls import reverse
 from django.views.debug import ExceptionReporter
 
-from django_identity.lifecycle import redemptions, tries
+from django_identity import conf
+from django_identity.lifecycle import connect, redemptions, tries
 from django_identity.models import LinkedIdentity
 from tests.faces.connect.pages import PASTED, SECRETS
 from tests.hostile import HostileService
@@ -37,12 +39,15 @@ def reports() -> Iterator[list[str]]:
         got_request_exception.disconnect(write)
 
 
-@pytest.mark.parametrize("kind", ["page", "json"])
-@pytest.mark.parametrize(
+MOMENTS = pytest.mark.parametrize(
     ("holder", "name"),
     [(redemptions, "_digest"), (tries, "_counters"), (LinkedIdentity, "save")],
     ids=["before it is claimed", "before it is sent", "after the answer"],
 )
+
+
+@pytest.mark.parametrize("kind", ["page", "json"])
+@MOMENTS
 def test_a_crash_shows_no_code(
     service: HostileService, browser: Client, monkeypatch: pytest.MonkeyPatch,
     holder: object, name: str, kind: str,
@@ -57,5 +62,21 @@ def test_a_crash_shows_no_code(
     assert response.status_code == 500
     (report,) = written
     assert "ZeroDivisionError" in report
+    assert "connect.py" in report
+    assert not [secret for secret in (*SECRETS, "CD34", "ab12") if secret in report]
+
+
+@MOMENTS
+def test_a_crash_of_a_sites_own_call_shows_no_code(
+    service: HostileService, user: User, monkeypatch: pytest.MonkeyPatch, holder: object, name: str
+) -> None:
+    """The verb looks after what it was given, whoever calls it."""
+    monkeypatch.setattr(holder, name, lambda *_args, **_kwargs: 1 / 0)
+    with pytest.raises(ZeroDivisionError) as caught:
+        connect.redeem(conf.application(), PASTED, user=user, address="192.0.2.1")
+    # The first frame is the test's, which knows the code.
+    frames = caught.tb.tb_next
+    reporter = ExceptionReporter(None, ZeroDivisionError, caught.value, frames)
+    report = reporter.get_traceback_html() + reporter.get_traceback_text()
     assert "connect.py" in report
     assert not [secret for secret in (*SECRETS, "CD34", "ab12") if secret in report]
