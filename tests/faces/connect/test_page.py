@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import caches
-from django.db import connection
 from django.test import Client, override_settings
 from django.urls import reverse
 
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import ConnectRedemption, LinkedIdentity, TokenGrant
-from tests import hostile
 from tests.faces.connect.pages import CODE, LOCAL, PASTED, browser_of, hand_in, refused
 from tests.hostile import HostileService, refusal
 from tests.records import make_identity, make_user
@@ -86,35 +83,6 @@ def test_a_revoked_consent_is_given_anew(
     hand_in(browser)
     identity = LinkedIdentity.objects.get()
     assert (identity.consent, identity.scopes) == ("granted", ["profile:basic", "kyc:status"])
-
-
-def test_few_queries(service: HostileService, browser: Client) -> None:
-    """At most ten before the service is asked, and fifteen in all."""
-    sent = SentStatements()
-    before_asking: list[int] = []
-    result = hostile.answer({"success": True, "data": service.connect_result()})
-
-    def count(arrived: Any) -> None:
-        before_asking.append(len(sent.statements))
-        arrived.sendall(result)
-
-    service.answers["request"] = count
-    with connection.execute_wrapper(sent):
-        assert hand_in(browser).status_code == 302
-    assert 3 <= before_asking[0] <= 10, sent.statements
-    assert before_asking[0] < len(sent.statements) <= 15, sent.statements
-
-
-class SentStatements:
-    """What a request asks of the database, transaction frames apart."""
-
-    def __init__(self) -> None:
-        self.statements: list[str] = []
-
-    def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
-        if not sql.startswith(("SAVEPOINT", "RELEASE")):
-            self.statements.append(sql)
-        return execute(sql, params, many, context)
 
 
 # What is not sent, and what does not stay
