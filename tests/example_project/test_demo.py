@@ -45,6 +45,19 @@ def test_events_take_effect_within_the_second(walked: subprocess.CompletedProces
     assert "nothing in the site's database names the person" in walked.stdout
 
 
+def test_codes_are_walked_in_every_state(walked: subprocess.CompletedProcess[str]) -> None:
+    """A good code, the same again, one that ran out, and a policy failure with what follows."""
+    steps = [
+        "pasted with words around it: /loans/ is open",
+        "the same code again by the same person: the same answer, asked once",
+        "after eleven minutes a code has run out",
+        "the same code by somebody else is refused",
+        "the site needs more: the page links to where one gets it",
+        "verified there, a new code opens /loans/",
+    ]
+    assert [line[4:] for line in walked.stdout.splitlines() if line[4:] in steps] == steps
+
+
 @pytest.fixture
 def _own_ending() -> Iterator[None]:
     """The command takes the process's SIGTERM for itself."""

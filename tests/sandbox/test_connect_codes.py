@@ -174,6 +174,17 @@ def test_policy_that_is_not_met_spends_the_code(
     assert sandbox.control("GET", f"users/{person.user_id}/notices") == []
 
 
+def test_policy_failure_spends_the_code_whatever_else_does(
+    sandbox: Sandbox, application: Application
+) -> None:
+    """The switch is for what the specification leaves open; this it does not."""
+    sandbox.control("POST", "switches", connect_refusals_spend=False)
+    policy(application, proof_of_address=True)
+    person = Person(sandbox, verified=True)
+    assert refusal(redeem(application, make_code(person))) == (403, "POA_REQUIRED")
+    assert codes_of(person) == ["used"]
+
+
 def test_policy_that_is_met_lets_pass(sandbox: Sandbox, application: Application) -> None:
     """A person who has what is required is shared."""
     person = Person(sandbox, verified=True, proof_of_address=True)

@@ -38,6 +38,9 @@ def test_valid_becomes_used(
     assert codes_of(person) == ["used"]
     shown = person.sandbox.control("GET", f"users/{person.user_id}")
     assert shown["consents"] == {application.client_id: ["profile:basic", "kyc:status"]}
+    told = [each["to"] for each in person.sandbox.control("GET", "emails")]
+    assert told.count([person.account["email"]]) == 1
+    assert len(person.sandbox.control("GET", f"users/{person.user_id}/notices")) == 1
 
 
 def test_used_stays_used(
@@ -122,6 +125,15 @@ def test_wrong_credentials(application: Application, person: Person, browser: Cl
     with site_of(application, CLIENT_SECRET="not the secret at all"):
         page = refused(hand_in(browser, make_code(person)), ClientRejected.code)
     assert "tell the people" in page
+
+
+@pytest.mark.parametrize("secret", ["a:b::c and more of it", "pässwörd-€-秘密-und-mehr"])
+def test_any_secret_is_understood(
+    sandbox: Sandbox, person: Person, browser: Client, secret: str
+) -> None:
+    """Two readings of RFC 7617 agree: colons and UTF-8 are part of the secret."""
+    with site_of(Application(sandbox, client_secrets={"test": secret})):
+        assert hand_in(browser, make_code(person)).status_code == 302
 
 
 def test_an_unknown_scope(application: Application, person: Person, browser: Client) -> None:
