@@ -72,6 +72,29 @@ def test_a_revocation_during_the_redemption(
     assert ConnectRedemption.objects.get().outcome == "consent_withdrawn"
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_its_own_event_overtakes_the_answer(
+    service: HostileService, user: User, known: bool
+) -> None:
+    """``consent.granted`` of a redemption may be here before its answer; nothing comes twice."""
+    if known:
+        make_identity(user, consent=Consent.REVOKED)
+
+    def grant() -> None:
+        deliver("consent.granted")
+        connections.close_all()
+
+    service.meanwhile["request"] = grant
+    listening = service.settings(WEBHOOK_SECRETS=[SECRET], TIMEOUT=10)
+    with override_settings(DJANGO_IDENTITY={"default": listening}):
+        redeem(user)
+        deliver("consent.granted")
+    identity = LinkedIdentity.objects.get()
+    assert (identity.user, identity.consent) == (user, Consent.GRANTED)
+    assert identity.scopes == ["profile:basic", "kyc:status"]
+    assert identity.kyc_level == "level_2"
+
+
 def test_a_revocation_after_the_redemption(service: HostileService, user: User) -> None:
     """What a code brought ends with the consent, at once."""
     listening = service.settings(WEBHOOK_SECRETS=[SECRET])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
+from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
 
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
+from tests.at_once import at_once
 from tests.faces.connect.pages import hand_in, refused
 from tests.hostile import HostileService
 from tests.records import make_identity, make_user
@@ -46,6 +48,21 @@ def test_somebody_comes_in_with_a_code(service: HostileService, client: Client) 
         assert thief.get("/").content == b""
         LinkedIdentity.objects.update(consent="revoked")
         assert again.get("/").content == b""
+
+
+def test_somebody_comes_in_twice_at_once(service: HostileService) -> None:
+    """One redemption and one new user; the other submit learns that a code works once."""
+    policy = "tests.faces.connect.test_coming_in.DoorOpen"
+    settings = {"default": service.settings(POLICY=policy, TIMEOUT=5)}
+    with override_settings(DJANGO_IDENTITY=settings):
+        first, second = sorted(at_once([lambda: hand_in(Client())] * 2), key=status_of)
+    assert first["Location"] == "/identity/account/"
+    assert "A code works once" in refused(second, "connect_code_used", 409)
+    assert service.calls("request") == User.objects.count() == LinkedIdentity.objects.count() == 1
+
+
+def status_of(response: HttpResponse) -> int:
+    return response.status_code
 
 
 def test_a_taken_address(service: HostileService, client: Client) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.test import Client, override_settings
 
 from django_identity.models import LinkedIdentity
@@ -81,6 +82,21 @@ def test_a_service_that_is_not_there(service: HostileService, browser: Client) -
             page = refused(hand_in(browser), "service_unavailable", 503)
             assert "your code was not sent" in page
     assert hand_in(browser).status_code == 302
+
+
+def test_a_pause_that_the_service_asked_for(service: HostileService, browser: Client) -> None:
+    """The code that met the 429 is spent; those of the pause are not sent, so they stay good."""
+    slow_down = http(b"", status="429 Slow", headers="Retry-After: 70\r\n")
+    service.answers["request"] = slow_down
+    assert "counts as used up" in refused(hand_in(browser), "rate_limited", 502)
+    for _ in range(7):
+        response = hand_in(browser, "CNX-AB12-CD35")
+        assert "your code was not sent" in refused(response, "rate_limited", 502)
+        assert 60 <= int(response["Retry-After"]) <= 70
+    assert service.calls("request") == 1
+    cache.clear()  # as when the pause is over
+    del service.answers["request"]
+    assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
 
 
 # Who may hold what
