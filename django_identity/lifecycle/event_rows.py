@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from django.db import connection
-from django.db.models import BigIntegerField, Case, Exists, QuerySet, When
+from django.db.models import BigIntegerField, Case, Exists, QuerySet, Value, When
 
 from django_identity.lifecycle import receipts
+from django_identity.lifecycle.exchange import Exchange
 from django_identity.lifecycle.statements import (
     Compiled,
     Slot,
@@ -17,6 +19,7 @@ from django_identity.lifecycle.statements import (
     inserting,
     moment,
     selecting,
+    standing_alone,
     text,
 )
 from django_identity.models import ErasureReceipt, EventOutcome, LinkedIdentity, WebhookEvent
@@ -40,22 +43,13 @@ def _identities() -> QuerySet[LinkedIdentity]:
 # or the look at an index, waits by itself.
 
 
-def _advisory(function: str) -> Compiled:
-    return f"{function}(%s)", [Slot("lock", BigIntegerField())]
+def _locking(function: str) -> Statement:
+    return Statement(lambda: (f"SELECT {function}(%s)", [Slot("lock", BigIntegerField())]))
 
 
-def _sharing() -> Compiled | None:
-    """Waits until nobody is linking the subject of the slot ``lock``, and keeps them waiting."""
-    is_needed = connection.vendor == "postgresql"
-    return _advisory("pg_advisory_xact_lock_shared") if is_needed else None
-
-
-def _holding() -> Compiled:
-    sql, parameters = _advisory("pg_advisory_xact_lock")
-    return f"SELECT {sql}", parameters
-
-
-_HOLD = Statement(_holding)
+_HOLD = _locking("pg_advisory_xact_lock")
+#: Waits until nobody is linking the subject of the slot ``lock``, and keeps them waiting.
+_HOLD_OFF = _locking("pg_advisory_xact_lock_shared")
 
 
 def lock_of(subject_digest: str) -> int:
@@ -69,32 +63,119 @@ def hold(subject_digest: str) -> None:
         _HOLD.run({"lock": lock_of(subject_digest)})
 
 
-#: Its outcome depends on whether the subject is linked: ``if_linked`` or ``if_unknown``.
-INSERT = inserting(
+_INSERT = inserting(
     WebhookEvent,
     computed={
         "outcome": Case(
             When(Exists(_identities()), then=text("if_linked")), default=text("if_unknown")
         )
     },
-    waiting=_sharing,
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """How an event is filed, and whether it falls under an erasure of its subject.
+
+    An ``outcome`` that nobody asked for is empty.
+    """
+
+    outcome: str
+    is_erased: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """``has_changed``: whether the change did something.
+
+    ``filed``: None where only a ``look`` can tell. A repeat has done nothing.
+    """
+
+    has_changed: bool
+    filed: Filed | None
+    is_repeat: bool = False
+
+
+def store(
+    exchange: Exchange,
+    values: Mapping[str, object],
+    *,
+    keys: int,
+    asks_for_erasure: bool,
+    change: Statement | None,
+    is_last: bool,
+) -> Stored:
+    """Write an event down, first of all, and make the ``change`` that it asks for.
+
+    Its outcome depends on whether the subject is linked: ``if_linked`` or ``if_unknown``. A request
+    for erasure gets its receipt. On PostgreSQL a repeat is no error, which would put the event into
+    the server's log; elsewhere it is an ``IntegrityError``. ``keys``: see ``look``. ``is_last``:
+    nothing more is to be sent.
+    """
+    if connection.vendor == "postgresql":
+        storing = _storing(keys, asks_for_erasure=asks_for_erasure, change=change)
+        answer = exchange.send(_HOLD_OFF, storing, values=values, is_last=is_last)
+        outcome, is_erased, has_changed = answer.row
+        return Stored(has_changed, Filed(outcome or "", is_erased), is_repeat=not outcome)
+    exchange.send(_INSERT, *[receipts.INSERT] * asks_for_erasure, values=values)
+    has_changed = change is not None and exchange.send(change, values=values).concerned > 0
+    return Stored(has_changed, filed=None)
+
+
 @cache
-def look(keys: int) -> Statement:
-    """How a stored event was filed, and whether it falls under an erasure of its subject.
+def _storing(keys: int, *, asks_for_erasure: bool, change: Statement | None) -> Statement:
+    """All that storing an event is, as one statement of PostgreSQL; of a repeat without outcome.
+
+    The change sees what was there before the statement, and so what was there when nobody was
+    linking the subject any more; to a row that somebody else was changing it is put anew.
+    """
+
+    def compiled() -> Compiled:
+        insert, parameters = _INSERT.compiled()
+        stored = f"{insert} ON CONFLICT (event_digest) DO NOTHING RETURNING outcome"
+        parts: dict[str, Compiled] = {"stored": (stored, parameters)}
+        if asks_for_erasure:
+            parts["receipt"] = receipts.INSERT.compiled()
+        if change is not None:
+            sql, parameters = change.compiled()
+            sql += " AND EXISTS (SELECT 1 FROM stored) RETURNING 1"
+            parts["changed"] = sql, parameters
+        named = ", ".join(f"{name} AS ({sql})" for name, (sql, _) in parts.items())
+        is_erased, erased_parameters = standing_alone(_is_erased(keys))
+        has_changed = "EXISTS (SELECT 1 FROM changed)" if change is not None else "FALSE"
+        answer = f"SELECT (SELECT outcome FROM stored), {is_erased}, {has_changed}"  # noqa: S608  placeholders only
+        given = [one for _, parameters in parts.values() for one in parameters]
+        return f"WITH {named} {answer}", [*given, *erased_parameters]
+
+    return Statement(compiled)
+
+
+def _is_erased(keys: int) -> Exists | Value:
+    if not keys:
+        return Value(False)
+    return Exists(
+        ErasureReceipt.objects.filter(
+            receipts.covering(moment("at")),
+            subject_digest__in=[text(f"keyed_{number}") for number in range(keys)],
+        )
+    )
+
+
+def look(values: Mapping[str, object], *, keys: int) -> Filed | None:
+    """How an event is filed, if it is there.
 
     ``keys``: how many slots ``keyed_…`` there are for the subject's keyed digests.
     """
-    erasures = ErasureReceipt.objects.filter(
-        receipts.covering(moment("at")),
-        subject_digest__in=[text(f"keyed_{number}") for number in range(keys)],
-    )
+    row = _look(keys).row(values)
+    return Filed(row[0], bool(row[1])) if row else None
+
+
+@cache
+def _look(keys: int) -> Statement:
     return selecting(
         lambda: (
             WebhookEvent.objects.filter(event_digest=text("digest"))
-            .annotate(is_erased=Exists(erasures))
+            .annotate(is_erased=_is_erased(keys))
             .values_list("outcome", "is_erased")
         )
     )

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from functools import cache, partial
+from functools import partial
 from typing import TypeVar
 
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
@@ -24,7 +24,8 @@ from django_identity.exceptions import SignatureInvalid, StorageUnavailable
 from django_identity.handlers import handlers_of
 from django_identity.lifecycle import event_rows, receipts
 from django_identity.lifecycle.effects import EFFECTS, Effect, Happening
-from django_identity.lifecycle.statements import Batch, Statement
+from django_identity.lifecycle.event_rows import Stored
+from django_identity.lifecycle.exchange import in_few_messages, joined
 from django_identity.models import EventOutcome, Kept, LinkedIdentity, WebhookEvent
 from django_identity.service.webhooks import Event, is_authentic
 
@@ -62,27 +63,64 @@ def _take_in(happening: Happening) -> Intake:
     effect = EFFECTS.get(happening.event.event_type)
     keyed = receipts.keyed(happening.subject_digest) if happening.subject_digest else []
     values = _values(happening, effect, keyed)
-    batch = _batch(happening.event.event_type if effect else "", len(keyed))
     try:
-        ran = batch.run(values)
+        stored = _store(happening, effect, values, keys=len(keyed))
     except IntegrityError:
-        filed = event_rows.look(len(keyed)).row(values)
+        filed = event_rows.look(values, keys=len(keyed))
         if filed is None:
             raise
-        event_rows.settle(happening.digest, is_late=False, is_erased=filed[1])
+        stored = Stored(has_changed=False, filed=filed, is_repeat=True)
+    if not stored.has_changed:
+        _settle(happening, stored, values, keys=len(keyed))
+    if stored.is_repeat:
         return Intake.REPEATED
-    if ran.look is not None:
-        outcome, is_erased = ran.look
-        is_late = outcome == EventOutcome.APPLIED
-        event_rows.settle(happening.digest, is_late=is_late, is_erased=is_erased)
-    told = effect if ran.has_changed else None
+    told = effect if stored.has_changed else None
     transaction.on_commit(partial(_tell, happening, told), robust=True)
     return Intake.STORED
 
 
+def _store(
+    happening: Happening, effect: Effect | None, values: Mapping[str, object], *, keys: int
+) -> Stored:
+    """Write the event down and do what it says, in one transaction."""
+    after = effect.after if effect else ()
+    with in_few_messages() as exchange:
+        stored = event_rows.store(
+            exchange,
+            values,
+            keys=keys,
+            asks_for_erasure=_asks_for_erasure(happening),
+            change=effect.change if effect else None,
+            is_last=not after,
+        )
+        if stored.is_repeat:
+            exchange.cancel()
+        elif stored.has_changed and after:
+            exchange.send(*joined(*after), values=values, is_last=True)
+    return stored
+
+
+def _settle(
+    happening: Happening, stored: Stored, values: Mapping[str, object], *, keys: int
+) -> None:
+    """What is left of an event that changed nothing; an erasure settles its own."""
+    if _asks_for_erasure(happening):
+        return
+    filed = stored.filed or event_rows.look(values, keys=keys)
+    if filed is None:
+        return
+    is_of_known_type = happening.event.event_type in EFFECTS
+    is_late = is_of_known_type and not stored.is_repeat and filed.outcome == EventOutcome.APPLIED
+    event_rows.settle(happening.digest, is_late=is_late, is_erased=filed.is_erased)
+
+
+def _asks_for_erasure(happening: Happening) -> bool:
+    return happening.event.event_type == EventType.DATA_DELETION_REQUESTED
+
+
 def _values(happening: Happening, effect: Effect | None, keyed: list[str]) -> dict[str, object]:
-    """What the statements of the batch have slots for."""
-    is_deletion = happening.event.event_type == EventType.DATA_DELETION_REQUESTED
+    """What the statements have slots for."""
+    is_deletion = _asks_for_erasure(happening)
     values = {
         **_columns(happening),
         **happening.values(),
@@ -101,27 +139,6 @@ def _values(happening: Happening, effect: Effect | None, keyed: list[str]) -> di
             event_id=happening.event.event_id,
         )
     return values
-
-
-@cache
-def _batch(event_type: str, keys: int) -> Batch:
-    """The statements for an event of that type (none: a type without effect).
-
-    The INSERT comes first: SQLite waits for a lock there, and nowhere else.
-    """
-    first: tuple[Statement, ...] = (event_rows.INSERT,)
-    if not event_type:
-        return Batch(first=first, look=(event_rows.look(keys),) if keys else ())
-    effect = EFFECTS[event_type]
-    if event_type == EventType.DATA_DELETION_REQUESTED:
-        first = (*first, receipts.INSERT)
-        return Batch(first=first, change=(effect.change,), after=effect.after)
-    return Batch(
-        first=first,
-        change=(effect.change,),
-        after=effect.after,
-        look=(event_rows.look(keys),),
-    )
 
 
 def _columns(happening: Happening) -> dict[str, object]:
