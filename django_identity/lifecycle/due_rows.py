@@ -88,15 +88,10 @@ def start(identity: LinkedIdentity) -> bool:
     if identity.refetch_started and is_taken(identity, now):
         return False
     if _has_lost_too_many(identity):
-        _set_aside([identity.pk], identity.refetch_failures)
+        _set_aside(identity)
         return False
     until = now + STARTED_FOR
-    begun = LinkedIdentity.objects.filter(
-        pk=identity.pk,
-        refetch_due_at=identity.refetch_due_at,
-        refetch_taken_until=identity.refetch_taken_until,
-        refetch_started=identity.refetch_started,
-    ).update(
+    begun = _unchanged(identity).update(
         refetch_taken_until=until,
         refetch_started=True,
         refetch_failures=F("refetch_failures") + 1,
@@ -132,7 +127,7 @@ def _hand_out(rows: list[LinkedIdentity], *, now: datetime) -> list[int]:
     """Take what is free by one conditional UPDATE, and say which of it was still free."""
     for row in rows:
         if _has_lost_too_many(row):
-            _set_aside([row.pk], row.refetch_failures)
+            _set_aside(row)
     ids = [row.pk for row in rows if not _has_lost_too_many(row)]
     if not ids:
         return []
@@ -153,12 +148,24 @@ def _has_lost_too_many(row: LinkedIdentity) -> bool:
     return row.refetch_started and row.refetch_failures >= MOST_LOST_WORKERS
 
 
-def _set_aside(ids: list[int], failures: int) -> None:
-    logger.error("re-fetching identity #%s ended none of its workers' work", ids[0])
-    LinkedIdentity.objects.filter(pk__in=ids).update(
-        refetch_due_at=backed_off(failures),
+def _set_aside(row: LinkedIdentity) -> None:
+    """Put it off as after a failure, unless somebody has taken it up since it was read."""
+    put_off = _unchanged(row).update(
+        refetch_due_at=backed_off(row.refetch_failures),
         refetch_taken_until=None,
         refetch_started=False,
         last_error=WORKER_LOST,
         updated_at=timezone.now(),
+    )
+    if put_off:
+        logger.error("re-fetching identity #%s ended none of its workers' work", row.pk)
+
+
+def _unchanged(row: LinkedIdentity) -> QuerySet[LinkedIdentity]:
+    """The row, as long as nobody has taken it or moved its due date since it was read."""
+    return LinkedIdentity.objects.filter(
+        pk=row.pk,
+        refetch_due_at=row.refetch_due_at,
+        refetch_taken_until=row.refetch_taken_until,
+        refetch_started=row.refetch_started,
     )

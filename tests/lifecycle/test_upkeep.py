@@ -122,6 +122,19 @@ def test_a_row_that_kills_its_workers_is_set_aside(service: HostileService) -> N
     assert aside.refetch_due_at > timezone.now() + timedelta(seconds=55)
 
 
+def test_a_late_look_at_lost_workers_sets_nothing_aside(service: HostileService) -> None:
+    """Somebody has done the row since: it is neither put off nor said to have lost its workers."""
+    identity = due(refetch_started=True, refetch_failures=due_rows.MOST_LOST_WORKERS)
+    lease_runs_out()
+    late = row(identity)
+    refetch_due_at = timezone.now() + timedelta(hours=18)
+    LinkedIdentity.objects.update(
+        refetch_due_at=refetch_due_at, refetch_taken_until=None, refetch_started=False
+    )
+    assert not due_rows.start(late)
+    assert (row(identity).refetch_due_at, row(identity).last_error) == (refetch_due_at, "")
+
+
 def test_two_workers_with_one_chunk_share_it(service: HostileService) -> None:
     """A task that is delivered twice does no identity twice."""
     rows = [row(due(n)) for n in range(2)]
