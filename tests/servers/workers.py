@@ -32,7 +32,7 @@ class Workers:
         """Bring the number of workers up to ``size``; what they say goes to ``log``."""
         command = [
             sys.executable, "-m", "celery", "-A", "tests.servers.worker_app", "worker",
-            "--concurrency", "2", "--loglevel", "ERROR", "--without-gossip",
+            "--concurrency", "2", "--loglevel", "INFO", "--without-gossip",
             "--without-mingle", "--without-heartbeat",
         ]  # fmt: skip
         while len(self._mains) < self.size:
@@ -61,11 +61,14 @@ class Workers:
     def kill_a_worker(self) -> None:
         """SIGKILL for a worker and its pool at once, as when a machine dies."""
         main = self._mains.pop(random.randrange(len(self._mains)))
+        # Stopped, it makes no process that would be missed; dead, the kernel would kill its pool
+        # before it is noted here who was.
+        _halt(main)
         with children_of(main.pid) as held:
-            main.kill()
-            self.killed[main.pid] = time.monotonic()
             for process, handle in held.items():
                 self._kill(process, handle)
+        main.kill()
+        self.killed[main.pid] = time.monotonic()
         main.wait()
 
     def are_alive(self) -> bool:
@@ -89,6 +92,13 @@ class Workers:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(handle, signal.SIGKILL)
             self.killed[process] = time.monotonic()
+
+
+def _halt(main: subprocess.Popen[bytes]) -> None:
+    """Return when it has stopped, or has ended by itself."""
+    main.send_signal(signal.SIGSTOP)
+    with contextlib.suppress(ChildProcessError):
+        os.waitid(os.P_PID, main.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
 
 @contextlib.contextmanager
