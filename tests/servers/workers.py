@@ -22,7 +22,7 @@ PATIENCE = 240.0
 class Workers:
     """``size`` workers of two pool processes each. ``killed``: process number -> when it was."""
 
-    environment: dict[str, str]
+    environment: dict[str, str] = field(repr=False)
     log: Path
     size: int = 2
     killed: dict[int, float] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Workers:
     def start(self) -> None:
         """Bring the number of workers up to ``size``; what they say goes to ``log``."""
         command = [
-            sys.executable, "-m", "celery", "-A", "tests.servers.worker_app", "worker",
+            sys.executable, "-m", "celery", "--quiet", "-A", "tests.servers.worker_app", "worker",
             "--concurrency", "2", "--loglevel", "INFO", "--without-gossip",
             "--without-mingle", "--without-heartbeat",
         ]  # fmt: skip
