@@ -90,6 +90,26 @@ def test_a_token_call_is_sent_once(
     assert service.calls("token") == 1
 
 
+def test_the_pause_before_another_try_is_left_to_chance(service: HostileService) -> None:
+    """A tenth of a second, more or less: what failed together does not come back together."""
+    pauses: list[float] = []
+    while not pauses or min(pauses) > 0.09 or max(pauses) < 0.11:
+        # One pause in four is neither, so that this many in a row are no chance.
+        assert len(pauses) < 40, pauses
+        pauses.append(pause_before_the_second_try(service))
+    assert min(pauses) >= 0.05
+
+
+def pause_before_the_second_try(service: HostileService) -> float:
+    tries: list[float] = []
+    failing(service, 1, html("503 Bad"))
+    fail = service.meanwhile["kyc"]
+    service.meanwhile["kyc"] = lambda: (tries.append(time.monotonic()), fail())[1]
+    read()
+    first, second = tries
+    return second - first
+
+
 def test_retries_end_with_the_deadline(service: HostileService) -> None:
     """All tries and pauses together take no longer than one call may."""
     service.answers["kyc"] = silent
