@@ -1,0 +1,40 @@
+"""What goes over the wire and holds a secret or a person prints neither."""
+
+from __future__ import annotations
+
+import pytest
+
+from django_identity.service.authorization import PkcePair
+from django_identity.service.developer_answers import NewTestUser, RotatedSecret
+from django_identity.service.messages import ClaimsAnswer, Profile, TokenAnswer
+from django_identity.service.transport import Answer, Call
+
+SECRET = "what-nobody-may-see"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        TokenAnswer.parse({"access_token": SECRET, "expires_in": 60}),
+        TokenAnswer.parse({"access_token": "a", "refresh_token": SECRET, "expires_in": 60}),
+        TokenAnswer.parse({"access_token": "a", "expires_in": 60, "sub": SECRET}),
+        ClaimsAnswer.parse({"user_id": SECRET, "claims": [], "credential": None}),
+        ClaimsAnswer.parse({"user_id": "a", "claims": [], "credential": SECRET}),
+        Profile.parse({"id": SECRET}),
+        Profile.parse({"id": "a", "email": SECRET}),
+        Call("claims", "GET", f"https://x.y/users/{SECRET}"),
+        Call("claims", "GET", "https://x.y", {"Authorization": SECRET}),
+        Call("token", "POST", "https://x.y", form={"refresh_token": SECRET}),
+        Call("connect", "POST", "https://x.y", json={"connect_code": SECRET}),
+        Answer(200, {"location": SECRET}, b""),
+        Answer(200, {}, SECRET.encode()),
+        RotatedSecret("test", "a", SECRET),
+        NewTestUser("a", SECRET, "b"),
+        NewTestUser("a", "b", SECRET),
+        PkcePair(verifier=SECRET, challenge="a"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_it_prints_no_secret(value: object) -> None:
+    """Not in a log, a traceback or a debugger that prints what it holds."""
+    assert SECRET not in f"{value!r} {value}"
