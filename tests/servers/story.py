@@ -19,7 +19,6 @@ from tests.servers.workers import Workers
 Repeat: TypeAlias = tuple[Seen, Seen]
 
 MOST_SHOWN = 10
-LOG_END = 6000
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Story:
                 *map(_described, rows[:MOST_SHOWN]),
                 *(line for subject in sorted(subjects) for line in self._told(subject)),
                 "the end of the workers' log:",
-                self.workers.log.read_text("utf-8", "replace")[-LOG_END:],
+                self.workers.log_end(),
             ]
         )
 

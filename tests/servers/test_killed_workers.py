@@ -101,7 +101,7 @@ def fall_due(story: Story) -> None:
 def ten_minutes_pass() -> None:
     """Nobody is at work now, so every lease belongs to the dead; it runs out.
 
-    A row that lost three workers waits for hours, as one should that kills them; here chance did.
+    A row that lost three workers waits longer, as one should that kills them; here chance did.
     """
     longest = timedelta(minutes=10)
     taken, leased = F("refetch_taken_until") - longest, F("lease_until") - longest

@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # Without any sign of life: a busy machine may take minutes over what an idle one does in seconds.
 PATIENCE = 240.0
+LOG_END = 6000
 
 
 @dataclass
@@ -50,13 +51,12 @@ class Workers:
                 )
 
     def kill_a_process(self) -> bool:
-        """SIGKILL for one process of a pool, by chance. False: there is none at the moment."""
+        """SIGKILL for one process of a pool, by chance. False: it has none alive at the moment."""
         main = random.choice(self._mains)
         with children_of(main.pid) as held:
             if not held:
                 return False
-            self._kill(*random.choice(list(held.items())))
-        return True
+            return self._kill(*random.choice(list(held.items())))
 
     def kill_a_worker(self) -> None:
         """SIGKILL for a worker and its pool at once, as when a machine dies."""
@@ -80,18 +80,29 @@ class Workers:
         for main in self._mains:
             main.terminate()
         for main in self._mains:
-            main.wait(PATIENCE)
+            try:
+                main.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                raise AssertionError(f"a worker does not end: {self.log_end()}") from None
         self._mains.clear()
+
+    def log_end(self) -> str:
+        return self.log.read_text("utf-8", "replace")[-LOG_END:]
 
     def end(self) -> None:
         """Whatever happened: leave none behind."""
         while self._mains:
             self.kill_a_worker()
 
-    def _kill(self, process: int, handle: int) -> None:
+    def _kill(self, process: int, handle: int) -> bool:
+        # Until its worker has taken note of its end, a killed one is still listed.
+        if process in self.killed:
+            return False
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(handle, signal.SIGKILL)
             self.killed[process] = time.monotonic()
+            return True
+        return False
 
 
 def _halt(main: subprocess.Popen[bytes]) -> None:
