@@ -146,6 +146,7 @@ class Interrupting(io.StringIO):
         return super().write(text)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_it_cleanly(service: HostileService, three: list[LinkedIdentity]) -> None:
     """What is under way is finished, what was taken is let go, the summary is printed."""
     said = refetch("--due", stderr=Interrupting())

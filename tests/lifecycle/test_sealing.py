@@ -139,6 +139,7 @@ class Interrupting(io.StringIO):
         return written
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_it_with_a_sentence() -> None:
     """No traceback, what was done is said, and running it again goes on."""
     with ring(OLD):
