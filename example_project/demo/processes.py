@@ -75,10 +75,12 @@ def finished(*arguments: str, env: Mapping[str, str]) -> bool:
 
 def _wait_for(process: subprocess.Popen[bytes], address: str) -> None:
     give_up = time.monotonic() + READY_WITHIN
-    while time.monotonic() < give_up and process.poll() is None:
-        try:
-            if httpx.get(address, trust_env=False).status_code < 500:
-                return
-        except httpx.TransportError:
-            time.sleep(0.05)
+    # One client for all tries: each new one would load the certificates, and keep a core busy.
+    with httpx.Client(trust_env=False) as client:
+        while time.monotonic() < give_up and process.poll() is None:
+            try:
+                if client.get(address).status_code < 500:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.05)
     raise DemoError(f"Nothing answers at {address}.")
