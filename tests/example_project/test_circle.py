@@ -11,6 +11,7 @@ import pytest
 
 from tests.example_project.site import Site, running_site
 from tests.hostile import hostile_service
+from tests.sandbox.driver import TLS
 
 JSON = {"Accept": "application/json"}
 
@@ -26,7 +27,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 @contextmanager
 def window(site: Site, person: str = "") -> Iterator[httpx.Client]:
     cookies = {"sessionid": site.sessions[person]} if person else {}
-    with httpx.Client(base_url=site.address, cookies=cookies, trust_env=False) as client:
+    address = site.address
+    with httpx.Client(base_url=address, cookies=cookies, trust_env=False, verify=TLS) as client:
         yield client
 
 

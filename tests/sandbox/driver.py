@@ -17,6 +17,8 @@ import httpx
 REDIRECT_URI = "http://127.0.0.1:8000/callback"
 ALL_SCOPES = "profile:read kyc:read claims:read"
 VERIFIED_BVN = "22222222222"
+# For plain http; each client would load all certificates again, which takes longer than most tests.
+TLS = httpx.create_ssl_context()
 
 
 class Sandbox:
@@ -37,12 +39,12 @@ class Sandbox:
         assert addresses, self.process.stderr.read() if self.process.stderr else ""
         self.api, self.origin = addresses[0], addresses[1]
         self.portal_token = next(each for each in self.lines if "token" in each).split()[-1]
-        self.client = httpx.Client(base_url=self.origin, timeout=30)
+        self.client = httpx.Client(base_url=self.origin, timeout=30, verify=TLS)
         self._browsers: list[httpx.Client] = []
 
     def open_browser(self) -> httpx.Client:
         """Return a client with cookies of its own; ``close_browsers`` closes it."""
-        self._browsers.append(httpx.Client(base_url=self.origin, timeout=30))
+        self._browsers.append(httpx.Client(base_url=self.origin, timeout=30, verify=TLS))
         return self._browsers[-1]
 
     def close_browsers(self) -> None:
