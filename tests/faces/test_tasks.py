@@ -54,6 +54,8 @@ def worker(service: HostileService) -> Any:
     """A worker of Celery's own, in a thread, on a broker in memory."""
     with celery_app("memory://") as app:
         app.conf.result_backend = "cache+memory://"
+        # How often the broker in memory looks for a message, and so how soon the worker ends.
+        app.conf.broker_transport_options = {"polling_interval": 0.02}
         app.loader.import_task_module("django_identity.tasks")
         with start_worker(app, pool="solo", perform_ping_check=False):
             yield app

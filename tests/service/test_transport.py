@@ -49,7 +49,9 @@ def keeping_server(context: ssl.SSLContext | None = None) -> Iterator[str]:
     server.daemon_threads = True
     if context is not None:
         server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    # How soon it notices that it is to end.
+    often = {"poll_interval": 0.02}
+    threading.Thread(target=server.serve_forever, kwargs=often, daemon=True).start()
     scheme = "http" if context is None else "https"
     yield f"{scheme}://127.0.0.1:{server.server_port}"
     server.shutdown()
