@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,23 +23,41 @@ DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences"}
 LONGEST_FILES = (
     "example_project/test_demo.py",
     "credentials/test_properties.py",
-    "sandbox/test_deliveries.py",
     "sandbox/test_process.py",
-    "lifecycle/test_model.py",
-    "lifecycle/test_tokens.py",
-    "lifecycle/key_sets/test_sharing.py",
-    "faces/connect_sandbox/test_states.py",
-    "servers/test_storm.py",
-    "example_project/test_circle.py",
-    "service/test_good_client.py",
+    "lifecycle/test_refresh_races.py",
+    "lifecycle/test_away.py",
+    "sandbox/test_deliveries.py",
+    "service/test_budget.py",
     "lifecycle/test_upkeep.py",
+    "faces/test_tasks.py",
+    "service/test_good_client.py",
+    "lifecycle/key_sets/test_sharing.py",
+    "lifecycle/test_consent.py",
+    "example_project/test_circle.py",
+    "faces/connect_sandbox/test_answers.py",
+    "faces/connect_sandbox/test_states.py",
+    "faces/bad_input/test_answers.py",
+    "servers/test_storm.py",
+    "lifecycle/test_model.py",
 )
+WORKERS_BESIDE_CORES = 1
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """xdist would hand out the files with most tests first, and those take no longer."""
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """``-n auto``: one more than cores, for a worker often waits for a process or a deadline."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    # Not every system knows which cores this process may use.
+    known = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
+    return cores + WORKERS_BESIDE_CORES
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
