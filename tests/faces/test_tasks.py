@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from inspect import signature
 from typing import Any, get_type_hints
@@ -14,6 +14,7 @@ from typing import Any, get_type_hints
 import pytest
 from celery import Celery
 from celery.contrib.testing.worker import start_worker
+from celery.signals import setup_logging
 from django.utils import timezone
 
 from django_identity import tasks
@@ -50,7 +51,19 @@ def is_fresh() -> bool:
 
 
 @pytest.fixture
-def worker(service: HostileService) -> Any:
+def _own_logging() -> Iterator[None]:
+    """A worker would keep the process's log for itself, and no later test could read it."""
+
+    def leave_it(**_given: Any) -> None:
+        """Celery sets nothing up where somebody listens."""
+
+    setup_logging.connect(leave_it)
+    yield
+    setup_logging.disconnect(leave_it)
+
+
+@pytest.fixture
+def worker(service: HostileService, _own_logging: None) -> Any:
     """A worker of Celery's own, in a thread, on a broker in memory."""
     with celery_app("memory://") as app:
         app.conf.result_backend = "cache+memory://"
