@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -47,6 +48,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """xdist would hand out the files with most tests first, and those take no longer."""
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end: no later collection of garbage reads it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)
