@@ -17,7 +17,7 @@ from django_identity import signals
 from django_identity.lifecycle import key_sets
 from django_identity.lifecycle.claims import Refetched, backed_off, refetch
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
-from tests.hostile import HostileService, answer, html, silent
+from tests.hostile import HostileService, answer, html, impatient, silent
 from tests.records import make_claim, make_grant, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -356,7 +356,8 @@ def test_without_consent_nothing_is_read(service: HostileService, identity: Link
 def test_a_silent_service_is_a_failure(service: HostileService, identity: LinkedIdentity) -> None:
     """A read that times out is retried later."""
     service.answers["claims"] = silent
-    assert refetch(identity) is Refetched.FAILED
+    with impatient(service):
+        assert refetch(identity) is Refetched.FAILED
     assert LinkedIdentity.objects.get().last_error == "service_timeout"
 
 

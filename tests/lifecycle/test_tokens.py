@@ -25,7 +25,17 @@ from django_identity.lifecycle import tokens
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.service.messages import TokenAnswer
-from tests.hostile import HostileService, answer, b64, html, http, reset, silent, truncated
+from tests.hostile import (
+    HostileService,
+    answer,
+    b64,
+    html,
+    http,
+    impatient,
+    reset,
+    silent,
+    truncated,
+)
 from tests.lifecycle.held import announced, expired, stored
 from tests.records import make_grant, make_identity, make_user
 
@@ -107,7 +117,7 @@ def test_what_is_not_invalid_grant_keeps_the_tokens(
     """
     expired(identity)
     service.answers["token"] = bad
-    with pytest.raises(error):
+    with impatient(service), pytest.raises(error):
         access_token_for(identity)
     assert stored(identity) == "rt-0"
     with pytest.raises(RefreshPending):

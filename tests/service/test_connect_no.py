@@ -105,7 +105,7 @@ def test_doubt_is_an_unknown_outcome(
     service.answers["request"] = answer
     began = time.monotonic()
     with pytest.raises(ConnectOutcomeUnknown) as raised:
-        redeem(service)
+        redeem(service, TIMEOUT=hostile.IMPATIENCE)
     assert time.monotonic() - began < 2
     assert raised.value.may_have_arrived
     assert service.calls("request") == 1

@@ -18,13 +18,13 @@ from django_identity.exceptions import (
 )
 from django_identity.service import outage
 from django_identity.service.budget import Priority
-from tests.hostile import HostileService, hostile_service, html, reset, silent
-from tests.service.calls import client, configured, read
+from tests.hostile import HostileService, hostile_service, html, impatient, reset, silent
+from tests.service.calls import client, read
 
 
 @pytest.fixture
 def service() -> Iterator[HostileService]:
-    with hostile_service() as running, configured(running):
+    with hostile_service() as running, impatient(running):
         yield running
 
 

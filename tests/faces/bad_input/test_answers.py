@@ -62,7 +62,8 @@ def test_a_bad_token_answer(
     """However badly the token endpoint answers: one call, no user, a page within the deadline."""
     service.answers["token"] = answer
     began = time.monotonic()
-    refused(sign_in(client), code, caplog)
+    with hostile.impatient(service):
+        refused(sign_in(client), code, caplog)
     assert time.monotonic() - began < 2
     assert [name for name, _, _ in service.requests] == ["token"]
     assert nobody_was_made()

@@ -52,7 +52,8 @@ def test_every_no_says_what_to_do_next(
     """A plain page, one log line, nothing changed; the same code is never sent again."""
     caplog.set_level(logging.DEBUG)
     service.answers["request"] = answer
-    page = refused(hand_in(browser), code, status)
+    with hostile.impatient(service):
+        page = refused(hand_in(browser), code, status)
     assert advice in page
     lines = [r.getMessage() for r in caplog.records if "identity.connect.failed" in r.getMessage()]
     assert len(lines) == 1
