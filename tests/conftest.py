@@ -22,6 +22,7 @@ DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences"}
 
 # Begun last, one of these would keep one worker busy while the others have nothing left to do.
 LONGEST_FILES = (
+    "servers/test_killed_workers.py",
     "example_project/test_demo.py",
     "credentials/test_properties.py",
     "sandbox/test_process.py",
