@@ -58,7 +58,7 @@ def prepare(
         "credential_kid": _storable_kid(proof.kid) if proof else "",
         "credential_issued_at": proof.issued_at if proof else None,
         "credential_expires_at": ends_at,
-        "refetch_due_at": _due_at(identity, now=now, ends_at=fresh_until),
+        "refetch_due_at": due_at(identity, now=now, ends_at=fresh_until),
     }
     rows = claim_rows.rows(identity, answer, proof, ends_at=ends_at)
     return Replacement(answer, columns, rows)
@@ -92,7 +92,7 @@ def _storable_kid(kid: str) -> str:
     return kid if len(kid) <= KID_LENGTH and kid.isprintable() else ""
 
 
-def _due_at(identity: LinkedIdentity, *, now: datetime, ends_at: datetime) -> datetime:
+def due_at(identity: LinkedIdentity, *, now: datetime, ends_at: datetime) -> datetime:
     """At about three quarters of what is left, a fixed bit earlier or later for each identity."""
     position = int(identity.subject_digest[:8], 16) / 0xFFFFFFFF
     share = DUE_AT_SHARE + DUE_SPREAD * (2 * position - 1)
