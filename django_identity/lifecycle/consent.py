@@ -17,7 +17,14 @@ from django.db import transaction
 from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.lookups import GreaterThanOrEqual
 
-from django_identity.lifecycle.statements import deleting, moment, text, updating
+from django_identity.lifecycle.statements import (
+    Octets,
+    Statement,
+    deleting,
+    moment,
+    text,
+    updating,
+)
 from django_identity.models import (
     Consent,
     ErasureReceipt,
@@ -45,11 +52,11 @@ def changed() -> QuerySet[LinkedIdentity, Any]:
 def _being_erased() -> Exists:
     """Whether somebody's erasure was asked for and is not done."""
     return Exists(
-        ErasureReceipt.objects.filter(
+        ErasureReceipt.objects.annotate(exactly=Octets("subject")).filter(
             next_attempt_at__isnull=False,
             application=OuterRef("application"),
             environment=OuterRef("environment"),
-            subject=OuterRef("subject"),
+            exactly=Octets(OuterRef("subject")),
         )
     )
 
@@ -65,29 +72,39 @@ GRANT = updating(
     consent_changed_at=moment("at"),
     **TOUCHED,
 )
-# At equal times the revocation wins. A consent that was granted anew since stands; what was held
-# from before it goes all the same.
-REVOKE = updating(
-    lambda: of_subject().filter(signed_in_at__lte=moment("at")),
-    consent=Case(
+
+
+def _revoking(consent: Case | Value) -> Statement:
+    """What was held from before the moment goes, whether or not ``consent`` stands."""
+    return updating(
+        lambda: of_subject().filter(signed_in_at__lte=moment("at")),
+        consent=consent,
+        consent_changed_at=Case(
+            When(consent_changed_at__lt=moment("at"), then=moment("at")),
+            default=F("consent_changed_at"),
+        ),
+        revoked_at=Case(
+            When(Q(revoked_at=None) | Q(revoked_at__lt=moment("at")), then=moment("at")),
+            default=F("revoked_at"),
+        ),
+        credential="",
+        credential_kid="",
+        credential_issued_at=None,
+        credential_expires_at=None,
+        refetch_due_at=None,
+        **TOUCHED,
+    )
+
+
+# At equal times the revocation wins. A consent that was granted anew since stands.
+REVOKE = _revoking(
+    Case(
         When(consent_changed_at__lte=moment("at"), then=Value(Consent.REVOKED)),
         default=F("consent"),
-    ),
-    consent_changed_at=Case(
-        When(consent_changed_at__lt=moment("at"), then=moment("at")),
-        default=F("consent_changed_at"),
-    ),
-    revoked_at=Case(
-        When(Q(revoked_at=None) | Q(revoked_at__lt=moment("at")), then=moment("at")),
-        default=F("revoked_at"),
-    ),
-    credential="",
-    credential_kid="",
-    credential_issued_at=None,
-    credential_expires_at=None,
-    refetch_due_at=None,
-    **TOUCHED,
+    )
 )
+#: Of this moment, by our own clock: a consent that says it is newer is of a clock that is ahead.
+REVOKE_NOW = _revoking(Value(Consent.REVOKED))
 DELETE_GRANT = deleting(lambda: TokenGrant.objects.filter(identity__in=changed()))
 REVOKE_CLAIMS = updating(
     lambda: StoredClaim.objects.filter(identity__in=changed(), revoked=False),
@@ -99,11 +116,12 @@ REVOKE_CLAIMS = updating(
 def revoke(subject_digest: str, *, at: datetime, now: datetime) -> bool:
     """End what consent covered: tokens and credential go, claims count no more, sessions end.
 
-    Without an event; False if there is no such identity, or it signed in anew since ``at``.
+    Without an event, and whatever the service granted. False if there is no such identity, or it
+    signed in anew since ``at``.
     """
     values = {"subject_digest": subject_digest, "digest": "", "at": at, "now": now}
     with transaction.atomic():
-        if not REVOKE.run(values):
+        if not REVOKE_NOW.run(values):
             return False
         DELETE_GRANT.run(values)
         REVOKE_CLAIMS.run(values)

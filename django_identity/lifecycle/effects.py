@@ -23,6 +23,7 @@ from django_identity.lifecycle.consent import (
     HOLDS,
     REVOKE,
     REVOKE_CLAIMS,
+    REVOKE_NOW,
     TOUCHED,
     changed,
     of_subject,
@@ -172,7 +173,7 @@ EFFECTS: Mapping[str, Effect] = {
     # A request to be forgotten is obeyed whatever came since. The claims go with the erasure; since
     # this moment they count for nothing, because the identity was revoked since they came.
     EventType.DATA_DELETION_REQUESTED: Effect(
-        REVOKE,
+        REVOKE_NOW,
         after=(DELETE_GRANT,),
         signal=signals.consent_revoked,
         at=lambda happening: max(happening.at, happening.now),

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import connection, connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Expression, Field, Model, QuerySet
+from django.db.models import Expression, Field, Func, Model, QuerySet
 from django.db.models.sql import DeleteQuery, Query, UpdateQuery
 
 Compiled = tuple[str, Sequence[object]]
@@ -50,6 +50,19 @@ def moment(name: str) -> Slot:
 
 def text(name: str) -> Slot:
     return Slot(name, models.CharField())
+
+
+class Octets(Func):
+    """A text column's bytes, which are equal under any collation only if the texts are."""
+
+    output_field = models.BinaryField()
+    template = "CAST(%(expressions)s AS BLOB)"
+
+    def as_mysql(self, compiler: Any, connection: Any) -> Any:
+        return self.as_sql(compiler, connection, template="CAST(%(expressions)s AS BINARY)")
+
+    def as_postgresql(self, compiler: Any, connection: Any) -> Any:
+        return self.as_sql(compiler, connection, template="CONVERT_TO(%(expressions)s, 'UTF8')")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

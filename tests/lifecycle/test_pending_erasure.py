@@ -1,0 +1,65 @@
+"""While an erasure is pending its subject's gates stay closed, and nobody else's do."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from django_identity import conf
+from django_identity.lifecycle import consent, erasure
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import LinkedIdentity
+from tests.deliveries import deliver
+from tests.lifecycle.test_events import linked, outcomes
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def ahead() -> LinkedIdentity:
+    """Somebody who consented three minutes from now, by the clock of the service."""
+    identity = linked(kyc_level="level_1", kyc_status="verified")
+    deliver("consent.granted", at=timezone.now() + timedelta(minutes=3))
+    assert standing_of(identity.user).has_kyc_level("level_1")
+    return LinkedIdentity.objects.get()
+
+
+def assert_closed(identity: LinkedIdentity) -> None:
+    standing = standing_of(LinkedIdentity.objects.get(pk=identity.pk).user)
+    assert not standing.is_linked
+    assert not standing.has_kyc_level("level_1")
+
+
+@pytest.mark.parametrize("seconds", [0, -600, 86_400])
+def test_a_request_closes_gates_whatever_was_granted(ahead: LinkedIdentity, seconds: int) -> None:
+    """A consent of a clock that is ahead is over as well."""
+    deliver("data.deletion_requested", at=timezone.now() + timedelta(seconds=seconds))
+    assert_closed(ahead)
+
+
+def test_an_operators_revocation_closes_gates_whatever_was_granted(ahead: LinkedIdentity) -> None:
+    """It is of this moment, and by our own clock."""
+    now = timezone.now()
+    assert consent.revoke(ahead.subject_digest, at=now, now=now)
+    assert_closed(ahead)
+
+
+def test_an_operators_erasure_closes_gates_whatever_was_granted(
+    ahead: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it cannot be done yet."""
+    monkeypatch.setattr(erasure, "attempt", lambda receipt_id: False)
+    assert erasure.erase_now(conf.application(), "subject-1").erased_at is None
+    assert_closed(ahead)
+
+
+@pytest.mark.parametrize("other", ["SUBJECT-1", "subject-1 ", "sübject-1"])
+def test_another_subjects_pending_erasure_is_not_in_the_way(other: str) -> None:
+    """Whatever the collation takes for the same."""
+    identity = linked(consent="revoked")
+    deliver("data.deletion_requested", subject=other)
+    deliver("consent.granted")
+    assert outcomes() == ["applied", "applied"]
+    assert standing_of(identity.user).is_linked
