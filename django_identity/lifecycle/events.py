@@ -211,7 +211,7 @@ def _persistently(work: Callable[[], T]) -> T:
     for attempts_left in reversed(range(TRIES)):
         try:
             return work()
-        except (OperationalError, InterfaceError) as error:
+        except (OperationalError, InterfaceError, IntegrityError) as error:
             if not attempts_left:
                 raise StorageUnavailable(type(error).__name__) from error
             time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311  not for secrecy

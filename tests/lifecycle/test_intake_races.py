@@ -1,0 +1,240 @@
+"""Events that meet somebody else's transaction half-way: what they waited for, they then see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import OperationalError, connection
+from django.utils import timezone
+
+from django_identity import conf, signals
+from django_identity.event_types import EventType
+from django_identity.lifecycle import erasure, heard
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import (
+    Consent,
+    ErasureReceipt,
+    LinkedIdentity,
+    StoredClaim,
+    TokenGrant,
+    WebhookEvent,
+)
+from tests.deliveries import deliver, event_body, post
+from tests.lifecycle.test_erasure import whole_database
+from tests.lifecycle.test_events import linked, outcomes
+from tests.lifecycle.waiting import delivered_during
+
+pytestmark = pytest.mark.django_db(transaction=True)
+on_postgresql = pytest.mark.skipif(connection.vendor != "postgresql", reason="PostgreSQL's own")
+
+WITHDRAWALS = ["consent.revoked", "data.deletion_requested"]
+# An unlinked row in the tests' hands: to change it locks it, and says nothing of the person.
+LOCKED = {"refetch_failures": 3}
+
+
+def lock_row() -> None:
+    LinkedIdentity.objects.update(**LOCKED)
+
+
+def arrive() -> None:
+    """What a sign-in does with somebody new, as far as events are concerned."""
+    heard.hold(conf.application(), "subject-1")
+    linked()
+
+
+@pytest.mark.parametrize("event_type", WITHDRAWALS)
+def test_a_withdrawal_waits_for_a_sign_in_and_ends_it(event_type: str) -> None:
+    """The identity was nowhere to be seen when the event came in."""
+    assert delivered_during(arrive, event_body(event_type)) == [200]
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+    assert not TokenGrant.objects.exists()
+    assert not standing_of(User.objects.get()).proven_claims()
+
+
+def test_any_event_waits_for_a_sign_in() -> None:
+    """And is filed as one of somebody who is linked."""
+    assert delivered_during(arrive, event_body("kyc.rejected")) == [200]
+    assert LinkedIdentity.objects.get().kyc_status == "rejected"
+    if connection.vendor == "postgresql":
+        assert outcomes() == ["applied"]
+
+
+def test_an_event_of_a_sign_in_that_fails_is_of_nobody() -> None:
+    """What was taken back was never there."""
+
+    def refused() -> None:
+        arrive()
+        User.objects.all().delete()
+
+    assert delivered_during(refused, event_body("consent.revoked")) == [200]
+    assert set(outcomes()) <= {"ignored", "superseded"}
+    assert WebhookEvent.objects.get().subject == "subject-1"
+
+
+@pytest.mark.parametrize("event_type", [*EventType])
+def test_an_event_waits_for_the_row_and_applies(event_type: str) -> None:
+    """Somebody else was changing it; what they changed stays."""
+    identity = linked()
+    before = {field: getattr(identity, field) for field in ("consent_changed_at", "refetch_due_at")}
+    assert delivered_during(lock_row, event_body(event_type)) == [200]
+    identity.refresh_from_db()
+    assert outcomes() == ["applied"]
+    assert identity.refetch_failures == LOCKED["refetch_failures"]
+    assert {field: getattr(identity, field) for field in before} != before
+    assert identity.last_event_digest == WebhookEvent.objects.get().event_digest
+
+
+@pytest.mark.parametrize("event_type", sorted({*EventType} - {EventType.DATA_DELETION_REQUESTED}))
+def test_an_event_waits_for_the_row_and_comes_too_late(event_type: str) -> None:
+    """The one before it in the queue was newer."""
+    linked()
+    later = timezone.now() + timedelta(minutes=2)
+    newer = {"consent_changed_at": later, "kyc_changed_at": later, "signed_in_at": later}
+
+    def overtake() -> None:
+        LinkedIdentity.objects.update(**newer)
+
+    assert delivered_during(overtake, event_body(event_type)) == [200]
+    assert outcomes() == ["superseded"]
+    identity = LinkedIdentity.objects.get()
+    assert {name: getattr(identity, name) for name in newer} == newer
+    assert (identity.consent, identity.last_event_digest) == (Consent.GRANTED, "")
+    assert TokenGrant.objects.exists()
+    assert StoredClaim.objects.filter(revoked=False).exists()
+
+
+@pytest.fixture
+def told() -> Iterator[list[str]]:
+    """The kinds of what the site was told, by signals."""
+    said: list[str] = []
+
+    def of_event(sender: object, **_arguments: Any) -> None:
+        said.append("event")
+
+    def of_consent(sender: object, **_arguments: Any) -> None:
+        said.append("revoked")
+
+    signals.event_received.connect(of_event)
+    signals.consent_revoked.connect(of_consent)
+    yield said
+    signals.event_received.disconnect(of_event)
+    signals.consent_revoked.disconnect(of_consent)
+
+
+@pytest.mark.parametrize("event_type", WITHDRAWALS)
+def test_a_repeat_waits_for_the_first(told: list[str], event_type: str) -> None:
+    """Which itself waits: one is stored and applied, and the site hears of one."""
+    linked()
+    body = event_body(event_type)
+    assert delivered_during(lock_row, body, body, body) == [200] * 3
+    assert outcomes() == ["applied"]
+    assert told == ["event", "revoked"]
+    assert ErasureReceipt.objects.count() == (event_type == "data.deletion_requested")
+
+
+def test_an_event_waits_for_an_erasure_and_names_nobody() -> None:
+    """It comes in while the person is being erased, and is emptied like those before it."""
+    linked()
+    bodies = [event_body(kind, note="note-on-her") for kind in ("kyc.verified", "consent.granted")]
+    deliver("data.deletion_requested")
+    assert delivered_during(erasure.retry_pending, *bodies) == [200] * 2
+    assert WebhookEvent.objects.count() == 3
+    held = whole_database()
+    assert [value for value in ("subject-1", "note-on-her") if value in held] == []
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="one writes there at a time")
+def test_a_request_for_erasure_waits_for_an_account_that_goes() -> None:
+    """Its user is gone by then: the receipt is of nobody here, and nothing failed."""
+    user = linked().user
+    assert delivered_during(user.delete, event_body("data.deletion_requested")) == [200]
+    receipt = ErasureReceipt.objects.get()
+    assert (receipt.user_id, receipt.subject) == (None, "subject-1")
+    assert erasure.retry_pending() == 1
+    assert "subject-1" not in whole_database()
+
+
+Execute = Callable[..., Any]
+
+
+def fail_at(word: str, *, times: int) -> tuple[Execute, list[str]]:
+    """What makes the messages with ``word`` in them fail so many times, and which ones did."""
+    failed: list[str] = []
+
+    def execute(execute: Execute, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        if word in sql and len(failed) < times:
+            failed.append(sql)
+            raise OperationalError("deadlock detected")
+        return execute(sql, parameters, many, context)
+
+    return execute, failed
+
+
+@on_postgresql
+@pytest.mark.parametrize("word", ["INSERT", "COMMIT"])
+def test_a_transaction_that_fails_half_way_is_begun_anew(word: str) -> None:
+    """Nothing of the first try is left, and its locks are free."""
+    linked()
+    wrapper, failed = fail_at(word, times=2)
+    with connection.execute_wrapper(wrapper):
+        assert post(event_body("consent.revoked")).status_code == 200
+    assert len(failed) == 2
+    assert outcomes() == ["applied"]
+    assert not TokenGrant.objects.exists()
+    assert_nothing_is_open()
+
+
+@on_postgresql
+def test_a_transaction_that_cannot_end_leaves_nothing() -> None:
+    """503: the event is not there, nor half of what it says, and nobody waits for it."""
+    linked()
+    wrapper, failed = fail_at("COMMIT", times=3)
+    body = event_body("consent.revoked")
+    with connection.execute_wrapper(wrapper):
+        assert post(body).status_code == 503
+    assert len(failed) == 3
+    assert not WebhookEvent.objects.exists()
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+    assert_nothing_is_open()
+    assert post(body).status_code == 200
+
+
+@on_postgresql
+@pytest.mark.parametrize("limit", ["statement_timeout", "lock_timeout"])
+@pytest.mark.parametrize("event_type", ["claim.issued", "consent.revoked"])
+def test_a_database_with_a_time_out_is_asked_again(limit: str, event_type: str) -> None:
+    """Somebody held the row for longer than the site lets anybody wait: 503, and then 200."""
+    linked()
+    body = event_body(event_type)
+    held = connection.settings_dict
+    options = {**held["OPTIONS"], "options": f"-c {limit}=50"}
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("BEGIN; UPDATE django_identity_linkedidentity SET refetch_failures = 3")
+        connection.close()
+        connection.settings_dict = {**held, "OPTIONS": options}
+        assert post(body).status_code == 503
+    finally:
+        other.close()
+        connection.close()
+        connection.settings_dict = held
+    assert not WebhookEvent.objects.exists()
+    assert_nothing_is_open()
+    assert post(body).status_code == 200
+    assert outcomes() == ["applied"]
+
+
+def assert_nothing_is_open() -> None:
+    """No session of PostgreSQL sits in a transaction, and no subject is locked."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT (SELECT COUNT(*) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND state LIKE 'idle in transaction%'),"
+            " (SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory')"
+        )
+        assert cursor.fetchone() == (0, 0)
