@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError, connection
+from django.http import HttpResponse
+from django.test import Client
 from django.utils import timezone
 
 from django_identity import conf, signals
@@ -23,16 +27,19 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
-from tests.deliveries import deliver, event_body, post
+from tests.deliveries import SECRET, deliver, event_body, post
+from tests.faces.conftest import begin, come_back
+from tests.hostile import HostileService
 from tests.lifecycle.test_erasure import whole_database
 from tests.lifecycle.test_events import linked, outcomes
-from tests.lifecycle.waiting import delivered_during
+from tests.lifecycle.waiting import PATIENCE, alone, delivered_during, until_waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
 on_postgresql = pytest.mark.skipif(connection.vendor != "postgresql", reason="PostgreSQL's own")
 
+Execute = Callable[..., Any]
 WITHDRAWALS = ["consent.revoked", "data.deletion_requested"]
-# An unlinked row in the tests' hands: to change it locks it, and says nothing of the person.
+# What no event changes: to write it locks the row, and says nothing of the person.
 LOCKED = {"refetch_failures": 3}
 
 
@@ -73,6 +80,41 @@ def test_an_event_of_a_sign_in_that_fails_is_of_nobody() -> None:
     assert delivered_during(refused, event_body("consent.revoked")) == [200]
     assert set(outcomes()) <= {"ignored", "superseded"}
     assert WebhookEvent.objects.get().subject == "subject-1"
+
+
+@pytest.fixture
+def site(service: HostileService, settings: Any) -> HostileService:
+    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET], TIMEOUT=20)}
+    return service
+
+
+@on_postgresql
+@pytest.mark.parametrize("event_type", WITHDRAWALS)
+def test_a_sign_in_waits_for_a_withdrawal(site: HostileService, event_type: str) -> None:
+    """The event is stored and not yet committed when the person arrives."""
+    stored, may_end = threading.Event(), threading.Event()
+
+    def slowly(execute: Execute, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        if sql == "COMMIT":
+            stored.set()
+            may_end.wait(PATIENCE)
+        return execute(sql, parameters, many, context)
+
+    def withdraw() -> HttpResponse:
+        with connection.execute_wrapper(slowly):
+            return post(event_body(event_type))
+
+    browser = Client()
+    state = begin(browser)
+    with ThreadPoolExecutor(2) as pool:
+        withdrawn = pool.submit(alone, withdraw)
+        assert stored.wait(PATIENCE)
+        arrived = pool.submit(alone, lambda: come_back(browser, state))
+        until_waiting(1, unless=arrived.done)
+        may_end.set()
+        assert (withdrawn.result().status_code, arrived.result().status_code) == (200, 403)
+    assert not LinkedIdentity.objects.exists()
+    assert not TokenGrant.objects.exists()
 
 
 @pytest.mark.parametrize("event_type", [*EventType])
@@ -156,9 +198,6 @@ def test_a_request_for_erasure_waits_for_an_account_that_goes() -> None:
     assert (receipt.user_id, receipt.subject) == (None, "subject-1")
     assert erasure.retry_pending() == 1
     assert "subject-1" not in whole_database()
-
-
-Execute = Callable[..., Any]
 
 
 def fail_at(word: str, *, times: int) -> tuple[Execute, list[str]]:

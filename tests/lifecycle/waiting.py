@@ -5,10 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from django.db import connection, connections, transaction
 
 from tests.deliveries import post
+
+Result = TypeVar("Result")
 
 PATIENCE = 8.0
 # SQLite does not say who waits; nobody can write there but whoever has begun.
@@ -38,18 +41,24 @@ def delivered_during(change: Callable[[], object], *bodies: bytes) -> list[int]:
             sent = []
             for number, body in enumerate(bodies, start=1):
                 sent.append(pool.submit(_status, body))
-                _until_waiting(number)
+                until_waiting(number)
         return [each.result(PATIENCE) for each in sent]
 
 
-def _status(body: bytes) -> int:
+def alone(call: Callable[[], Result]) -> Result:
+    """What ``call`` returns, with a database connection of this thread's own."""
     try:
-        return post(body).status_code
+        return call()
     finally:
         connections.close_all()
 
 
-def _until_waiting(count: int) -> None:
+def _status(body: bytes) -> int:
+    return alone(lambda: post(body).status_code)
+
+
+def until_waiting(count: int, *, unless: Callable[[], bool] = lambda: False) -> None:
+    """Return when so many are waiting for a lock, or there is nobody left who could."""
     if connection.vendor == "sqlite":
         time.sleep(LONG_ENOUGH)
         return
@@ -58,7 +67,7 @@ def _until_waiting(count: int) -> None:
         while time.monotonic() < gives_up:
             for statement in WAITING[connection.vendor]:
                 cursor.execute(statement)
-            if cursor.fetchone()[0] >= count:
+            if cursor.fetchone()[0] >= count or unless():
                 return
             time.sleep(0.01)
     raise TimeoutError
