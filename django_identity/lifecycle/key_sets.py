@@ -1,7 +1,8 @@
 """The service's current key set: in the process, in the shared cache, never over 5 minutes old.
 
 Both hold one age, counted from the start of the fetch. What the shared cache holds is the answer's
-text, signed: who can write to the cache must not be able to forge credentials.
+text, signed: who can write to the cache must not be able to forge credentials. While the shared
+cache does not answer, each process fetches for itself.
 """
 
 from __future__ import annotations
@@ -13,14 +14,13 @@ import time
 from dataclasses import dataclass, replace
 
 from django.core import signing
-from django.core.cache import cache
 from django.core.signals import setting_changed
 from django.db import connections
 
 from django_identity.conf import Application
 from django_identity.credentials import KeySet
 from django_identity.exceptions import KeysUnavailable, ServiceError
-from django_identity.service import ServiceClient
+from django_identity.service import ServiceClient, shared_state
 
 OLDEST = 300.0
 REFRESH_AHEAD = 0.8
@@ -54,6 +54,7 @@ class _Held:
 _held: dict[str, _Held] = {}
 _last_attempt: dict[str, float] = {}
 _last_ahead: dict[str, float] = {}
+_paused_until: dict[str, float] = {}
 _choosing = threading.Lock()
 
 
@@ -101,6 +102,7 @@ def forget() -> None:
     _held.clear()
     _last_attempt.clear()
     _last_ahead.clear()
+    _paused_until.clear()
 
 
 def age(seconds: float) -> None:
@@ -110,7 +112,7 @@ def age(seconds: float) -> None:
     """
     for origin, held in _held.items():
         _held[origin] = replace(held, began=held.began - seconds, began_at=held.began_at - seconds)
-    for moments in (_last_attempt, _last_ahead):
+    for moments in (_last_attempt, _last_ahead, _paused_until):
         for origin, moment in moments.items():
             moments[origin] = moment - seconds
 
@@ -126,7 +128,7 @@ def _newer_than(
     give_up = time.monotonic() + LONGEST_WAIT
     while True:
         # Asked before the shared set is: who sees no flight sees what the last one brought.
-        is_flying = bool(cache.get(_name(application, "flight")))
+        is_flying = bool(shared_state.read(_name(application, "flight")))
         shared = _adopted(held, application)
         if shared is not None:
             return shared.keys
@@ -145,19 +147,20 @@ def _may_take_off(application: Application, *, has_cooldown: bool) -> bool:
     try:
         _require_attempt(application, has_cooldown=has_cooldown)
     except KeysUnavailable:
-        if not cache.get(_name(application, "flight")):
+        if not shared_state.read(_name(application, "flight")):
             raise
         return False
-    return cache.add(_name(application, "flight"), 1, timeout=FLIGHT)
+    return shared_state.claim(_name(application, "flight"), seconds=FLIGHT)
 
 
 def _require_attempt(application: Application, *, has_cooldown: bool) -> None:
-    if cache.get(_name(application, "pause")):
+    paused_until = _paused_until.get(application.api_origin, 0.0)
+    if time.monotonic() < paused_until or shared_state.read(_name(application, "pause")):
         raise KeysUnavailable("the last fetch failed a moment ago", endpoint="jwks")
     if not has_cooldown:
         return
     last = _last_attempt.get(application.api_origin, -COOLDOWN)
-    if time.monotonic() - last < COOLDOWN or cache.get(_name(application, "cooldown")):
+    if time.monotonic() - last < COOLDOWN or shared_state.read(_name(application, "cooldown")):
         raise KeysUnavailable("asked for newer keys less than 30 seconds ago", endpoint="jwks")
 
 
@@ -171,10 +174,10 @@ def _flown(held: _Held | None, application: Application, *, has_cooldown: bool) 
         if has_cooldown:
             # After the flight began, so that whoever meets the cooldown has met the flight.
             _last_attempt[application.api_origin] = time.monotonic()
-            cache.set(_name(application, "cooldown"), 1, timeout=COOLDOWN)
+            shared_state.write(_name(application, "cooldown"), 1, seconds=COOLDOWN)
         return _fetched(application)
     finally:
-        cache.delete(_name(application, "flight"))
+        shared_state.forget(_name(application, "flight"))
 
 
 def _is_first_ahead(application: Application) -> bool:
@@ -207,17 +210,20 @@ def _fetched(application: Application) -> KeySet:
     lifetime = OLDEST if answer.max_age is None else min(OLDEST, float(answer.max_age))
     _held[application.api_origin] = _Held(keys, began, began_at, lifetime)
     value = shared_value(application, answer.text, began_at=began_at, lifetime=lifetime)
-    cache.set(_name(application, "set"), value, timeout=OLDEST)
-    cache.delete_many([_name(application, "failures"), _name(application, "pause")])
+    shared_state.write(_name(application, "set"), value, seconds=OLDEST)
+    shared_state.forget(_name(application, "failures"), _name(application, "pause"))
+    _paused_until.pop(application.api_origin, None)
     return keys
 
 
 def _back_off(application: Application) -> None:
     """After failures in a row, pause 1, 2, 4 … 30 seconds before anybody asks again."""
-    failures = cache.get(_name(application, "failures"), 0)
-    cache.set(_name(application, "failures"), failures + 1, timeout=OLDEST)
+    failures = shared_state.read(_name(application, "failures"))
+    shared_state.write(_name(application, "failures"), failures + 1, seconds=OLDEST)
     pause = min(2.0 ** min(failures, 10), LONGEST_BACKOFF)
-    cache.set(_name(application, "pause"), 1, timeout=pause)
+    shared_state.write(_name(application, "pause"), 1, seconds=pause)
+    # Kept here too, for a shared cache that does not answer.
+    _paused_until[application.api_origin] = time.monotonic() + pause
 
 
 def shared_value(
@@ -230,12 +236,12 @@ def shared_value(
 
 def _adopted(held: _Held | None, application: Application) -> _Held | None:
     """The shared cache's set, if it is newer than ``held`` and still young enough to serve."""
-    signed = cache.get(_name(application, "set"))
+    signed = shared_state.kept(_name(application, "set"))
     if signed is None:
         return None
     try:
-        shared = signing.loads(signed, salt=_salt(application))
-    except (signing.BadSignature, AttributeError, TypeError):
+        shared = signing.loads(str(signed), salt=_salt(application))
+    except signing.BadSignature:
         logger.error("the shared cache held a key set that this site did not sign")
         return None
     age = time.time() - shared["began_at"]

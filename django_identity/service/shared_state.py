@@ -22,7 +22,12 @@ def read(name: str) -> float:
     return _guarded(lambda: float(cache.get(name) or 0.0), otherwise=0.0)
 
 
-def write(name: str, value: float, *, seconds: float) -> None:
+def kept(name: str) -> object:
+    """Whatever is kept under that name: others may write there, so look before you believe it."""
+    return _guarded(lambda: cache.get(name), otherwise=None)
+
+
+def write(name: str, value: float | str, *, seconds: float) -> None:
     _guarded(lambda: cache.set(name, value, timeout=seconds), otherwise=None)
 
 
