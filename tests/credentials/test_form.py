@@ -19,6 +19,7 @@ from tests.credentials.issuer import (
     header,
     join,
     listing,
+    payload,
     raw_signature,
     rejection,
     token,
@@ -189,6 +190,14 @@ def test_encoding_of_what_the_issuer_signed(body):
     """Row 6: not even the issuer can sign a spelling that is not canonical."""
     for bent in bent_spellings(encode(body)):
         signed = f"{encode(header())}.{bent}"
+        assert rejection(f"{signed}.{b64(raw_signature(signed))}~") is R.ENCODING
+
+
+@pytest.mark.parametrize("pad", ["", "x", "xx"])
+def test_encoding_of_a_header_that_the_issuer_signed(pad):
+    """Row 6: nor is a header in another spelling read, whoever signed it."""
+    for bent in bent_spellings(encode(header(pad=pad))):
+        signed = f"{bent}.{encode(payload())}"
         assert rejection(f"{signed}.{b64(raw_signature(signed))}~") is R.ENCODING
 
 

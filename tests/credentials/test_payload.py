@@ -111,6 +111,13 @@ def test_environment(environment):
     assert rejection(credential(), environment="live") is R.PAYLOAD_ENVIRONMENT
 
 
+@pytest.mark.parametrize("sub", [[SUBJECT], {SUBJECT: 1}, 1.5, [["x"]]], ids=repr)
+def test_sub_is_a_string_whoever_is_asked_for(sub):
+    """Row 29: what only holds the subject is no subject, also where nobody was named."""
+    assert rejection(credential(sub=sub)) is R.PAYLOAD_SUB
+    assert rejection(credential(sub=sub), subject=SUBJECT) is R.PAYLOAD_SUB
+
+
 @pytest.mark.parametrize("sub", ["a\0b", "\0"])
 def test_sub_is_storable(sub):
     """Row 29: a subject that no database takes is rejected."""
