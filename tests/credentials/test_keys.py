@@ -108,6 +108,16 @@ def test_unusable_keys(changes):
     assert rejection(credential(), keys=keys) is R.KEY
 
 
+def test_a_coordinate_in_the_other_alphabet_is_unusable():
+    """Row 17: a good point whose x is in standard base64 is not read as if it were right."""
+    keys = (ec.derive_private_key(number, ec.SECP256R1()) for number in range(1, 99))
+    key = next(key for key in keys if {*jwk(key=key)["x"]} >= {"-", "_"})
+    right = jwk(key=key)["x"]
+    assert len(key_set(jwk(key=key))) == 1
+    for wrong in (right.replace("-", "+"), right.replace("_", "/")):
+        assert len(key_set(jwk(key=key, x=wrong))) == 0
+
+
 @pytest.mark.parametrize("changes", UNUSABLE.values(), ids=UNUSABLE)
 def test_unusable_keys_do_not_disturb(changes):
     """Row 19: the usable keys of the same set still work."""
@@ -115,6 +125,14 @@ def test_unusable_keys_do_not_disturb(changes):
     keys = key_set({k: v for k, v in broken.items() if v is not ABSENT}, jwk())
     assert keys.kids == ("key-1",)
     assert check(credential(), keys=keys).claims == CLAIMS
+
+
+def test_the_field_ends_before_its_prime():
+    """Row 18: p itself would reduce to zero, which is the x of a point."""
+    b = 0x5AC635D8AA3A93E7B3EBBD55769886BC651D06B0CC53B0F63BCE3C3E27D2604B
+    y = coordinate(pow(b, (FIELD + 1) // 4, FIELD))
+    assert len(key_set(jwk(x=coordinate(0), y=y))) == 1
+    assert len(key_set(jwk(x=coordinate(FIELD), y=y))) == 0
 
 
 def test_the_small_point_is_usable_as_itself():
@@ -222,6 +240,8 @@ def test_bounds():
     assert len(KeySet.from_text(text.ljust(64 * 1024))) == 0
     with pytest.raises(AnswerTooLarge):
         KeySet.from_text(text.ljust(64 * 1024 + 1))
+    with pytest.raises(AnswerTooLarge):
+        KeySet.from_text('{"keys":["' + "é" * 32 * 1024 + '"]}')
 
 
 def test_equality():

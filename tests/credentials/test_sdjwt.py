@@ -106,6 +106,21 @@ def test_leading_zeros():
     pytest.fail("no signature with a leading zero")
 
 
+def test_a_short_signature_is_not_filled_up():
+    """Row 21: 63 octets are refused even where the split at 32 would find a good r and s.
+
+    The issuer signed the text that stands before the last 86 characters, not before the last dot.
+    """
+    for number in range(20_000):
+        signed = f"{encode(header())}.{encode(payload(jti=number))}"
+        signature = raw_signature(signed[:-2])
+        if signature[32] == 0:
+            short = b64(signature[:32] + signature[33:])
+            assert rejection(join(f"{signed}.{short}", DISCLOSURES)) is R.SIGNATURE
+            return
+    pytest.fail("no signature with a leading zero")
+
+
 @pytest.mark.parametrize("place", ["header", "payload"])
 def test_signed_is_the_text_as_sent(place):
     """Row 23: the same JSON in other white space, or in another order, is another text."""
