@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
+from django.http import HttpResponse
+from django.test import override_settings
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -27,10 +30,26 @@ class Locals(Adults):
     permission_classes = [IsAuthenticated, HasClaim("country_resident", value="NG")]
 
 
-def status(view: type[APIView], user: User | AnonymousUser) -> int:
+class Levels(Adults):
+    permission_classes = [HasKycLevel("level_3")]
+
+
+class SecondAdults(Adults):
+    permission_classes = [HasClaim("age_over_18", application="second")]
+
+
+class SecondLevels(Adults):
+    permission_classes = [HasKycLevel("level_2", application="second")]
+
+
+def ask(view: type[APIView], user: User | AnonymousUser) -> HttpResponse:
     request = APIRequestFactory().get("/")
     force_authenticate(request, user=user)
-    return view.as_view()(request).status_code
+    return view.as_view()(request).render()
+
+
+def status(view: type[APIView], user: User | AnonymousUser) -> int:
+    return ask(view, user).status_code
 
 
 def test_permissions_open_on_proof_alone() -> None:
@@ -48,3 +67,25 @@ def test_a_permission_may_ask_for_a_value() -> None:
     user = make_user()
     make_claim(make_identity(user), "country_resident", "NG")
     assert status(Locals, user) == 200
+    assert status(Locals, make_user("eve")) == 403
+
+
+def test_each_permission_closes_alone() -> None:
+    """A level does not stand in for a claim, nor a claim for a level."""
+    user = make_user()
+    make_claim(make_identity(user, kyc_level="level_1"))
+    assert status(Adults, user) == 403
+    assert status(Levels, user) == 403
+
+
+def test_a_permission_asks_about_its_application() -> None:
+    """What one application was told opens no gate of another."""
+    default = settings.DJANGO_IDENTITY["default"]
+    user, other = make_user(), make_user("eve")
+    make_claim(make_identity(user, application="second"))
+    make_claim(make_identity(other, subject="subject-2"))
+    with override_settings(DJANGO_IDENTITY={"default": default, "second": default}):
+        for view in (SecondAdults, SecondLevels):
+            assert status(view, user) == 200
+            assert status(view, other) == 403
+        assert status(Adults, user) == 403
