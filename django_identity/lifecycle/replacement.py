@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -22,6 +23,8 @@ DUE_AT_SHARE = 0.75
 DUE_SPREAD = 0.10
 # An answer that is served from a cache at its end must not make us ask without a pause.
 SOONEST = timedelta(minutes=5)
+
+logger = logging.getLogger("django_identity.claims")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -52,6 +55,8 @@ def prepare(
         return Replacement(answer, {"refetch_due_at": timezone.now() + SOONEST})
     now = timezone.now()
     ends_at = min(proof.expires_at, now + CREDENTIAL_LIFETIME) if proof else None
+    if proof and proof.expires_at > now + CREDENTIAL_LIFETIME:
+        logger.info("a credential says that it lives longer than 24 hours; it is kept for those")
     fresh_until = ends_at or (now if answer.claims else now + CREDENTIAL_LIFETIME)
     columns = {
         "credential": _sealed(application, identity, answer) if proof else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -186,6 +187,22 @@ def test_the_services_clock_may_be_a_little_ahead(
     service.payload["iat"] = int(time.time()) + ahead
     assert refetch(identity) is outcome
     assert held() == ({"age_over_18": True} if outcome is Refetched.STORED else {})
+
+
+def test_a_credential_that_lives_longer_is_stored_for_a_day(
+    service: HostileService, identity: LinkedIdentity, caplog: pytest.LogCaptureFixture
+) -> None:
+    """24 hours is the service's word; whatever the credential says, its claims end with them."""
+    service.payload["exp"] = int(time.time()) + 30 * 86_400
+    with caplog.at_level(logging.INFO, "django_identity"):
+        assert refetch(identity) is Refetched.STORED
+    a_day_on = timezone.now() + timedelta(hours=24)
+    identity.refresh_from_db()
+    assert identity.credential_expires_at <= a_day_on
+    assert StoredClaim.objects.get().valid_until <= a_day_on
+    assert identity.refetch_due_at < a_day_on
+    assert "longer than 24 hours" in caplog.text
+    assert identity.subject not in caplog.text
 
 
 def test_an_answer_about_somebody_else_revokes_nothing(
