@@ -162,10 +162,13 @@ def _set_aside(row: LinkedIdentity) -> None:
 
 
 def _unchanged(row: LinkedIdentity) -> QuerySet[LinkedIdentity]:
-    """The row, as long as nobody has taken it or moved its due date since it was read."""
+    """The row, as long as it is due and nobody has taken it up or ended with it since it was read.
+
+    An event may make it due anew meanwhile; the re-fetch that is about to begin serves that, too.
+    """
     return LinkedIdentity.objects.filter(
         pk=row.pk,
-        refetch_due_at=row.refetch_due_at,
+        refetch_due_at__lte=timezone.now(),
         refetch_taken_until=row.refetch_taken_until,
         refetch_started=row.refetch_started,
     )

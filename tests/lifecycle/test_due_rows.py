@@ -35,3 +35,23 @@ def test_handing_out_touches_no_index() -> None:
         cursor.execute(HOT_UPDATES, [LinkedIdentity._meta.db_table])
         [touching_no_index] = cursor.fetchone()
     assert handed_out == touching_no_index == ROWS // 5
+
+
+def test_a_row_that_an_event_makes_due_anew_is_begun() -> None:
+    """Its task has read it already; nobody else would come for it before the row is free again."""
+    due_at = timezone.now() - timedelta(minutes=1)
+    pk = make_identity(make_user("efe"), refetch_due_at=due_at).pk
+    list(due_rows.take(conf.application()))
+    as_read = LinkedIdentity.objects.get(pk=pk)
+    LinkedIdentity.objects.filter(pk=pk).update(refetch_due_at=timezone.now())
+    assert due_rows.start(as_read)
+    assert not due_rows.start(as_read)
+
+
+def test_a_row_that_somebody_ended_with_is_not_begun() -> None:
+    due_at = timezone.now() - timedelta(minutes=1)
+    pk = make_identity(make_user("efe"), refetch_due_at=due_at).pk
+    as_read = LinkedIdentity.objects.get(pk=pk)
+    later = timezone.now() + timedelta(hours=18)
+    LinkedIdentity.objects.filter(pk=pk).update(refetch_due_at=later)
+    assert not due_rows.start(as_read)
