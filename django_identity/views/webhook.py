@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib.auth.decorators import login_not_required
 from django.db import transaction
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
@@ -73,10 +75,7 @@ def _bounded_body(request: HttpRequest) -> bytes:
         raise _Unfit(400, "content_length_invalid")
     if length and (len(length) > 9 or int(length) > LARGEST_BODY):
         raise _Unfit(413, "body_too_large")
-    try:
-        body = _read(request, has_length=bool(length))
-    except OSError:
-        raise _Unfit(400, "body_cut_off") from None
+    body = _read(request, has_length=bool(length))
     if len(body) > LARGEST_BODY:
         raise _Unfit(413, "body_too_large")
     return body
@@ -96,6 +95,14 @@ def _read(request: HttpRequest, *, has_length: bool) -> bytes:
     else:
         raise _Unfit(411, "length_required")
     body = b""
-    while len(body) <= LARGEST_BODY and (more := stream.read(LARGEST_BODY + 1 - len(body))):
+    while len(body) <= LARGEST_BODY and (more := _more(stream, LARGEST_BODY + 1 - len(body))):
         body += more
     return body
+
+
+def _more(stream: Any, size: int) -> bytes:
+    """At most ``size`` more bytes. Raises ``_Unfit`` where what comes is no body."""
+    try:
+        return bytes(stream.read(size))
+    except Exception as error:
+        raise _Unfit(400, "body_cut_off") from error

@@ -69,6 +69,23 @@ def test_cross_site_protection_does_not_stop_it() -> None:
     assert response.status_code == 200
 
 
+def test_a_site_where_everybody_must_sign_in_is_told_all_the_same(settings) -> None:
+    """The service has no account here."""
+    required = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, required]
+    assert deliver("consent.granted").status_code == 200
+
+
+def test_a_delivery_has_a_transaction_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where every request is one: it could only commit, or fail, when the answer is made."""
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
+    body = event_body("consent.revoked")
+    with CaptureQueriesContext(connection) as captured:
+        assert [post(body).status_code for _ in range(2)] == [200, 200]
+    assert captured.captured_queries
+    assert not [query for query in captured if "SAVEPOINT" in query["sql"]]
+
+
 @pytest.mark.parametrize("method", ["get", "head", "put", "patch", "delete", "options"])
 def test_only_post_is_taken(method: str) -> None:
     """Anything else is 405."""
