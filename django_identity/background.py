@@ -12,7 +12,6 @@ import queue
 import threading
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
 
 from celery import Celery
 from celery.app import app_or_default
@@ -79,7 +78,8 @@ def has_broker_timeout() -> bool:
 
 def hand_over(task: TaskName, *arguments: object) -> None:
     """Have ``task`` run with ``arguments`` (ids only) once the transaction has committed."""
-    transaction.on_commit(partial(_enqueue, _Work(task, arguments)), robust=True)
+    # Not a partial: Django looks for the name of one that fails, and fails itself.
+    transaction.on_commit(lambda: _enqueue(_Work(task, arguments)), robust=True)
 
 
 def publish_now(task: TaskName, *arguments: object) -> None:

@@ -6,7 +6,6 @@ Django and never undoes what happened.
 
 from __future__ import annotations
 
-from functools import partial
 
 from django.db import transaction
 from django.dispatch import Signal
@@ -33,4 +32,4 @@ event_received = Signal()
 
 def announce(signal: Signal, sender: type, **arguments: object) -> None:
     """Send ``signal`` once the transaction that is under way has committed."""
-    transaction.on_commit(partial(signal.send_robust, sender, **arguments), robust=True)
+    transaction.on_commit(lambda: signal.send_robust(sender, **arguments), robust=True)

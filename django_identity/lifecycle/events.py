@@ -10,7 +10,6 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from functools import partial
 from typing import TypeVar
 
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
@@ -75,7 +74,8 @@ def _take_in(happening: Happening) -> Intake:
     if stored.is_repeat:
         return Intake.REPEATED
     told = effect if stored.has_changed else None
-    transaction.on_commit(partial(_tell, happening, told), robust=True)
+    # Not a partial: Django looks for the name of one that fails, and fails itself.
+    transaction.on_commit(lambda: _tell(happening, told), robust=True)
     return Intake.STORED
 
 

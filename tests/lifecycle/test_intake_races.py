@@ -200,21 +200,41 @@ def test_a_request_for_erasure_waits_for_an_account_that_goes() -> None:
     assert "subject-1" not in whole_database()
 
 
-def fail_at(word: str, *, times: int) -> tuple[Execute, list[str]]:
+def fail_at(
+    word: str, *, times: int, error: type[Exception] = OperationalError
+) -> tuple[Execute, list[str]]:
     """What makes the messages with ``word`` in them fail so many times, and which ones did."""
     failed: list[str] = []
 
     def execute(execute: Execute, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        if word in sql and len(failed) < times:
+        if (sql.startswith(word) or f"; {word}" in sql) and len(failed) < times:
             failed.append(sql)
-            raise OperationalError("deadlock detected")
+            raise error("deadlock detected")
         return execute(sql, parameters, many, context)
 
     return execute, failed
 
 
+@pytest.mark.usefixtures("published")
+def test_what_fails_after_the_commit_is_acknowledged(told: list[str]) -> None:
+    """The site's receivers hear nothing then; handlers and the re-fetch are due all the same."""
+    identity = linked()
+    wrapper, failed = fail_at(
+        'SELECT "django' if connection.vendor != "mysql" else "SELECT `django",
+        times=99,
+        error=RuntimeError,
+    )
+    deliver("consent.revoked", subject="somebody else")
+    with connection.execute_wrapper(wrapper):
+        assert post(event_body("claim.issued")).status_code == 200
+    assert failed
+    assert told == ["event"]  # of somebody else
+    identity.refresh_from_db()
+    assert identity.refetch_due_at is not None
+
+
 @on_postgresql
-@pytest.mark.parametrize("word", ["INSERT", "COMMIT"])
+@pytest.mark.parametrize("word", ["BEGIN", "COMMIT"])
 def test_a_transaction_that_fails_half_way_is_begun_anew(word: str) -> None:
     """Nothing of the first try is left, and its locks are free."""
     linked()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from django_identity import conf
 from django_identity.lifecycle import consent, erasure
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import LinkedIdentity
-from tests.deliveries import deliver
+from tests.deliveries import deliver, event_body, post
+from tests.lifecycle.test_erasure import whole_database
 from tests.lifecycle.test_events import linked, outcomes
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,9 +35,9 @@ def assert_closed(identity: LinkedIdentity) -> None:
     assert not standing.has_kyc_level("level_1")
 
 
-@pytest.mark.parametrize("seconds", [0, -600, 86_400])
+@pytest.mark.parametrize("seconds", [0, -600, -7200, 86_400])
 def test_a_request_closes_gates_whatever_was_granted(ahead: LinkedIdentity, seconds: int) -> None:
-    """A consent of a clock that is ahead is over as well."""
+    """A consent of a clock that is ahead is over as well, and a sign-in of since."""
     deliver("data.deletion_requested", at=timezone.now() + timedelta(seconds=seconds))
     assert_closed(ahead)
 
@@ -53,6 +56,25 @@ def test_an_operators_erasure_closes_gates_whatever_was_granted(
     monkeypatch.setattr(erasure, "attempt", lambda receipt_id: False)
     assert erasure.erase_now(conf.application(), "subject-1").erased_at is None
     assert_closed(ahead)
+
+
+def test_a_repeat_empties_what_the_first_delivery_could_not() -> None:
+    """The process died between the event of an erased person and emptying it."""
+    linked()
+    late = event_body("kyc.verified", at=timezone.now() - timedelta(minutes=1))
+    deliver("data.deletion_requested")
+    assert erasure.retry_pending() == 1
+
+    def die(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        if sql.startswith("UPDATE") and "webhookevent" in sql:
+            raise SystemExit
+        return execute(sql, parameters, many, context)
+
+    with connection.execute_wrapper(die), pytest.raises(SystemExit):
+        post(late)
+    assert "subject-1" in whole_database()
+    assert post(late).status_code == 200
+    assert "subject-1" not in whole_database()
 
 
 @pytest.mark.parametrize("other", ["SUBJECT-1", "subject-1 ", "sübject-1"])
