@@ -6,7 +6,6 @@ Django and never undoes what happened.
 
 from __future__ import annotations
 
-
 from django.db import transaction
 from django.dispatch import Signal
 

@@ -156,7 +156,7 @@ def test_two_workers_do_not_run_one_event(register: Register) -> None:
     ran_meanwhile: list[bool] = []
 
     def meanwhile(event: WebhookEvent) -> None:
-        if not ran_meanwhile:
+        if event.attempts == 1:
             # What a handler raises is caught, so the answer is looked at below.
             ran_meanwhile.append(handling.run(event.pk))
             leased_for = WebhookEvent.objects.get().next_attempt_at - timezone.now()
