@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
@@ -28,7 +28,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from tests.deliveries import SECRET, deliver, event_body, post
-from tests.faces.conftest import begin, come_back
+from tests.faces.conftest import begin, come_back, sign_in
 from tests.hostile import HostileService
 from tests.lifecycle.test_erasure import whole_database
 from tests.lifecycle.test_events import linked, outcomes
@@ -115,6 +115,22 @@ def test_a_sign_in_waits_for_a_withdrawal(site: HostileService, event_type: str)
         assert (withdrawn.result().status_code, arrived.result().status_code) == (200, 403)
     assert not LinkedIdentity.objects.exists()
     assert not TokenGrant.objects.exists()
+
+
+def test_a_sign_in_of_somebody_known_waits_for_an_event(site: HostileService) -> None:
+    """What the event says is newer than what the service answered, and stands."""
+    assert sign_in(Client()).status_code == 302
+    assert LinkedIdentity.objects.get().kyc_status == "verified"
+    browser = Client()
+    state = begin(browser)
+    later = timezone.now() + timedelta(seconds=2)
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            assert post(event_body("kyc.rejected", at=later)).status_code == 200
+            arrived = pool.submit(alone, lambda: come_back(browser, state))
+            until_waiting(1, unless=arrived.done)
+        assert arrived.result().status_code == 302
+    assert LinkedIdentity.objects.get().kyc_status == "rejected"
 
 
 @pytest.mark.parametrize("event_type", [*EventType])
