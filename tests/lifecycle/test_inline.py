@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connections
 from django.test import override_settings
 from django.utils import timezone
 
 from django_identity.gates import claims_of
+from django_identity.lifecycle import upkeep
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.policy import IdentityPolicy
 from tests.hostile import HostileService, answer, html
@@ -50,6 +54,13 @@ def at_the_next_request(user: User) -> dict[str, object]:
     return claims_of(User.objects.get(pk=user.pk))
 
 
+def poll(condition: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+
+
 def test_a_stale_claim_stays_closed_by_default(service: HostileService, ada: User) -> None:
     """Nobody waits for the service unless the site says so."""
     assert at_the_next_request(ada) == {}
@@ -79,6 +90,52 @@ def test_a_failure_is_not_repeated_at_the_next_request(service: HostileService, 
     service.answers["claims"] = html()
     assert at_the_next_request(ada) == at_the_next_request(ada) == {}
     assert service.calls("claims") == 1
+
+
+@pytest.mark.usefixtures("inline")
+def test_eight_wait_at_once_and_the_ninth_goes_on(service: HostileService, ada: User) -> None:
+    """A slow service does not take every worker of the site; when it answers, others may wait."""
+    just_now = timezone.now() - timedelta(seconds=1)
+    crowd = [make_user(f"user-{n}") for n in range(8)]
+    for n, user in enumerate(crowd):
+        identity = make_identity(user, subject=f"other-{n}", refetch_due_at=just_now)
+        make_claim(identity, valid_until=just_now)
+        make_grant(identity)
+    answered = threading.Event()
+    service.meanwhile["claims"] = lambda: answered.wait(10)
+
+    def wait(user: User) -> dict[str, object]:
+        try:
+            return at_the_next_request(user)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(wait, user) for user in crowd]
+        poll(lambda: service.calls("claims") == 8)
+        assert at_the_next_request(ada) == {}
+        assert service.calls("claims") == 8
+        answered.set()
+        assert [one.result() for one in waiting] == [{}] * 8
+    poll(lambda: at_the_next_request(ada) == {"age_over_18": True})
+
+
+@pytest.mark.usefixtures("inline")
+def test_whatever_goes_wrong_the_gate_stays_closed(
+    service: HostileService,
+    ada: User,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A mistake of ours is a line in the log, without a word of what it held."""
+
+    def broken(_identity_id: int) -> None:
+        raise RuntimeError("a secret")
+
+    monkeypatch.setattr(upkeep, "refetch_one", broken)
+    assert at_the_next_request(ada) == {}
+    assert "RuntimeError" in caplog.text
+    assert "a secret" not in caplog.text
 
 
 @pytest.mark.usefixtures("inline")
