@@ -11,8 +11,10 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import AnonymousUser, User
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.test import RequestFactory, override_settings
+from django.test.utils import CaptureQueriesContext
 from django.views.generic import View
 
 from django_identity.gates import (
@@ -230,9 +232,11 @@ def test_claims_are_of_one_application() -> None:
     user = make_user()
     make_claim(make_identity(user))
     make_claim(make_identity(user, application="second"), "unique_human")
-    for _ in range(2):
-        assert claims_of(user) == {"age_over_18": True}
-        assert claims_of(user, application="second") == {"unique_human": True}
+    with CaptureQueriesContext(connection) as captured:
+        for _ in range(3):
+            assert claims_of(user) == {"age_over_18": True}
+            assert claims_of(user, application="second") == {"unique_human": True}
+    assert len(captured) == 2
 
 
 def test_a_class_that_asks_for_nothing_is_a_mistake(user: User) -> None:

@@ -185,3 +185,14 @@ def test_filters_ask_the_same() -> None:
     )
     assert Template(source).render(Context({"user": adult()})) == "True True"
     assert Template(source).render(Context({"user": AnonymousUser()})) == "False False"
+
+
+def test_a_filter_may_ask_for_a_value() -> None:
+    """The very value, as everywhere."""
+    user = make_user()
+    make_claim(make_identity(user), "country_resident", "NG")
+    source = (
+        '{% load identity %}{{ user|has_claim:"country_resident=NG" }} '
+        '{{ user|has_claim:"country_resident=GH" }} {{ user|has_claim:"country_resident" }}'
+    )
+    assert Template(source).render(Context({"user": user})) == "True False False"

@@ -70,6 +70,14 @@ def test_a_permission_may_ask_for_a_value() -> None:
     assert status(Locals, make_user("eve")) == 403
 
 
+def test_a_closed_permission_says_what_is_missing() -> None:
+    """A stable code, as a closed gate's."""
+    user = make_user()
+    make_identity(user)
+    assert ask(Locals, user).data["detail"].code == "claim_missing"
+    assert ask(Levels, user).data["detail"].code == "kyc_level_missing"
+
+
 def test_each_permission_closes_alone() -> None:
     """A level does not stand in for a claim, nor a claim for a level."""
     user = make_user()

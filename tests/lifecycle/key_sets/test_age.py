@@ -100,6 +100,18 @@ def test_the_age_is_inherited_through_the_shared_cache(origin, site: Application
     assert key_sets.current(site).kids == ("key-2",)
 
 
+def test_a_shortened_age_is_inherited_too(origin: HostileService, site: Application):
+    """What the service asked of the process that fetched holds for every other one."""
+    publish(origin, "key-1", headers="Cache-Control: max-age=60\r\n")
+    key_sets.current(site)
+    publish(origin, "key-2")
+    time_passes(30)
+    as_another_process()
+    assert key_sets.current(site).kids == ("key-1",)
+    time_passes(31)
+    assert key_sets.current(site).kids == ("key-2",)
+
+
 @pytest.mark.parametrize("began_in", [60, -300, -86_400], ids=["future", "edge", "yesterday"])
 def test_a_shared_set_of_an_impossible_age_is_stale(origin, site: Application, began_in: int):
     """A clock that was wrong must not make keys immortal."""

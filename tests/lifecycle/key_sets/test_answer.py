@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import threading
 import time
 from dataclasses import replace
 
@@ -165,6 +166,17 @@ def test_a_slow_answer_ends_at_the_deadline(origin: HostileService, site: Applic
     with pytest.raises(KeysUnavailable):
         key_sets.current(replace(site, timeout=0.3))
     assert time.monotonic() - started < 1.5
+
+
+def test_five_seconds_are_enough_however_patient_the_site_is(origin, site: Application):
+    """A site's own ``TIMEOUT`` may shorten the deadline and not lengthen it."""
+    over = threading.Event()
+    origin.meanwhile["jwks"] = lambda: over.wait(20)
+    started = time.monotonic()
+    with pytest.raises(KeysUnavailable):
+        key_sets.current(replace(site, timeout=15))
+    over.set()
+    assert 4.5 < time.monotonic() - started < 9
 
 
 @pytest.mark.parametrize("body", [{"keys": []}, {"keys": [{"kty": "RSA", "kid": "key-1"}]}])

@@ -14,6 +14,7 @@ from django_identity.credentials import RejectionReason
 from django_identity.exceptions import CredentialRejected
 from django_identity.lifecycle import claims, key_sets
 from django_identity.service.messages import ClaimsAnswer
+from tests.clock_cache import ClockCache
 from tests.hostile import (
     HostileService,
 )
@@ -105,6 +106,31 @@ def test_who_waits_too_long_answers_with_what_it_has(origin: HostileService, sit
     assert reason_of(site, origin, "no-1") is RejectionReason.KEY
     assert 1.9 < time.monotonic() - started < 3
     assert origin.calls("jwks") == 1
+
+
+def test_a_flight_that_never_lands_is_over_after_ten_seconds(origin, site: Application):
+    """The lock of a process that was killed with it in its hands does not stand in the way."""
+    flights = []
+
+    def look() -> None:
+        for seconds in (0, 9.5, 0.6):
+            ClockCache.ahead += seconds
+            flights.append(sum(name.endswith(".flight") for name in cache.names()))
+
+    origin.meanwhile["jwks"] = look
+    key_sets.current(site)
+    assert flights == [1, 1, 0]
+
+
+@pytest.mark.parametrize("kid", ["key-1", "key-2"], ids=["known", "new"])
+def test_whose_credential_it_is_counts_under_a_known_key_and_a_new_one(origin, site, kid: str):
+    """Newer keys are no way around the subject."""
+    key_sets.current(site)
+    publish(origin, "key-1", "key-2")
+    given = replace(claims_answer(origin, kid), user_id="subject-2")
+    with pytest.raises(CredentialRejected) as caught:
+        claims.verified(site, given, subject="subject-2")
+    assert caught.value.reason is RejectionReason.PAYLOAD_SUB
 
 
 # What asks for nothing
