@@ -237,6 +237,14 @@ def test_depth_of_a_value():
     assert rejection(listing(disclose("a", [deep]))) is R.DISCLOSURE_JSON
 
 
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_depth_that_the_parser_would_refuse(opening):
+    """Row 9: nesting beyond what Python's parser can follow is a rejection here as well."""
+    deep = encode('["s","n",' + opening * 15_000)
+    assert rejection(listing(deep)) is R.DISCLOSURE_JSON
+    assert rejection(listing(*DISCLOSURES, deep)) is R.DISCLOSURE_JSON
+
+
 def test_many():
     """Row 2: a hundred disclosures are no trouble."""
     claims = {f"claim-{number}": {"n": [number]} for number in range(100)}

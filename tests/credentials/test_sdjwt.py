@@ -121,6 +121,18 @@ def test_a_short_signature_is_not_filled_up():
     pytest.fail("no signature with a leading zero")
 
 
+def test_a_long_signature_is_not_cut_down():
+    """Row 21: 66 octets are refused even where s is good but for two zeros before it."""
+    for number in range(20_000):
+        signed = f"{encode(header())}.{encode(payload(jti=number))}"
+        signature = raw_signature(f"{signed}.A")
+        long = b64(signature[:32] + bytes(2) + signature[32:])
+        if long[0] == "A":
+            assert rejection(join(f"{signed}.{long}", DISCLOSURES)) is R.SIGNATURE
+            return
+    pytest.fail("no signature that begins with six zeros")
+
+
 @pytest.mark.parametrize("place", ["header", "payload"])
 def test_signed_is_the_text_as_sent(place):
     """Row 23: the same JSON in other white space, or in another order, is another text."""
