@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from django.conf import settings
+from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_variables
@@ -12,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
 from django_identity.backends import begin_session
-from django_identity.exceptions import IdentityError
+from django_identity.exceptions import CallbackInvalid, IdentityError
 from django_identity.lifecycle import sign_in, standing
 from django_identity.models import Purpose
 from django_identity.telemetry import LogEvent, log
@@ -56,11 +57,7 @@ def callback(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Htt
     """Where the service sends the person back to."""
     applied = application_or_404(application)
     try:
-        returned = sign_in.Callback.parse(
-            state=request.GET.getlist("state"),
-            code=request.GET.getlist("code"),
-            error=request.GET.getlist("error"),
-        )
+        returned = _returned(request)
         if _needs_hop(request):
             return _hop(request)
         completed = sign_in.complete(
@@ -72,6 +69,16 @@ def callback(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Htt
         begin_session(request, completed.user, completed.login)
     log(LogEvent.SIGN_IN_COMPLETED, application=applied.alias)
     return redirect(landing_url(completed.next_url))
+
+
+def _returned(request: HttpRequest) -> sign_in.Callback:
+    try:
+        query = request.GET
+    except TooManyFieldsSent:
+        raise CallbackInvalid("more parameters than Django takes") from None
+    return sign_in.Callback.parse(
+        state=query.getlist("state"), code=query.getlist("code"), error=query.getlist("error")
+    )
 
 
 def _button_page(

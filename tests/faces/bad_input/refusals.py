@@ -2,26 +2,79 @@
 
 from __future__ import annotations
 
+import logging
+import re
+from urllib.parse import parse_qs
+
 import pytest
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.http import HttpResponse
+from django.utils.html import escape
 
-from django_identity.models import LinkedIdentity
+from django_identity.exceptions import IdentityError
+from django_identity.models import LinkedIdentity, TokenGrant
 
-SECRETS = ("at-secret", "rt-secret", "a-code", "a-client-secret", "ada@example.org", "subject-1")
+SECRETS = ("at-secret", "rt-secret", "a-code", "a-client-secret", "ada@example.org", "subject-1",
+           "Obi")  # fmt: skip
+WAY_ON = re.compile(r'<a class="identity-button" href="/[^"/]')
+# Of the service's calls in a whole sign-in, the first answers "token" and the last one "jwks".
+CALLS = ["token", "me", "kyc", "claims", "jwks"]
 
 
-def refused(response: HttpResponse, code: str, caplog: pytest.LogCaptureFixture) -> None:
-    """A page that says what to do, one line in the log, no secret in either, nobody made."""
+def refused(
+    response: HttpResponse, code: str, caplog: pytest.LogCaptureFixture, *, made: int = 0,
+    application: str = "default",
+) -> None:  # fmt: skip
+    """A page that says what to do, a typed error behind it, one line in the log, no secret.
+
+    Nobody was made, nothing that arrived was kept, and no cookie or session was touched; ``made``:
+    how many came in before.
+    """
+    error = response.context["error"]
+    assert isinstance(error, IdentityError)
+    assert error.code == code
     assert 400 <= response.status_code < 600
     page = response.content.decode()
-    assert f"<code>{code}</code>" in page
-    lines = [r.getMessage() for r in caplog.records if "identity.sign_in.failed" in r.getMessage()]
-    assert len(lines) == 1
-    assert f"code={code} " in lines[0]
+    assert f"<code>{error.reference}</code> · <code>{code}</code>" in page
+    assert f'role="alert">{escape(error.public_message)}</p>' in page
+    assert WAY_ON.search(page) or '<a class="identity-button" href="/">' in page
+    (line,) = lines_of_ours(caplog)
+    assert line.startswith(f"identity.sign_in.failed application={application} ")
+    assert f" code={code} " in line
+    assert f" reference={error.reference} " in line
     everything = page + caplog.text
-    assert not [secret for secret in SECRETS if secret in everything]
+    assert not [secret for secret in (*SECRETS, *_carried(response)) if secret in everything]
+    assert _made_by_us().count() == TokenGrant.objects.count() == made
+    unchanged(response)
+
+
+def unchanged(response: HttpResponse) -> None:
+    """Whoever is signed in stays so, and whoever is not gets no session."""
+    assert not response.wsgi_request.session.modified
+    assert not response.cookies
+
+
+def lines_of_ours(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.name.startswith("django_identity") and record.levelno > logging.DEBUG
+    ]
 
 
 def nobody_was_made() -> bool:
     return not User.objects.exists() and not LinkedIdentity.objects.exists()
+
+
+def _made_by_us() -> QuerySet[User]:
+    """Users with no password are ours; those of the tests have one."""
+    return User.objects.filter(password__startswith="!")
+
+
+def _carried(response: HttpResponse) -> list[str]:
+    """What the browser brought that is nobody else's to know: code, state and its own keys."""
+    request = response.wsgi_request
+    query = parse_qs(request.META["QUERY_STRING"])
+    values = [*query.get("code", []), *query.get("state", []), *request.COOKIES.values()]
+    return [value for value in values if len(value) > 3]

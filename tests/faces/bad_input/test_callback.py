@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
@@ -14,11 +18,12 @@ from django_identity.models import AuthorizationRequest, LinkedIdentity, Webhook
 from django_identity.policy import IdentityPolicy
 from django_identity.service.messages import KycStatus, Profile
 from tests.at_once import at_once
-from tests.faces.bad_input.refusals import nobody_was_made, refused
+from tests.faces.bad_input.refusals import lines_of_ours, nobody_was_made, refused, unchanged
 from tests.faces.conftest import begin, come_back, sign_in
 from tests.hostile import HostileService
 from tests.records import make_identity, make_user
 
+OF_LIVE = {"BASE_URL": "https://service.example/api/v1", "AUTH_URL": "https://service.example"}
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -54,9 +59,19 @@ def test_a_malformed_callback(
     state = begin(client)
     response = client.get(reverse("identity:callback") + "?" + query.format(state=state))
     refused(response, code, caplog)
-    assert b"<script" not in response.content
+    assert "<script" not in response.content.decode() + caplog.text
     assert service.requests == []
     assert nobody_was_made()
+
+
+def test_a_callback_with_more_parameters_than_django_takes(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Our page as well, not Django's bare one."""
+    state = begin(client)
+    response = client.get(reverse("identity:callback") + "?" + f"state={state}&code=a&" * 600)
+    refused(response, "callback_invalid", caplog)
+    assert service.requests == []
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
@@ -77,10 +92,12 @@ def test_a_replayed_callback(service: HostileService, caplog: pytest.LogCaptureF
         state = begin(browser)
         old_cookies = browser.cookies.output()
         come_back(browser, state)
+        asked = len(service.requests)
         restored = Client()
         restored.cookies.load(old_cookies.replace("Set-Cookie:", ""))
-        refused(come_back(restored, state), "request_used", caplog)
-    assert service.calls("token") == 1
+        caplog.clear()
+        refused(come_back(restored, state), "request_used", caplog, made=1)
+    assert len(service.requests) == asked
 
 
 def test_a_stale_callback(
@@ -102,19 +119,52 @@ def test_another_browser(service: HostileService, caplog: pytest.LogCaptureFixtu
     assert service.requests == []
 
 
-def test_two_callbacks_at_the_same_moment(service: HostileService) -> None:
-    """A double click exchanges the code once."""
+def test_two_callbacks_at_the_same_moment(
+    service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A double click exchanges the code once, though both have found it unused."""
     browser = Client()
     state = begin(browser)
+    both_found_it = threading.Barrier(2)
 
-    def press() -> int:
-        tab = Client()
+    def press() -> HttpResponse:
+        tab, waited = Client(), []
         tab.cookies.update(browser.cookies)
-        return come_back(tab, state).status_code
 
-    assert min(at_once([press, press])) == 302
+        def wait_once(execute: Any, sql: str, *rest: Any) -> Any:
+            if sql.startswith("UPDATE") and not waited:
+                waited.append(both_found_it.wait(timeout=10))
+            return execute(sql, *rest)
+
+        with connection.execute_wrapper(wait_once):
+            return come_back(tab, state)
+
+    answers = sorted(at_once([press, press]), key=lambda response: response.status_code)
+    assert [response.status_code for response in answers] == [302, 400]
+    assert answers[1].context["error"].code == "request_used"
+    unchanged(answers[1])
     assert service.calls("token") == 1
     assert User.objects.count() == 1
+    (line,) = [line for line in lines_of_ours(caplog) if "failed" in line]
+    assert "code=request_used" in line
+
+
+@pytest.mark.parametrize("came_to", ["default", "other"])
+def test_another_application(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, came_to: str
+) -> None:
+    """A code is not taken to another application's token endpoint, nor to another environment's."""
+    state = begin(client)
+    fields = service.settings(CLIENT_ID="another-client")
+    if came_to == "default":
+        fields = service.settings(ENVIRONMENT="live", **OF_LIVE)
+    applications = {"default": service.settings(), came_to: fields}
+    with override_settings(DJANGO_IDENTITY=applications):
+        response = client.get(
+            reverse("identity:callback", args=[came_to]), {"code": "a-code", "state": state}
+        )
+        refused(response, "request_unknown", caplog, application=came_to)
+    assert service.requests == []
 
 
 class CrashingPolicy(IdentityPolicy):
@@ -137,16 +187,24 @@ def test_a_crash_after_the_claim(service: HostileService, caplog: pytest.LogCapt
     assert nobody_was_made()
 
 
-@pytest.mark.parametrize("query", [{"code": "a"}, {"error": "access_denied"}])
+@pytest.mark.parametrize("query", [{}, {"code": "a-code"}, {"error": "access_denied"}])
+@pytest.mark.parametrize("state", ["unknown", "empty", "missing", "of an attacker"])
 def test_an_unsolicited_callback_changes_nothing(
-    client: Client, service: HostileService, query: dict[str, str]
-) -> None:
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture,
+    query: dict[str, str], state: str,
+) -> None:  # fmt: skip
     """Whoever is signed in stays signed in, as they were."""
     sign_in(client)
-    before = dict(client.session), service.calls("token")
-    for state in ("x" * 43, ""):
-        client.get(reverse("identity:callback"), {**query, "state": state})
-    assert (dict(client.session), service.calls("token")) == before
+    states = {"unknown": "x" * 43, "empty": "", "of an attacker": begin(Client())}
+    given = {**query, "state": states[state]} if state in states else query
+    before = client.session.session_key, dict(client.session), client.get("/").content
+    asked = len(service.requests)
+    caplog.clear()
+    is_formed = query and len(given.get("state", "")) > 40
+    code = "request_unknown" if is_formed else "callback_invalid"
+    refused(client.get(reverse("identity:callback"), given), code, caplog, made=1)
+    assert (client.session.session_key, dict(client.session), client.get("/").content) == before
+    assert len(service.requests) == asked
 
 
 def test_another_user_than_the_one_who_started(
