@@ -93,6 +93,17 @@ def test_a_gate_may_ask_for_a_value(value: Any, opens: bool) -> None:
     assert has(user, "country_resident=NG") is opens
 
 
+@pytest.mark.parametrize(("signed_in", "opens"), [(-1, False), (0, False), (1, True)])
+def test_what_was_revoked_since_the_sign_in_is_closed(signed_in: int, opens: bool) -> None:
+    """A revocation of everything closes at once, before any row of a claim is touched."""
+    revoked_at = timezone.now()
+    signed_in_at = revoked_at + timedelta(seconds=signed_in)
+    user = make_user()
+    make_claim(make_identity(user, revoked_at=revoked_at, signed_in_at=signed_in_at))
+    assert has(user) is opens
+    assert claims_of(user) == ({"age_over_18": True} if opens else {})
+
+
 def test_a_country_is_not_plain_truth() -> None:
     """A gate that asks for no value does not open on a text."""
     user = make_user()

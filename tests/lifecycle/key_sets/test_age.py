@@ -94,7 +94,9 @@ def test_the_age_is_inherited_through_the_shared_cache(origin, site: Application
     publish(origin, "key-2")
     time_passes(200)
     as_another_process()
-    assert key_sets.current(site).kids == ("key-1",)
+    adopted = key_sets.current(site)
+    assert adopted.kids == ("key-1",)
+    assert key_sets.current(site) is adopted
     assert origin.calls("jwks") == 1
     time_passes(100)
     assert key_sets.current(site).kids == ("key-2",)
