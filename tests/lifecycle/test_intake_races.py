@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError, connection, transaction
+from django.db import connection, transaction
 from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
@@ -214,102 +214,3 @@ def test_a_request_for_erasure_waits_for_an_account_that_goes() -> None:
     assert (receipt.user_id, receipt.subject) == (None, "subject-1")
     assert erasure.retry_pending() == 1
     assert "subject-1" not in whole_database()
-
-
-def fail_at(
-    word: str, *, times: int, error: type[Exception] = OperationalError
-) -> tuple[Execute, list[str]]:
-    """What makes the messages with ``word`` in them fail so many times, and which ones did."""
-    failed: list[str] = []
-
-    def execute(execute: Execute, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        if (sql.startswith(word) or f"; {word}" in sql) and len(failed) < times:
-            failed.append(sql)
-            raise error("deadlock detected")
-        return execute(sql, parameters, many, context)
-
-    return execute, failed
-
-
-@pytest.mark.usefixtures("published")
-def test_what_fails_after_the_commit_is_acknowledged(told: list[str]) -> None:
-    """The site's receivers hear nothing then; handlers and the re-fetch are due all the same."""
-    identity = linked()
-    wrapper, failed = fail_at(
-        'SELECT "django' if connection.vendor != "mysql" else "SELECT `django",
-        times=99,
-        error=RuntimeError,
-    )
-    deliver("consent.revoked", subject="somebody else")
-    with connection.execute_wrapper(wrapper):
-        assert post(event_body("claim.issued")).status_code == 200
-    assert failed
-    assert told == ["event"]  # of somebody else
-    identity.refresh_from_db()
-    assert identity.refetch_due_at is not None
-
-
-@on_postgresql
-@pytest.mark.parametrize("word", ["BEGIN", "COMMIT"])
-def test_a_transaction_that_fails_half_way_is_begun_anew(word: str) -> None:
-    """Nothing of the first try is left, and its locks are free."""
-    linked()
-    wrapper, failed = fail_at(word, times=2)
-    with connection.execute_wrapper(wrapper):
-        assert post(event_body("consent.revoked")).status_code == 200
-    assert len(failed) == 2
-    assert outcomes() == ["applied"]
-    assert not TokenGrant.objects.exists()
-    assert_nothing_is_open()
-
-
-@on_postgresql
-def test_a_transaction_that_cannot_end_leaves_nothing() -> None:
-    """503: the event is not there, nor half of what it says, and nobody waits for it."""
-    linked()
-    wrapper, failed = fail_at("COMMIT", times=3)
-    body = event_body("consent.revoked")
-    with connection.execute_wrapper(wrapper):
-        assert post(body).status_code == 503
-    assert len(failed) == 3
-    assert not WebhookEvent.objects.exists()
-    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
-    assert_nothing_is_open()
-    assert post(body).status_code == 200
-
-
-@on_postgresql
-@pytest.mark.parametrize("limit", ["statement_timeout", "lock_timeout"])
-@pytest.mark.parametrize("event_type", ["claim.issued", "consent.revoked"])
-def test_a_database_with_a_time_out_is_asked_again(limit: str, event_type: str) -> None:
-    """Somebody held the row for longer than the site lets anybody wait: 503, and then 200."""
-    linked()
-    body = event_body(event_type)
-    held = connection.settings_dict
-    options = {**held["OPTIONS"], "options": f"-c {limit}=50"}
-    other = connection.copy()
-    try:
-        with other.cursor() as cursor:
-            cursor.execute("BEGIN; UPDATE django_identity_linkedidentity SET refetch_failures = 3")
-        connection.close()
-        connection.settings_dict = {**held, "OPTIONS": options}
-        assert post(body).status_code == 503
-    finally:
-        other.close()
-        connection.close()
-        connection.settings_dict = held
-    assert not WebhookEvent.objects.exists()
-    assert_nothing_is_open()
-    assert post(body).status_code == 200
-    assert outcomes() == ["applied"]
-
-
-def assert_nothing_is_open() -> None:
-    """No session of PostgreSQL sits in a transaction, and no subject is locked."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT (SELECT COUNT(*) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND state LIKE 'idle in transaction%'),"
-            " (SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory')"
-        )
-        assert cursor.fetchone() == (0, 0)
