@@ -275,6 +275,8 @@ class Lives(RuleBasedStateMachine):
 @pytest.mark.django_db(transaction=True)
 def test_every_life_keeps_to_the_model(service: HostileService, settings: Any) -> None:
     """Gates, sessions and traces, after any interleaving of what can happen."""
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    settings.DJANGO_IDENTITY = {
+        "default": service.settings(WEBHOOK_SECRETS=[SECRET], RATE_LIMIT=None)
+    }
     bound: Callable[[], Lives] = type("Bound", (Lives,), {"service": service})
     run_state_machine_as_test(bound, settings=effort(few=5, many=600, steps=15))
