@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
-from django.db import connections
+from django.db import connection, connections
 
 Result = TypeVar("Result")
 
@@ -26,3 +27,19 @@ def at_once(callers: Iterable[Callable[[], Result]]) -> list[Result]:
 
     with ThreadPoolExecutor(len(waiting)) as pool:
         return list(pool.map(run, waiting))
+
+
+@contextmanager
+def meeting_at_update(barrier: threading.Barrier, number: int = 1) -> Iterator[None]:
+    """This thread waits for the others before it sends its ``number``-th UPDATE."""
+    seen: list[str] = []
+
+    def wait(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if sql.startswith("UPDATE"):
+            seen.append(sql)
+            if len(seen) == number:
+                barrier.wait(timeout=10)
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(wait):
+        yield

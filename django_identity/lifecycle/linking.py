@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, OperationalError, transaction
 
@@ -91,6 +92,7 @@ def link(
     try:
         return _link_once(application, errand, arrival, user=user)
     except (IntegrityError, OperationalError, EmailTaken):
+        _refuse_deleted(user)
         return _link_once(application, errand, arrival, user=user)
 
 
@@ -145,6 +147,12 @@ def _link_once(
             )
         _store(application, errand, arrival, identity, is_new=is_new)
     return Linked(identity, owner, created=created)
+
+
+def _refuse_deleted(user: AbstractBaseUser | None) -> None:
+    """Whoever was deleted while the service was asked is in the browser's request still."""
+    if user is not None and not get_user_model()._default_manager.filter(pk=user.pk).exists():
+        raise UserInactive("the user is gone")
 
 
 def _refuse_wrong_person(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connections
 from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
@@ -17,7 +16,7 @@ from django.utils import timezone
 from django_identity.models import AuthorizationRequest, LinkedIdentity, WebhookEvent
 from django_identity.policy import IdentityPolicy
 from django_identity.service.messages import KycStatus, Profile
-from tests.at_once import at_once
+from tests.at_once import at_once, meeting_at_update
 from tests.faces.bad_input.refusals import lines_of_ours, nobody_was_made, refused, unchanged
 from tests.faces.conftest import begin, come_back, sign_in
 from tests.hostile import HostileService
@@ -128,15 +127,9 @@ def test_two_callbacks_at_the_same_moment(
     both_found_it = threading.Barrier(2)
 
     def press() -> HttpResponse:
-        tab, waited = Client(), []
+        tab = Client()
         tab.cookies.update(browser.cookies)
-
-        def wait_once(execute: Any, sql: str, *rest: Any) -> Any:
-            if sql.startswith("UPDATE") and not waited:
-                waited.append(both_found_it.wait(timeout=10))
-            return execute(sql, *rest)
-
-        with connection.execute_wrapper(wait_once):
+        with meeting_at_update(both_found_it):
             return come_back(tab, state)
 
     answers = sorted(at_once([press, press]), key=lambda response: response.status_code)
@@ -174,8 +167,13 @@ class CrashingPolicy(IdentityPolicy):
         raise ZeroDivisionError
 
 
-def test_a_crash_after_the_claim(service: HostileService, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("atomic_requests", [False, True])
+def test_a_crash_after_the_claim(
+    service: HostileService, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
+    atomic_requests: bool,
+) -> None:  # fmt: skip
     """A callback that crashed half-way cannot be used again."""
+    monkeypatch.setitem(connections.settings["default"], "ATOMIC_REQUESTS", atomic_requests)
     browser = Client(raise_request_exception=False)
     policy = f"{__name__}.{CrashingPolicy.__name__}"
     with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
@@ -214,6 +212,18 @@ def test_another_user_than_the_one_who_started(
     client.force_login(make_user("ada"), backend="django.contrib.auth.backends.ModelBackend")
     state = begin(client)
     client.force_login(make_user("eve"), backend="django.contrib.auth.backends.ModelBackend")
+    refused(come_back(client, state), "user_changed", caplog)
+    assert service.requests == []
+    assert not LinkedIdentity.objects.exists()
+
+
+def test_whoever_started_is_signed_out_by_now(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A link that nobody is there for makes no account instead."""
+    client.force_login(make_user("ada"), backend="django.contrib.auth.backends.ModelBackend")
+    state = begin(client)
+    del client.cookies["sessionid"]
     refused(come_back(client, state), "user_changed", caplog)
     assert service.requests == []
     assert not LinkedIdentity.objects.exists()

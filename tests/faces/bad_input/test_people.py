@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 from functools import partial
 
 import pytest
 from django.contrib.auth.models import User
+from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
 
 from django_identity.exceptions import IdentityError
 from django_identity.models import LinkedIdentity
-from tests import hostile
-from tests.at_once import at_once
+from tests.at_once import at_once, meeting_at_update
 from tests.faces.bad_input.refusals import nobody_was_made, refused
 from tests.faces.conftest import begin, come_back, sign_in
 from tests.hostile import HostileService
@@ -29,12 +28,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
         "//evil.example", "/\\evil.example", "\\\\evil.example", "https:evil.example",
         "https://evil.example/", "http:///evil.example", "javascript:alert(1)", "/\tevil",
         "/\n/evil.example", "\t//evil.example", "/\r\nX: y", "%2F%2Fevil.example",
-        "//testserver@evil.example", "///evil.example", "/" + "a" * 8192,
+        "//testserver@evil.example", "///evil.example", "/" + "a" * 8192, "/" + "a" * 2000,
         " //evil.example", "data:x",
     ],
 )  # fmt: skip
 def test_next_stays_on_this_site(client: Client, service: HostileService, given: str) -> None:
-    """Only a path of this site is a place to go to."""
+    """Only a path of this site is a place to go to; a link to our own page carries no other."""
+    page = client.get(reverse("identity:login"), {"next": given})
+    assert page.context["next"] == ""
+    assert not any(part in page.content.decode() for part in ("evil", "data:x", "aaaa", "alert"))
     assert sign_in(client, given)["Location"] == "/"
 
 
@@ -71,6 +73,17 @@ def test_a_user_deleted_meanwhile(
     state = begin(client)
     user.delete()
     refused(come_back(client, state), "request_unknown", caplog)
+
+
+def test_a_user_deleted_while_the_service_is_asked(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """There is nobody left to link to: a page says so, and nothing is stored."""
+    user = make_user()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    service.meanwhile["claims"] = lambda: User.objects.all().delete() and None
+    refused(sign_in(client), "user_inactive", caplog)
+    assert nobody_was_made()
 
 
 def test_a_subject_of_another_user(
@@ -120,21 +133,49 @@ def test_a_taken_address(
     assert LinkedIdentity.objects.get().user == user
 
 
-def test_two_browsers_sign_one_new_subject_up(service: HostileService) -> None:
-    """One of them makes the account, and both end up in it."""
+@pytest.mark.parametrize("email", ["ada@example.org", ""])
+def test_two_browsers_sign_one_new_subject_up(service: HostileService, email: str) -> None:
+    """One of them makes the account, and both end up in it, though both have found none."""
+    service.profile = {"email": email}
+    both_found_none = threading.Barrier(2)
     browsers = [Client(), Client()]
     states = [begin(browser) for browser in browsers]
-    both = threading.Barrier(2)
-    claims = hostile.answer(service.good("claims"))
 
-    def answered_together(connection: socket.socket) -> None:
-        both.wait(timeout=5)
-        connection.sendall(claims)
+    def arrive(browser: Client, state: str) -> HttpResponse:
+        # The first UPDATE claims the sign-in, the second one begins to link.
+        with meeting_at_update(both_found_none, 2):
+            return come_back(browser, state)
 
-    service.answers["claims"] = answered_together
-    callers = [partial(come_back, *pair) for pair in zip(browsers, states, strict=True)]
+    callers = [partial(arrive, *pair) for pair in zip(browsers, states, strict=True)]
     assert [response.status_code for response in at_once(callers)] == [302, 302]
-    assert User.objects.count() == LinkedIdentity.objects.count() == 1
+    user = User.objects.get()
+    assert LinkedIdentity.objects.get().user == user
+    assert {browser.get("/").content.decode() for browser in browsers} == {user.username}
+
+
+def test_a_site_that_takes_no_newcomers(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Proven or not, nobody gets an account; whoever has one comes in."""
+    monkeypatch.setattr(
+        "django_identity.policy.IdentityPolicy.may_sign_up", lambda self, *, profile, kyc: False
+    )
+    refused(sign_in(client), "sign_up_refused", caplog)
+    assert nobody_was_made()
+    make_identity(make_user())
+    assert sign_in(client).status_code == 302
+
+
+@pytest.mark.parametrize("email", ["ada@example.org\nBcc: x@y.z", " ada@example.org", "no-address"])
+def test_an_address_that_the_user_model_does_not_take(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, email: str
+) -> None:
+    """No account is made of it, and the log names the field alone."""
+    service.profile = {"email": email}
+    refused(sign_in(client), "sign_up_refused", caplog)
+    assert email not in caplog.text
+    assert nobody_was_made()
 
 
 @pytest.mark.parametrize("field", ["is_staff", "is_superuser", "is_active", "password", "pk", "id"])
@@ -149,6 +190,23 @@ def test_fields_that_no_policy_may_write(
     )
     refused(sign_in(client), "configuration", caplog)
     assert nobody_was_made()
+
+
+@pytest.mark.parametrize("field", ["is_staff", "is_superuser", "is_active", "password", "pk", "id"])
+def test_fields_that_no_policy_may_overwrite(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, field: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Nor of somebody who comes again."""
+    user = make_user()
+    make_identity(user)
+    before = User.objects.values().get()
+    monkeypatch.setattr(
+        "django_identity.policy.IdentityPolicy.changed_user_fields",
+        lambda self, user, *, profile, kyc: {"first_name": "x", field: 1},
+    )
+    refused(sign_in(client), "configuration", caplog)
+    assert User.objects.values().get() == before
 
 
 def test_every_error_has_a_code_of_its_own() -> None:
