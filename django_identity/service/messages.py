@@ -20,6 +20,8 @@ MOST_CLAIMS = 200
 LONGEST_LIFETIME = 86_400.0
 # RFC 6749 appendix A.12, without the space: it goes into a header.
 TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
+# RFC 6749 appendix A.4, empty too; the length is ours. PostgreSQL would refuse a NUL in it.
+SCOPE = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]{0,1000}")
 COUNTRY = re.compile(r"[A-Z]{2}")
 
 Members = dict[str, Any]
@@ -42,8 +44,8 @@ class TokenAnswer:
         if not isinstance(kind, str) or kind.lower() != "bearer":
             raise MalformedAnswer("token_type is not Bearer", endpoint="token")
         scope = body.get("scope")
-        if scope is not None and not isinstance(scope, str):
-            raise MalformedAnswer("scope is not a text", endpoint="token")
+        if scope is not None and not (isinstance(scope, str) and SCOPE.fullmatch(scope)):
+            raise MalformedAnswer("scope is not a usable text", endpoint="token")
         access_token = _token(body, "access_token")
         has_refresh_token = body.get("refresh_token") is not None
         return cls(

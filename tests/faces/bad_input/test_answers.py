@@ -15,7 +15,7 @@ from django.test import Client, override_settings
 
 from django_identity.models import LinkedIdentity
 from tests import hostile
-from tests.faces.bad_input.refusals import nobody_was_made, refused
+from tests.faces.bad_input.refusals import CALLS, nobody_was_made, refused
 from tests.faces.conftest import begin, come_back, sign_in
 from tests.hostile import HostileService, hostile_service, http
 
@@ -26,6 +26,17 @@ NESTED = b'{"a":' * 200_000 + b"1" + b"}" * 200_000
 
 
 GZIP = http(gzip.compress(b" " * 50_000_000), headers="Content-Encoding: gzip\r\n")
+
+
+def asked(service: HostileService) -> list[str]:
+    return [name for name, _, _ in service.requests]
+
+
+def up_to(last: str) -> list[str]:
+    """The calls of a sign-in that ends with the answer to ``last``."""
+    if last == "profile":
+        return ["token", "profile"]
+    return CALLS[: CALLS.index(last) + 1]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +56,10 @@ GZIP = http(gzip.compress(b" " * 50_000_000), headers="Content-Encoding: gzip\r\
         (http(b'"access_token"'), "malformed_answer"),
         (http(NESTED), "answer_too_large"),
         (http(b'{"a":' * 40_000), "malformed_answer"),
+        (http(b'{"a":' * 40_000 + b"1" + b"}" * 40_000), "malformed_answer"),
         (GZIP, "malformed_answer"),
+        (http(b'{"access_token":"a","expires_in":60}', headers="Content-Encoding: br\r\n"),
+         "malformed_answer"),
         (hostile.truncated, "service_unavailable"),
         (hostile.huge, "answer_too_large"),
         (hostile.silent, "service_timeout"),
@@ -65,7 +79,7 @@ def test_a_bad_token_answer(
     with hostile.impatient(service):
         refused(sign_in(client), code, caplog)
     assert time.monotonic() - began < 2
-    assert [name for name, _, _ in service.requests] == ["token"]
+    assert asked(service) == ["token"]
     assert nobody_was_made()
 
 
@@ -84,6 +98,10 @@ def test_a_bad_token_answer(
         '"access_token": "a", "expires_in": 3600, "token_type": null',
         '"access_token": "a", "access_token": "b", "expires_in": 3600',
         '"access_token": "a", "expires_in": 3600, "refresh_token": 7',
+        *(f'"access_token": "a", "expires_in": 3600, "beside": {value}' for value in
+          ("NaN", "-Infinity", "1e999", "1" * 33, "[" * 40 + "]" * 40)),
+        *(f'"access_token": "a", "expires_in": 3600, "scope": {value}' for value in
+          ('["claims:read"]', '"a\\u0000"', '"\\ud800"', '"\\u00e9"', '"' + "a" * 2000 + '"')),
         *(f'"access_token": "a", "expires_in": 3600, "user_id": {value}' for value in
           ('""', "0", "null", "true", "[]", '"."', '".."', '"a\\u0000"', '"\\ud800"',
            json.dumps("x" * 300))),
@@ -100,7 +118,7 @@ def test_a_token_answer_of_wrong_types(
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("endpoint", ["token", "me", "kyc", "claims"])
+@pytest.mark.parametrize("endpoint", [*CALLS, "profile"])
 def test_a_redirect_is_not_followed(
     client: Client,
     service: HostileService,
@@ -108,11 +126,16 @@ def test_a_redirect_is_not_followed(
     endpoint: str,
     status: int,
 ) -> None:
-    """Neither the secret nor a token ever arrives at another host."""
+    """Neither the secret nor a token ever arrives at another host, and no further call is sent."""
+    if endpoint == "profile":
+        service.token = {"user_id": service.subject}
+    code = "keys_unavailable" if endpoint == "jwks" else "unexpected_redirect"
     with hostile_service() as elsewhere:
         service.answers[endpoint] = hostile.redirect_to(elsewhere.origin, status)
-        refused(sign_in(client), "unexpected_redirect", caplog)
+        refused(sign_in(client), code, caplog)
         assert elsewhere.requests == []
+    assert asked(service) == up_to(endpoint)
+    assert nobody_was_made()
 
 
 def test_a_service_that_refuses_connections(
@@ -123,35 +146,38 @@ def test_a_service_that_refuses_connections(
     service._listener.shutdown(socket.SHUT_RDWR)
     service.close()
     refused(come_back(client, state), "service_unavailable", caplog)
+    assert nobody_was_made()
 
 
 @pytest.mark.parametrize(
-    ("fields", "code"),
+    ("fields", "code", "last"),
     [
-        ({"profile": {"id": "somebody"}, "token": {"user_id": "subject-1"}}, "subject_mismatch"),
-        ({"claims_user_id": "somebody"}, "subject_mismatch"),
-        ({"token": {"user_id": "subject-1", "sub": "somebody"}}, "subject_mismatch"),
-        ({"payload": {"sub": "somebody"}}, "credential_rejected"),
-        ({"payload": {"environment": "live"}}, "credential_rejected"),
-        ({"payload": {"aud": "another-client"}}, "credential_rejected"),
-        ({"payload": {"iss": "https://evil.example"}}, "credential_rejected"),
-        ({"payload": {"exp": 1}}, "credential_rejected"),
-        ({"bend": lambda text: text[:-3] + "AA~"}, "credential_rejected"),
-        ({"profile": {"id": 7}}, "malformed_answer"),
-        ({"profile": {"email": ["a"]}}, "malformed_answer"),
-        ({"profile": {"first_name": "a\0"}}, "malformed_answer"),
-        ({"kyc": {"verified_at": "yesterday"}}, "malformed_answer"),
-        ({"kyc": {"status": {}}}, "malformed_answer"),
+        ({"profile": {"id": "somebody"}, "token": {"user_id": "subject-1"}}, "subject_mismatch",
+         "profile"),
+        ({"claims_user_id": "somebody"}, "subject_mismatch", "claims"),
+        ({"token": {"user_id": "subject-1", "sub": "somebody"}}, "subject_mismatch", "token"),
+        ({"payload": {"sub": "somebody"}}, "credential_rejected", "jwks"),
+        ({"payload": {"environment": "live"}}, "credential_rejected", "jwks"),
+        ({"payload": {"aud": "another-client"}}, "credential_rejected", "jwks"),
+        ({"payload": {"iss": "https://evil.example"}}, "credential_rejected", "jwks"),
+        ({"payload": {"exp": 1}}, "credential_rejected", "jwks"),
+        ({"bend": lambda text: text[:-3] + "AA~"}, "credential_rejected", "jwks"),
+        ({"profile": {"id": 7}}, "malformed_answer", "me"),
+        ({"profile": {"email": ["a"]}}, "malformed_answer", "me"),
+        ({"profile": {"first_name": "a\0"}}, "malformed_answer", "me"),
+        ({"kyc": {"verified_at": "yesterday"}}, "malformed_answer", "kyc"),
+        ({"kyc": {"status": {}}}, "malformed_answer", "kyc"),
     ],
-)
+)  # fmt: skip
 def test_answers_about_somebody_else(
     client: Client, service: HostileService, caplog: pytest.LogCaptureFixture,
-    fields: dict[str, Any], code: str,
+    fields: dict[str, Any], code: str, last: str,
 ) -> None:  # fmt: skip
-    """Whatever named the subject, everything must be about that one, and well formed."""
+    """Whatever named the subject, everything must be about that one; nothing is asked after it."""
     for name, value in fields.items():
         setattr(service, name, value)
     refused(sign_in(client), code, caplog)
+    assert asked(service) == up_to(last)
     assert nobody_was_made()
 
 
