@@ -79,6 +79,70 @@ def test_a_returning_person_keeps_their_account(service: HostileService) -> None
     assert signed_in_as(browser) == User.objects.get().username
 
 
+def test_a_session_planted_beforehand_is_not_signed_in(
+    client: Client, service: HostileService
+) -> None:
+    """Signing in changes the session's key: whoever knew the old one has nothing."""
+    session = client.session
+    session["basket"] = "kept"
+    session.save()
+    client.cookies["sessionid"] = session.session_key
+    sign_in(client)
+    assert client.cookies["sessionid"].value != session.session_key
+    assert client.session["basket"] == "kept"
+    eve = Client()
+    eve.cookies["sessionid"] = session.session_key
+    assert signed_in_as(client)
+    assert signed_in_as(eve) == ""
+
+
+@pytest.mark.parametrize("purpose", ["link", "renew"])
+def test_linking_and_renewing_leave_the_session_alone(
+    client: Client, service: HostileService, purpose: str
+) -> None:
+    """Whoever signed in with a password stays signed in with it."""
+    client.force_login(make_user(), backend="django.contrib.auth.backends.ModelBackend")
+    if purpose == "renew":
+        sign_in(client)
+    before = client.session.session_key, dict(client.session)
+    assert sign_in(client).status_code == 302
+    assert (client.session.session_key, dict(client.session)) == before
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_only_a_press_begins(client: Client, service: HostileService, method: str) -> None:
+    """An address that somebody is led to begins nothing, nor does a form of a foreign page."""
+    response = client.generic(method, reverse("identity:login") + "?next=/adults/")
+    assert (response.status_code, response.cookies.get("identity_browser")) == (200, None)
+    foreign = Client(enforce_csrf_checks=True)
+    assert foreign.post(reverse("identity:login")).status_code == 403
+    assert not AuthorizationRequest.objects.exists()
+
+
+@pytest.mark.parametrize("is_secure", [False, True])
+def test_the_browser_has_a_cookie_of_its_own(
+    client: Client, service: HostileService, is_secure: bool
+) -> None:
+    """No script reads it, no foreign form sends it, no other host sets it, and it ends soon."""
+    cookies = client.post(reverse("identity:login"), secure=is_secure).cookies
+    (cookie,) = cookies.values()
+    assert cookie.key == ("__Host-identity_browser" if is_secure else "identity_browser")
+    assert (cookie["httponly"], cookie["samesite"], cookie["max-age"]) == (True, "Lax", 600)
+    assert (bool(cookie["secure"]), cookie["path"], cookie["domain"]) == (is_secure, "/", "")
+
+
+def test_a_site_that_asks_for_a_sign_in_everywhere(
+    client: Client, service: HostileService, settings
+) -> None:
+    """The way in is open under ``LoginRequiredMiddleware``."""
+    closed = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, closed]
+    assert client.get("/").status_code == 302
+    assert client.get(reverse("identity:login")).status_code == 200
+    assert sign_in(client, "/adults/")["Location"] == "/adults/"
+    assert signed_in_as(client)
+
+
 def test_a_reopened_callback_goes_where_it_went(client: Client, service: HostileService) -> None:
     """Whoever completed it may open it again: no second exchange, no error."""
     state = begin(client, "/adults/")
