@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect, render
+from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
@@ -50,12 +51,15 @@ def login(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpRe
     return response
 
 
+# A form of a foreign page, which cannot know Django's token, ends at our 405 and changes nothing.
 @flow_view
-@require_http_methods(["GET"])
+@csrf_exempt
 @sensitive_variables("callback")
 def callback(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-    """Where the service sends the person back to."""
+    """Where the service sends the person back to; for GET alone."""
     applied = application_or_404(application)
+    if request.method != "GET":
+        return _not_get(request, applied)
     try:
         returned = _returned(request)
         if _needs_hop(request):
@@ -69,6 +73,14 @@ def callback(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Htt
         begin_session(request, completed.user, completed.login)
     log(LogEvent.SIGN_IN_COMPLETED, application=applied.alias)
     return redirect(landing_url(completed.next_url))
+
+
+def _not_get(request: HttpRequest, application: conf.Application) -> HttpResponse:
+    """A link preview's HEAD must not spend the code."""
+    response = failure(request, LogEvent.SIGN_IN_FAILED, CallbackInvalid("not a GET"), application)
+    response.status_code = 405
+    response["Allow"] = "GET"
+    return response
 
 
 def _returned(request: HttpRequest) -> sign_in.Callback:

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 from django.db import connections
+from django.db.models import F
 from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
@@ -75,12 +76,21 @@ def test_a_callback_with_more_parameters_than_django_takes(
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
 def test_the_callback_is_for_get_alone(
-    client: Client, service: HostileService, method: str
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, method: str
 ) -> None:
-    """A link preview's HEAD does not spend the code."""
+    """A link preview's HEAD does not spend the code; a foreign form's POST ends in our page too."""
     state = begin(client)
-    response = client.generic(method, reverse("identity:callback") + f"?code=a&state={state}")
-    assert response.status_code == 405
+    browser = Client(enforce_csrf_checks=True)
+    browser.cookies.update(client.cookies)
+    address = reverse("identity:callback") + f"?code=a-code&state={state}"
+    response = browser.generic(method, address)
+    assert (response.status_code, response["Allow"]) == (405, "GET")
+    if method == "HEAD":
+        assert lines_of_ours(caplog)
+        unchanged(response)
+    else:
+        refused(response, "callback_invalid", caplog)
+    assert service.requests == []
     assert come_back(client, state).status_code == 302
 
 
@@ -104,7 +114,8 @@ def test_a_stale_callback(
 ) -> None:
     """Ten minutes, and no longer."""
     state = begin(client)
-    AuthorizationRequest.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    ten_minutes_ago = F("expires_at") - timedelta(minutes=10)
+    AuthorizationRequest.objects.update(expires_at=ten_minutes_ago)
     refused(come_back(client, state), "request_expired", caplog)
     assert service.requests == []
 

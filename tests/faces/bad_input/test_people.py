@@ -127,9 +127,13 @@ def test_a_taken_address(
     user = make_user(email=email)
     response = sign_in(client, "/adults/")
     refused(response, "email_taken", caplog)
-    assert "/accounts/login/?next=%2Fidentity%2Flogin%2F" in response.content.decode()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    assert sign_in(client, "/adults/")["Location"] == "/adults/"
+    assert not LinkedIdentity.objects.exists()
+    other_way = response.context["local_sign_in_url"]
+    assert f'href="{other_way}"' in response.content.decode()
+    signed_in = client.post(other_way, {"username": "ada", "password": "a password"})
+    button = client.get(signed_in["Location"])
+    assert (button.context["purpose"], button.context["next"]) == ("link", "/adults/")
+    assert sign_in(client, button.context["next"])["Location"] == "/adults/"
     assert LinkedIdentity.objects.get().user == user
 
 
