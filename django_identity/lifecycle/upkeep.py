@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from django.db import DatabaseError, models
+from django.db import InterfaceError, OperationalError, models
 from django.db.models import Q
 from django.utils import timezone
 
@@ -236,7 +236,7 @@ def _worked_on(identity: LinkedIdentity) -> Refetched | None:
         return None
     try:
         return claims.refetch(identity)
-    except DatabaseError:
+    except (OperationalError, InterfaceError):
         # Nothing can be written now; the lease runs out by itself.
         raise
     except Exception as error:  # noqa: BLE001  one identity must not stop the others
@@ -252,12 +252,19 @@ def _after(seconds: float) -> Callable[[], bool]:
 
 
 def _fading() -> list[LinkedIdentity]:
-    """The identities of the grants that run out first, a bounded number."""
-    grants = tokens.fading().select_related("identity").order_by("refresh_expires_at")
+    """The identities of the grants that run out first, a bounded number.
+
+    Those of an application that is gone or away are left out first, or they could fill it.
+    """
+    ours = Q(pk__in=[])
+    for application in _applications():
+        ours |= Q(
+            identity__application=application.alias,
+            identity__environment=application.environment,
+        )
+    grants = tokens.fading().filter(ours).select_related("identity").order_by("refresh_expires_at")
     found: Iterable[TokenGrant] = grants[:MOST_GRANTS]
-    identities = [grant.identity for grant in found]
-    answering = {application.alias for application in _applications()}
-    return [one for one in identities if one.application in answering and _is_ours(one)]
+    return [grant.identity for grant in found]
 
 
 def _kept_alive(identity: LinkedIdentity) -> bool:
