@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, OperationalError, transaction
+from django.db.models import Exists
 
 from django_identity import signals
 from django_identity.conf import Application
@@ -92,7 +93,6 @@ def link(
     try:
         return _link_once(application, errand, arrival, user=user)
     except (IntegrityError, OperationalError, EmailTaken):
-        _refuse_deleted(user)
         return _link_once(application, errand, arrival, user=user)
 
 
@@ -130,6 +130,8 @@ def _link_once(
     )
     _refuse_wrong_person(errand, identity, user=user)
     owner = identity.user if identity else user
+    if identity is None and owner is not None:
+        _refuse_unfit_owner(application, owner)
     created, is_new = owner is None, identity is None
     with transaction.atomic():
         # A write comes first: SQLite then waits for the lock instead of failing at the upgrade.
@@ -149,12 +151,6 @@ def _link_once(
     return Linked(identity, owner, created=created)
 
 
-def _refuse_deleted(user: AbstractBaseUser | None) -> None:
-    """Whoever was deleted while the service was asked is in the browser's request still."""
-    if user is not None and not get_user_model()._default_manager.filter(pk=user.pk).exists():
-        raise UserInactive("the user is gone")
-
-
 def _refuse_wrong_person(
     errand: Errand, identity: LinkedIdentity | None, *, user: AbstractBaseUser | None
 ) -> None:
@@ -172,6 +168,22 @@ def _refuse_wrong_person(
         raise UserInactive
 
 
+def _refuse_unfit_owner(application: Application, owner: AbstractBaseUser) -> None:
+    """Whether ``owner`` may get a new identity: one for each user under an application.
+
+    Who is in the browser's request may be disabled or gone since the service was asked.
+    """
+    held = LinkedIdentity.objects.of_user(
+        owner.pk, application=application.alias, environment=application.environment
+    )
+    users = get_user_model()._default_manager.annotate(holds_identity=Exists(held))
+    known: Any = users.filter(pk=owner.pk).first()
+    if known is None or not known.is_active:
+        raise UserInactive
+    if known.holds_identity:
+        raise UserHoldsAnother
+
+
 def _bound(
     application: Application,
     errand: Errand,
@@ -180,12 +192,7 @@ def _bound(
     owner: AbstractBaseUser,
     created: bool,
 ) -> LinkedIdentity:
-    """A new identity of ``owner``, who may hold one subject under an application and no more."""
-    mine = LinkedIdentity.objects.of_user(
-        owner.pk, application=application.alias, environment=application.environment
-    )
-    if not created and mine.exists():
-        raise UserHoldsAnother
+    """A new identity of ``owner``."""
     identity = LinkedIdentity.objects.create(
         user_id=owner.pk,
         application=application.alias,

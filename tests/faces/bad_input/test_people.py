@@ -75,15 +75,21 @@ def test_a_user_deleted_meanwhile(
     refused(come_back(client, state), "request_unknown", caplog)
 
 
-def test_a_user_deleted_while_the_service_is_asked(
-    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("becomes", ["deleted", "disabled"])
+def test_a_user_who_is_gone_when_the_service_has_answered(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, becomes: str
 ) -> None:
     """There is nobody left to link to: a page says so, and nothing is stored."""
-    user = make_user()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    service.meanwhile["claims"] = lambda: User.objects.all().delete() and None
+    client.force_login(make_user(), backend="django.contrib.auth.backends.ModelBackend")
+
+    def go() -> None:
+        if becomes == "deleted":
+            User.objects.all().delete()
+        User.objects.update(is_active=False)
+
+    service.meanwhile["claims"] = go
     refused(sign_in(client), "user_inactive", caplog)
-    assert nobody_was_made()
+    assert not LinkedIdentity.objects.exists()
 
 
 def test_a_subject_of_another_user(
