@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -60,6 +62,46 @@ def test_the_authorization_address_is_the_specs(client: Client, service: Hostile
     assert sent["scope"] == ["profile:read kyc:read claims:read"]
     assert sent["code_challenge_method"] == ["S256"]
     assert len(sent["state"][0]) >= 27
+
+
+def test_the_exchange_proves_who_began(client: Client, service: HostileService) -> None:
+    """The token call carries the verifier of the challenge that went out (RFC 7636 §4.6)."""
+    location = client.post(reverse("identity:login"))["Location"]
+    begun = {name: value for name, (value,) in parse_qs(urlsplit(location).query).items()}
+    come_back(client, begun["state"])
+    (raw,) = [raw for name, _, raw in service.requests if name == "token"]
+    sent = {name: value for name, (value,) in parse_qs(raw.decode().split("\r\n\r\n")[1]).items()}
+    digest = hashlib.sha256(sent.pop("code_verifier").encode()).digest()
+    assert base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == begun["code_challenge"]
+    assert sent == {
+        "grant_type": "authorization_code",
+        "code": "a-code",
+        "redirect_uri": begun["redirect_uri"],
+        "client_id": "test-client",
+        "client_secret": "a-client-secret-for-tests-alone",
+    }
+
+
+def test_nothing_that_goes_out_can_be_guessed(service: HostileService) -> None:
+    """State, verifier and the browser's key are made anew, each of at least 160 random bits."""
+    made = {"state": set(), "code_challenge": set(), "key": set()}
+    for _ in range(20):
+        browser = Client()
+        query = parse_qs(urlsplit(browser.post(reverse("identity:login"))["Location"]).query)
+        given = {**query, "key": [browser.cookies["identity_browser"].value]}
+        for name, values in made.items():
+            values.add(given[name][0])
+    for values in made.values():
+        # 160 bits are 27 characters; none of the first 27 places is always the same.
+        assert len(values) == 20
+        assert all(len(set(place)) > 1 for place in list(zip(*values, strict=True))[:27])
+
+
+def test_a_key_that_is_not_ours_is_not_taken(client: Client, service: HostileService) -> None:
+    """A cookie that somebody else set, and may know or guess, begins no sign-in."""
+    client.cookies["identity_browser"] = "guess"
+    begin(client)
+    assert len(client.cookies["identity_browser"].value) == 43
 
 
 def test_a_returning_person_keeps_their_account(service: HostileService) -> None:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from django_identity import conf
-from django_identity.exceptions import ServiceTimeout, ServiceUnavailable
+from django_identity.exceptions import ServiceError, ServiceTimeout, ServiceUnavailable
 from django_identity.service.transport import Call, exchange
 
 
@@ -125,6 +126,15 @@ def test_a_refused_connection_says_that_nothing_arrived() -> None:
     with pytest.raises(ServiceUnavailable) as raised:
         exchange(conf.application(), Call("profile", "GET", origin))
     assert not raised.value.may_have_arrived
+
+
+def test_plain_http_is_for_this_machine_alone() -> None:
+    """And never for a live application: nothing is sent that others could read."""
+    live = replace(conf.application(), environment="live")
+    with keeping_server() as origin:
+        for application, url in ((live, origin), (conf.application(), "http://service.example")):
+            with pytest.raises(ServiceError, match="plain http"):
+                exchange(application, Call("token", "POST", url, form={"code": "x"}))
 
 
 def test_a_certificate_that_nobody_vouches_for(tmp_path: Path) -> None:

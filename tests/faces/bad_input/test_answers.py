@@ -14,7 +14,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
 
-from django_identity.models import LinkedIdentity
+from django_identity.models import AuthorizationRequest, LinkedIdentity
 from tests import hostile
 from tests.faces.bad_input.refusals import CALLS, nobody_was_made, refused
 from tests.faces.conftest import begin, come_back, sign_in
@@ -180,6 +180,8 @@ def test_answers_about_somebody_else(
     refused(sign_in(client), code, caplog)
     assert asked(service) == up_to(last)
     assert nobody_was_made()
+    request = AuthorizationRequest.objects.get()
+    assert (request.outcome, request.code_verifier) == (code, "")
 
 
 @pytest.mark.parametrize("subject", ["../x", "a/b?c#d", "0", "null", "None", "%2e%2e", "x" * 255])

@@ -109,6 +109,30 @@ def test_a_replayed_callback(service: HostileService, caplog: pytest.LogCaptureF
     assert len(service.requests) == asked
 
 
+@pytest.mark.parametrize("error", ["access_denied", "server_error", "<b>"])
+def test_an_error_uses_the_state_up(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, error: str
+) -> None:
+    """Whoever said no, or was refused, is not signed in by a code that comes after it."""
+    state = begin(client)
+    client.get(reverse("identity:callback"), {"error": error, "state": state})
+    caplog.clear()
+    refused(come_back(client, state), "request_used", caplog)
+    assert service.requests == []
+
+
+def test_a_callback_that_another_user_completed(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only whoever it let in is led on by it again."""
+    state = begin(client, "/adults/")
+    come_back(client, state)
+    client.force_login(make_user("eve"), backend="django.contrib.auth.backends.ModelBackend")
+    caplog.clear()
+    refused(come_back(client, state), "request_used", caplog, made=1)
+    assert client.get("/").content == b"eve"
+
+
 def test_a_stale_callback(
     client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
 ) -> None:
