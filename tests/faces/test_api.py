@@ -12,6 +12,7 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from django_identity.models import Consent, LinkedIdentity, TokenGrant
+from tests.faces.bad_input.refusals import lines_of_ours, unchanged
 from tests.hostile import HostileService
 from tests.records import LONG_AGO, make_claim, make_identity, make_user
 
@@ -67,6 +68,23 @@ def test_a_whole_sign_in(service: HostileService, browser: APIClient) -> None:
     assert service.calls("token") == 1
 
 
+def test_a_session_planted_beforehand_is_not_signed_in(
+    service: HostileService, browser: APIClient
+) -> None:
+    """Signing in changes the session's key; linking leaves the session alone."""
+    session = browser.session
+    session["basket"] = "kept"
+    session.save()
+    browser.cookies["sessionid"] = session.session_key
+    assert sign_in(browser).status_code == 200
+    assert browser.cookies["sessionid"].value != session.session_key
+    LinkedIdentity.objects.all().delete()
+    browser.force_login(make_user(), backend=LOCAL)
+    before = browser.session.session_key, dict(browser.session)
+    assert sign_in(browser).status_code == 200
+    assert (browser.session.session_key, dict(browser.session)) == before
+
+
 def test_the_authorization_address_is_the_pages(
     service: HostileService, browser: APIClient
 ) -> None:
@@ -106,15 +124,24 @@ def test_next_stays_on_this_site(service: HostileService, browser: APIClient, bo
         ({"state": "{state}", "error": "<script>"}, "authorization_refused"),
     ],
 )
-def test_a_bad_callback(service: HostileService, browser: APIClient, body: Any, code: str) -> None:
-    """A problem with a code; nothing is asked of the service, nobody is made."""
+def test_a_bad_callback(
+    service: HostileService, browser: APIClient, caplog: pytest.LogCaptureFixture, body: Any,
+    code: str,
+) -> None:  # fmt: skip
+    """A problem with a code, one line; nothing is asked of the service, no session, nobody made."""
+    caplog.set_level(0)
     state = begin(browser)
     if isinstance(body, dict) and isinstance(body.get("state"), str):
         body = {**body, "state": body["state"].format(state=state)}
     response = ask(browser, "callback", body)
     assert (response.status_code, response.json()["code"]) == (400, code)
-    assert response.json()["reference"]
+    (line,) = lines_of_ours(caplog)
+    assert f" code={code} " in line
+    assert f" reference={response.json()['reference']} " in line
+    assert state not in caplog.text
+    assert "<script" not in response.content.decode() + caplog.text
     assert "code_spent" not in response.json()
+    unchanged(response)
     assert service.requests == []
     assert not User.objects.exists()
 

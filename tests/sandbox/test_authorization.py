@@ -114,9 +114,10 @@ def test_wrong_verifier_is_refused(application: Application, person: Person) -> 
 def test_malformed_verifier_is_refused(
     application: Application, person: Person, verifier: str
 ) -> None:
-    """A verifier has 43 to 128 unreserved characters."""
-    code, pkce = person.approve(application)
-    assert application.redeem(code, pkce, code_verifier=verifier).status_code == 400
+    """A verifier has 43 to 128 unreserved characters, though the challenge be made of it."""
+    pkce = Pkce(verifier)
+    code, _pkce = person.approve(application, code_challenge=pkce.challenge)
+    assert application.redeem(code, pkce).status_code == 400
 
 
 def test_code_is_used_once(application: Application, person: Person) -> None:
@@ -165,6 +166,19 @@ def test_live_client_refuses_sandbox_user(application: Application, person: Pers
     page = person.sign_in(person.open(application.authorization_url(Pkce())))
     assert page.status_code == 403
     assert "ENVIRONMENT_MISMATCH" in page.text
+
+
+def test_live_client_takes_no_approval_of_a_sandbox_user(
+    application: Application, person: Person
+) -> None:
+    """Nor does a form that was sent without the page."""
+    person.sign_in(person.open(application.authorization_url(Pkce())))
+    application.use("live")
+    form = {"allow": "Approve", "csrfmiddlewaretoken": person.browser.cookies["sandbox_csrftoken"]}
+    answer = person.browser.post(application.authorization_url(Pkce()), data=form)
+    assert answer.status_code == 403
+    assert "ENVIRONMENT_MISMATCH" in answer.text
+    assert "Location" not in answer.headers
 
 
 def test_live_user_signs_in_to_live_client(sandbox: Sandbox) -> None:
