@@ -24,8 +24,9 @@ else:
         for name in ("handling", "retention", "upkeep")
     )
 
-# The end of a worker that hangs; work that goes on ends by itself well before. There is no soft
-# limit: its exception could come between a refresh's answer and storing it.
+# The end of a worker that hangs; work that goes on ends by itself well before. The soft limit is
+# the same, which is none: a task that names none gets the site's, and its exception could come
+# between a refresh's answer and storing it.
 TIME_LIMIT = 600
 MINUTE = 60.0
 HOUR = 3600.0
@@ -37,6 +38,7 @@ OPTIONS: dict[str, Any] = {
     "reject_on_worker_lost": True,
     "ignore_result": True,
     "time_limit": TIME_LIMIT,
+    "soft_time_limit": TIME_LIMIT,
 }
 
 
