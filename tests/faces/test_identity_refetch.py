@@ -69,6 +69,31 @@ def test_no_more_than_the_limit(service: HostileService, three: list[LinkedIdent
     assert still_due() == 2
 
 
+def test_the_limit_holds_over_all_applications(
+    service: HostileService, three: list[LinkedIdentity]
+) -> None:
+    """What the first one used is not the second one's to use again."""
+    both = {"default": service.settings(), "other": service.settings()}
+    with override_settings(DJANGO_IDENTITY=both):
+        for number in (4, 5):
+            due(number, application="other")
+        refetch("--due", "--limit", 4)
+    assert (service.calls("claims"), still_due()) == (4, 1)
+
+
+def test_no_more_named_than_the_limit(service: HostileService, three: list[LinkedIdentity]) -> None:
+    """Of those named, the first."""
+    refetch(*(identity.pk for identity in three), "--limit", 2)
+    assert service.calls("claims") == 2
+
+
+def test_a_service_that_is_away_while_nothing_is_due(service: HostileService) -> None:
+    """No work is waiting for it, so cron is told of no failure."""
+    for _ in range(5):
+        outage.failed(conf.application(), "claims")
+    assert refetch("--due").strip() == "Nothing to do."
+
+
 def test_those_named_due_or_not(service: HostileService, three: list[LinkedIdentity]) -> None:
     """An id is enough; one that does not exist is passed over."""
     refetch("--due")

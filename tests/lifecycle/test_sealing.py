@@ -126,6 +126,13 @@ def test_it_can_be_stopped_after_any_batch_and_resumed() -> None:
         assert sealing.waiting() == 0
 
 
+class Watched(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
 class Interrupting(io.StringIO):
     """A terminal whose person presses Ctrl-C when the bar appears."""
 
@@ -252,6 +259,56 @@ def test_rows_of_a_removed_application_are_found() -> None:
     assert found == {
         "credential": 1, "access_token": 1, "refresh_token": 1, "code_verifier": 0,
     }  # fmt: skip
+
+
+def test_each_application_has_its_own_ring() -> None:
+    """What stands under another application's key is not looked at with this one's."""
+    both = {
+        alias: {**DJANGO_IDENTITY["default"], "ENCRYPTION_KEYS": [key]}
+        for alias, key in (("default", OLD), ("other", NEW))
+    }
+    with ring(OLD):
+        make_sealed("ada")
+    with override_settings(DJANGO_IDENTITY=both):
+        assert sealing.waiting() == 0
+        assert [sealing.without_a_key(column).count() for column in sealing.COLUMNS] == [0] * 4
+        LinkedIdentity.objects.update(application="other")
+        AuthorizationRequest.objects.update(application="other")
+        assert [sealing.without_a_key(column).count() for column in sealing.COLUMNS] == [1] * 4
+        assert "LinkedIdentity.credential: 1 opened by no key" in rotate()
+
+
+def test_a_batch_costs_one_query_and_its_writes(django_assert_num_queries: Any) -> None:
+    """Whatever the rows' contexts need comes with them; a batch is no larger than it may be."""
+    with ring(OLD):
+        for person in ("ada", "bob", "eve"):
+            make_sealed(person)
+    with ring(NEW, OLD):
+        for done_before, column in enumerate(sealing.COLUMNS):
+            batches = sealing.rotate(size=2)
+            # One to read, two to write, two for the transaction; one for each column that is done.
+            with django_assert_num_queries(5 + done_before):
+                done = next(batches)
+            assert (done.column, done.resealed) == (column.label, 2)
+            batches.close()
+            assert next(sealing.rotate(size=3)).resealed == 1
+
+
+def test_the_bar_counts_values() -> None:
+    """It is full when all is done, however large a batch is."""
+    with ring(OLD):
+        for person in ("ada", "bob"):
+            make_sealed(person)
+    with ring(NEW, OLD):
+        terminal = Watched()
+        call_command("identity_rotate_keys", stdout=io.StringIO(), stderr=terminal)
+    assert "100%  8 of 8" in terminal.getvalue()
+
+
+def test_settings_that_cannot_be_used_are_a_sentence() -> None:
+    """No traceback of the command."""
+    with override_settings(DJANGO_IDENTITY={"default": {}}), pytest.raises(CommandError):
+        rotate()
 
 
 def test_a_batch_is_at_least_one_row() -> None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import DataError, connection
+from django.db import DataError, OperationalError, connection
 from django.test import override_settings
 from django.utils import timezone
 
@@ -169,6 +169,23 @@ def test_a_row_that_cannot_be_stored_stops_nobody_else(service: HostileService) 
     assert tally == {Refetched.FAILED: 1, Refetched.STORED: 1}
     assert row(broken).last_error == "unexpected_error"
     assert row(broken).refetch_due_at > timezone.now()
+
+
+def test_a_database_that_does_not_answer_is_nobodys_failure(service: HostileService) -> None:
+    """The work ends there and is said to; the row comes back when its lease has run out."""
+    identity = make_due(1)
+    make_grant(identity)
+
+    def failing(execute: Any, sql: str, *rest: Any) -> Any:
+        if "_tokengrant" in sql:
+            raise OperationalError
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(failing), pytest.raises(OperationalError):
+        upkeep.refetch_chunk([identity.pk])
+    assert row(identity).last_error == ""
+    assert row(identity).refetch_due_at == identity.refetch_due_at
+    assert row(identity).refetch_taken_until is not None
 
 
 def test_the_log_does_not_quote_what_could_not_be_stored(

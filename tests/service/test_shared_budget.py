@@ -1,4 +1,4 @@
-"""What all workers share: the budget of calls, the pause after a 429, and whether anybody is there."""
+"""What all workers share: the budget of calls, the pause after a 429, who counts as being there."""
 
 from __future__ import annotations
 
