@@ -58,6 +58,14 @@ def test_codes_are_walked_in_every_state(walked: subprocess.CompletedProcess[str
     assert [line[4:] for line in walked.stdout.splitlines() if line[4:] in steps] == steps
 
 
+def test_the_worker_is_seen_at_work(walked: subprocess.CompletedProcess[str]) -> None:
+    """A claim that was made due is re-fetched by the worker and its beat, with no server for them.
+
+    The walk itself makes no call that would fetch it.
+    """
+    assert "ok  the worker re-fetched the claims when they were due\n" in walked.stdout
+
+
 @pytest.fixture
 def _own_ending() -> Iterator[None]:
     """The command takes the process's SIGTERM for itself."""

@@ -160,14 +160,19 @@ def test_the_bar_counts_to_the_end(service: HostileService, three: list[LinkedId
 
 
 class Interrupting(io.StringIO):
-    """A terminal whose person presses Ctrl-C when the bar appears."""
+    """A terminal whose person presses Ctrl-C when the bar appears, or whose machine is stopped."""
+
+    def __init__(self, *signals: signal.Signals) -> None:
+        super().__init__()
+        self._signals = signals or (signal.SIGINT,)
 
     def isatty(self) -> bool:
         return True
 
     def write(self, text: str) -> int:
         if text.startswith("\r[") and "\r[" not in self.getvalue():
-            signal.raise_signal(signal.SIGINT)
+            for number in self._signals:
+                signal.raise_signal(number)
         return super().write(text)
 
 
@@ -178,6 +183,30 @@ def test_ctrl_c_ends_it_cleanly(service: HostileService, three: list[LinkedIdent
     assert "stored: 1" in said
     assert "error 130: Stopped." in said
     assert still_due() == 2
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_a_machine_that_stops_ends_it_as_cleanly(
+    service: HostileService, three: list[LinkedIdentity]
+) -> None:
+    """SIGTERM is what a container or systemd sends."""
+    before = signal.getsignal(signal.SIGTERM)
+    said = refetch("--due", stderr=Interrupting(signal.SIGTERM))
+    assert "stored: 1" in said
+    assert "error 130: Stopped." in said
+    assert still_due() == 2
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_the_second_ctrl_c_ends_it_at_once(
+    service: HostileService, three: list[LinkedIdentity]
+) -> None:
+    """Whoever presses it again does not want to wait."""
+    with pytest.raises(KeyboardInterrupt):
+        refetch("--due", stderr=Interrupting(signal.SIGINT, signal.SIGINT))
+    assert service.calls("claims") == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from django.core.cache import cache
 from django.test import override_settings
 
 from django_identity import conf
@@ -18,11 +20,20 @@ from django_identity.exceptions import (
 )
 from django_identity.service import budget, outage
 from django_identity.service.budget import Priority
+from django_identity.service.dispatch import send
+from django_identity.service.transport import Call
 from tests.at_once import at_once
 from tests.hostile import HostileService, hostile_service, html, http, reset
 from tests.service.calls import client, configured, read
 
-SLOW = {"default": {"BACKEND": "tests.slow_cache.SlowCache", "LOCATION": "shared budget"}}
+
+@contextmanager
+def slow_cache() -> Iterator[None]:
+    """An empty cache whose readers all see what was there a moment ago."""
+    slow = {"default": {"BACKEND": "tests.slow_cache.SlowCache", "LOCATION": "shared budget"}}
+    with override_settings(CACHES=slow):
+        cache.clear()
+        yield
 
 
 @pytest.fixture
@@ -53,14 +64,14 @@ def test_those_who_ask_at_the_same_moment_share_what_is_left(service: HostileSer
             return False
         return True
 
-    with configured(service, RATE_LIMIT="4/min"), override_settings(CACHES=SLOW):
+    with configured(service, RATE_LIMIT="4/min"), slow_cache():
         assert sum(at_once([take] * 12)) == 4
 
 
 @same_minute
 def test_who_asked_in_vain_uses_up_nothing(service: HostileService) -> None:
     """Upkeep that gets no turn, however often it asks, takes none away from people."""
-    with configured(service, RATE_LIMIT="5/min"), override_settings(CACHES=SLOW):
+    with configured(service, RATE_LIMIT="5/min"), slow_cache():
         application = conf.application()
 
         def take(priority: Priority) -> bool:
@@ -86,6 +97,15 @@ def test_every_try_takes_its_turn(service: HostileService) -> None:
         with pytest.raises(BudgetSpent):
             read()
     assert service.calls("kyc") == 4
+
+
+def test_only_reads_are_tried_again(service: HostileService) -> None:
+    """A call that changes something is sent once, even if nobody said that it must be."""
+    service.answers["kyc"] = html("503 Bad")
+    application = conf.application()
+    call = Call("kyc", "POST", f"{application.base_url}/users/subject-1/kyc", json={}, seconds=2)
+    assert send(application, call).status == 503
+    assert service.calls("kyc") == 1
 
 
 def test_calls_are_spread_over_the_minute(service: HostileService) -> None:
