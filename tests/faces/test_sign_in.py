@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -17,7 +18,7 @@ from django_identity.gates import claims_of
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import AuthorizationRequest, LinkedIdentity, TokenGrant
 from tests.faces.conftest import begin, come_back, sign_in
-from tests.hostile import HostileService
+from tests.hostile import HostileService, b64
 from tests.records import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -201,7 +202,15 @@ def test_ten_tabs_each_keep_their_own_next(client: Client, service: HostileServi
         assert come_back(client, state)["Location"] == f"/page-{i}/"
 
 
-@pytest.mark.parametrize("named", [{"user_id": "subject-1"}, {"sub": "subject-1"}, {}])
+def jwt_of(subject: str) -> str:
+    return f"e30.{b64(json.dumps({'sub': subject}).encode())}.c2ln"
+
+
+@pytest.mark.parametrize(
+    "named",
+    [{"user_id": "subject-1"}, {"sub": "subject-1"}, {"id_token": jwt_of("subject-1")},
+     {"access_token": jwt_of("subject-1")}, {}],
+)  # fmt: skip
 def test_the_subject_is_learnt_in_several_ways(
     client: Client, service: HostileService, named: dict[str, str]
 ) -> None:
@@ -210,6 +219,22 @@ def test_the_subject_is_learnt_in_several_ways(
     sign_in(client)
     assert LinkedIdentity.objects.get().subject == "subject-1"
     assert service.calls("me") == (0 if named else 1)
+
+
+def test_nothing_is_read_that_was_not_granted(client: Client, service: HostileService) -> None:
+    """The person may have said no to a part of what was asked for."""
+    service.token = {"scope": "profile:read"}
+    assert sign_in(client).status_code == 302
+    assert [name for name, _, _ in service.requests] == ["token", "me"]
+    assert claims_of(User.objects.get()) == {}
+
+
+def test_a_disabled_user_is_signed_out(client: Client, service: HostileService) -> None:
+    """At the next request, whatever the identity says."""
+    sign_in(client)
+    assert signed_in_as(client)
+    User.objects.update(is_active=False)
+    assert signed_in_as(client) == ""
 
 
 def test_a_signed_in_user_links(client: Client, service: HostileService) -> None:

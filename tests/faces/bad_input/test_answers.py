@@ -23,6 +23,7 @@ from tests.hostile import HostileService, hostile_service, http
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+JWT = ".".join(hostile.b64(part) for part in (b"{}", b'{"sub": "somebody"}', b"sig"))
 NESTED = b'{"a":' * 200_000 + b"1" + b"}" * 200_000
 
 
@@ -53,6 +54,7 @@ def up_to(last: str) -> list[str]:
         (hostile.html("400 Bad Request"), "service_refusal"),
         (http(b"", status="429 Slow", headers="Retry-After: 7\r\n"), "rate_limited"),
         (http(b""), "malformed_answer"),
+        (http(b"no", headers="Set-Cookie: k=at-secret\r\n"), "malformed_answer"),
         (b"", "service_unavailable"),
         (http(b'"access_token"'), "malformed_answer"),
         (http(NESTED), "answer_too_large"),
@@ -157,6 +159,8 @@ def test_a_service_that_refuses_connections(
          "profile"),
         ({"claims_user_id": "somebody"}, "subject_mismatch", "claims"),
         ({"token": {"user_id": "subject-1", "sub": "somebody"}}, "subject_mismatch", "token"),
+        ({"token": {"user_id": "subject-1", "id_token": JWT}}, "subject_mismatch", "token"),
+        ({"token": {"user_id": "subject-1", "access_token": JWT}}, "subject_mismatch", "token"),
         ({"payload": {"sub": "somebody"}}, "credential_rejected", "jwks"),
         ({"payload": {"environment": "live"}}, "credential_rejected", "jwks"),
         ({"payload": {"aud": "another-client"}}, "credential_rejected", "jwks"),
