@@ -67,3 +67,10 @@ def test_what_was_never_sealed_does_not_open(stored: str) -> None:
     """A value that is not sealed at all is an error of its own, never a crash."""
     with pytest.raises(SealedValueUnreadable):
         vault.unseal(stored, keys=KEYS, context=CONTEXT)
+
+
+@pytest.mark.parametrize("body", ["", "A", "AAAA", "A" * 24, "\U0001f642", "not base64!", "\0"])
+def test_what_was_damaged_under_a_good_key_does_not_open(body: str) -> None:
+    """Cut short, or no base64url at all: no crash, whatever stands behind the key's id."""
+    with pytest.raises(SealedValueUnreadable):
+        vault.unseal(vault.prefix_of(KEYS[0]) + body, keys=KEYS, context=CONTEXT)

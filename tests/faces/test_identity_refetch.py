@@ -106,6 +106,14 @@ def test_senseless_arguments(service: HostileService, arguments: tuple[str, ...]
     assert "error 1: " in refetch(*arguments)
 
 
+def test_settings_that_cannot_be_used_are_a_sentence(
+    service: HostileService, three: list[LinkedIdentity]
+) -> None:
+    """No traceback of the command."""
+    with override_settings(DJANGO_IDENTITY={"default": {}}):
+        assert "error 1: configuration: " in refetch("--due")
+
+
 def test_a_service_that_pauses_ends_it(
     service: HostileService, three: list[LinkedIdentity]
 ) -> None:

@@ -19,7 +19,7 @@ from django_identity.exceptions import (
 from django_identity.service import outage
 from django_identity.service.budget import Priority
 from tests.hostile import HostileService, hostile_service, html, impatient, reset, silent
-from tests.service.calls import client, read
+from tests.service.calls import client, configured, read
 
 
 @pytest.fixture
@@ -119,6 +119,22 @@ def test_retries_end_with_the_deadline(service: HostileService) -> None:
     with pytest.raises(ServiceTimeout):
         read()
     assert time.monotonic() - began < 0.9
+
+
+def test_a_slow_first_try_leaves_the_next_one_less_time(service: HostileService) -> None:
+    """The deadline is the call's, not each try's."""
+
+    def fail_slowly() -> None:
+        time.sleep(0.6)
+        service.answers["kyc"] = html("503 Bad")
+        service.meanwhile["kyc"] = lambda: service.answers.update(kyc=silent)
+
+    service.meanwhile["kyc"] = fail_slowly
+    began = time.monotonic()
+    with configured(service, TIMEOUT=1.0), pytest.raises(ServiceTimeout):
+        read()
+    assert service.calls("kyc") == 2
+    assert time.monotonic() - began < 1.5
 
 
 def test_a_service_that_is_away_is_left_alone(service: HostileService) -> None:
