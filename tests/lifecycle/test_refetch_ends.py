@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 from django.db import DataError, connection, connections
+from django.test import override_settings
 from django.utils import timezone
 
+from django_identity import conf
+from django_identity.exceptions import BudgetSpent, ServiceAway
 from django_identity.lifecycle import due_rows, replacement
 from django_identity.lifecycle.claims import Refetched, refetch
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
-from tests.hostile import HostileService, answer, http
+from django_identity.service import budget, outage
+from django_identity.service.budget import Priority
+from tests.hostile import HostileService, answer, html, http
 from tests.records import make_claim, make_grant, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -70,6 +75,47 @@ def test_a_pause_is_visible_on_the_row(service: HostileService, identity: Linked
     assert refetch(identity) is Refetched.NOT_NOW
     assert (row().last_error, row().refetch_failures) == ("rate_limited", 0)
     assert row().refetch_due_at == identity.refetch_due_at
+
+
+def test_no_turn_in_the_budget_is_nobodys_failure(
+    service: HostileService, identity: LinkedIdentity
+) -> None:
+    """Nothing was sent: the row stays due as it was, and says why."""
+    # Calls are counted in windows of the clock, and this test must not straddle two.
+    time.sleep(max(0.0, time.time() % 60 - 57))
+    spent = service.settings(RATE_LIMIT="1/min", TIMEOUT=1)
+    with override_settings(DJANGO_IDENTITY={"default": spent}):
+        budget.await_turn(conf.application(), Priority.INTERACTIVE, patience=0)
+        assert refetch(identity) is Refetched.NOT_NOW
+    assert (row().last_error, row().refetch_failures) == (BudgetSpent.code, 0)
+    assert row().refetch_due_at == identity.refetch_due_at
+    assert service.calls("claims") == 0
+
+
+def test_a_service_that_is_away_keeps_the_rows_turn(
+    service: HostileService, identity: LinkedIdentity
+) -> None:
+    """Nothing was sent: whoever was the longest due is so when the service is back."""
+    for _ in range(5):
+        outage.failed(conf.application(), "claims")
+    assert refetch(identity) is Refetched.NOT_NOW
+    assert (row().last_error, row().refetch_failures) == (ServiceAway.code, 0)
+    assert row().refetch_due_at == identity.refetch_due_at
+    assert service.calls("claims") == 0
+
+
+def test_a_call_that_shows_the_service_away_makes_room_for_another(
+    service: HostileService, identity: LinkedIdentity
+) -> None:
+    """If the failure is this identity's alone, the next try must be somebody else's."""
+    for _ in range(4):
+        outage.failed(conf.application(), "claims")
+    service.answers["claims"] = html("500 Oops")
+    assert refetch(identity) is Refetched.NOT_NOW
+    assert (row().last_error, row().refetch_failures) == ("service_unavailable", 0)
+    due_at = row().refetch_due_at
+    assert due_at is not None
+    assert timezone.now() < due_at <= timezone.now() + timedelta(minutes=1)
 
 
 def test_a_refresh_under_way_elsewhere_is_no_failure(
