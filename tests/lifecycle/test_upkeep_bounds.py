@@ -14,7 +14,7 @@ from django.utils import timezone
 from django_identity import conf
 from django_identity.lifecycle import due_rows, upkeep
 from django_identity.lifecycle.claims import Refetched
-from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models import DailyTally, LinkedIdentity, TallyName, TokenGrant
 from django_identity.service import outage
 from tests.hostile import HostileService, html
 from tests.lifecycle.conftest import Published
@@ -186,6 +186,20 @@ def test_a_database_that_does_not_answer_is_nobodys_failure(service: HostileServ
     assert row(identity).last_error == ""
     assert row(identity).refetch_due_at == identity.refetch_due_at
     assert row(identity).refetch_taken_until is not None
+
+
+def test_a_chunk_is_counted_for_the_overview(service: HostileService) -> None:
+    """What was stored and what failed, each for its day; what is not due counts as nothing."""
+    service.subject = "subject-1"
+    stored, failed, early = make_due(1), make_due(2), make_due(3, ago=-MINUTE)
+    for number, identity in enumerate((stored, failed, early)):
+        make_grant(identity, refresh_token=f"rt-{number}-0")
+    upkeep.refetch_chunk([stored.pk, failed.pk, early.pk])
+    counted = DailyTally.objects.values_list("application", "environment", "name", "count")
+    assert sorted(counted) == [
+        ("default", "test", TallyName.REFETCH_FAILED, 1),
+        ("default", "test", TallyName.REFETCHED, 1),
+    ]
 
 
 def test_the_log_does_not_quote_what_could_not_be_stored(
