@@ -48,6 +48,7 @@ def test_a_token_refreshed_just_now_is_not_refreshed_again(
     service.answers["claims"] = answer(REFUSED, status=status)
     assert refetch(identity) is Refetched.REAUTHORIZATION_NEEDED
     assert (service.calls("token"), service.calls("claims")) == (1, 1)
+    assert TokenGrant.objects.get().needs_reauthorization
 
 
 @pytest.mark.parametrize(

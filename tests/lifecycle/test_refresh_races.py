@@ -193,6 +193,21 @@ def test_an_outer_transaction_that_rolls_back_loses_no_token(
     assert access_token_for(identity) == "at-1"
 
 
+def test_a_caller_without_autocommit_loses_no_token(
+    service: HostileService, identity: LinkedIdentity
+) -> None:
+    """A site that ends its transactions itself may take them back, too."""
+    expired(identity)
+    transaction.set_autocommit(False)
+    try:
+        assert access_token_for(identity) == "at-1"
+        transaction.rollback()
+    finally:
+        transaction.rollback()
+        transaction.set_autocommit(True)
+    assert stored(identity) == "rt-1"
+
+
 @pytest.fixture
 def _wal() -> Iterator[None]:
     """On SQLite a transaction that has read would else keep everybody from committing."""
