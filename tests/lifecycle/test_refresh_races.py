@@ -19,7 +19,7 @@ from django_identity.exceptions import (
     ReauthorizationNeeded,
     RefreshPending,
 )
-from django_identity.lifecycle import consent, tokens
+from django_identity.lifecycle import consent, grants, tokens
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.service.messages import TokenAnswer
@@ -70,6 +70,16 @@ def test_invalid_grant_after_a_sibling_won_is_no_end(
         assert access_token_for(identity) == "at-sibling"
     assert heard == []
     assert not TokenGrant.objects.get().needs_reauthorization
+
+
+def test_a_look_from_before_a_siblings_refresh_wins_no_lease(
+    service: HostileService, identity: LinkedIdentity
+) -> None:
+    """Or the refresh token that the sibling has spent would be sent once more."""
+    seen = expired(identity)
+    assert access_token_for(identity) == "at-1"
+    assert not grants.lease(seen)
+    assert TokenGrant.objects.get().lease_until is None
 
 
 def test_a_dead_workers_lease_runs_out(service: HostileService, identity: LinkedIdentity) -> None:
