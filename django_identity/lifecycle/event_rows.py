@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from django.db import connection
-from django.db.models import BigIntegerField, Case, Exists, F, Q, QuerySet, Value, When
+from django.db.models import BigIntegerField, Case, Exists, QuerySet, Value, When
 
 from django_identity.lifecycle import receipts
-from django_identity.lifecycle.exchange import Exchange, joined
+from django_identity.lifecycle.exchange import Exchange
 from django_identity.lifecycle.statements import (
     Compiled,
     Slot,
@@ -18,8 +19,8 @@ from django_identity.lifecycle.statements import (
     inserting,
     moment,
     selecting,
+    standing_alone,
     text,
-    updating,
 )
 from django_identity.models import ErasureReceipt, EventOutcome, LinkedIdentity, WebhookEvent
 
@@ -31,6 +32,10 @@ EMPTIED: Mapping[str, Any] = {
     "event_id": "",
     "error": "",
 }
+
+
+def _identities() -> QuerySet[LinkedIdentity]:
+    return LinkedIdentity.objects.filter(subject_digest=text("subject_digest"))
 
 
 # Who links a subject and who stores an event about it must not miss each other: whoever comes
@@ -58,84 +63,91 @@ def hold(subject_digest: str) -> None:
         _HOLD.run({"lock": lock_of(subject_digest)})
 
 
-def _insert(ending: Callable[[], Compiled] = lambda: ("", ())) -> Statement:
-    is_linked = Exists(LinkedIdentity.objects.filter(subject_digest=text("subject_digest")))
-    outcome = Case(When(is_linked, then=text("if_linked")), default=text("if_unknown"))
-    return inserting(WebhookEvent, computed={"outcome": outcome}, ending=ending)
-
-
-_INSERT = _insert()
-_INSERT_OR_NOTHING = _insert(
-    lambda: (" ON CONFLICT (event_digest) DO NOTHING RETURNING outcome", ())
+_INSERT = inserting(
+    WebhookEvent,
+    computed={
+        "outcome": Case(
+            When(Exists(_identities()), then=text("if_linked")), default=text("if_unknown")
+        )
+    },
 )
-REPEATED = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Filed:
+    """How an event is filed, and whether it falls under an erasure of its subject.
+
+    An ``outcome`` that nobody asked for is empty.
+    """
+
+    outcome: str
+    is_erased: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """``has_changed``: whether the change did something.
+
+    ``filed``: None where only a ``look`` can tell. A repeat has done nothing.
+    """
+
+    has_changed: bool
+    filed: Filed | None
+    is_repeat: bool = False
 
 
 def store(
-    exchange: Exchange, values: Mapping[str, object], *, asks_for_erasure: bool
-) -> str | None:
-    """Write an event down, first of all; a request for erasure gets its receipt.
+    exchange: Exchange,
+    values: Mapping[str, object],
+    *,
+    keys: int,
+    asks_for_erasure: bool,
+    change: Statement | None,
+    is_last: bool,
+) -> Stored:
+    """Write an event down, first of all, and make the ``change`` that it asks for.
 
-    Returns the outcome that it was filed with, ``if_linked`` or ``if_unknown``, or ``REPEATED``.
-    PostgreSQL alone can say: there a repeat is no error, which would put the event into the
-    server's log. Elsewhere it is an ``IntegrityError``, and None is returned.
+    Its outcome depends on whether the subject is linked: ``if_linked`` or ``if_unknown``. A request
+    for erasure gets its receipt. On PostgreSQL a repeat is no error, which would put the event into
+    the server's log; elsewhere it is an ``IntegrityError``. ``keys``: see ``look``. ``is_last``:
+    nothing more is to be sent.
     """
-    receipt = (receipts.INSERT,) if asks_for_erasure else ()
-    if connection.vendor != "postgresql":
-        exchange.send(_INSERT, *receipt, values=values)
-        return None
-    answer = exchange.send(_HOLD_OFF, *joined(*receipt, _INSERT_OR_NOTHING), values=values)
-    return str(answer.row[0]) if answer.row else REPEATED
+    if connection.vendor == "postgresql":
+        storing = _storing(keys, asks_for_erasure=asks_for_erasure, change=change)
+        answer = exchange.send(_HOLD_OFF, storing, values=values, is_last=is_last)
+        outcome, is_erased, has_changed = answer.row
+        return Stored(has_changed, Filed(outcome or "", is_erased), is_repeat=not outcome)
+    exchange.send(_INSERT, *[receipts.INSERT] * asks_for_erasure, values=values)
+    has_changed = change is not None and exchange.send(change, values=values).concerned > 0
+    return Stored(has_changed, filed=None)
 
 
 @cache
-def telling(change: Statement) -> Statement:
-    """The change of an identity, which on PostgreSQL returns its key and whether it is due."""
+def _storing(keys: int, *, asks_for_erasure: bool, change: Statement | None) -> Statement:
+    """All that storing an event is, as one statement of PostgreSQL; of a repeat without outcome.
+
+    The change sees what was there before the statement, and so what was there when nobody was
+    linking the subject any more; to a row that somebody else was changing it is put anew.
+    """
 
     def compiled() -> Compiled:
-        sql, parameters = change.compiled()
-        if connection.vendor != "postgresql":
-            return sql, parameters
-        return f"{sql} RETURNING id, refetch_due_at IS NOT NULL", parameters
+        insert, parameters = _INSERT.compiled()
+        stored = f"{insert} ON CONFLICT (event_digest) DO NOTHING RETURNING outcome"
+        parts: dict[str, Compiled] = {"stored": (stored, parameters)}
+        if asks_for_erasure:
+            parts["receipt"] = receipts.INSERT.compiled()
+        if change is not None:
+            sql, parameters = change.compiled()
+            sql += " AND EXISTS (SELECT 1 FROM stored) RETURNING 1"
+            parts["changed"] = sql, parameters
+        named = ", ".join(f"{name} AS ({sql})" for name, (sql, _) in parts.items())
+        is_erased, erased_parameters = standing_alone(_is_erased(keys))
+        has_changed = "EXISTS (SELECT 1 FROM changed)" if change is not None else "FALSE"
+        answer = f"SELECT (SELECT outcome FROM stored), {is_erased}, {has_changed}"  # noqa: S608  placeholders only
+        given = [one for _, parameters in parts.values() for one in parameters]
+        return f"WITH {named} {answer}", [*given, *erased_parameters]
 
     return Statement(compiled)
-
-
-@cache
-def look(keys: int) -> Statement:
-    """A SELECT of a stored event: whether it falls under an erasure of its subject.
-
-    ``keys``: how many slots ``keyed_…`` there are for the subject's keyed digests.
-    """
-    return selecting(
-        lambda: (
-            WebhookEvent.objects.filter(event_digest=text("digest"))
-            .annotate(is_erased=_is_erased(keys))
-            .values_list("is_erased")
-        )
-    )
-
-
-@cache
-def settle(keys: int) -> Statement:
-    """An UPDATE of an event that changed nothing.
-
-    It came too late: something newer is known of the subject. Its subject is erased: it names
-    nobody. ``keys``: as above.
-    """
-    was_applied, is_erased = Q(outcome=EventOutcome.APPLIED), _is_erased(keys)
-    emptied = {
-        column: Case(When(is_erased, then=Value(nothing)), default=F(column))
-        for column, nothing in EMPTIED.items()
-    }
-    outcome = Case(When(was_applied, then=Value(EventOutcome.SUPERSEDED)), default=F("outcome"))
-    return updating(
-        lambda: WebhookEvent.objects.filter(
-            was_applied | Q(is_erased), event_digest=text("digest")
-        ),
-        outcome=outcome,
-        **emptied,
-    )
 
 
 def _is_erased(keys: int) -> Exists | Value:
@@ -147,6 +159,38 @@ def _is_erased(keys: int) -> Exists | Value:
             subject_digest__in=[text(f"keyed_{number}") for number in range(keys)],
         )
     )
+
+
+def look(values: Mapping[str, object], *, keys: int) -> Filed | None:
+    """How an event is filed, if it is there.
+
+    ``keys``: how many slots ``keyed_…`` there are for the subject's keyed digests.
+    """
+    row = _look(keys).row(values)
+    return Filed(row[0], bool(row[1])) if row else None
+
+
+@cache
+def _look(keys: int) -> Statement:
+    return selecting(
+        lambda: (
+            WebhookEvent.objects.filter(event_digest=text("digest"))
+            .annotate(is_erased=_is_erased(keys))
+            .values_list("outcome", "is_erased")
+        )
+    )
+
+
+def settle(event_digest: str, *, is_late: bool, is_erased: bool) -> None:
+    """What is left for an event that changed nothing.
+
+    It came too late: something newer is known of the subject. Its subject is erased: it names
+    nobody.
+    """
+    late: Mapping[str, Any] = {"outcome": EventOutcome.SUPERSEDED} if is_late else {}
+    erased: Mapping[str, Any] = EMPTIED if is_erased else {}
+    if late or erased:
+        WebhookEvent.objects.filter(event_digest=event_digest).update(**late, **erased)
 
 
 def empty(rows: QuerySet[WebhookEvent]) -> int:

@@ -9,9 +9,8 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
@@ -24,8 +23,8 @@ from django_identity.exceptions import SignatureInvalid, StorageUnavailable
 from django_identity.handlers import handlers_of
 from django_identity.lifecycle import event_rows, receipts
 from django_identity.lifecycle.effects import EFFECTS, Effect, Happening
-from django_identity.lifecycle.exchange import Answer, Exchange, in_few_messages, joined
-from django_identity.lifecycle.statements import Statement
+from django_identity.lifecycle.event_rows import Stored
+from django_identity.lifecycle.exchange import in_few_messages, joined
 from django_identity.models import EventOutcome, Kept, LinkedIdentity, WebhookEvent
 from django_identity.service.webhooks import Event, is_authentic
 
@@ -54,22 +53,6 @@ def receive(application: Application, body: bytes, *, signature: str) -> Intake:
     return _persistently(lambda: _take_in(Happening.of(application, event, now=timezone.now())))
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """``has_changed``: whether the event did something. A repeat has done nothing.
-
-    ``changed``: the identity's key and whether it is due, where the change said so.
-    ``is_unsettled``: it may have come too late, or name somebody who is erased.
-    ``is_of_erased``: it names somebody who is erased.
-    """
-
-    is_repeat: bool = False
-    has_changed: bool = False
-    changed: tuple[Any, ...] = ()
-    is_unsettled: bool = False
-    is_of_erased: bool = False
-
-
 def _take_in(happening: Happening) -> Intake:
     """Store and apply, and then say so; a repeat does nothing.
 
@@ -78,57 +61,57 @@ def _take_in(happening: Happening) -> Intake:
     """
     effect = EFFECTS.get(happening.event.event_type)
     keyed = receipts.keyed(happening.subject_digest) if happening.subject_digest else []
-    values, look = _values(happening, effect, keyed), event_rows.look(len(keyed))
+    values = _values(happening, effect, keyed)
     try:
-        stored = _store(happening, effect, values, look)
+        stored = _store(happening, effect, values, keys=len(keyed))
     except IntegrityError:
-        row = look.row(values)
-        if row is None:
+        filed = event_rows.look(values, keys=len(keyed))
+        if filed is None:
             raise
-        stored = _Stored(is_repeat=True, is_of_erased=bool(row[0]))
-    if stored.is_unsettled:
-        event_rows.settle(len(keyed)).run(values)
-    if stored.is_of_erased and not _asks_for_erasure(happening):
-        event_rows.empty(WebhookEvent.objects.filter(event_digest=happening.digest))
+        stored = Stored(has_changed=False, filed=filed, is_repeat=True)
+    if not stored.has_changed:
+        _settle(happening, stored, values, keys=len(keyed))
     if stored.is_repeat:
         return Intake.REPEATED
+    told = effect if stored.has_changed else None
     # Not a partial: Django looks for the name of one that fails, and fails itself.
-    transaction.on_commit(lambda: _tell(happening, effect, stored), robust=True)
+    transaction.on_commit(lambda: _tell(happening, told), robust=True)
     return Intake.STORED
 
 
 def _store(
-    happening: Happening, effect: Effect | None, values: Mapping[str, object], look: Statement
-) -> _Stored:
-    """Write the event down and do what it says, in one transaction.
-
-    A request for erasure is never too late, and its own erasure empties it.
-    """
-    asks_for_erasure = _asks_for_erasure(happening)
+    happening: Happening, effect: Effect | None, values: Mapping[str, object], *, keys: int
+) -> Stored:
+    """Write the event down and do what it says, in one transaction."""
+    after = effect.after if effect else ()
     with in_few_messages() as exchange:
-        outcome = event_rows.store(exchange, values, asks_for_erasure=asks_for_erasure)
-        if effect is not None and outcome in (None, values["if_linked"]):
-            change = _change(exchange, effect, values)
-            return _Stored(
-                has_changed=change.concerned > 0,
-                changed=change.row,
-                is_unsettled=not (change.concerned or asks_for_erasure),
-            )
-        is_repeat = outcome == event_rows.REPEATED
-        if is_repeat and asks_for_erasure:
+        stored = event_rows.store(
+            exchange,
+            values,
+            keys=keys,
+            asks_for_erasure=_asks_for_erasure(happening),
+            change=effect.change if effect else None,
+            is_last=not after,
+        )
+        if stored.is_repeat:
             exchange.cancel()
-            return _Stored(is_repeat=True)
-        [is_of_erased] = exchange.send(look, values=values, is_last=True).row
-        return _Stored(is_repeat=is_repeat, is_of_erased=bool(is_of_erased))
+        elif stored.has_changed and after:
+            exchange.send(*joined(*after), values=values, is_last=True)
+    return stored
 
 
-def _change(exchange: Exchange, effect: Effect, values: Mapping[str, object]) -> Answer:
-    """Do what the event says; what its change came to."""
-    statement = event_rows.telling(effect.change)
-    change = exchange.send(statement, values=values, is_last=not effect.after)
-    if change.concerned and effect.after:
-        exchange.send(*joined(*effect.after), values=values, is_last=True)
-    return change
+def _settle(
+    happening: Happening, stored: Stored, values: Mapping[str, object], *, keys: int
+) -> None:
+    """What is left of an event that changed nothing; an erasure settles its own."""
+    if _asks_for_erasure(happening):
+        return
+    filed = stored.filed or event_rows.look(values, keys=keys)
+    if filed is None:
+        return
+    is_of_known_type = happening.event.event_type in EFFECTS
+    is_late = is_of_known_type and not stored.is_repeat and filed.outcome == EventOutcome.APPLIED
+    event_rows.settle(happening.digest, is_late=is_late, is_erased=filed.is_erased)
 
 
 def _asks_for_erasure(happening: Happening) -> bool:
@@ -186,7 +169,7 @@ def _has_work(event_type: str) -> bool:
     return event_type == EventType.DATA_DELETION_REQUESTED or bool(handlers_of(event_type))
 
 
-def _tell(happening: Happening, effect: Effect | None, stored: _Stored) -> None:
+def _tell(happening: Happening, effect: Effect | None) -> None:
     """After the commit: receivers of signals at once; handlers and re-fetches in tasks."""
     event_type = happening.event.event_type
     is_heard = bool(signals.event_received.receivers)
@@ -197,17 +180,11 @@ def _tell(happening: Happening, effect: Effect | None, stored: _Stored) -> None:
     elif has_work:
         # An erasure alone, of which the task needs no number.
         background.hand_over(TaskName.RETRY_PENDING)
-    if effect is None or not stored.has_changed:
+    if effect is None:
         return
     announces = effect.signal is not None and bool(effect.signal.receivers)
-    if not announces and not (effect.refetch and background.has_broker()):
-        return
-    if announces or not stored.changed:
+    if announces or (effect.refetch and background.has_broker()):
         _tell_of_identity(happening, effect)
-        return
-    key, is_due = stored.changed
-    if is_due:
-        background.hand_over(TaskName.REFETCH_ONE, key)
 
 
 def _tell_of_event(happening: Happening) -> None:

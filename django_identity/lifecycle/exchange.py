@@ -72,7 +72,7 @@ class _InTurn:
 
 
 class _InFewMessages:
-    """BEGIN goes with the first statements and COMMIT with the last ones."""
+    """BEGIN goes with the first statements, COMMIT with the last; one message needs neither."""
 
     def __init__(self) -> None:
         self._has_begun = False
@@ -81,8 +81,10 @@ class _InFewMessages:
     def send(
         self, *statements: Statement, values: Mapping[str, object], is_last: bool = False
     ) -> Answer:
-        begins, self._has_begun = not self._has_begun, True
-        message = _message(statements, begins=begins, ends=is_last)
+        # What fits into one message is a transaction of its own.
+        begins = not self._has_begun and not is_last
+        message = _message(statements, begins=begins, ends=self._has_begun and is_last)
+        self._has_begun |= begins
         with connection.cursor() as wrapped:
             wrapped.execute(*message.filled(values))
             self._has_ended = is_last

@@ -121,7 +121,7 @@ def inserting(
         fields = [column for column in model._meta.concrete_fields if not column.primary_key]
         columns = ", ".join(quoted(str(column.column)) for column in fields)
         given = [
-            _standing_alone((computed or {}).get(column.name, Slot(prefix + column.name, column)))
+            standing_alone((computed or {}).get(column.name, Slot(prefix + column.name, column)))
             for column in fields
         ]
         places = ", ".join(sql for sql, _ in given)
@@ -133,7 +133,7 @@ def inserting(
     return Statement(compiled)
 
 
-def _standing_alone(expression: Any) -> Compiled:
+def standing_alone(expression: Any) -> Compiled:
     """The SQL of an expression that names no column of the statement it stands in."""
     query = Query(None)
     compiler = query.get_compiler(connection=connection)

@@ -95,7 +95,7 @@ def test_a_sign_in_waits_for_a_withdrawal(site: HostileService, event_type: str)
     stored, may_end = threading.Event(), threading.Event()
 
     def slowly(execute: Execute, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        if sql.endswith("COMMIT"):
+        if sql == "COMMIT":
             stored.set()
             may_end.wait(PATIENCE)
         return execute(sql, parameters, many, context)
