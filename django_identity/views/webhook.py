@@ -104,5 +104,6 @@ def _more(stream: Any, size: int) -> bytes:
     """At most ``size`` more bytes. Raises ``_Unfit`` where what comes is no body."""
     try:
         return bytes(stream.read(size))
+    # A server has errors of its own for a broken chunk, of no class that is known here.
     except Exception as error:
         raise _Unfit(400, "body_cut_off") from error

@@ -21,19 +21,12 @@ from django_identity.models import ConnectRedemption, Consent, LinkedIdentity
 from tests import hostile
 from tests.deliveries import SECRET, deliver
 from tests.hostile import HostileService
+from tests.lifecycle.redeeming import ADDRESS, redeem
 from tests.records import make_claim, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ADDRESS = "192.0.2.1"
 CODE = "CNX-AB12-0000"
-INVALID = hostile.answer(
-    {"success": False, "error": {"code": "INVALID_CONNECT_CODE"}}, status="400 Bad Request"
-)
-
-
-def redeem(user: User, number: int = 0, address: str = ADDRESS) -> connect.Redeemed:
-    return connect.redeem(conf.application(), f"CNX-AB12-{number:04}", user=user, address=address)
 
 
 @pytest.fixture

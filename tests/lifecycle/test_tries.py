@@ -11,23 +11,14 @@ from django.test import override_settings
 
 from django_identity import conf
 from django_identity.exceptions import InvalidConnectCode, TooManyTries
-from django_identity.lifecycle import connect, tries
+from django_identity.lifecycle import tries
 from django_identity.models import ConnectRedemption, Consent
-from tests import hostile
 from tests.at_once import at_once
 from tests.hostile import HostileService
+from tests.lifecycle.redeeming import ADDRESS, INVALID, redeem
 from tests.records import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-ADDRESS = "192.0.2.1"
-INVALID = hostile.answer(
-    {"success": False, "error": {"code": "INVALID_CONNECT_CODE"}}, status="400 Bad Request"
-)
-
-
-def redeem(user: User, number: int = 0, address: str = ADDRESS) -> connect.Redeemed:
-    return connect.redeem(conf.application(), f"CNX-AB12-{number:04}", user=user, address=address)
 
 
 @pytest.fixture

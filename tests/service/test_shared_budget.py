@@ -42,14 +42,6 @@ def service() -> Iterator[HostileService]:
         yield running
 
 
-@pytest.fixture
-def _early_in_the_minute() -> None:
-    """Calls are counted in windows of the clock; a test that counts must not straddle two."""
-    second = time.time() % 60
-    if second > 55:
-        time.sleep(60 - second)
-
-
 same_minute = pytest.mark.usefixtures("_early_in_the_minute")
 
 
