@@ -108,12 +108,11 @@ def inserting(
     *,
     prefix: str = "",
     computed: Mapping[str, Any] | None = None,
-    ending: Callable[[], Compiled] = lambda: ("", ()),
 ) -> Statement:
     """An INSERT of one row of ``model``: a slot for each column but the key, by its name.
 
     ``prefix`` stands before the slots' names, where another model's are filled in with them.
-    ``computed``: columns that get an expression instead. ``ending``: what stands behind the row.
+    ``computed``: columns that get an expression instead.
     """
 
     def compiled() -> Compiled:
@@ -127,8 +126,7 @@ def inserting(
         places = ", ".join(sql for sql, _ in given)
         parameters = [parameter for _, parameters in given for parameter in parameters]
         into = f"INSERT INTO {quoted(model._meta.db_table)} ({columns})"
-        end, last_parameters = ending()
-        return f"{into} VALUES ({places}){end}", [*parameters, *last_parameters]
+        return f"{into} VALUES ({places})", parameters
 
     return Statement(compiled)
 
