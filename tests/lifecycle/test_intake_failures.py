@@ -14,6 +14,7 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
+from tests.databases import on_postgresql
 from tests.deliveries import deliver, event_body, post
 from tests.lifecycle.test_events import linked, outcomes
 from tests.lifecycle.test_intake_races import told
@@ -21,7 +22,6 @@ from tests.lifecycle.test_intake_races import told
 __all__ = ["told"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
-on_postgresql = pytest.mark.skipif(connection.vendor != "postgresql", reason="PostgreSQL's own")
 
 Execute = Callable[..., Any]
 

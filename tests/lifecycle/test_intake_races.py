@@ -27,6 +27,7 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
+from tests.databases import on_postgresql
 from tests.deliveries import SECRET, deliver, event_body, post
 from tests.faces.conftest import begin, come_back, sign_in
 from tests.hostile import HostileService
@@ -35,7 +36,6 @@ from tests.lifecycle.test_events import linked, outcomes
 from tests.lifecycle.waiting import PATIENCE, alone, delivered_during, until_waiting
 
 pytestmark = pytest.mark.django_db(transaction=True)
-on_postgresql = pytest.mark.skipif(connection.vendor != "postgresql", reason="PostgreSQL's own")
 
 Execute = Callable[..., Any]
 WITHDRAWALS = ["consent.revoked", "data.deletion_requested"]
