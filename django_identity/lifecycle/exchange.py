@@ -5,15 +5,18 @@ For a hot path on PostgreSQL, where the round trips cost more than the statement
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 
-from django_identity.lifecycle.statements import Compiled, Slot, Statement
+from django_identity.lifecycle.prepared import at_its_fastest, gives_up_over
+from django_identity.lifecycle.statements import Compiled, Statement, written_out
+
+LOST_OR_STALE = "what this connection had prepared is lost or stale; tried again it goes without"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,10 @@ class Exchange(Protocol):
 
 @contextmanager
 def in_few_messages() -> Iterator[Exchange]:
-    """All of the block's statements or none of them."""
+    """All of the block's statements or none of them.
+
+    Raises ``OperationalError`` for what goes well if it is tried again, too.
+    """
     if not _takes_many() or connection.in_atomic_block or not connection.get_autocommit():
         with transaction.atomic():
             yield _InTurn()
@@ -50,9 +56,12 @@ def in_few_messages() -> Iterator[Exchange]:
     try:
         yield exchange
         exchange.commit()
-    except BaseException:
+    except BaseException as error:
+        gave_up = gives_up_over(error)
         # The transaction is none of Django's: whatever its state, it ends with the connection.
         connection.close()
+        if gave_up:
+            raise OperationalError(LOST_OR_STALE) from error
         raise
 
 
@@ -83,7 +92,8 @@ class _InFewMessages:
     ) -> Answer:
         # What fits into one message is a transaction of its own.
         begins = not self._has_begun and not is_last
-        message = _message(statements, begins=begins, ends=self._has_begun and is_last)
+        sent = tuple(map(at_its_fastest, statements))
+        message = _message(sent, begins=begins, ends=self._has_begun and is_last)
         self._has_begun |= begins
         with connection.cursor() as wrapped:
             wrapped.execute(*message.filled(values))
@@ -134,28 +144,9 @@ def _message(statements: tuple[Statement, ...], *, begins: bool, ends: bool) -> 
     def compiled() -> Compiled:
         parts = [statement.compiled() for statement in statements]
         texts = ["BEGIN"] * begins + [sql for sql, _ in parts] + ["COMMIT"] * ends
-        return _written_out("; ".join(texts), [one for _, given in parts for one in given])
+        return written_out("; ".join(texts), [one for _, given in parts for one in given])
 
     return Statement(compiled)
-
-
-def _written_out(sql: str, parameters: Sequence[object]) -> Compiled:
-    """``sql`` with what is the same each time in it: only slots are left to fill.
-
-    The driver (psycopg) reads a statement anew each time if it has more than 50 parameters.
-    """
-    driver: Any = connection.ops
-
-    def written_out(parameter: object) -> str:
-        if isinstance(parameter, Slot):
-            return "%s"
-        return str(driver.compose_sql("%s", [parameter])).replace("%", "%%")
-
-    texts, written = sql.split("%s"), map(written_out, parameters)
-    pairs = zip(written, texts[1:], strict=True)
-    return texts[0] + "".join(place + text for place, text in pairs), [
-        parameter for parameter in parameters if isinstance(parameter, Slot)
-    ]
 
 
 def _takes_many() -> bool:

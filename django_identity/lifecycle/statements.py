@@ -170,3 +170,21 @@ def selecting(rows: Callable[[], QuerySet[Any, Any]]) -> Statement:
         return sql, parameters
 
     return Statement(compiled)
+
+
+def written_out(sql: str, parameters: Sequence[object]) -> tuple[str, list[Slot]]:
+    """``sql`` with what is the same each time in it: only slots are left to fill.
+
+    The driver (psycopg) reads a statement anew each time if it has more than 50 parameters.
+    """
+    driver: Any = connection.ops
+
+    def written(parameter: object) -> str:
+        if isinstance(parameter, Slot):
+            return "%s"
+        return str(driver.compose_sql("%s", [parameter])).replace("%", "%%")
+
+    first, *texts = sql.split("%s")
+    pairs = zip(map(written, parameters), texts, strict=True)
+    slots = [parameter for parameter in parameters if isinstance(parameter, Slot)]
+    return first + "".join(place + text for place, text in pairs), slots

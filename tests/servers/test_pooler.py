@@ -1,0 +1,54 @@
+"""Behind a pooler whose every transaction may reach another process of the server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection, connections
+
+from django_identity.models import EventOutcome, WebhookEvent
+from tests.databases import on_postgresql
+from tests.deliveries import event_body, post
+from tests.lifecycle.test_events import linked
+from tests.lifecycle.waiting import alone
+
+pytestmark = [pytest.mark.server, pytest.mark.django_db(transaction=True), on_postgresql]
+
+CALLERS = 4  # of the two connections that the pooler has
+EACH = 30
+
+
+@pytest.fixture(autouse=True)
+def _pooled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """New connections, which is what other threads open, are the pooler's."""
+    connection.ensure_connection()
+    with monkeypatch.context() as patch:
+        patch.setitem(connections.settings["default"], "PORT", os.environ["POOLER_PORT"])
+        yield
+    with connection.cursor() as cursor:  # the pooler's own, which would keep the database in use
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+def test_every_event_is_taken_in_and_applied() -> None:
+    """Though no connection knows what another one has met."""
+    linked()
+    with ThreadPoolExecutor(CALLERS) as pool:
+        answers = list(pool.map(lambda _: alone(_deliveries), range(CALLERS)))
+    assert [set(statuses) for statuses, _ in answers] == [{200}] * CALLERS
+    applied = WebhookEvent.objects.filter(outcome=EventOutcome.APPLIED)
+    assert applied.count() == CALLERS * EACH
+    assert [kept for _, kept in answers] == [0] * CALLERS
+
+
+def _deliveries() -> tuple[list[int], int]:
+    """The statuses, and how much is prepared where this connection happens to end."""
+    statuses = [post(event_body("claim.issued")).status_code for _ in range(EACH)]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM pg_prepared_statements")
+        return statuses, cursor.fetchone()[0]
