@@ -101,6 +101,9 @@ KINDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
         _("Connect codes"),
         _("Each code that you handed in here, without the code itself."),
     ),
+    # What an erasure counts besides; neither is shown to the person.
+    "session": (_("Sessions"), ""),
+    "user": (_("Account"), ""),
 }
 
 

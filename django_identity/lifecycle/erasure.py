@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from django_identity import conf, policy, signals
 from django_identity.conf import Application
-from django_identity.lifecycle import consent, dossier, effects, event_rows, receipts
+from django_identity.lifecycle import consent, dossier, effects, event_rows, receipts, site_sessions
 from django_identity.lifecycle.dossier import Forgotten
 from django_identity.managers import digest
 from django_identity.models import ErasureReceipt, LinkedIdentity
@@ -68,7 +68,7 @@ def attempt(receipt_id: int) -> bool:
     if not taken:
         return False
     try:
-        _erase(receipt_id)
+        _erase(receipt)
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         kind = type(error).__name__
         ErasureReceipt.objects.filter(pk=receipt_id).update(error=kind[:255])
@@ -80,19 +80,27 @@ def attempt(receipt_id: int) -> bool:
     return True
 
 
+def _erase(receipt: ErasureReceipt) -> None:
+    """Sessions are looked for beforehand: all of them are read, and nobody should wait for that."""
+    identity = LinkedIdentity.objects.filter(subject_digest=_subject_digest(receipt)).first()
+    keys = site_sessions.keys_of(identity.user_id if identity else receipt.user_id)
+    _erase_at_once(receipt.pk, keys)
+
+
 @transaction.atomic
-def _erase(receipt_id: int) -> None:
+def _erase_at_once(receipt_id: int, session_keys: list[str]) -> None:
     """A write comes first: SQLite then waits for the lock instead of failing at the upgrade."""
     ErasureReceipt.objects.pending().filter(pk=receipt_id).update(updated_at=timezone.now())
     receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
     if receipt.erased_at is not None:
         return
-    subject_digest = digest(receipt.application, receipt.environment, receipt.subject)
+    subject_digest = _subject_digest(receipt)
     event_rows.hold(subject_digest)
     identities = LinkedIdentity.objects.select_for_update().filter(subject_digest=subject_digest)
     identity = identities.first()
     user_id = identity.user_id if identity else receipt.user_id
     counts = dossier.erase(Forgotten(subject_digest, user_id))
+    counts["session"] = site_sessions.delete(session_keys)
     user = get_user_model()._default_manager.filter(pk=user_id).first() if user_id else None
     if user is not None:
         policy.load(_policy_path(receipt.application)).erase_user(user)
@@ -100,6 +108,10 @@ def _erase(receipt_id: int) -> None:
     signals.announce(
         signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
     )
+
+
+def _subject_digest(receipt: ErasureReceipt) -> str:
+    return digest(receipt.application, receipt.environment, receipt.subject)
 
 
 def _policy_path(alias: str) -> str:
