@@ -66,8 +66,7 @@ def test_any_event_waits_for_a_sign_in() -> None:
     """And is filed as one of somebody who is linked."""
     assert delivered_during(arrive, event_body("kyc.rejected")) == [200]
     assert LinkedIdentity.objects.get().kyc_status == "rejected"
-    if connection.vendor == "postgresql":
-        assert outcomes() == ["applied"]
+    assert outcomes() == ["applied"]
 
 
 def test_an_event_of_a_sign_in_that_fails_is_of_nobody() -> None:
