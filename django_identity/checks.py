@@ -10,12 +10,14 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
+from django.db import connection
 
 from django_identity import background, conf, policy
 from django_identity.backends import BACKEND_PATH
 from django_identity.exceptions import ConfigurationError
 
 LABEL = "django_identity"
+ISOLATED = {"postgresql", "mysql"}
 
 
 def check_applications(**_kwargs: Any) -> list[CheckMessage]:
@@ -27,10 +29,10 @@ def check_applications(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def check_installation(**_kwargs: Any) -> list[CheckMessage]:
-    """What stands around the setting: backend, broker, policy, hosts (E009, E010, W001, W002)."""
+    """What stands around the setting: backend, broker, policy, hosts, database."""
     if any(problem.fatal for problem in conf.problems()):
         return []
-    found = [*_backend_problems(), *_broker_problems()]
+    found = [*_backend_problems(), *_broker_problems(), *_isolation_problems()]
     for alias in conf.aliases():
         application = conf.application(alias)
         found += [*_policy_problems(application), *_host_problems(application)]
@@ -62,6 +64,23 @@ def _broker_problems() -> Iterator[CheckMessage]:
             '"socket_connect_timeout": 5} for Redis, {"read_timeout": 5, "write_timeout": 5, '
             '"connect_timeout": 5} for RabbitMQ.',
             id=f"{LABEL}.W002",
+        )
+
+
+def _isolation_problems() -> Iterator[CheckMessage]:
+    """In a stricter one a revocation may not see who was just linked, and pass them by."""
+    options = connection.settings_dict["OPTIONS"]
+    if connection.vendor not in ISOLATED or "isolation_level" not in options:
+        return
+    given = options["isolation_level"]
+    level = str(getattr(given, "name", given)).replace("_", " ").lower()
+    # Without a word of ours PostgreSQL has the right one, MySQL and MariaDB do not.
+    if level != "read committed" and (given is not None or connection.vendor == "mysql"):
+        yield Warning(
+            "The database's isolation level is not READ COMMITTED: a revocation may miss somebody "
+            "who is signing in at that moment.",
+            hint='Take "isolation_level" out of the OPTIONS of DATABASES, or say READ COMMITTED.',
+            id=f"{LABEL}.W003",
         )
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from django.core.checks import Tags, run_checks
 from django.core.exceptions import ImproperlyConfigured
+from django.db import connections
 from django.test import override_settings
+from psycopg import IsolationLevel
 
 from django_identity import conf, conf_rules
 from django_identity.exceptions import ConfigurationError
@@ -131,6 +133,31 @@ def test_any_host_is_a_warning_without_a_fixed_callback() -> None:
         assert check_ids() == {"django_identity.W001"}
         with configured(REDIRECT_URI="https://site.example.org/identity/callback/"):
             assert check_ids() == set()
+
+
+@pytest.mark.parametrize(
+    ("vendor", "options", "is_reported"),
+    [
+        ("postgresql", {}, False),
+        ("postgresql", {"isolation_level": None}, False),
+        ("postgresql", {"isolation_level": IsolationLevel.READ_COMMITTED}, False),
+        ("postgresql", {"isolation_level": IsolationLevel.REPEATABLE_READ}, True),
+        ("postgresql", {"isolation_level": IsolationLevel.SERIALIZABLE}, True),
+        ("mysql", {}, False),
+        ("mysql", {"isolation_level": "Read Committed"}, False),
+        ("mysql", {"isolation_level": "repeatable read"}, True),
+        ("mysql", {"isolation_level": None}, True),
+        ("sqlite", {"isolation_level": "IMMEDIATE"}, False),
+    ],
+)
+def test_a_database_that_hides_what_others_commit(
+    monkeypatch: pytest.MonkeyPatch, vendor: str, options: dict[str, Any], *, is_reported: bool
+) -> None:
+    """A revocation would look for the person in what the transaction saw first."""
+    database = connections["default"]
+    monkeypatch.setattr(database, "vendor", vendor)
+    monkeypatch.setitem(database.settings_dict, "OPTIONS", options)
+    assert check_ids() == ({"django_identity.W003"} if is_reported else set())
 
 
 def test_loopback_is_this_machine_only() -> None:
