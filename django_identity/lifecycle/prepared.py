@@ -41,6 +41,8 @@ _sessions: WeakKeyDictionary[Any, _Session] = WeakKeyDictionary()
 
 def at_its_fastest(statement: Statement) -> Statement:
     """What does the same as ``statement``, sent with psycopg to PostgreSQL over this connection."""
+    # As a cursor would: what it opens in place of a dead connection has nothing prepared.
+    connection.close_if_health_check_failed()
     connection.ensure_connection()
     session = _sessions.setdefault(connection.connection, _Session())
     if statement in session.prepared:

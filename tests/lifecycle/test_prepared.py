@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -125,6 +127,44 @@ def test_what_is_prepared_names_nobody() -> None:
         texts = " ".join(text for (text,) in cursor.fetchall())
     assert "INSERT INTO" in texts
     assert not [said for said in ("subject-1", "a note", "age_over_18", "evt_") if said in texts]
+
+
+@contextmanager
+def nothing_fails() -> Iterator[None]:
+    """What fails is in the server's log afterwards, with the event in it."""
+
+    def watch(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        try:
+            return execute(sql, parameters, many, context)
+        except Exception:
+            failed.append(sql)
+            raise
+
+    failed: list[str] = []
+    with connection.execute_wrapper(watch):
+        yield
+    assert not failed
+
+
+def test_a_dead_connection_is_replaced_before_anything_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the site has Django check it; what was prepared died with it."""
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", None)
+    monkeypatch.setitem(connection.settings_dict, "CONN_HEALTH_CHECKS", True)
+    for _ in range(ENOUGH):
+        deliver("kyc.verified")
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            process = connection.connection.info.backend_pid
+            cursor.execute("SELECT pg_terminate_backend(%s, 5000)", [process])
+    finally:
+        other.close()
+    connection.close_if_unusable_or_obsolete()  # as before each request
+    with nothing_fails():
+        deliver("kyc.verified")
+    assert WebhookEvent.objects.count() == ENOUGH + 1
 
 
 def test_a_new_connection_begins_anew() -> None:
