@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -23,6 +25,7 @@ from tests.servers import storm
 pytestmark = [pytest.mark.django_db(transaction=True), on_postgresql]
 
 ABOUT = {"kyc_level": "level_2", "claim_type": "age_over_18", "note": "a note"}
+FEW = 5  # deliveries after which nothing is, as the docs say
 ENOUGH = 8  # deliveries after which all that will ever be prepared is
 
 
@@ -42,10 +45,12 @@ def prepared() -> list[str]:
 
 
 def test_a_connection_that_serves_few_requests_prepares_nothing() -> None:
-    """To prepare a statement for one use would cost more than to run it."""
-    for _ in range(3):
+    """To prepare a statement for a few uses would cost more than to run it so often."""
+    for _ in range(FEW):
         deliver("kyc.verified")
     assert not prepared()
+    deliver("kyc.verified")
+    assert prepared()
 
 
 def test_a_connection_that_serves_many_keeps_its_statements() -> None:
@@ -120,8 +125,8 @@ def test_it_takes_no_more_statements_than_before(event_type: str) -> None:
 def test_what_is_prepared_names_nobody() -> None:
     """The texts stay with the server as long as the connection lives."""
     linked()
-    for _ in range(ENOUGH):
-        deliver("claim.revoked", **ABOUT)
+    for event_type in [*EventType] * ENOUGH:
+        deliver(event_type, **ABOUT)
     with connection.cursor() as cursor:
         cursor.execute("SELECT statement FROM pg_prepared_statements")
         texts = " ".join(text for (text,) in cursor.fetchall())
@@ -177,6 +182,15 @@ def test_a_new_connection_begins_anew() -> None:
     for _ in range(ENOUGH):
         deliver("kyc.verified")
     assert prepared()
+
+
+def test_a_closed_connection_is_not_kept() -> None:
+    """Nor what is known of it: a site may open one for each request."""
+    deliver("kyc.verified")
+    closed = weakref.ref(connection.connection)
+    connection.close()
+    gc.collect()
+    assert closed() is None
 
 
 def test_somebody_else_may_take_them_away() -> None:
