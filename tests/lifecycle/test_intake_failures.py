@@ -27,7 +27,7 @@ Execute = Callable[..., Any]
 
 
 def fail_at(
-    word: str, *, times: int, error: type[Exception] = OperationalError
+    word: str, *, times: int, error: type[BaseException] = OperationalError
 ) -> tuple[Execute, list[str]]:
     """What makes the messages with ``word`` in them fail so many times, and which ones did."""
     failed: list[str] = []
@@ -86,6 +86,21 @@ def test_a_transaction_that_cannot_end_leaves_nothing() -> None:
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
     assert_nothing_is_open()
     assert post(body).status_code == 200
+
+
+@on_postgresql
+def test_a_process_that_is_told_to_end_leaves_nothing_open() -> None:
+    """A worker's server may raise that in the middle, and the process live on for a while."""
+    linked()
+    wrapper, failed = fail_at("COMMIT", times=1, error=SystemExit)
+    body = event_body("consent.revoked")
+    with connection.execute_wrapper(wrapper), pytest.raises(SystemExit):
+        post(body)
+    assert failed
+    assert_nothing_is_open()
+    assert not WebhookEvent.objects.exists()
+    assert post(body).status_code == 200
+    assert outcomes() == ["applied"]
 
 
 @on_postgresql

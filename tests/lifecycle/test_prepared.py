@@ -258,3 +258,15 @@ def test_a_site_that_says_it_has_a_pooler_prepares_nothing(
     for _ in range(ENOUGH):
         deliver("kyc.verified")
     assert not prepared()
+
+
+def test_a_site_whose_driver_takes_one_statement_at_a_time_prepares_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With parameters bound by the server; every delivery is taken in all the same."""
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "server_side_binding", True)
+    linked()
+    for number in range(ENOUGH):
+        deliver("kyc.verified", at=NOW + timedelta(seconds=number))
+    assert not prepared()
+    assert WebhookEvent.objects.filter(outcome=EventOutcome.APPLIED).count() == ENOUGH
