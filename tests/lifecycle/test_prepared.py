@@ -10,16 +10,21 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models import Value
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity.event_types import EventType
+from django_identity.lifecycle.exchange import Answer, in_few_messages
+from django_identity.lifecycle.statements import selecting, text
 from django_identity.models import EventOutcome, WebhookEvent
 from tests.databases import on_postgresql
 from tests.deliveries import deliver, event_body, post
 from tests.lifecycle.test_events import NOW, linked
 from tests.lifecycle.test_intake_cost import MOST_STATEMENTS, statements
+from tests.records import make_user
 from tests.servers import storm
 
 pytestmark = [pytest.mark.django_db(transaction=True), on_postgresql]
@@ -181,6 +186,23 @@ def test_a_new_connection_begins_anew() -> None:
     assert not prepared()
     for _ in range(ENOUGH):
         deliver("kyc.verified")
+    assert prepared()
+
+
+def test_what_is_the_same_each_time_may_look_like_a_place() -> None:
+    """Before the statement is prepared, and after."""
+    make_user("ada")
+    said = selecting(
+        lambda: (
+            User.objects.annotate(said=Value("50%s of $1%%"))
+            .filter(username=text("name"))
+            .values_list("said")
+        )
+    )
+    for _ in range(ENOUGH):
+        with in_few_messages() as exchange:
+            answer = exchange.send(said, values={"name": "ada"}, is_last=True)
+        assert answer == Answer(1, ("50%s of $1%%",))
     assert prepared()
 
 
