@@ -16,7 +16,7 @@ from django.db import OperationalError, connection, transaction
 from django_identity.lifecycle.prepared import at_its_fastest, gives_up_over
 from django_identity.lifecycle.statements import Compiled, Statement, written_out
 
-LOST_OR_STALE = "what this connection had prepared is lost or stale; tried again it goes without"
+TRY_WITHOUT = "what this connection had prepared is lost or stale; tried again it goes without"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def in_few_messages() -> Iterator[Exchange]:
         # The transaction is none of Django's: whatever its state, it ends with the connection.
         connection.close()
         if gave_up:
-            raise OperationalError(LOST_OR_STALE) from error
+            raise OperationalError(TRY_WITHOUT) from error
         raise
 
 
