@@ -79,7 +79,8 @@ def _told(outcome: Outcome) -> str:
     if outcome.status is None:
         return f"{outcome.problem}\n"
     verdict = "acknowledged" if outcome.acknowledged else "not acknowledged"
-    return f"{outcome.status} {verdict}, {outcome.milliseconds:g} ms\n{outcome.excerpt}\n"
+    lines = [f"{outcome.status} {verdict}, {outcome.milliseconds:g} ms", outcome.problem]
+    return "\n".join([*filter(None, lines), outcome.excerpt, ""])
 
 
 def _address(text: str) -> str:

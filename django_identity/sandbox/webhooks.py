@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from django_identity.sandbox.time_limit import TimeLimit
+
 SIGNATURE_HEADER = "x-webhook-signature"
 EXCERPT_BYTES = 2_000
 # Loading the certificates takes 20 ms, and each thread that sends has a courier of its own.
@@ -24,7 +26,10 @@ class InvalidAddress(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one request. Without an answer ``status`` is none and ``problem`` says why."""
+    """What came of one request. Without an answer ``status`` is none and ``problem`` says why.
+
+    Of a redirect ``problem`` says that it is not followed.
+    """
 
     headers: Mapping[str, str]
     status: int | None
@@ -89,11 +94,8 @@ class Courier:
         started = time.monotonic()
         status, excerpt, problem = None, b"", ""
         try:
-            with self._client.stream(
-                "POST", url, content=body, headers=headers, timeout=seconds
-            ) as response:
-                excerpt = _beginning(response, until=started + seconds)
-                status = response.status_code
+            status, excerpt = self._answer(url, body, headers, seconds)
+            problem = "A redirect is not followed." if 300 <= status < 400 else ""
         except httpx.TimeoutException:
             problem = f"No answer within {seconds:g} seconds."
         except httpx.ConnectError:
@@ -102,6 +104,23 @@ class Courier:
             problem = "The connection ended before a complete answer."
         milliseconds = round((time.monotonic() - started) * 1000, 1)
         return Outcome(headers, status, excerpt.decode(errors="replace"), problem, milliseconds)
+
+    def _answer(
+        self, url: str, body: bytes, headers: Mapping[str, str], seconds: float
+    ) -> tuple[int, bytes]:
+        """Return the status, and the part of the body that is kept."""
+        with (
+            TimeLimit(seconds) as limit,
+            self._client.stream(
+                "POST",
+                url,
+                content=body,
+                headers=headers,
+                timeout=seconds,
+                extensions={"trace": limit.notice},
+            ) as response,
+        ):
+            return response.status_code, _beginning(response)
 
     def close(self) -> None:
         """Give up the connections."""
@@ -119,17 +138,11 @@ class Courier:
         self.close()
 
 
-def _beginning(response: httpx.Response, *, until: float) -> bytes:
-    """Read the part of the body that is kept.
-
-    Raises:
-        httpx.ReadTimeout: the answer is not complete at the moment ``until``.
-    """
+def _beginning(response: httpx.Response) -> bytes:
+    """Read the part of the body that is kept."""
     kept = b""
     for chunk in response.iter_bytes():
         kept += chunk
-        if time.monotonic() > until:
-            raise httpx.ReadTimeout("The answer takes too long.")
         if len(kept) >= EXCERPT_BYTES:
             break
     return kept[:EXCERPT_BYTES]

@@ -1,30 +1,18 @@
-"""Deliveries: attempted until acknowledged, sent again, held, shuffled, doubled."""
+"""Deliveries: attempted until they are acknowledged or given up."""
 
 import json
 import socket
 import threading
-import time
+from datetime import datetime
 from typing import Any
 
 import pytest
 
 from tests.sandbox.driver import Application, Person, Sandbox
-from tests.sandbox.receiver import SECRET, Receiver, until
+from tests.sandbox.receiver import Receiver
+from tests.sandbox.sending import send, settled
 
 ATTEMPTS = 9
-
-
-def send(application: Application, **event: object) -> dict[str, Any]:
-    """Let the sandbox send an event that nothing caused."""
-    members = {"client_id": application.client_id, "event_type": "kyc.verified", **event}
-    delivery: dict[str, Any] = application.sandbox.control("POST", "events", **members)
-    return delivery
-
-
-def settled(application: Application, *, attempts: int = 1) -> dict[str, Any]:
-    """Return the one delivery once so many attempts are over."""
-    until(lambda: len(application.deliveries()[0]["attempts"]) >= attempts)
-    return application.deliveries()[0]
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 204, 299])
@@ -74,9 +62,15 @@ def test_attempts_end(sandbox: Sandbox, hearing: Application, receiver: Receiver
     """An event that nobody takes is attempted nine times, at growing distances, then failed."""
     receiver.answers = [500] * 100
     send(hearing)
+    pauses = []
     for attempts in range(1, ATTEMPTS):
-        assert settled(hearing, attempts=attempts)["state"] == "waiting"
+        delivery = settled(hearing, attempts=attempts)
+        assert delivery["state"] == "waiting"
+        sent_at, next_at = delivery["attempts"][-1]["sent_at"], delivery["next_attempt_at"]
+        pause = datetime.fromisoformat(next_at) - datetime.fromisoformat(sent_at)
+        pauses.append(round(pause.total_seconds()))
         sandbox.control("POST", "clock", advance=7201)
+    assert pauses == [1, 2, 5, 15, 60, 300, 1800, 7200]
     assert settled(hearing, attempts=ATTEMPTS)["state"] == "failed"
     sandbox.control("POST", "clock", advance=100_000)
     assert len(receiver.requests) == ATTEMPTS
@@ -143,72 +137,6 @@ def test_slow_answer_counts_as_none(
     assert 900 < attempt["milliseconds"] < 1300
 
 
-def test_slow_receiver_delays_nobody_else(
-    sandbox: Sandbox, hearing: Application, receiver: Receiver
-) -> None:
-    """Other applications hear at once while one is being waited for."""
-    receiver.seconds = 0.5
-    send(hearing)
-    receiver.wait_for(1)
-    other = Application(sandbox)
-    with Receiver() as second:
-        other.receive_at(second.url)
-        send(other)
-        second.wait_for(1)
-        assert second.requests[0].at - receiver.requests[0].at < 0.4
-    receiver.seconds = 0
-
-
-def test_events_of_one_application_come_in_order(
-    hearing: Application, receiver: Receiver, person: Person
-) -> None:
-    """Unless told otherwise, one at a time and in the order of their causes."""
-    person.consent_to(hearing)
-    for _ in range(10):
-        person.cause("claims/age_over_18/revoke")
-        person.cause("claims/age_over_18/issue")
-    assert receiver.wait_for(21)
-    assert receiver.types == ["consent.granted", *["claim.revoked", "claim.issued"] * 10]
-
-
-def test_several_at_a_time_if_told(
-    sandbox: Sandbox, hearing: Application, receiver: Receiver
-) -> None:
-    """With the switch up, events arrive side by side."""
-    sandbox.control("POST", "switches", parallel_deliveries=4)
-    receiver.seconds = 1.0
-    started = time.monotonic()
-    for _ in range(4):
-        send(hearing)
-    receiver.wait_for(4)
-    assert receiver.requests[3].at - started < 3.0
-
-
-def test_nothing_leaves_while_the_switch_says_none(
-    sandbox: Sandbox, hearing: Application, receiver: Receiver
-) -> None:
-    """With no event at a time, everything waits; turned up again, everything leaves at once."""
-    sandbox.control("POST", "switches", parallel_deliveries=0)
-    send(hearing)
-    assert hearing.deliveries()[0]["attempts"] == []
-    sandbox.control("POST", "switches", parallel_deliveries=1)
-    assert settled(hearing)["state"] == "delivered"
-
-
-def test_send_again(sandbox: Sandbox, hearing: Application, receiver: Receiver) -> None:
-    """A delivered event comes again with the same bytes, signed with the secret of now."""
-    delivery = send(hearing)
-    settled(hearing)
-    hearing.receive_at(receiver.url, secret="whsec_new")
-    sandbox.control("POST", f"deliveries/{delivery['id']}/send")
-    receiver.wait_for(2)
-    first, second = receiver.requests
-    assert first.body == second.body
-    assert first.is_signed_with(SECRET)
-    assert second.is_signed_with("whsec_new")
-    assert settled(hearing, attempts=2)["state"] == "delivered"
-
-
 def test_address_taken_away(sandbox: Sandbox, hearing: Application, receiver: Receiver) -> None:
     """Without an address nothing is queued, and what waits says why it cannot leave."""
     receiver.answers = [500]
@@ -220,32 +148,6 @@ def test_address_taken_away(sandbox: Sandbox, hearing: Application, receiver: Re
     person = Person(sandbox)
     person.consent_to(hearing)
     assert len(hearing.deliveries()) == 1
-
-
-@pytest.mark.parametrize("order", ["made", "reversed", "shuffled"])
-def test_held_deliveries_leave_in_the_order_asked_for(
-    sandbox: Sandbox, hearing: Application, receiver: Receiver, order: str
-) -> None:
-    """Nothing arrives while held; then everything, as often as asked for, in that order."""
-    sandbox.control("POST", "deliveries/hold", client_id=hearing.client_id)
-    ids = [send(hearing)["event_id"] for _ in range(6)]
-    assert {each["state"] for each in hearing.deliveries()} == {"held"}
-    assert receiver.requests == []
-    released = sandbox.control(
-        "POST",
-        "deliveries/release",
-        client_id=hearing.client_id,
-        order=order,
-        copies=2,
-        seed=7,
-    )
-    assert released["released"] == 12
-    came = [each["event_id"] for each in receiver.wait_for(12)]
-    assert sorted(came) == sorted(ids * 2)
-    firsts = list(dict.fromkeys(came))
-    assert (firsts == ids) is (order == "made")
-    assert (firsts == ids[::-1]) is (order == "reversed")
-    assert send(hearing)["state"] == "waiting"
 
 
 def test_waiting_deliveries_survive_a_restart(tmp_path: Any, receiver: Receiver) -> None:

@@ -100,6 +100,7 @@ def test_refusal_is_exit_code_1(trigger: Trigger, receiver: Receiver, status: in
     assert result.returncode == 1
     assert f"{status} not acknowledged" in result.stdout
     assert "go away" in result.stdout
+    assert ("not followed" in result.stdout) is (status == 301)
     assert len(receiver.requests) == 1
 
 
