@@ -19,8 +19,8 @@ from example_project.circle.management.commands.demo import Command
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def demo(*options: str) -> subprocess.CompletedProcess[str]:
-    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "example_project.settings"}
+def demo(*options: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "example_project.settings", **changes}
     command = [sys.executable, "manage.py", "demo", *options]
     return subprocess.run(
         command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=240, check=False
@@ -64,6 +64,14 @@ def test_the_worker_is_seen_at_work(walked: subprocess.CompletedProcess[str]) ->
     The walk itself makes no call that would fetch it.
     """
     assert "ok  the worker re-fetched the claims when they were due\n" in walked.stdout
+
+
+def test_a_step_that_does_not_hold_ends_the_walk() -> None:
+    """A site that asks for no claims opens no gate: the step is named, and the exit code is 1."""
+    walked = demo("--check", IDENTITY_SCOPES="profile:read")
+    assert walked.returncode == 1
+    assert "not so: consent brought the person back" in walked.stderr
+    assert "All of it holds" not in walked.stdout
 
 
 @pytest.fixture

@@ -56,6 +56,7 @@ def test_retry_holds_up_no_later_event(hearing: Application, receiver: Receiver)
     second = send(hearing)
     came = [each["event_id"] for each in receiver.wait_for(3)]
     assert came == [first["event_id"], second["event_id"], first["event_id"]]
+    assert receiver.requests[1].at - receiver.requests[0].at < 0.8
 
 
 def test_several_at_a_time_if_told(

@@ -1,0 +1,120 @@
+"""The walk with events fails where the site does not obey: what it says has been proven."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from example_project.circle.management.commands.demo import Demo, pages_of, started
+from example_project.demo.event_walk import EventWalk
+from example_project.demo.processes import HOST, free_port
+from example_project.demo.walk import StepFailed
+from tests.sandbox.driver import TLS
+
+CLAIM = "a verified person signed in, and /adults/ is open"
+CONSENT = "and nothing else: /loans/ is open still"
+DELETION = "a verified person signed in, and /loans/ is open"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A demo that runs, and the control of its sandbox."""
+
+    demo: Demo
+    site: str
+    sandbox_port: int
+    control: httpx.Client
+
+    @property
+    def client_id(self) -> str:
+        return self.demo.env["IDENTITY_CLIENT_ID"]
+
+    def tell(self, path: str, **body: object) -> Any:
+        return self.control.post(path, json=body).raise_for_status().json()
+
+    def delay_what_happens_next(self) -> threading.Thread:
+        """The next event comes two seconds after its cause, and then the thread is over."""
+        self.tell("deliveries/hold", client_id=self.client_id)
+        releasing = threading.Thread(target=self._release_late, daemon=True)
+        releasing.start()
+        return releasing
+
+    def _release_late(self) -> None:
+        while not any(each["state"] == "held" for each in self.control.get("deliveries").json()):
+            time.sleep(0.02)
+        time.sleep(2)
+        self.tell("deliveries/release", client_id=self.client_id)
+
+    def walk(self, hear: Callable[[str], None]) -> None:
+        """A verified person's walk; ``hear`` is told each step that held."""
+        walk = EventWalk(
+            self.site,
+            pages_of(self.sandbox_port),
+            person=self.tell("users", verified=True),
+            client_id=self.client_id,
+            database=self.demo.database,
+            say=hear,
+        )
+        walk.run()
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    folder, port, sandbox_port = tmp_path_factory.mktemp("demo"), free_port(), free_port()
+    address = f"http://{HOST}:{sandbox_port}/sandbox/"
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("DJANGO_SETTINGS_MODULE", "example_project.settings")
+        opened = started(port, sandbox_port, Path(folder) / "demo.sqlite3", folder)
+        with opened as demo, httpx.Client(base_url=address, trust_env=False, verify=TLS) as control:
+            yield Stage(demo, f"http://{HOST}:{port}", sandbox_port, control)
+
+
+@pytest.mark.parametrize(
+    ("after", "step"),
+    [
+        (CLAIM, "revoked a claim at the service"),
+        (CONSENT, "revoked the consent at the service"),
+        (DELETION, "asked the service for deletion"),
+    ],
+)
+def test_an_effect_that_is_late_fails(stage: Stage, after: str, step: str) -> None:
+    """Two seconds after the cause is too late, of whichever event."""
+    heard: list[str] = []
+    releasing: list[threading.Thread] = []
+
+    def hear(line: str) -> None:
+        heard.append(line)
+        if line == f"ok  {after}":
+            releasing.append(stage.delay_what_happens_next())
+
+    with pytest.raises(StepFailed, match=f"not so: {step}"):
+        stage.walk(hear)
+    assert heard[-1] == f"ok  {after}"
+    releasing[0].join()
+
+
+def test_a_name_that_stays_fails(stage: Stage) -> None:
+    """After the deletion nothing in the database may name the person, wherever it stands."""
+    addresses: list[str] = []
+
+    def hear(line: str) -> None:
+        with closing(sqlite3.connect(stage.demo.database, timeout=20)) as database, database:
+            named = "SELECT email FROM auth_user WHERE email LIKE 'person-%' ORDER BY id DESC"
+            if line == f"ok  {DELETION}":
+                addresses.extend(database.execute(named).fetchone())
+            if "left a receipt" in line:
+                kept = "UPDATE auth_user SET last_name = ? WHERE username = 'kemi'"
+                database.execute(kept, addresses)
+
+    with pytest.raises(StepFailed, match="not so: nothing in the site's database names the person"):
+        stage.walk(hear)
+    assert addresses
