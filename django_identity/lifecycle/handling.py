@@ -1,7 +1,7 @@
 """What comes after an event was acknowledged: the erasure it asks for, and the site's handlers.
 
 A row is due until its work is done; an attempt is counted before it starts, so that a handler that
-kills its process cannot come back for ever.
+ends its process cannot come back for ever, and the next one begins with those behind it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ FIRST_PAUSE = 30.0
 GROWTH = 3.5
 # Nobody else takes an event while somebody may be at it.
 LEASE = timedelta(minutes=10)
+# What stands as the error of an event whose last try ended with its process.
+PROCESS_ENDED = "ProcessEnded"
 MOST_AT_ONCE = 500
 LONGEST_SECONDS = 240.0
 
@@ -54,10 +56,12 @@ def run(event_id: int) -> bool:
     if event.event_type == EventType.DATA_DELETION_REQUESTED:
         erasure.retry_pending()
         event.refresh_from_db()
+    if event.attempts > TRIES:
+        return _concluded(event, [PROCESS_ENDED])
     failures = [
         failure
-        for name, handler in handlers_of(event.event_type).items()
-        if name not in event.handled_by and (failure := _failure(event, name, handler))
+        for name, handler in _left_to_do(event)
+        if (failure := _failure(event, name, handler))
     ]
     return _concluded(event, failures)
 
@@ -111,6 +115,17 @@ def _taken(event_id: int) -> WebhookEvent | None:
     due = WebhookEvent.objects.awaiting_handlers(now).filter(pk=event_id)
     taken = due.update(attempts=F("attempts") + 1, next_attempt_at=now + LEASE, updated_at=now)
     return WebhookEvent.objects.get(pk=event_id) if taken else None
+
+
+def _left_to_do(event: WebhookEvent) -> list[tuple[str, Handler]]:
+    """The handlers that have not succeeded; each attempt begins one further.
+
+    So none waits for ever behind one that ends its process.
+    """
+    registered = handlers_of(event.event_type).items()
+    left = [(name, handler) for name, handler in registered if name not in event.handled_by]
+    first = (event.attempts - 1) % len(left) if left else 0
+    return left[first:] + left[:first]
 
 
 def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -29,7 +29,9 @@ def register() -> Iterator[Register]:
     """Registers a handler that notes its calls, and raises what is in ``raises``."""
     names = []
 
-    def registered(event_type: str, name: str, raises: list[Exception] | None = None) -> list[Any]:
+    def registered(
+        event_type: str, name: str, raises: Sequence[BaseException] | None = None
+    ) -> list[Any]:
         calls: list[Any] = []
 
         def handler(event: WebhookEvent) -> None:
@@ -109,6 +111,45 @@ def test_eight_tries_over_about_a_day(register: Register) -> None:
     event = WebhookEvent.objects.get()
     assert (event.outcome, event.next_attempt_at) == ("failed", None)
     assert handling.retry_pending().events == 0
+
+
+def attempt(times: int) -> int:
+    """Make what is due run so often; returns how often the process was ended by it."""
+    ended = 0
+    for _ in range(times):
+        make_due()
+        try:
+            handling.retry_pending()
+        except SystemExit:
+            ended += 1
+    return ended
+
+
+def test_one_that_ends_its_process_is_given_up(register: Register) -> None:
+    """After eight tries like any other: the ninth time nothing runs, and the event has failed."""
+    calls = register("kyc.verified", "deadly", [SystemExit()])
+    deliver("kyc.verified")
+    assert attempt(8) == 8
+    assert WebhookEvent.objects.get().outcome != "failed"
+    assert attempt(3) == 0
+    assert len(calls) == 8
+    event = WebhookEvent.objects.get()
+    assert (event.outcome, event.next_attempt_at) == ("failed", None)
+    assert event.error == "ProcessEnded"
+
+
+@pytest.mark.parametrize("deadly", [0, 1, 2])
+def test_one_that_ends_its_process_holds_nobody_up_for_long(
+    register: Register, deadly: int
+) -> None:
+    """Wherever it stands, with the second try the others have run, once."""
+    calls = [
+        register("kyc.verified", f"handler-{place}", [SystemExit()] if place == deadly else None)
+        for place in range(3)
+    ]
+    deliver("kyc.verified")
+    attempt(2)
+    assert [len(each) for each in calls] == [2 if place == deadly else 1 for place in range(3)]
 
 
 def test_a_failed_event_can_be_replayed(register: Register) -> None:
