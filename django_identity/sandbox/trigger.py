@@ -13,6 +13,7 @@ from django_identity.sandbox.webhooks import Courier, InvalidAddress, Outcome
 
 NAME = "trigger"
 ACKNOWLEDGED, REFUSED = 0, 1
+LONGEST_WAIT = 3600
 SECRET_VARIABLE = "IDENTITY_WEBHOOK_SECRET"  # noqa: S105 -- a name, no secret
 _DEFAULT_USER = "00000000-0000-4000-8000-000000000001"
 
@@ -22,6 +23,8 @@ def main(arguments: Sequence[str]) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)
     secret = options.secret or os.environ.get(SECRET_VARIABLE, "")
+    if not _is_utf_8([secret, *arguments]):
+        parser.error("every argument and the secret must be UTF-8")
     if not secret:
         parser.error(f"give --secret, or set {SECRET_VARIABLE}")
     if options.event not in set(Happening) and not options.any_type:
@@ -59,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--any-type", action="store_true", help="send types that are not listed")
     parser.add_argument("--indented", action="store_true", help="write the JSON with line breaks")
-    parser.add_argument("--timeout", type=float, default=10, help="seconds to wait (10)")
+    parser.add_argument("--timeout", type=_seconds, default=10, help="seconds to wait (10)")
     return parser
 
 
@@ -89,6 +92,23 @@ def _address(text: str) -> str:
         return webhooks.require_address(text)
     except InvalidAddress as error:
         raise argparse.ArgumentTypeError(f"{text!r} cannot be sent to. {error}") from error
+
+
+def _seconds(text: str) -> float:
+    """Read a time to wait."""
+    seconds = float(text)
+    if not 0 < seconds <= LONGEST_WAIT:
+        raise argparse.ArgumentTypeError(f"more than 0 and at most {LONGEST_WAIT} seconds")
+    return seconds
+
+
+def _is_utf_8(texts: Sequence[str]) -> bool:
+    """Whether the texts came as UTF-8, and so can be sent."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _field(text: str) -> tuple[str, object]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +17,12 @@ from typing import Any
 import httpx
 import pytest
 
-from example_project.circle.management.commands.demo import Demo, pages_of, started
+from example_project.circle.management.commands.demo import (
+    Demo,
+    by_hand,
+    pages_of,
+    started,
+)
 from example_project.demo.event_walk import EventWalk
 from example_project.demo.processes import HOST, free_port
 from example_project.demo.walk import StepFailed
@@ -53,6 +61,11 @@ class Stage:
             time.sleep(0.02)
         time.sleep(2)
         self.tell("deliveries/release", client_id=self.client_id)
+
+    def in_database(self, statement: str, *values: str) -> list[Any]:
+        """What a statement in the site's database answers."""
+        with closing(sqlite3.connect(self.demo.database, timeout=20)) as database, database:
+            return database.execute(statement, values).fetchall()
 
     def walk(self, hear: Callable[[str], None]) -> None:
         """A verified person's walk; ``hear`` is told each step that held."""
@@ -102,18 +115,42 @@ def test_an_effect_that_is_late_fails(stage: Stage, after: str, step: str) -> No
     releasing[0].join()
 
 
+def test_the_command_that_is_printed_reaches_the_site(stage: Stage) -> None:
+    """The demo says how to send an event by hand, with the secret that it made up."""
+    python, *arguments = shlex.split(by_hand(stage.site, stage.demo))
+    sent = subprocess.run(
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=20, check=False
+    )
+    assert (python, sent.returncode) == ("python", 0), sent.stderr
+    assert "200 acknowledged" in sent.stdout
+
+
+def test_an_erasure_that_is_not_done_fails(stage: Stage) -> None:
+    """Closed gates are not enough: the receipt must say that everything is gone."""
+
+    def hear(line: str) -> None:
+        if line == f"ok  {DELETION}":
+            stage.in_database(
+                "CREATE TRIGGER undone BEFORE UPDATE OF erased_at ON django_identity_erasurereceipt"
+                " BEGIN SELECT RAISE(ABORT, 'not yet'); END"
+            )
+
+    with pytest.raises(StepFailed, match="not so: the worker erased what was held"):
+        stage.walk(hear)
+    stage.in_database("DROP TRIGGER undone")
+
+
 def test_a_name_that_stays_fails(stage: Stage) -> None:
     """After the deletion nothing in the database may name the person, wherever it stands."""
     addresses: list[str] = []
+    signed_up = "SELECT email FROM auth_user WHERE email LIKE 'person-%' ORDER BY id DESC"
+    kept = "UPDATE auth_user SET last_name = ? WHERE username = 'kemi'"
 
     def hear(line: str) -> None:
-        with closing(sqlite3.connect(stage.demo.database, timeout=20)) as database, database:
-            named = "SELECT email FROM auth_user WHERE email LIKE 'person-%' ORDER BY id DESC"
-            if line == f"ok  {DELETION}":
-                addresses.extend(database.execute(named).fetchone())
-            if "left a receipt" in line:
-                kept = "UPDATE auth_user SET last_name = ? WHERE username = 'kemi'"
-                database.execute(kept, addresses)
+        if line == f"ok  {DELETION}":
+            addresses.append(stage.in_database(signed_up)[0][0])
+        if "left a receipt" in line:
+            stage.in_database(kept, *addresses)
 
     with pytest.raises(StepFailed, match="not so: nothing in the site's database names the person"):
         stage.walk(hear)

@@ -129,6 +129,11 @@ def test_unlisted_type_is_sent_if_meant(trigger: Trigger, receiver: Receiver) ->
         (["kyc.verified", "--to", "shop.example/webhooks"], "cannot be sent to"),
         (["kyc.verified", "--to", "http://127.0.0.1:1/", "--field", "x"], "KEY=VALUE"),
         (["kyc.verified", "--to", "http://127.0.0.1:1/", "--field", "x:=y"], "not JSON"),
+        (["kyc.verified", "--to", "http://127.0.0.1:1/", "--timeout", "0"], "--timeout"),
+        (["kyc.verified", "--to", "http://127.0.0.1:1/", "--timeout", "nan"], "--timeout"),
+        (["kyc.verified", "--to", "http://127.0.0.1:1/", "--timeout", "1e400"], "--timeout"),
+        (["kyc.verified", "--to", "http://127.0.0.1:1/", "--user-id", "\udcff"], "UTF-8"),
+        (["kyc.verified", "--to", "http://127.0.0.1:1/", "--secret", "\udcff"], "UTF-8"),
         ([], "EVENT"),
     ],
 )

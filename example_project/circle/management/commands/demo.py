@@ -71,6 +71,8 @@ class Command(BaseCommand):
         for member in MEMBERS:
             self.stdout.write(f"  {member.name}  password {member.password}")
         self.stdout.write(f"\nThe sandbox's own pages: {pages_of(sandbox_port)}/account/")
+        self.stdout.write("An event by hand, about the one who is verified already:")
+        self.stdout.write(f"  {by_hand(site, demo)}")
         self.stdout.write("A worker keeps the claims fresh. Ctrl-C stops all of it.")
         signal.pause()
 
@@ -158,6 +160,15 @@ def started(port: int, sandbox_port: int, database: Path, folder: Path) -> Itera
         worker = ("-m", "celery", "-A", "example_project", "worker", "--concurrency", "1", *beat)
         stack.enter_context(running(*worker, ready_at=None, env=env))
         yield Demo(people, env, database)
+
+
+def by_hand(site: str, demo: Demo) -> str:
+    """The command that tells the site of a revoked consent which nobody revoked."""
+    _newcomer, verified = demo.people
+    return (
+        f"python -m django_identity.sandbox trigger consent.revoked --to {site}/identity/webhook/"
+        f" --secret={demo.env['IDENTITY_WEBHOOK_SECRETS']} --user-id {verified['user_id']}"
+    )
 
 
 def _control(client: httpx.Client, path: str, **body: object) -> dict[str, Any]:
