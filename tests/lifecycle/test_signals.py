@@ -1,0 +1,148 @@
+"""Signals: which one tells the site of what, each once and after the commit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.dispatch import Signal
+from django.utils import timezone
+
+from django_identity import conf, signals
+from django_identity.lifecycle import handling, interventions, linking
+from django_identity.models import Consent, LinkedIdentity
+from tests.deliveries import deliver
+from tests.records import make_claim, make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Heard = list[tuple[str, dict[str, Any]]]
+AN_HOUR_AGO = timezone.now() - timedelta(hours=1)
+
+
+@pytest.fixture
+def heard() -> Iterator[Heard]:
+    """What receivers of all signals were told, with the arguments."""
+    told: Heard = []
+    connected = []
+    for name, signal in vars(signals).items():
+        if isinstance(signal, Signal):
+
+            def receive(sender: object, *, told_by: str = name, **arguments: Any) -> None:
+                told.append((told_by if not connection.in_atomic_block else "early", arguments))
+
+            signal.connect(receive)
+            connected.append((signal, receive))
+    yield told
+    for signal, receive in connected:
+        signal.disconnect(receive)
+
+
+def names(heard: Heard) -> list[str]:
+    return [name for name, _arguments in heard]
+
+
+def linked(**fields: Any) -> LinkedIdentity:
+    """Somebody who signed in an hour ago, with a proven claim."""
+    held = {"consent_changed_at": AN_HOUR_AGO, "signed_in_at": AN_HOUR_AGO, **fields}
+    identity = make_identity(make_user(), **held)
+    make_claim(identity)
+    return identity
+
+
+@pytest.mark.parametrize(
+    ("event_type", "told"),
+    [
+        ("kyc.verified", ["kyc_changed"]),
+        ("kyc.rejected", ["kyc_changed"]),
+        ("claim.issued", []),
+        ("claim.revoked", ["claims_changed"]),
+        ("consent.revoked", ["consent_revoked"]),
+        ("data.deletion_requested", ["consent_revoked"]),
+    ],
+)
+def test_each_event_is_told(heard: Heard, event_type: str, told: list[str]) -> None:
+    """That it came, and what it changed for whom. An issued claim changes nothing until read."""
+    identity = linked()
+    deliver(event_type, status="rejected" if event_type == "kyc.rejected" else "verified")
+    assert names(heard) == ["event_received", *told]
+    assert heard[0][1]["event"].event_type == event_type
+    assert all(arguments["identity"] == identity for _name, arguments in heard[1:])
+
+
+def test_a_grant_is_told(heard: Heard) -> None:
+    """Of one who had taken it back."""
+    identity = linked(consent=Consent.REVOKED)
+    deliver("consent.granted")
+    assert names(heard) == ["event_received", "consent_granted"]
+    assert heard[1][1]["identity"] == identity
+
+
+def test_an_event_about_nobody_is_told_as_received(heard: Heard) -> None:
+    """There is no identity that changed."""
+    deliver("consent.revoked", subject="nobody")
+    assert names(heard) == ["event_received"]
+
+
+def test_an_erasure_is_told_when_it_is_done(heard: Heard) -> None:
+    """The revocation at once; the erasure with its receipt, which names nobody."""
+    linked()
+    deliver("data.deletion_requested")
+    handling.retry_pending()
+    assert names(heard) == ["event_received", "consent_revoked", "data_erased"]
+    assert heard[2][1]["receipt"].erased_at is not None
+    assert heard[2][1]["application"] == "default"
+
+
+def test_a_revocation_by_an_admin_is_told(heard: Heard) -> None:
+    """Like one by the service."""
+    assert interventions.revoke([linked()]) == 1
+    assert names(heard) == ["consent_revoked"]
+    assert heard[0][1]["identity"].consent == Consent.REVOKED
+
+
+def test_a_bond_that_is_taken_away_is_told_once(heard: Heard) -> None:
+    """With the user and the application; there is no identity any more."""
+    user = linked().user
+    default = conf.application()
+    assert [linking.unlink(user, application=default) for _ in range(2)] == [True, False]
+    assert names(heard) == ["identity_unlinked"]
+    told = heard[0][1]
+    assert (told["user"], told["application"]) == (user, "default")
+
+
+def test_what_was_rolled_back_is_not_told(heard: Heard) -> None:
+    """Receivers hear of what stands, and of nothing else."""
+    identity = linked()
+
+    def revoke_in_vain() -> None:
+        with transaction.atomic():
+            interventions.revoke([identity])
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        revoke_in_vain()
+    assert heard == []
+
+
+def test_a_receiver_that_raises_undoes_nothing_and_stops_nobody(heard: Heard) -> None:
+    """The change stands, and the receivers after it are called."""
+
+    def burst(sender: object, **_arguments: Any) -> None:
+        raise RuntimeError
+
+    identity = linked()
+    for signal in (signals.consent_revoked, signals.event_received):
+        signal.connect(burst)
+    try:
+        assert interventions.revoke([identity]) == 1
+        deliver("kyc.rejected", status="rejected")
+    finally:
+        for signal in (signals.consent_revoked, signals.event_received):
+            signal.disconnect(burst)
+    assert names(heard) == ["consent_revoked", "event_received", "kyc_changed"]
+    identity.refresh_from_db()
+    assert identity.consent == Consent.REVOKED
