@@ -173,6 +173,28 @@ def test_a_failed_event_can_be_replayed(register: Register) -> None:
     assert "0 event(s) replayed" in out.getvalue()
 
 
+def test_a_replay_starts_anew(register: Register) -> None:
+    """One that was given up has eight tries again; one that was done is open until it is again."""
+    raises: list[Exception] = [RuntimeError()]
+    calls = register("kyc.verified", "failing", raises)
+    deliver("kyc.verified", event_id="evt_x")
+    for _ in range(8):
+        make_due()
+        handling.retry_pending()
+    assert WebhookEvent.objects.get().outcome == "failed"
+    call_command("identity_replay", "evt_x", stdout=io.StringIO())
+    event = WebhookEvent.objects.get()
+    assert (len(calls), event.attempts) == (9, 1)
+    assert event.next_attempt_at is not None
+    raises.clear()
+    make_due()
+    handling.retry_pending()
+    assert WebhookEvent.objects.get().handled_at is not None
+    raises.append(RuntimeError())
+    call_command("identity_replay", "evt_x", "--again", stdout=io.StringIO())
+    assert (len(calls), WebhookEvent.objects.get().handled_at) == (11, None)
+
+
 @pytest.mark.parametrize("arguments", [[], ["--since", "yesterday"]])
 def test_the_command_wants_to_know_which(arguments: list[str]) -> None:
     """Nothing is replayed by accident."""
