@@ -33,13 +33,15 @@ def identity() -> LinkedIdentity:
 
 def test_a_replay_makes_the_handlers_due(operator: Client, identity: LinkedIdentity) -> None:
     """It asks first; then the event is due again, as if it had not been handled."""
-    event = make_event(identity, "claim.issued", outcome="failed", attempts=8)
+    event = make_event(
+        identity, "claim.issued", outcome="failed", attempts=8, handled_by=["shop.handlers.first"]
+    )
     assert "Replay" in press(operator, "replay", event, into=EVENTS).content.decode()
     event.refresh_from_db()
     assert event.attempts == 8
     press(operator, "replay", event, into=EVENTS, confirmed="yes")
     event.refresh_from_db()
-    assert (event.attempts, event.handled_at) == (0, None)
+    assert (event.attempts, event.handled_at, event.handled_by) == (0, None, [])
     assert event.next_attempt_at is not None
 
 

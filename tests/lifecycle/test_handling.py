@@ -12,12 +12,14 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from django_identity import handlers
+from django_identity import handlers, tasks
 from django_identity.handlers import on_event
 from django_identity.lifecycle import handling
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from tests.deliveries import deliver
-from tests.records import make_identity, make_user
+from tests.lifecycle.conftest import Published
+from tests.records import make_event, make_identity, make_user
+from tests.sandbox.receiver import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -193,6 +195,25 @@ def test_a_replay_starts_anew(register: Register) -> None:
     raises.append(RuntimeError())
     call_command("identity_replay", "evt_x", "--again", stdout=io.StringIO())
     assert (len(calls), WebhookEvent.objects.get().handled_at) == (11, None)
+
+
+def test_a_replay_is_handed_to_a_worker(published: Published) -> None:
+    """It hears of each event at once, by its key."""
+    event = make_event(make_identity(make_user()), "kyc.verified")
+    assert handling.replay(WebhookEvent.objects.all()) == [event.pk]
+    until(published)
+    assert published() == [[event.pk]]
+
+
+def test_the_tasks_run_handlers(register: Register) -> None:
+    """One is told of one event; the other finds what is due."""
+    calls = register("kyc.verified", "first")
+    deliver("kyc.verified")
+    tasks.run_event_handlers.run(WebhookEvent.objects.get().pk)
+    assert len(calls) == 1
+    deliver("kyc.verified")
+    tasks.retry_pending.run()
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("arguments", [[], ["--since", "yesterday"]])

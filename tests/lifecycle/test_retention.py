@@ -9,8 +9,15 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from django_identity import tasks
 from django_identity.lifecycle import retention
-from django_identity.models import AuthorizationRequest, Consent, LinkedIdentity, WebhookEvent
+from django_identity.models import (
+    AuthorizationRequest,
+    ConnectRedemption,
+    Consent,
+    LinkedIdentity,
+    WebhookEvent,
+)
 from tests.deliveries import deliver, event_body, post
 from tests.records import make_identity, make_user
 
@@ -80,6 +87,13 @@ def request_of(expires_at: datetime, state: str) -> AuthorizationRequest:
     )  # fmt: skip
 
 
+def redemption_of(expires_at: datetime, digest: str) -> ConnectRedemption:
+    return ConnectRedemption.objects.create(
+        code_digest=digest, application="default", environment="test", user=make_user(digest),
+        expires_at=expires_at,
+    )  # fmt: skip
+
+
 def test_started_sign_ins_are_swept() -> None:
     """A day after they ran out."""
     now = timezone.now()
@@ -87,6 +101,32 @@ def test_started_sign_ins_are_swept() -> None:
     request_of(now - timedelta(hours=25), "b")
     assert retention.purge().requests == 1
     assert list(AuthorizationRequest.objects.all()) == [kept]
+
+
+def test_started_redemptions_are_swept() -> None:
+    """Like started sign-ins: a day after they ran out."""
+    now = timezone.now()
+    kept = redemption_of(now - timedelta(hours=23), "a")
+    redemption_of(now - timedelta(hours=25), "b")
+    assert retention.purge().requests == 1
+    assert list(ConnectRedemption.objects.all()) == [kept]
+
+
+def test_handlers_do_not_wait_for_what_is_gone() -> None:
+    """An event of which only the digest is left is due no more, and names no handler."""
+    event = received(181)
+    WebhookEvent.objects.update(next_attempt_at=timezone.now(), handled_by=["shop.handlers.first"])
+    retention.purge()
+    event.refresh_from_db()
+    assert (event.next_attempt_at, event.handled_by) == (None, [])
+
+
+def test_the_task_purges() -> None:
+    """What beat calls once a day."""
+    event = received(31)
+    tasks.purge.run()
+    event.refresh_from_db()
+    assert event.payload is None
 
 
 def test_the_command_says_what_went() -> None:
