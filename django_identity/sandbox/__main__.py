@@ -17,7 +17,7 @@ from pathlib import Path
 
 from django_identity.sandbox import server, switches, trigger
 from django_identity.sandbox.database import SchemaMismatch
-from django_identity.sandbox.switches import Switches
+from django_identity.sandbox.switches import Switches, UnknownSwitch
 
 USAGE_ERROR = 2
 HIGHEST_PORT = 65535
@@ -37,7 +37,10 @@ def _serve(arguments: Sequence[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
     options = _parse(arguments)
-    switches.change({each.name: getattr(options, each.name) for each in fields(Switches)})
+    try:
+        switches.change({each.name: getattr(options, each.name) for each in fields(Switches)})
+    except UnknownSwitch as error:
+        return _refuse(str(error))
     try:
         listening = server.bind(options.host, options.port)
     except OSError as error:

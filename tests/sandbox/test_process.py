@@ -50,6 +50,17 @@ def test_impossible_port_is_a_clear_message(port: str) -> None:
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize("option", ["--decoys=-1", "--webhook-timeout=101"])
+def test_impossible_switch_is_a_clear_message(option: str) -> None:
+    """A number that a switch does not take is named."""
+    result = subprocess.run(
+        [*COMMAND, "--port=0", option], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert result.returncode == 2
+    assert f"cannot be {option.partition('=')[2]}" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_kept_database_survives_a_restart(tmp_path: Path) -> None:
     """People, applications and keys are there again after a restart with ``--database``."""
     path = str(tmp_path / "kept.sqlite3")
