@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import signal
+import sys
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterator
@@ -166,7 +168,7 @@ def by_hand(site: str, demo: Demo) -> str:
     """The command that tells the site of a revoked consent which nobody revoked."""
     _newcomer, verified = demo.people
     return (
-        f"python -m django_identity.sandbox trigger consent.revoked --to {site}/identity/webhook/"
+        f"{shlex.quote(sys.executable)} -m django_identity.sandbox trigger consent.revoked --to {site}/identity/webhook/"
         f" --secret={demo.env['IDENTITY_WEBHOOK_SECRETS']} --user-id {verified['user_id']}"
     )
 
