@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -117,11 +116,9 @@ def test_an_effect_that_is_late_fails(stage: Stage, after: str, step: str) -> No
 
 def test_the_command_that_is_printed_reaches_the_site(stage: Stage) -> None:
     """The demo says how to send an event by hand, with the secret that it made up."""
-    python, *arguments = shlex.split(by_hand(stage.site, stage.demo))
-    sent = subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, timeout=20, check=False
-    )
-    assert (python, sent.returncode) == ("python", 0), sent.stderr
+    command = shlex.split(by_hand(stage.site, stage.demo))
+    sent = subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    assert sent.returncode == 0, sent.stderr
     assert "200 acknowledged" in sent.stdout
 
 

@@ -168,7 +168,8 @@ def by_hand(site: str, demo: Demo) -> str:
     """The command that tells the site of a revoked consent which nobody revoked."""
     _newcomer, verified = demo.people
     return (
-        f"{shlex.quote(sys.executable)} -m django_identity.sandbox trigger consent.revoked --to {site}/identity/webhook/"
+        f"{shlex.quote(sys.executable)} -m django_identity.sandbox trigger consent.revoked"
+        f" --to {site}/identity/webhook/"
         f" --secret={demo.env['IDENTITY_WEBHOOK_SECRETS']} --user-id {verified['user_id']}"
     )
 
