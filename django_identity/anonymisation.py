@@ -2,47 +2,128 @@
 
 from __future__ import annotations
 
+import secrets
 import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import BooleanField, CharField, Field, FileField, JSONField, TextField
+from django.db import connection
+from django.db.models import (
+    BooleanField,
+    CharField,
+    F,
+    Field,
+    FileField,
+    IntegerField,
+    TextField,
+    UniqueConstraint,
+)
 
 KEPT = frozenset({"password", "date_joined"})
+PREFIX = "erased-"
+# No database has an older one, and no time zone moves it out of its range.
+LONG_PAST = datetime(1900, 1, 1, tzinfo=UTC)
+
+#: What says nothing where something must be said, by the name of the field's class: those of
+#: ``django.contrib.postgres`` cannot be imported everywhere.
+NOTHING: Mapping[str, Callable[[], object]] = {
+    "IntegerField": int,
+    "FloatField": float,
+    "DecimalField": Decimal,
+    "DateTimeField": lambda: LONG_PAST if settings.USE_TZ else LONG_PAST.replace(tzinfo=None),
+    "DateField": lambda: date(1900, 1, 1),
+    "TimeField": time,
+    "DurationField": timedelta,
+    "UUIDField": uuid.uuid4,
+    "GenericIPAddressField": lambda: "::",
+    "BinaryField": bytes,
+    "JSONField": dict,
+    "HStoreField": dict,
+    "ArrayField": list,
+}
 
 
 def anonymise(user: AbstractBaseUser) -> None:
     """Empty every field of ``user`` that could say something about a person, and disable it.
 
-    Texts, dates, numbers and files go; flags and relations stay. A text that must be unique becomes
-    a random one. Files are deleted from their storage.
+    Texts, dates, numbers and files go; flags, relations and when the account was made stay. What
+    must be unique becomes random. Files are deleted from their storage.
     """
+    apart = set(_kept_apart(user))
     for field in user._meta.concrete_fields:
         if not (field.primary_key or field.is_relation or field.name in KEPT):
-            _empty(user, field)
+            _empty(user, field, is_unique=field.unique or field.name in apart)
     if any(field.name == "is_active" for field in user._meta.concrete_fields):
         user.is_active = False
     user.set_unusable_password()
     user.save()
 
 
-def _empty(user: AbstractBaseUser, field: Field[Any, Any]) -> None:
-    if isinstance(field, BooleanField):
+def _kept_apart(user: AbstractBaseUser) -> Iterator[str]:
+    """The fields by which two accounts must differ, alone or together with others."""
+    for model in (*user._meta.get_parent_list(), type(user)):
+        for together in model._meta.unique_together:
+            yield from together
+        for constraint in model._meta.constraints:
+            if isinstance(constraint, UniqueConstraint):
+                yield from constraint.fields
+                yield from _named_in(constraint.expressions)
+
+
+def _named_in(expressions: Iterable[Any]) -> Iterator[str]:
+    for expression in expressions:
+        parts: Iterable[Any] = (
+            expression.flatten() if hasattr(expression, "flatten") else [expression]
+        )
+        for part in parts:
+            if isinstance(part, F):
+                yield part.name  # type: ignore[attr-defined]  # which the stubs leave out
+
+
+def _empty(user: AbstractBaseUser, field: Field[Any, Any], *, is_unique: bool) -> None:
+    if isinstance(field, BooleanField) or getattr(field, "auto_now_add", False):
         return
     if isinstance(field, FileField):
-        getattr(user, field.name).delete(save=False)
-    elif isinstance(field, (CharField, TextField)) and (field.unique or not field.null):
-        setattr(user, field.attname, _text(field))
+        _delete_file(user, field)
+    elif isinstance(field, (CharField, TextField)) and (is_unique or not field.null):
+        setattr(user, field.attname, _random_text(field) if is_unique else "")
     elif field.null:
         setattr(user, field.attname, None)
+    elif isinstance(field, IntegerField) and is_unique:
+        setattr(user, field.attname, _random_number(field))
     elif field.has_default():
         setattr(user, field.attname, field.get_default())
-    elif isinstance(field, JSONField):
-        setattr(user, field.attname, {})
+    else:
+        _say_nothing(user, field)
 
 
-def _text(field: Field[Any, Any]) -> str:
-    """Nothing, or a random name where two accounts may not have the same."""
-    if not field.unique:
-        return ""
-    return f"erased-{uuid.uuid4().hex}"[: field.max_length]
+def _delete_file(user: AbstractBaseUser, field: FileField) -> None:
+    """The one that whoever brought none has from the model is everybody's."""
+    file = getattr(user, field.name)
+    if file.name != field.get_default():
+        file.delete(save=False)
+
+
+def _say_nothing(user: AbstractBaseUser, field: Field[Any, Any]) -> None:
+    """A field of a kind that we do not know stays as it is."""
+    for kind in type(field).__mro__:
+        if kind.__name__ in NOTHING:
+            setattr(user, field.attname, NOTHING[kind.__name__]())
+            return
+
+
+def _random_text(field: Field[Any, Any]) -> str:
+    """As much chance as there is room for."""
+    text = uuid.uuid4().hex
+    if field.max_length is None or len(PREFIX + text) <= field.max_length:
+        return PREFIX + text
+    return text[: field.max_length]
+
+
+def _random_number(field: Field[Any, Any]) -> int:
+    _, greatest = connection.ops.integer_field_range(field.get_internal_type())
+    return secrets.randbelow(greatest or 2**31)
