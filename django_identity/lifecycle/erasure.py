@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from datetime import timedelta
+from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import transaction
@@ -99,15 +101,28 @@ def _erase_at_once(receipt_id: int, session_keys: list[str]) -> None:
     identities = LinkedIdentity.objects.select_for_update().filter(subject_digest=subject_digest)
     identity = identities.first()
     user_id = identity.user_id if identity else receipt.user_id
-    counts = dossier.erase(Forgotten(subject_digest, user_id))
+    counts = Counter(dossier.erase(Forgotten(subject_digest, user_id)))
     counts["session"] = site_sessions.delete(session_keys)
     user = get_user_model()._default_manager.filter(pk=user_id).first() if user_id else None
     if user is not None:
         policy.load(_policy_path(receipt.application)).erase_user(user)
+        counts.update(_erase_identities_of(user_id))
     receipts.close(receipt, counts={**counts, "user": int(user is not None)})
     signals.announce(
         signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
     )
+
+
+def _erase_identities_of(user_id: Any) -> Counter[str]:
+    """Those under other applications: nobody can sign in with one, or take it away, from here on.
+
+    After the user: whoever is linking another one now waits for the user's row, or has committed.
+    """
+    counts: Counter[str] = Counter()
+    others = LinkedIdentity.objects.select_for_update().filter(user_id=user_id)
+    for subject_digest in list(others.values_list("subject_digest", flat=True)):
+        counts.update(dossier.erase(Forgotten(subject_digest, user_id)))
+    return counts
 
 
 def _subject_digest(receipt: ErasureReceipt) -> str:

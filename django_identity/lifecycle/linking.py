@@ -192,7 +192,10 @@ def _bound(
     owner: AbstractBaseUser,
     created: bool,
 ) -> LinkedIdentity:
-    """A new identity of ``owner``."""
+    """A new identity of ``owner``, unless their account was erased or disabled at the last moment.
+
+    Whoever does that later waits for the row, which refers to theirs, and finds it.
+    """
     identity = LinkedIdentity.objects.create(
         user_id=owner.pk,
         application=application.alias,
@@ -202,6 +205,10 @@ def _bound(
         consent_changed_at=NEVER,
         linked_via=arrival.via,
     )
+    users = get_user_model()._default_manager
+    known: Any = owner if created else users.filter(pk=owner.pk).first()
+    if known is None or not known.is_active:
+        raise UserInactive
     signals.announce(
         signals.identity_linked, LinkedIdentity, identity=identity, user=owner, created=created
     )

@@ -1,0 +1,101 @@
+"""Erasure: an account that is emptied keeps no identity, under whatever application."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from django_identity import conf
+from django_identity.exceptions import UserInactive
+from django_identity.lifecycle import erasure, linking
+from django_identity.models import (
+    ErasureReceipt,
+    LinkedIdentity,
+    Purpose,
+    StoredClaim,
+    TokenGrant,
+)
+from django_identity.service.messages import Profile
+from tests.deliveries import deliver
+from tests.lifecycle.test_erasure import whole_database
+from tests.records import make_claim, make_event, make_identity, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def two_applications(settings: Any) -> None:
+    given = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = {"default": given, "shop": {**given, "CLIENT_ID": "shop-client"}}
+
+
+def erase(subject: str = "subject-1") -> ErasureReceipt:
+    deliver("data.deletion_requested", subject=subject)
+    assert erasure.retry_pending() == 1
+    return ErasureReceipt.objects.latest("pk")
+
+
+@pytest.mark.parametrize(
+    "place", [{"application": "shop"}, {"environment": "live"}, {"application": "gone"}]
+)
+def test_the_accounts_other_identities_go_with_it(place: dict[str, str]) -> None:
+    """Nobody could sign in with one, or take it away, and its claims would be re-fetched."""
+    ada = make_user()
+    make_identity(ada)
+    other = make_identity(ada, subject="her-other-subject", **place)
+    make_claim(other, value="told-to-another-application")
+    TokenGrant.objects.create(
+        identity=other, access_token="sealed", access_expires_at=timezone.now()
+    )
+    make_event(other, "kyc.verified", payload={"note": "told-to-another-application"})
+    receipt = erase()
+    assert receipt.counts["linkedidentity"] == 2
+    assert (receipt.counts["storedclaim"], receipt.counts["webhookevent"]) == (1, 2)
+    assert not LinkedIdentity.objects.exists()
+    assert not TokenGrant.objects.exists()
+    held = whole_database()
+    left = {"her-other-subject", other.subject_digest, "told-to-another-application"}
+    assert {value for value in left if value in held} == set()
+
+
+def test_those_of_others_stay() -> None:
+    ada, grace = make_user("ada"), make_user("grace")
+    make_identity(ada)
+    for subject, application in (("subject-2", "default"), ("subject-1", "shop")):
+        make_claim(make_identity(grace, subject=subject, application=application))
+    erase()
+    assert LinkedIdentity.objects.filter(user=grace).count() == 2
+    assert StoredClaim.objects.count() == 2
+
+
+def test_an_account_that_is_not_erased_keeps_them() -> None:
+    """Whoever disconnected before they asked is not known to have had the account."""
+    ada = make_user()
+    make_identity(ada).delete()
+    make_identity(ada, subject="her-other-subject", application="shop")
+    erase()
+    assert LinkedIdentity.objects.get().subject == "her-other-subject"
+
+
+def test_nobody_is_linked_to_an_account_that_is_being_erased() -> None:
+    """The look at the account came before the erasure, and the new identity after it."""
+    ada = make_user()
+    make_identity(ada)
+    deliver("data.deletion_requested")
+    errand = linking.Errand(
+        purpose=Purpose.LINK,
+        user_id=ada.pk,
+        began_at=timezone.now(),
+        complete=lambda completed_by: erasure.retry_pending() and None,
+    )
+    arrival = linking.Arrival(
+        subject="her-other-subject",
+        scopes=(),
+        profile=Profile.of_subject("her-other-subject"),
+        kyc=None,
+    )
+    with pytest.raises(UserInactive):
+        linking.link(conf.application("shop"), errand, arrival, user=ada)
+    assert "her-other-subject" not in whole_database()
