@@ -10,6 +10,7 @@ The statements have the slots ``subject_digest``, ``digest`` (of the event), ``a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -74,10 +75,10 @@ GRANT = updating(
 )
 
 
-def _revoking(consent: Case | Value) -> Statement:
+def _revoking(consent: Case | Value, whoever: Callable[[], QuerySet[LinkedIdentity]]) -> Statement:
     """What was held from before the moment goes, whether or not ``consent`` stands."""
     return updating(
-        lambda: of_subject().filter(signed_in_at__lte=moment("at")),
+        whoever,
         consent=consent,
         consent_changed_at=Case(
             When(consent_changed_at__lt=moment("at"), then=moment("at")),
@@ -101,10 +102,12 @@ REVOKE = _revoking(
     Case(
         When(consent_changed_at__lte=moment("at"), then=Value(Consent.REVOKED)),
         default=F("consent"),
-    )
+    ),
+    lambda: of_subject().filter(signed_in_at__lte=moment("at")),
 )
-#: Of this moment, by our own clock: a consent that says it is newer is of a clock that is ahead.
-REVOKE_NOW = _revoking(Value(Consent.REVOKED))
+#: Of this moment, by our own clock: a consent or a sign-in that says it is newer is of a clock that
+#: is ahead, the service's or another machine's.
+REVOKE_NOW = _revoking(Value(Consent.REVOKED), of_subject)
 DELETE_GRANT = deleting(lambda: TokenGrant.objects.filter(identity__in=changed()))
 REVOKE_CLAIMS = updating(
     lambda: StoredClaim.objects.filter(identity__in=changed(), revoked=False),
@@ -116,8 +119,7 @@ REVOKE_CLAIMS = updating(
 def revoke(subject_digest: str, *, at: datetime, now: datetime) -> bool:
     """End what consent covered: tokens and credential go, claims count no more, sessions end.
 
-    Without an event, and whatever the service granted. False if there is no such identity, or it
-    signed in anew since ``at``.
+    Without an event, and whatever the service granted. False if there is no such identity.
     """
     values = {"subject_digest": subject_digest, "digest": "", "at": at, "now": now}
     with transaction.atomic():

@@ -155,7 +155,7 @@ def _is_erased(keys: int) -> Exists | Value:
         return Value(False)
     return Exists(
         ErasureReceipt.objects.filter(
-            receipts.covering(moment("at")),
+            receipts.covering_event(moment("at")),
             subject_digest__in=[text(f"keyed_{number}") for number in range(keys)],
         )
     )

@@ -89,3 +89,11 @@ def of_subject(subject_digest: str) -> QuerySet[ErasureReceipt]:
 def covering(moment: object) -> Q:
     """Receipts of erasures that what happened at ``moment`` belongs to: pending, or done since."""
     return Q(erased_at=None) | Q(erased_at__gte=moment)
+
+
+def covering_event(at: object) -> Q:
+    """Those that an event of that time belongs to: by our clock, or by the service's own.
+
+    Its clock may be ahead of ours, but what it says came before the request is from before it.
+    """
+    return covering(at) | Q(requested_at__gte=at)
