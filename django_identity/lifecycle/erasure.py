@@ -9,12 +9,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
-from django.db import transaction
+from django.db import DatabaseError, InterfaceError, transaction
 from django.db.models import F
 from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, policy, signals
 from django_identity.conf import Application
+from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import consent, dossier, effects, event_rows, receipts, site_sessions
 from django_identity.lifecycle.dossier import Forgotten
 from django_identity.managers import digest
@@ -28,12 +30,21 @@ MOST_AT_ONCE = 100
 LONGEST_SECONDS = 240.0
 
 
+@sensitive_variables()
 def erase_now(application: Application, subject: str) -> ErasureReceipt:
     """Revoke at once, then erase: what a deletion event does, for an operator.
 
     The receipt is pending still (``erased_at`` is None) if the site's part raised; it is tried
-    again then.
+    again then. Raises ``StorageUnavailable`` if the database failed.
     """
+    try:
+        return _erase_now(application, subject)
+    except (DatabaseError, InterfaceError) as error:
+        # Its own words, and Django's report of them, would name the subject.
+        raise StorageUnavailable(type(error).__name__) from None
+
+
+def _erase_now(application: Application, subject: str) -> ErasureReceipt:
     now = timezone.now()
     subject_digest = effects.subject_digest(application, subject)
     keyed_digest = receipts.keyed(subject_digest)[0]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TypeVar
 
-from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
+from django.db import DatabaseError, IntegrityError, InterfaceError, connection, transaction
 from django.utils import timezone
 
 from django_identity import background, signals
@@ -207,11 +207,14 @@ def _tell_of_identity(happening: Happening, effect: Effect) -> None:
 
 
 def _persistently(work: Callable[[], T]) -> T:
-    """Do ``work``, again if the database found no order for it. Raises ``StorageUnavailable``."""
+    """Do ``work``, again if the database found no order for it. Raises ``StorageUnavailable``.
+
+    Whatever is wrong there: Django's report of it would show the event with all that it says.
+    """
     for attempts_left in reversed(range(TRIES)):
         try:
             return work()
-        except (OperationalError, InterfaceError, IntegrityError) as error:
+        except (DatabaseError, InterfaceError) as error:
             if not attempts_left:
                 raise StorageUnavailable(type(error).__name__) from error
             time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311  not for secrecy

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_identity import conf
-from django_identity.exceptions import ConfigurationError
+from django_identity.exceptions import ConfigurationError, StorageUnavailable
 from django_identity.lifecycle import erasure
 
 
@@ -29,7 +29,10 @@ class Command(BaseCommand):
             raise CommandError(f"{error.code}: {error}") from None
         if not yes and input("Type the subject again to erase them for good: ") != subject:
             raise CommandError("That is another subject. Nothing was done.")
-        receipt = erasure.erase_now(applied, subject)
+        try:
+            receipt = erasure.erase_now(applied, subject)
+        except StorageUnavailable as error:
+            raise CommandError(f"The database failed ({error}). This can be run again.") from None
         if receipt.erased_at is None:
             raise CommandError(
                 f"Revoked, but not erased: the site's part raised {receipt.error}. "
