@@ -63,6 +63,13 @@ def anonymise(user: AbstractBaseUser) -> None:
     user.save()
 
 
+def delete_files(user: AbstractBaseUser) -> None:
+    """Delete the files of ``user`` from their storage; one that the model gives everybody stays."""
+    for field in user._meta.concrete_fields:
+        if isinstance(field, FileField):
+            _delete_file(user, field)
+
+
 def _kept_apart(user: AbstractBaseUser) -> Iterator[str]:
     """The fields by which two accounts must differ, alone or together with others."""
     for model in (*user._meta.get_parent_list(), type(user)):

@@ -80,11 +80,13 @@ class IdentityPolicy:
         """Erase the site's user, in the transaction in which everything of ours goes.
 
         By default the account stays as an empty, disabled shell, so that what hangs on it stays
-        whole; ``erasure = "delete"`` deletes it. Extend it to erase what else the site holds: if it
-        raises, nothing is done yet, and it is called again until it does not.
+        whole; ``erasure = "delete"`` deletes it. Its files go in any case. Extend it to erase what
+        else the site holds: if it raises, nothing is done yet, and it is called again until it
+        does not.
         """
         if self.erasure == "delete":
             user.delete()
+            anonymisation.delete_files(user)
         else:
             anonymisation.anonymise(user)
 

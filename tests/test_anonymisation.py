@@ -16,6 +16,7 @@ from django.db import connection, models
 from django.db.models.functions import Lower
 
 from django_identity.anonymisation import anonymise
+from django_identity.policy import IdentityPolicy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -132,13 +133,16 @@ def test_what_is_kept_apart_by_an_expression_stays_apart() -> None:
     assert not Caseless.objects.filter(email__contains="example.org").exists()
 
 
-def test_a_file_of_ones_own_goes_and_that_of_everybody_stays() -> None:
-    """The file that the model gives whoever brought none is nobody's."""
+class Deleting(IdentityPolicy):
+    erasure = "delete"
+
+
+@pytest.mark.parametrize("policy", [IdentityPolicy, Deleting])
+def test_the_files_go_whatever_becomes_of_the_account(policy: type[IdentityPolicy]) -> None:
+    """A deleted row leaves its files behind; the one of whoever brought none is everybody's."""
     default_storage.save(PORTRAIT_OF_ALL, ContentFile(b"nobody"))
     ada, grace = make_member("ada", 1), make_member("grace", 2)
     ada.portrait.save("ada.png", ContentFile(b"ada"))
-    own = ada.portrait.name
     for member in (ada, grace):
-        anonymise(member)
-    assert not default_storage.exists(own)
-    assert default_storage.exists(PORTRAIT_OF_ALL)
+        policy().erase_user(member)
+    assert default_storage.listdir("portraits")[1] == ["nobody.png"]
