@@ -10,7 +10,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.db import DatabaseError, InterfaceError, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
@@ -108,6 +108,7 @@ def _erase(receipt: ErasureReceipt) -> None:
     user_id = identity.user_id if identity else receipt.user_id
     keys = site_sessions.keys_of(user_id)
     with transaction.atomic():
+        _wait_for_siblings(receipt.pk, user_id)
         _erase_at_once(receipt.pk, keys)
         transaction.on_commit(lambda: _erase_sessions(user_id, keys, since=began_at), robust=True)
 
@@ -117,9 +118,18 @@ def _erase_sessions(user_id: Any, keys: list[str], *, since: datetime) -> None:
     site_sessions.delete({*keys, *site_sessions.keys_of(user_id, saved_since=since)})
 
 
+def _wait_for_siblings(receipt_id: int, user_id: Any) -> None:
+    """Of several requests for one account one is done at a time: they would wait for each other.
+
+    By a write, which comes first: SQLite then waits for the lock instead of failing at the upgrade.
+    """
+    siblings = Q(pk=receipt_id)
+    if user_id is not None:
+        siblings |= Q(user_id=user_id)
+    ErasureReceipt.objects.pending().filter(siblings).update(updated_at=timezone.now())
+
+
 def _erase_at_once(receipt_id: int, session_keys: list[str]) -> None:
-    """In a transaction, with a write first: SQLite then waits instead of failing at the upgrade."""
-    ErasureReceipt.objects.pending().filter(pk=receipt_id).update(updated_at=timezone.now())
     receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
     if receipt.erased_at is not None:
         return

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
 from typing import Any
 
 import pytest
+from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from django_identity import conf
@@ -17,8 +21,10 @@ from django_identity.models import (
     StoredClaim,
     TokenGrant,
 )
+from django_identity.policy import IdentityPolicy
 from django_identity.service.messages import Profile
-from tests.deliveries import deliver
+from tests.at_once import at_once
+from tests.deliveries import deliver, event_body, signed
 from tests.lifecycle.test_erasure import whole_database
 from tests.records import make_claim, make_event, make_identity, make_user
 
@@ -99,3 +105,35 @@ def test_nobody_is_linked_to_an_account_that_is_being_erased() -> None:
     with pytest.raises(UserInactive):
         linking.link(conf.application("shop"), errand, arrival, user=ada)
     assert "her-other-subject" not in whole_database()
+
+
+class Slow(IdentityPolicy):
+    def erase_user(self, user: Any) -> None:
+        time.sleep(0.5)
+        super().erase_user(user)
+
+
+class SlowlyDeleting(Slow):
+    erasure = "delete"
+
+
+@pytest.mark.parametrize("policy", ["Slow", "SlowlyDeleting"])
+def test_two_applications_that_hear_of_it_at_once_do_not_wait_for_each_other(
+    settings: Any, caplog: pytest.LogCaptureFixture, policy: str
+) -> None:
+    """As when somebody leaves the service: each erases the account that both are bound to."""
+    given = settings.DJANGO_IDENTITY
+    slow = {"POLICY": f"{__name__}.{policy}"}
+    settings.DJANGO_IDENTITY = {alias: {**given[alias], **slow} for alias in given}
+    ada = make_user()
+    make_identity(ada)
+    make_identity(ada, application="shop")
+    for path in (reverse("identity:webhook"), reverse("identity:webhook", args=["shop"])):
+        body = event_body("data.deletion_requested")
+        headers = {"x-webhook-signature": signed(body)}
+        posted = Client().post(path, body, content_type="application/json", headers=headers)
+        assert posted.status_code == 200
+    keys = ErasureReceipt.objects.values_list("pk", flat=True)
+    assert at_once(partial(erasure.attempt, key) for key in keys) == [True, True]
+    assert caplog.records == []
+    assert not LinkedIdentity.objects.exists()
