@@ -192,10 +192,7 @@ def _bound(
     owner: AbstractBaseUser,
     created: bool,
 ) -> LinkedIdentity:
-    """A new identity of ``owner``, unless their account was erased or disabled at the last moment.
-
-    Whoever does that later waits for the row, which refers to theirs, and finds it.
-    """
+    """A new identity of ``owner``; who erases or disables them from then on waits for the row."""
     identity = LinkedIdentity.objects.create(
         user_id=owner.pk,
         application=application.alias,
@@ -204,6 +201,8 @@ def _bound(
         consent=Consent.REVOKED,
         consent_changed_at=NEVER,
         linked_via=arrival.via,
+        # What was said of the subject before is nothing of this consent; it may have been erased.
+        kyc_changed_at=_consented_at(errand, arrival),
     )
     users = get_user_model()._default_manager
     known: Any = owner if created else users.filter(pk=owner.pk).first()

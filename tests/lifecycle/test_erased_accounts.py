@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -20,11 +21,12 @@ from django_identity.models import (
     Purpose,
     StoredClaim,
     TokenGrant,
+    WebhookEvent,
 )
 from django_identity.policy import IdentityPolicy
 from django_identity.service.messages import Profile
 from tests.at_once import at_once
-from tests.deliveries import deliver, event_body, signed
+from tests.deliveries import deliver, event_body, post, signed
 from tests.lifecycle.test_erasure import whole_database
 from tests.records import make_claim, make_event, make_identity, make_user
 
@@ -137,3 +139,27 @@ def test_two_applications_that_hear_of_it_at_once_do_not_wait_for_each_other(
     assert at_once(partial(erasure.attempt, key) for key in keys) == [True, True]
     assert caplog.records == []
     assert not LinkedIdentity.objects.exists()
+
+
+def test_what_was_known_before_does_not_come_back_with_the_person() -> None:
+    """They consent to less this time, and an event from before the erasure comes late."""
+    make_identity(make_user())
+    late = event_body("kyc.verified", at=timezone.now() - timedelta(minutes=1), kyc_level="level_2")
+    erase()
+    errand = linking.Errand(
+        purpose=Purpose.SIGN_IN,
+        user_id=None,
+        began_at=timezone.now(),
+        complete=lambda completed_by: None,
+    )
+    arrival = linking.Arrival(
+        subject="subject-1",
+        scopes=("profile:read",),
+        profile=Profile.of_subject("subject-1"),
+        kyc=None,
+    )
+    linked = linking.link(conf.application(), errand, arrival, user=None)
+    assert post(late).status_code == 200
+    linked.identity.refresh_from_db()
+    assert (linked.identity.kyc_level, linked.identity.kyc_status) == ("", "")
+    assert WebhookEvent.objects.get(event_type="kyc.verified").payload is None
