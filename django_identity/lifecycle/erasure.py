@@ -140,10 +140,13 @@ def _erase_at_once(receipt_id: int, session_keys: list[str]) -> None:
     user_id = identity.user_id if identity else receipt.user_id
     counts = Counter(dossier.erase(Forgotten(subject_digest, user_id)))
     counts["session"] = site_sessions.delete(session_keys)
-    user = get_user_model()._default_manager.filter(pk=user_id).first() if user_id else None
+    users = get_user_model()._default_manager.filter(pk=user_id)
+    user = users.first() if user_id else None
     if user is not None:
         policy.load(_policy_path(receipt.application)).erase_user(user)
-        counts.update(_erase_identities_of(user_id))
+        left = users.first()
+        if left is None or not left.is_active:
+            counts.update(_erase_identities_of(user_id))
     receipts.close(receipt, counts={**counts, "user": int(user is not None)})
     signals.announce(
         signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
@@ -151,7 +154,7 @@ def _erase_at_once(receipt_id: int, session_keys: list[str]) -> None:
 
 
 def _erase_identities_of(user_id: Any) -> Counter[str]:
-    """Those under other applications: nobody can sign in with one, or take it away, from here on.
+    """Those of a shut account under other applications, with which nobody can sign in any more.
 
     After the user: whoever is linking another one now waits for the user's row, or has committed.
     """

@@ -87,6 +87,24 @@ def test_an_account_that_is_not_erased_keeps_them() -> None:
     assert LinkedIdentity.objects.get().subject == "her-other-subject"
 
 
+class Keeping(IdentityPolicy):
+    def erase_user(self, user: Any) -> None:
+        """As a site does that must keep its customers' accounts."""
+
+
+def test_an_account_that_the_policy_keeps_open_keeps_them(settings: Any) -> None:
+    """Its person can still sign in with them, and asked only one application to forget them."""
+    given = settings.DJANGO_IDENTITY
+    kept = {**given["default"], "POLICY": f"{__name__}.Keeping"}
+    settings.DJANGO_IDENTITY = {**given, "default": kept}
+    ada = make_user()
+    make_identity(ada)
+    make_identity(ada, subject="her-other-subject", application="shop")
+    receipt = erase()
+    assert receipt.counts["linkedidentity"] == 1
+    assert LinkedIdentity.objects.get().subject == "her-other-subject"
+
+
 def test_nobody_is_linked_to_an_account_that_is_being_erased() -> None:
     """The look at the account came before the erasure, and the new identity after it."""
     ada = make_user()
