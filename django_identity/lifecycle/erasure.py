@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
 from django.db import DatabaseError, InterfaceError, transaction
 from django.db.models import F, Q
 from django.utils import timezone
@@ -140,17 +141,20 @@ def _erase_at_once(receipt_id: int, session_keys: list[str]) -> None:
     user_id = identity.user_id if identity else receipt.user_id
     counts = Counter(dossier.erase(Forgotten(subject_digest, user_id)))
     counts["session"] = site_sessions.delete(session_keys)
-    users = get_user_model()._default_manager.filter(pk=user_id)
-    user = users.first() if user_id else None
+    user = _user(user_id)
     if user is not None:
         policy.load(_policy_path(receipt.application)).erase_user(user)
-        left = users.first()
+        left = _user(user_id)
         if left is None or not left.is_active:
             counts.update(_erase_identities_of(user_id))
     receipts.close(receipt, counts={**counts, "user": int(user is not None)})
     signals.announce(
         signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
     )
+
+
+def _user(user_id: Any) -> AbstractBaseUser | None:
+    return get_user_model()._default_manager.filter(pk=user_id).first() if user_id else None
 
 
 def _erase_identities_of(user_id: Any) -> Counter[str]:

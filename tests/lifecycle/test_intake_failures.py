@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.databases import on_postgresql
 from tests.deliveries import deliver, event_body, post
 from tests.lifecycle.test_events import linked, outcomes
 from tests.lifecycle.test_intake_races import told
+from tests.lifecycle.waiting import PATIENCE
 
 __all__ = ["told"]
 
@@ -130,7 +132,18 @@ def test_a_database_with_a_time_out_is_asked_again(limit: str, event_type: str) 
 
 
 def assert_nothing_is_open() -> None:
-    """No session of PostgreSQL sits in a transaction, and no subject is locked."""
+    """No session of PostgreSQL sits in a transaction, and no subject is locked.
+
+    The server takes a moment to notice that somebody has gone.
+    """
+    gives_up = time.monotonic() + PATIENCE
+    while (left := _open_in_postgresql()) != (0, 0) and time.monotonic() < gives_up:
+        time.sleep(0.02)
+    assert left == (0, 0)
+
+
+def _open_in_postgresql() -> tuple[int, int]:
+    """The sessions in a transaction, and the locked subjects."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT (SELECT COUNT(*) FROM pg_stat_activity"
@@ -138,4 +151,5 @@ def assert_nothing_is_open() -> None:
             " (SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND database ="
             " (SELECT oid FROM pg_database WHERE datname = current_database()))"
         )
-        assert cursor.fetchone() == (0, 0)
+        sessions, locks = cursor.fetchone()
+        return sessions, locks
