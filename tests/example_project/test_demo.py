@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -19,12 +20,18 @@ from example_project.circle.management.commands.demo import Command
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-def demo(*options: str, **changes: str) -> subprocess.CompletedProcess[str]:
+def surroundings(**changes: str) -> dict[str, Any]:
     env = {**os.environ, "DJANGO_SETTINGS_MODULE": "example_project.settings", **changes}
-    command = [sys.executable, "manage.py", "demo", *options]
-    return subprocess.run(
-        command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=240, check=False
-    )
+    return {"cwd": ROOT, "env": env, "text": True}
+
+
+def command(*options: str) -> list[str]:
+    return [sys.executable, "manage.py", "demo", *options]
+
+
+def demo(*options: str, **changes: str) -> subprocess.CompletedProcess[str]:
+    given = surroundings(**changes)
+    return subprocess.run(command(*options), **given, capture_output=True, timeout=240, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +79,17 @@ def test_a_step_that_does_not_hold_ends_the_walk() -> None:
     assert walked.returncode == 1
     assert "not so: consent brought the person back" in walked.stderr
     assert "All of it holds" not in walked.stdout
+
+
+def test_a_walk_that_is_stopped_did_not_hold() -> None:
+    """Whoever runs it in CI asks for its exit code."""
+    with subprocess.Popen(command("--check"), **surroundings(), stdout=subprocess.PIPE) as walking:
+        assert walking.stdout is not None
+        walking.stdout.readline()
+        walking.terminate()
+        said = walking.stdout.read()
+    assert walking.returncode == 1
+    assert "All of it holds" not in said
 
 
 @pytest.fixture

@@ -56,6 +56,8 @@ class Command(BaseCommand):
                 demo = stack.enter_context(started(port, sandbox_port, database, folder))
                 self._go(f"http://{HOST}:{port}", sandbox_port, demo, check=check)
         except KeyboardInterrupt:
+            if check:
+                raise CommandError("Stopped before the end of the walk.") from None
             self.stdout.write("Stopped.")
         except (DemoError, StepFailed, httpx.HTTPError) as error:
             raise CommandError(str(error)) from error
