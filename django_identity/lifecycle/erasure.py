@@ -143,6 +143,7 @@ def _erase_at_once(receipt_id: int, session_keys: list[str]) -> None:
     counts["session"] = site_sessions.delete(session_keys)
     user = _user(user_id)
     if user is not None:
+        _hold_events_about(user_id)
         policy.load(_policy_path(receipt.application)).erase_user(user)
         left = _user(user_id)
         if left is None or not left.is_active:
@@ -155,6 +156,13 @@ def _erase_at_once(receipt_id: int, session_keys: list[str]) -> None:
 
 def _user(user_id: Any) -> AbstractBaseUser | None:
     return get_user_model()._default_manager.filter(pk=user_id).first() if user_id else None
+
+
+def _hold_events_about(user_id: Any) -> None:
+    """Before the user: an event that has one of their identities may wait for their row."""
+    theirs = LinkedIdentity.objects.filter(user_id=user_id).order_by("subject_digest")
+    for subject_digest in list(theirs.values_list("subject_digest", flat=True)):
+        event_rows.hold(subject_digest)
 
 
 def _erase_identities_of(user_id: Any) -> Counter[str]:

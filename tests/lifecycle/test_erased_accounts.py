@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from datetime import timedelta
 from functools import partial
@@ -156,6 +157,46 @@ def test_two_applications_that_hear_of_it_at_once_do_not_wait_for_each_other(
     keys = ErasureReceipt.objects.values_list("pk", flat=True)
     assert at_once(partial(erasure.attempt, key) for key in keys) == [True, True]
     assert caplog.records == []
+    assert not LinkedIdentity.objects.exists()
+
+
+EMPTIED = threading.Event()
+
+
+class Thorough(IdentityPolicy):
+    def erase_user(self, user: Any) -> None:
+        """As a site does that has more tables to go through once the account is empty."""
+        super().erase_user(user)
+        EMPTIED.set()
+        # Longer than PostgreSQL lets two wait for each other before it looks.
+        time.sleep(1.5)
+
+
+def test_a_request_that_comes_in_meanwhile_is_taken_and_the_erasure_goes_on(
+    settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As when somebody leaves the service, and one application hears of it after the other."""
+    given = settings.DJANGO_IDENTITY
+    thorough = {"POLICY": f"{__name__}.Thorough"}
+    settings.DJANGO_IDENTITY = {alias: {**given[alias], **thorough} for alias in given}
+    ada = make_user()
+    make_identity(ada)
+    make_identity(ada, application="shop")
+    deliver("data.deletion_requested")
+    key = ErasureReceipt.objects.get().pk
+    EMPTIED.clear()
+
+    def hear_of_it_at_the_shop() -> bool:
+        assert EMPTIED.wait(timeout=10)
+        body = event_body("data.deletion_requested")
+        path = reverse("identity:webhook", args=["shop"])
+        headers = {"x-webhook-signature": signed(body)}
+        posted = Client().post(path, body, content_type="application/json", headers=headers)
+        return posted.status_code == 200
+
+    assert at_once([partial(erasure.attempt, key), hear_of_it_at_the_shop]) == [True, True]
+    assert caplog.records == []
+    assert erasure.retry_pending() == 1
     assert not LinkedIdentity.objects.exists()
 
 
