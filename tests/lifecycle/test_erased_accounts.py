@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import pytest
+from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -29,6 +31,7 @@ from django_identity.service.messages import Profile
 from tests.at_once import at_once
 from tests.deliveries import deliver, event_body, post, signed
 from tests.lifecycle.test_erasure import whole_database
+from tests.lifecycle.waiting import alone, until_waiting
 from tests.records import make_claim, make_event, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -158,6 +161,39 @@ def test_two_applications_that_hear_of_it_at_once_do_not_wait_for_each_other(
     assert at_once(partial(erasure.attempt, key) for key in keys) == [True, True]
     assert caplog.records == []
     assert not LinkedIdentity.objects.exists()
+
+
+def receipt_of(user: Any, **fields: Any) -> ErasureReceipt:
+    return ErasureReceipt(
+        application="default",
+        environment="test",
+        user=user,
+        subject_digest="",
+        requested_at=timezone.now(),
+        **fields,
+    )
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite locks no rows")
+def test_a_request_waits_for_an_older_one_before_it_takes_itself() -> None:
+    """Or each would have what the other waits for, where there are so many that indexes serve."""
+    ada, now = make_user(), timezone.now()
+    done = [receipt_of(None, erased_at=now) for _ in range(2000)]
+    ErasureReceipt.objects.bulk_create(done)
+    for _ in range(2):
+        receipt_of(ada, next_attempt_at=now).save()
+    older, younger = ErasureReceipt.objects.pending().order_by("pk")
+    with connection.cursor() as cursor:
+        table = " TABLE" * (connection.vendor == "mysql")
+        cursor.execute(f"ANALYZE{table} {ErasureReceipt._meta.db_table}")
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            ErasureReceipt.objects.select_for_update().get(pk=older.pk)
+            attempted = pool.submit(alone, partial(erasure.attempt, younger.pk))
+            until_waiting(1)
+            free = ErasureReceipt.objects.select_for_update(skip_locked=True)
+            assert free.filter(pk=younger.pk).exists()
+        assert attempted.result(timeout=10)
 
 
 EMPTIED = threading.Event()
