@@ -18,6 +18,7 @@ from django.db.models import (
     F,
     Field,
     FileField,
+    GeneratedField,
     IntegerField,
     TextField,
     UniqueConstraint,
@@ -41,6 +42,7 @@ NOTHING: Mapping[str, Callable[[], object]] = {
     "UUIDField": uuid.uuid4,
     "GenericIPAddressField": lambda: "::",
     "BinaryField": bytes,
+    "FilePathField": str,
     "JSONField": dict,
     "HStoreField": dict,
     "ArrayField": list,
@@ -53,7 +55,7 @@ def anonymise(user: AbstractBaseUser) -> None:
     Texts, dates, numbers and files go; flags, relations and when the account was made stay. What
     must be unique becomes random. Files are deleted from their storage.
     """
-    apart = set(_kept_apart(user))
+    apart = _kept_apart(user)
     for field in user._meta.concrete_fields:
         if not (field.primary_key or field.is_relation or field.name in KEPT):
             _empty(user, field, is_unique=field.unique or field.name in apart)
@@ -70,8 +72,17 @@ def delete_files(user: AbstractBaseUser) -> None:
             _delete_file(user, field)
 
 
-def _kept_apart(user: AbstractBaseUser) -> Iterator[str]:
+def _kept_apart(user: AbstractBaseUser) -> set[str]:
     """The fields by which two accounts must differ, alone or together with others."""
+    names = set(_constrained(user))
+    for field in user._meta.concrete_fields:
+        if isinstance(field, GeneratedField) and (field.unique or field.name in names):
+            expression: Any = field.expression  # type: ignore[attr-defined]  # which the stubs leave out
+            names.update(_named_in([expression]))
+    return names
+
+
+def _constrained(user: AbstractBaseUser) -> Iterator[str]:
     for model in (*user._meta.get_parent_list(), type(user)):
         for together in model._meta.unique_together:
             yield from together

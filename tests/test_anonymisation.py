@@ -33,6 +33,7 @@ HERS: dict[str, Any] = {
     "address": "203.0.113.77",
     "card": UUID("12345678-1234-1234-1234-123456789abc"),
     "fingerprint": b"whorl",
+    "papers": "/papers/ada",
 }
 
 
@@ -56,6 +57,7 @@ class Member(AbstractBaseUser):
     address = models.GenericIPAddressField()
     card = models.UUIDField()
     fingerprint = models.BinaryField()
+    papers = models.FilePathField(path="/papers")
     joined_at = models.DateTimeField(auto_now_add=True)
 
     USERNAME_FIELD = "handle"
@@ -86,10 +88,37 @@ class Caseless(AbstractBaseUser):
         return self.email
 
 
+class Folding(AbstractBaseUser):
+    """What keeps two apart is what the database makes of their address and their name."""
+
+    email = models.EmailField()
+    folded_email = models.GeneratedField(
+        expression=Lower("email"),
+        output_field=models.EmailField(),
+        db_persist=True,
+        unique=True,
+    )
+    name = models.CharField(max_length=64)
+    folded_name = models.GeneratedField(
+        expression=Lower("name"), output_field=models.CharField(max_length=64), db_persist=True
+    )
+
+    USERNAME_FIELD = "email"
+
+    class Meta:
+        app_label = "tests"
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["folded_name"], name="folding_name"),
+        ]
+
+    def __str__(self) -> str:
+        return self.email
+
+
 @pytest.fixture(autouse=True)
 def tables(settings: Any, tmp_path: Any) -> Iterator[None]:
     settings.MEDIA_ROOT = tmp_path
-    kinds = [Member, Caseless] if HAS_EXPRESSIONS else [Member]
+    kinds = [Member, Folding, *[Caseless] * HAS_EXPRESSIONS]
     with connection.schema_editor() as editor:
         for kind in kinds:
             editor.create_model(kind)
@@ -131,6 +160,12 @@ def test_what_is_kept_apart_by_an_expression_stays_apart() -> None:
     for name in ("ada", "grace"):
         anonymise(Caseless.objects.create(email=f"{name}@example.org"))
     assert not Caseless.objects.filter(email__contains="example.org").exists()
+
+
+def test_what_is_kept_apart_by_a_generated_field_stays_apart() -> None:
+    for name in ("ada", "grace"):
+        anonymise(Folding.objects.create(email=f"{name}@example.org", name=name))
+    assert not Folding.objects.filter(email__contains="example.org").exists()
 
 
 class Deleting(IdentityPolicy):
