@@ -192,7 +192,12 @@ def _bound(
     owner: AbstractBaseUser,
     created: bool,
 ) -> LinkedIdentity:
-    """A new identity of ``owner``; who erases or disables them from then on waits for the row."""
+    """A new identity of ``owner``; who erases or disables them from then on waits for the end."""
+    # By a lock: with a foreign key alone, PostgreSQL looks for the user at the commit.
+    users = get_user_model()._base_manager.select_for_update()
+    known: Any = owner if created else users.filter(pk=owner.pk).first()
+    if known is None or not known.is_active:
+        raise UserInactive
     identity = LinkedIdentity.objects.create(
         user_id=owner.pk,
         application=application.alias,
@@ -204,10 +209,6 @@ def _bound(
         # What was said of the subject before is nothing of this consent; it may have been erased.
         kyc_changed_at=_consented_at(errand, arrival),
     )
-    users = get_user_model()._default_manager
-    known: Any = owner if created else users.filter(pk=owner.pk).first()
-    if known is None or not known.is_active:
-        raise UserInactive
     signals.announce(
         signals.identity_linked, LinkedIdentity, identity=identity, user=owner, created=created
     )

@@ -236,6 +236,40 @@ def test_a_request_that_comes_in_meanwhile_is_taken_and_the_erasure_goes_on(
     assert not LinkedIdentity.objects.exists()
 
 
+def test_who_is_linked_meanwhile_is_not_left_to_the_emptied_account(settings: Any) -> None:
+    """Whoever links waits for the account, or the erasure for the link."""
+    given = settings.DJANGO_IDENTITY
+    thorough = {"POLICY": f"{__name__}.Thorough"}
+    settings.DJANGO_IDENTITY = {alias: {**given[alias], **thorough} for alias in given}
+    ada = make_user()
+    make_identity(ada)
+    deliver("data.deletion_requested")
+    key = ErasureReceipt.objects.get().pk
+    EMPTIED.clear()
+    errand = linking.Errand(
+        purpose=Purpose.LINK,
+        user_id=ada.pk,
+        began_at=timezone.now(),
+        # As in life: a write comes first.
+        complete=lambda completed_by: TokenGrant.objects.filter(pk=0).delete() and None,
+    )
+    arrival = linking.Arrival(
+        subject="her-other-subject",
+        scopes=(),
+        profile=Profile.of_subject("her-other-subject"),
+        kyc=None,
+    )
+
+    def link() -> bool:
+        assert EMPTIED.wait(timeout=10)
+        with pytest.raises(UserInactive):
+            linking.link(conf.application("shop"), errand, arrival, user=ada)
+        return True
+
+    assert at_once([partial(erasure.attempt, key), link]) == [True, True]
+    assert not LinkedIdentity.objects.exists()
+
+
 def test_what_was_known_before_does_not_come_back_with_the_person() -> None:
     """They consent to less this time, and an event from before the erasure comes late."""
     make_identity(make_user())
