@@ -53,6 +53,7 @@ def _erase_now(application: Application, subject: str) -> ErasureReceipt:
         application, subject=subject, keyed_digest=keyed_digest, requested_at=now
     )
     with transaction.atomic():
+        event_rows.hold(subject_digest)
         receipts.INSERT.run({**values, "subject_digest": subject_digest})
         consent.revoke(subject_digest, at=now, now=now)
     receipt = receipts.of_subject(subject_digest).order_by("-pk")[0]

@@ -208,10 +208,13 @@ class Thorough(IdentityPolicy):
         time.sleep(1.5)
 
 
+@pytest.mark.parametrize("by_hand", [False, True])
 def test_a_request_that_comes_in_meanwhile_is_taken_and_the_erasure_goes_on(
-    settings: Any, caplog: pytest.LogCaptureFixture
+    settings: Any, caplog: pytest.LogCaptureFixture, by_hand: bool
 ) -> None:
     """As when somebody leaves the service, and one application hears of it after the other."""
+    if by_hand and connection.vendor == "mysql":
+        pytest.skip("MariaDB gives the operator's up, who is told to run it again")
     given = settings.DJANGO_IDENTITY
     thorough = {"POLICY": f"{__name__}.Thorough"}
     settings.DJANGO_IDENTITY = {alias: {**given[alias], **thorough} for alias in given}
@@ -224,15 +227,16 @@ def test_a_request_that_comes_in_meanwhile_is_taken_and_the_erasure_goes_on(
 
     def hear_of_it_at_the_shop() -> bool:
         assert EMPTIED.wait(timeout=10)
+        if by_hand:
+            return erasure.erase_now(conf.application("shop"), "subject-1").erased_at is not None
         body = event_body("data.deletion_requested")
         path = reverse("identity:webhook", args=["shop"])
         headers = {"x-webhook-signature": signed(body)}
         posted = Client().post(path, body, content_type="application/json", headers=headers)
-        return posted.status_code == 200
+        return posted.status_code == 200 and erasure.retry_pending() == 1
 
     assert at_once([partial(erasure.attempt, key), hear_of_it_at_the_shop]) == [True, True]
     assert caplog.records == []
-    assert erasure.retry_pending() == 1
     assert not LinkedIdentity.objects.exists()
 
 
