@@ -18,7 +18,6 @@ from django.db.models import (
     F,
     Field,
     FileField,
-    GeneratedField,
     IntegerField,
     TextField,
     UniqueConstraint,
@@ -75,10 +74,10 @@ def delete_files(user: AbstractBaseUser) -> None:
 def _kept_apart(user: AbstractBaseUser) -> set[str]:
     """The fields by which two accounts must differ, alone or together with others."""
     names = set(_constrained(user))
-    for field in user._meta.concrete_fields:
-        if isinstance(field, GeneratedField) and (field.unique or field.name in names):
-            expression: Any = field.expression  # type: ignore[attr-defined]  # which the stubs leave out
-            names.update(_named_in([expression]))
+    fields: Iterable[Any] = user._meta.concrete_fields
+    for field in fields:
+        if field.generated and (field.unique or field.name in names):
+            names.update(_named_in([field.expression]))
     return names
 
 
@@ -99,7 +98,8 @@ def _named_in(expressions: Iterable[Any]) -> Iterator[str]:
         )
         for part in parts:
             if isinstance(part, F):
-                yield part.name  # type: ignore[attr-defined]  # which the stubs leave out
+                reference: Any = part
+                yield reference.name
 
 
 def _empty(user: AbstractBaseUser, field: Field[Any, Any], *, is_unique: bool) -> None:

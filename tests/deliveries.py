@@ -40,11 +40,16 @@ def event_body(
 
 
 def post(
-    body: bytes, *, signature: str | None = None, client: Client | None = None
+    body: bytes,
+    *,
+    signature: str | None = None,
+    client: Client | None = None,
+    application: str = "default",
 ) -> HttpResponse:
     """Deliver ``body``, signed rightly unless another signature is given."""
+    named = [] if application == "default" else [application]
     return (client or Client()).post(
-        reverse("identity:webhook"),
+        reverse("identity:webhook", args=named),
         data=body,
         content_type="application/json",
         headers={"x-webhook-signature": signed(body) if signature is None else signature},

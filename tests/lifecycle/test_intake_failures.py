@@ -65,6 +65,11 @@ def test_what_fails_after_the_commit_is_acknowledged(told: list[str]) -> None:
 @pytest.mark.parametrize("word", ["BEGIN", "COMMIT"])
 def test_a_transaction_that_fails_half_way_is_begun_anew(word: str) -> None:
     """Nothing of the first try is left, and its locks are free."""
+    assert_it_is_begun_anew(word)
+
+
+def assert_it_is_begun_anew(word: str) -> None:
+    """A revocation whose messages with ``word`` in them fail twice."""
     linked()
     wrapper, failed = fail_at(word, times=2)
     with connection.execute_wrapper(wrapper):

@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -20,7 +18,7 @@ from django_identity.event_types import EventType
 from django_identity.lifecycle.exchange import Answer, in_few_messages
 from django_identity.lifecycle.statements import selecting, text
 from django_identity.models import EventOutcome, WebhookEvent
-from tests.databases import on_postgresql
+from tests.databases import nothing_fails, on_postgresql
 from tests.deliveries import deliver, event_body, post
 from tests.lifecycle.test_events import NOW, linked
 from tests.lifecycle.test_intake_cost import MOST_STATEMENTS, statements
@@ -137,23 +135,6 @@ def test_what_is_prepared_names_nobody() -> None:
         texts = " ".join(text for (text,) in cursor.fetchall())
     assert "INSERT INTO" in texts
     assert not [said for said in ("subject-1", "a note", "age_over_18", "evt_") if said in texts]
-
-
-@contextmanager
-def nothing_fails() -> Iterator[None]:
-    """What fails is in the server's log afterwards, with the event in it."""
-
-    def watch(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        try:
-            return execute(sql, parameters, many, context)
-        except Exception:
-            failed.append(sql)
-            raise
-
-    failed: list[str] = []
-    with connection.execute_wrapper(watch):
-        yield
-    assert not failed
 
 
 def test_a_dead_connection_is_replaced_before_anything_is_sent(

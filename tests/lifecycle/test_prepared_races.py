@@ -14,7 +14,10 @@ from django_identity.models import Consent, LinkedIdentity, TokenGrant, WebhookE
 from tests.databases import on_postgresql
 from tests.deliveries import deliver, event_body, post
 from tests.lifecycle.test_events import linked, outcomes
-from tests.lifecycle.test_intake_failures import assert_nothing_is_open, fail_at
+from tests.lifecycle.test_intake_failures import (
+    assert_it_is_begun_anew,
+    fail_at,
+)
 from tests.lifecycle.test_intake_races import WITHDRAWALS, arrive, lock_row
 from tests.lifecycle.waiting import PATIENCE, delivered_during, until_waiting
 
@@ -66,14 +69,7 @@ def test_an_event_waits_for_a_migration_that_writes_the_table_anew() -> None:
 @pytest.mark.parametrize("word", ["SELECT pg_backend_pid", "PREPARE", "BEGIN", "COMMIT"])
 def test_what_fails_half_way_is_begun_anew(word: str) -> None:
     """Whichever message it was: nothing of the first try is left, and its locks are free."""
-    linked()
-    wrapper, failed = fail_at(word, times=2)
-    with connection.execute_wrapper(wrapper):
-        assert post(event_body("consent.revoked")).status_code == 200
-    assert len(failed) == 2
-    assert outcomes() == ["applied"]
-    assert not TokenGrant.objects.exists()
-    assert_nothing_is_open()
+    assert_it_is_begun_anew(word)
 
 
 def test_a_deadlock_is_no_reason_to_prepare_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
