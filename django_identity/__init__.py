@@ -5,8 +5,8 @@ The rooms, from the ground up; imports point down only:
 - ``exceptions`` every error a site can catch; ``conf`` the setting; ``vault`` encryption at rest
 - ``service/`` the wire: HTTP and its bytes, both ways
 - ``credentials/`` the proof: pure functions that verify an SD-JWT
-- ``models`` and ``managers``: the records
-- ``lifecycle/`` what happens: the only place with rules and transactions; read it top to bottom
+- ``models/`` the records
+- ``lifecycle/`` what happens: the only place with rules and transactions; six rooms
 - the faces: ``views/``, ``gates``, ``api/``, ``tasks``, ``admin/``, commands: one verb in, one
   response out
 

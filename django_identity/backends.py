@@ -12,8 +12,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 
 from django_identity import conf
-from django_identity.managers import digest
-from django_identity.models import Consent, LinkedIdentity
+from django_identity.models import Consent, LinkedIdentity, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
 

@@ -28,8 +28,13 @@ from django.shortcuts import redirect, render
 from django.views import View
 
 from django_identity import conf
-from django_identity.addresses import login_url
-from django_identity.lifecycle.standing import Requirement, Shortfall, Standing, standing_of
+from django_identity.lifecycle.standing import (
+    Requirement,
+    Shortfall,
+    Standing,
+    standing_of,
+)
+from django_identity.views.addresses import login_url
 
 User = AbstractBaseUser | AnonymousUser
 OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]

@@ -16,12 +16,13 @@ from django.utils.functional import SimpleLazyObject
 from django_identity.background import TaskName
 
 if TYPE_CHECKING:
-    from django_identity.lifecycle import handling, retention, upkeep
+    from django_identity.lifecycle.erasure import retention
+    from django_identity.lifecycle.upkeep import follow_up, jobs
 else:
     # A site asks for the schedule in its settings or celery.py, where there are no models yet.
-    handling, retention, upkeep = (
+    follow_up, retention, jobs = (
         SimpleLazyObject(partial(import_module, f"django_identity.lifecycle.{name}"))
-        for name in ("handling", "retention", "upkeep")
+        for name in ("upkeep.follow_up", "erasure.retention", "upkeep.jobs")
     )
 
 # The end of a worker that hangs; work that goes on ends by itself well before. The soft limit is
@@ -45,37 +46,37 @@ OPTIONS: dict[str, Any] = {
 @shared_task(name=TaskName.SWEEP.value, **OPTIONS)
 def sweep() -> None:
     """Hand out what is due."""
-    upkeep.sweep()
+    jobs.sweep()
 
 
 @shared_task(name=TaskName.REFETCH_CHUNK.value, **OPTIONS)
 def refetch_chunk(identity_ids: list[int]) -> None:
     """Re-fetch the claims of these identities."""
-    upkeep.refetch_chunk(identity_ids)
+    jobs.refetch_chunk(identity_ids)
 
 
 @shared_task(name=TaskName.REFETCH_ONE.value, **OPTIONS)
 def refetch_one(identity_id: int) -> None:
     """Re-fetch the claims of one identity, at once."""
-    upkeep.refetch_one(identity_id)
+    jobs.refetch_one(identity_id)
 
 
 @shared_task(name=TaskName.KEEP_ALIVE.value, **OPTIONS)
 def keep_alive() -> None:
     """Refresh grants that would run out unused."""
-    upkeep.keep_alive()
+    jobs.keep_alive()
 
 
 @shared_task(name=TaskName.RUN_EVENT_HANDLERS.value, **OPTIONS)
 def run_event_handlers(event_id: int) -> None:
     """Do what is left to do for one stored event."""
-    handling.run(event_id)
+    follow_up.run(event_id)
 
 
 @shared_task(name=TaskName.RETRY_PENDING.value, **OPTIONS)
 def retry_pending() -> None:
     """Erasures and event handlers that were not done yet."""
-    handling.retry_pending()
+    follow_up.retry_pending()
 
 
 @shared_task(name=TaskName.PURGE.value, **OPTIONS)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 
-from django_identity.lifecycle import key_sets
+from django_identity.lifecycle.upkeep import key_sets
 from tests.kept_rows import keep_rows
 
 # As a site's own conftest.py has it.

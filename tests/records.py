@@ -9,7 +9,6 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from django_identity import conf, vault
-from django_identity.managers import digest
 from django_identity.models import (
     Consent,
     EventOutcome,
@@ -18,6 +17,7 @@ from django_identity.models import (
     StoredClaim,
     TokenGrant,
     WebhookEvent,
+    digest,
 )
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)

@@ -42,12 +42,12 @@ NAMES = {
     "django_identity.conf": "Application application",
     "django_identity.vault": "reseal seal unseal",
     "django_identity.backends": "IdentityBackend",
-    "django_identity.lifecycle.sign_in": "begin complete",
-    "django_identity.lifecycle.connect": "redeem",
+    "django_identity.lifecycle.arrival.sign_in": "begin complete",
+    "django_identity.lifecycle.arrival.connect": "redeem",
     "django_identity.lifecycle.events": "receive",
     "django_identity.lifecycle.standing": "standing_of",
-    "django_identity.lifecycle.tokens": "access_token_for",
-    "django_identity.lifecycle.claims": "refetch",
+    "django_identity.lifecycle.upkeep.tokens": "access_token_for",
+    "django_identity.lifecycle.upkeep.claims": "refetch",
     "django_identity.tasks": "beat_schedule",
     "django_identity.models": (
         "AuthorizationRequest ErasureReceipt LinkedIdentity StoredClaim TokenGrant WebhookEvent"

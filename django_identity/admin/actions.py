@@ -21,7 +21,7 @@ from django_identity.admin import wording
 from django_identity.admin.listing import RecordAdmin
 from django_identity.admin.wording import Words
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle import interventions
+from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 
 CONFIRMED = "confirmed"

@@ -19,7 +19,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from django_identity.admin import filters, wording
 from django_identity.admin.listing import RecordAdmin
-from django_identity.lifecycle import handling, search, support
+from django_identity.lifecycle.operators import search, support
+from django_identity.lifecycle.upkeep import follow_up
 from django_identity.models import Kept, WebhookEvent
 
 MOST_REPLAYED = 100
@@ -101,7 +102,7 @@ class WebhookEventAdmin(RecordAdmin):
         if CONFIRMED not in request.POST:
             return self._question(request, chosen)
         keys = [event.pk for event in chosen]
-        replayed = len(handling.replay(WebhookEvent.objects.filter(pk__in=keys), again=True))
+        replayed = len(follow_up.replay(WebhookEvent.objects.filter(pk__in=keys), again=True))
         self.note(request, chosen, CHANGE, _("Replayed the handlers."))
         text = ngettext(
             "The handlers of %d event run again.", "The handlers of %d events run again.", replayed

@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django_identity import conf
 from django_identity.admin import wording
 from django_identity.admin.wording import Words
-from django_identity.event_types import EventType
+from django_identity.handlers import EventType
 
 NONE = "none"
 OTHER = "other"

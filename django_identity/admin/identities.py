@@ -15,8 +15,8 @@ from django.utils.translation import gettext_lazy as _
 from django_identity.admin import filters, wording
 from django_identity.admin.actions import IdentityActions
 from django_identity.admin.identity_page import page_of
-from django_identity.lifecycle import search
-from django_identity.lifecycle.inspection import inspected
+from django_identity.lifecycle.operators import search
+from django_identity.lifecycle.operators.identity_report import inspected
 from django_identity.models import LinkedIdentity
 
 

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import words
+from django_identity import labels
 from django_identity.admin import filters, wording
 from django_identity.admin.listing import RecordAdmin
 from django_identity.models import ErasureReceipt
@@ -50,7 +50,7 @@ class ErasureReceiptAdmin(RecordAdmin):
 
     @admin.display(description=_("what was erased"))
     def counted(self, receipt: ErasureReceipt) -> SafeString | str:
-        kinds = ((words.kind_of(table)[0], count) for table, count in receipt.counts.items())
+        kinds = ((labels.kind_of(table)[0], count) for table, count in receipt.counts.items())
         return format_html_join(mark_safe("<br>"), "{}: {}", kinds) or "-"
 
     @admin.display(description=_("subject digest"))

@@ -13,11 +13,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from django_identity import conf
-from django_identity.lifecycle.explanation import Why
+from django_identity.labels import in_words
+from django_identity.lifecycle.operators.timeline import Kind
 from django_identity.lifecycle.standing import LEVEL
-from django_identity.lifecycle.timeline import Kind
+from django_identity.lifecycle.standing.explanation import Why
 from django_identity.models import Environment
-from django_identity.words import in_words
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise

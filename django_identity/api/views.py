@@ -30,8 +30,8 @@ from django_identity.api.serializers import (
 )
 from django_identity.backends import begin_session, end_session
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle import connect as lifecycle
-from django_identity.lifecycle import linking, sign_in
+from django_identity.lifecycle.arrival import connect as lifecycle
+from django_identity.lifecycle.arrival import linking, sign_in
 from django_identity.lifecycle.standing import standing_of
 from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views.departure import browser_key_of, depart, leave_key

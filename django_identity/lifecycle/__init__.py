@@ -1,7 +1,8 @@
-"""What happens: every rule and every transaction, and nothing else. Read from top to bottom:
+"""What happens: every rule and every transaction. Six rooms; imports between them point down.
 
-entrances   ``sign_in`` · ``connect`` · ``standing``
-steps       ``linking`` · ``claims``
-primitives  ``authorization_requests`` · ``tokens`` · ``consent`` · ``key_sets`` · ``dossier``
-            · ``redemptions`` · ``tries`` · ``site_users``
+``operators/``  what the site's operators see and do
+``arrival/``    somebody signs in, links, pastes a Connect code  |  ``standing/``  what holds now
+``upkeep/``     what is due: re-fetches, refreshes, handlers, keys
+``erasure/``    everything about a person goes; retention; the dossier of what is stored where
+``events/``     a webhook's event is stored once and applied once
 """

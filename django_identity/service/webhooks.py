@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from django_identity.event_types import (
+from django_identity.exceptions import EventUnreadable, MalformedAnswer
+from django_identity.handlers import (
     CLAIM_TYPES,
     KNOWN_TYPES,
     KYC_TYPES,
     EventType,
     canonical,
 )
-from django_identity.exceptions import EventUnreadable, MalformedAnswer
 from django_identity.service.json_body import UnreadableJson, read_object
 from django_identity.service.messages import subject_of
 from django_identity.service.moments import NotAMoment, parse_moment

@@ -9,9 +9,9 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.template.context import Context
 from django.utils.functional import Promise
 
-from django_identity import conf, words
-from django_identity.addresses import address_of
+from django_identity import conf, labels
 from django_identity.lifecycle.standing import Requirement, standing_of
+from django_identity.views.addresses import address_of
 
 SIZES = ("small", "medium", "large")
 THEMES = ("filled", "outline", "dark", "light")
@@ -71,7 +71,7 @@ def has_kyc_level(user: AbstractBaseUser | AnonymousUser, level: str) -> bool:
 @register.filter
 def in_words(code: str) -> str | Promise:
     """A scope, claim or level in words: ``scope|in_words``."""
-    return words.in_words(code)
+    return labels.in_words(code)
 
 
 def _is_first(context: Context) -> bool:

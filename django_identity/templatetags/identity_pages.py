@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 
-from django_identity import words
+from django_identity import labels
 from django_identity.lifecycle.standing import is_level, value_in_text
 
 A_MINUTE = 60
@@ -87,9 +87,9 @@ def held(value: Any) -> str | Promise | SafeString:
     if isinstance(value, bool):
         return str(yesno(value))
     if isinstance(value, list):
-        entries = format_html_join("", "<li>{}</li>", ((words.in_words(str(v)),) for v in value))
+        entries = format_html_join("", "<li>{}</li>", ((labels.in_words(str(v)),) for v in value))
         return format_html("<ul>{}</ul>", entries)
     if isinstance(value, dict):
         text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
         return format_html('<pre dir="ltr" tabindex="0">{}</pre>', text)
-    return words.in_words(str(value)) if str(value) in words.WORDS else str(value)
+    return labels.in_words(str(value)) if str(value) in labels.WORDS else str(value)

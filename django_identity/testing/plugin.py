@@ -16,11 +16,11 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from django_identity import conf
-from django_identity.addresses import address_of
 from django_identity.models import LinkedIdentity
 from django_identity.testing.build import build_identity
 from django_identity.testing.clock import Clock, moved_clock
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson, running_sandbox
+from django_identity.views.addresses import address_of
 
 HOST = "http://testserver"
 SANDBOX = "identity_sandbox"

@@ -7,10 +7,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
-from django_identity.addresses import address_of, login_url
 from django_identity.backends import end_session
-from django_identity.lifecycle import dossier, linking
+from django_identity.lifecycle.arrival import linking
+from django_identity.lifecycle.erasure import dossier
 from django_identity.telemetry import LogEvent, log
+from django_identity.views.addresses import address_of, login_url
 from django_identity.views.manners import (
     application_or_404,
     flow_view,

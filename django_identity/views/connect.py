@@ -10,12 +10,12 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
-from django_identity.addresses import address_of, login_url
 from django_identity.backends import begin_session
 from django_identity.exceptions import IdentityError
 from django_identity.forms import ConnectForm
-from django_identity.lifecycle import connect as lifecycle
+from django_identity.lifecycle.arrival import connect as lifecycle
 from django_identity.telemetry import LogEvent, log, log_failure
+from django_identity.views.addresses import address_of, login_url
 from django_identity.views.manners import (
     application_or_404,
     client_address,

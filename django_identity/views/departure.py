@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponseBase
 
-from django_identity.addresses import address_of
 from django_identity.conf import Application
-from django_identity.lifecycle import sign_in
-from django_identity.lifecycle.authorization_requests import Journey
+from django_identity.lifecycle.arrival import sign_in
+from django_identity.lifecycle.arrival.authorization_requests import Journey
 from django_identity.models import Purpose
+from django_identity.views.addresses import address_of
 from django_identity.views.manners import safe_next
 
 BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")

@@ -17,7 +17,6 @@ from django.shortcuts import render, resolve_url
 from django.utils.http import url_has_allowed_host_and_scheme
 
 from django_identity import conf, policy
-from django_identity.addresses import login_url
 from django_identity.exceptions import (
     ConfigurationError,
     ConnectCodeInUse,
@@ -34,6 +33,7 @@ from django_identity.exceptions import (
     VerificationPolicyNotMet,
 )
 from django_identity.telemetry import LogEvent, log_failure
+from django_identity.views.addresses import login_url
 
 LONGEST_NEXT = 2000
 # The first class that fits decides; the rest are failures of the site's own.

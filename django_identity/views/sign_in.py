@@ -15,7 +15,8 @@ from django.views.decorators.http import require_http_methods
 from django_identity import conf
 from django_identity.backends import begin_session
 from django_identity.exceptions import CallbackInvalid, IdentityError
-from django_identity.lifecycle import sign_in, standing
+from django_identity.lifecycle.arrival import sign_in
+from django_identity.lifecycle.standing import standing
 from django_identity.models import Purpose
 from django_identity.telemetry import LogEvent, log
 from django_identity.views.departure import browser_key_of, depart, leave_key

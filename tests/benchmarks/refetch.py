@@ -22,8 +22,8 @@ from django.test.utils import setup_test_environment
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import claims, key_sets, upkeep
-from django_identity.lifecycle.claims import Refetched
+from django_identity.lifecycle.upkeep import claims, jobs, key_sets
+from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.service.messages import ClaimsAnswer
 from tests.benchmarks.database import fresh_database
@@ -81,7 +81,7 @@ def run() -> Result:
 
 def chunk(ids: list[int]) -> None:
     """What one task does, if a chunk were as large as all of them."""
-    assert upkeep.refetch_chunk(ids)[Refetched.STORED] == len(ids)
+    assert jobs.refetch_chunk(ids)[Refetched.STORED] == len(ids)
 
 
 def make_due(number: int) -> LinkedIdentity:

@@ -29,9 +29,9 @@ from django.test import override_settings
 from django.test.utils import setup_test_environment
 from django.utils import timezone
 
-from django_identity.lifecycle import upkeep
-from django_identity.lifecycle.claims import Refetched
-from django_identity.lifecycle.replacement import CREDENTIAL_LIFETIME, due_at
+from django_identity.lifecycle.upkeep import jobs
+from django_identity.lifecycle.upkeep.claims import Refetched
+from django_identity.lifecycle.upkeep.replacement import CREDENTIAL_LIFETIME, due_at
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.benchmarks.database import fresh_database
 from tests.benchmarks.runner import Result
@@ -113,7 +113,7 @@ def a_day(phase: Phase) -> Day:
         make_identities(phase)
         calls, ended = minute_by_minute(clock, service)
         dead = TokenGrant.objects.filter(needs_reauthorization=True)
-        left_over = upkeep.count_due() + dead.count()
+        left_over = jobs.count_due() + dead.count()
     service.close()
     assert set(ended) == {Refetched.STORED}
     return Day(calls, ended.total(), left_over)
@@ -125,7 +125,7 @@ def minute_by_minute(clock: Clock, service: StandIn) -> tuple[list[int], Counter
     for _ in range(MINUTES):
         clock.seconds += 60
         before = len(service.seen)
-        ended += upkeep.refetch_due(most=None, stop=lambda: False, tell=lambda _outcome: None)
+        ended += jobs.refetch_due(most=None, stop=lambda: False, tell=lambda _outcome: None)
         calls.append(len(service.seen) - before)
     return calls, ended
 

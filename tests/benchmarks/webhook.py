@@ -25,8 +25,7 @@ from django.test.utils import setup_test_environment
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
-from django_identity.managers import digest
-from django_identity.models import EventOutcome, WebhookEvent
+from django_identity.models import EventOutcome, WebhookEvent, digest
 from django_identity.service.webhooks import is_authentic
 from django_identity.views.webhook import webhook
 from tests.benchmarks.overview import EVENT, fill

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone, translation
 
-from django_identity.lifecycle.dossier import PLACES
+from django_identity.lifecycle.erasure.dossier import PLACES
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from django_identity import exceptions
 from django_identity.admin import wording
-from django_identity.lifecycle.explanation import Why
-from django_identity.lifecycle.timeline import Kind
+from django_identity.lifecycle.operators.timeline import Kind
+from django_identity.lifecycle.standing.explanation import Why
 from django_identity.models import (
     AuthorizationRequest,
     ErasureReceipt,

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from django_identity import tasks
 from django_identity.background import TaskName, hand_over
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle.upkeep import jobs
 from django_identity.models import LinkedIdentity
 from tests.hostile import HostileService
 from tests.lifecycle.conftest import celery_app
@@ -86,7 +86,7 @@ def test_a_killed_worker_gives_its_task_back(name: str) -> None:
     """Acknowledged when done, rejected when the process is lost, and ended when it hangs."""
     task = Celery("options", set_as_current=False).tasks[name]
     assert (task.acks_late, task.reject_on_worker_lost, task.ignore_result) == (True, True, True)
-    assert upkeep.LONGEST_WORK + 60 < task.time_limit <= 600
+    assert jobs.LONGEST_WORK + 60 < task.time_limit <= 600
 
 
 @pytest.mark.parametrize("name", OURS)

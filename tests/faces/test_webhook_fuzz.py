@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_identity.event_types import EventType
 from django_identity.exceptions import EventUnreadable
+from django_identity.handlers import EventType
 from django_identity.models import WebhookEvent
 from django_identity.service.webhooks import Event
 from tests.credentials.test_strict_json import VALUES

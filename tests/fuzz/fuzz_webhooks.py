@@ -36,7 +36,7 @@ with atheris.instrument_imports(
 
 from django.core.management import call_command
 
-from django_identity.event_types import EventType
+from django_identity.handlers import EventType
 from django_identity.models import WebhookEvent
 from tests.deliveries import event_body
 from tests.records import make_identity, make_user

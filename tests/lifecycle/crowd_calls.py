@@ -9,8 +9,8 @@ from typing import Any
 from django.db import connection
 
 from django_identity import conf
-from django_identity.lifecycle import due_rows
-from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.upkeep import due_rows
+from django_identity.lifecycle.upkeep.tokens import access_token_for
 from django_identity.models import LinkedIdentity
 
 

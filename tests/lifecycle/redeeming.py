@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth.models import User
 
 from django_identity import conf
-from django_identity.lifecycle import connect
+from django_identity.lifecycle.arrival import connect
 from tests import hostile
 
 ADDRESS = "192.0.2.1"

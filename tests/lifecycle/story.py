@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from django_identity.event_types import WITHDRAWALS, EventType
+from django_identity.handlers import WITHDRAWALS, EventType
 
 SKEW = timedelta(minutes=5)
 HORIZON = timedelta(days=180)

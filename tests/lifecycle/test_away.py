@@ -14,8 +14,8 @@ from django.db import connections
 from django.test import override_settings
 from django.utils import timezone
 
-from django_identity.lifecycle import key_sets, upkeep
-from django_identity.lifecycle.claims import Refetched
+from django_identity.lifecycle.upkeep import jobs, key_sets
+from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import LinkedIdentity
 from tests.hostile import HostileService, html
 from tests.records import make_grant, make_identity, make_user
@@ -73,7 +73,7 @@ def make_due(number: int, *, minutes: int = 60) -> LinkedIdentity:
 def a_minute(clock: Clock) -> Counter[Refetched]:
     """What a sweep and its tasks do, each minute."""
     clock.passes(minutes=1)
-    return upkeep.refetch_due(most=None, stop=lambda: False, tell=lambda _outcome: None)
+    return jobs.refetch_due(most=None, stop=lambda: False, tell=lambda _outcome: None)
 
 
 @pytest.mark.parametrize("people", [1, 3, 12])
@@ -142,6 +142,6 @@ def test_nobody_rushes_at_it_when_it_is_back(service: HostileService, clock: Clo
 def work(_number: int) -> None:
     try:
         for _ in range(3):
-            upkeep.refetch_due(most=None, stop=lambda: False, tell=lambda _outcome: None)
+            jobs.refetch_due(most=None, stop=lambda: False, tell=lambda _outcome: None)
     finally:
         connections.close_all()

@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import signals
-from django_identity.lifecycle import key_sets
-from django_identity.lifecycle.claims import Refetched, backed_off, refetch
+from django_identity.lifecycle.upkeep import key_sets
+from django_identity.lifecycle.upkeep.claims import Refetched, backed_off, refetch
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from tests.hostile import HostileService, answer, html, impatient, silent
 from tests.records import make_claim, make_grant, make_identity, make_user

@@ -15,7 +15,8 @@ from django_identity.exceptions import (
     ConnectOutcomeUnknown,
     ConsentWithdrawn,
 )
-from django_identity.lifecycle import connect, dossier
+from django_identity.lifecycle.arrival import connect
+from django_identity.lifecycle.erasure import dossier
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import ConnectRedemption, Consent, LinkedIdentity
 from tests import hostile

@@ -14,9 +14,9 @@ from django.test import Client
 from django.utils import timezone
 
 from django_identity.exceptions import ReauthorizationNeeded
-from django_identity.lifecycle.claims import Refetched, refetch
 from django_identity.lifecycle.standing import standing_of
-from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.upkeep.claims import Refetched, refetch
+from django_identity.lifecycle.upkeep.tokens import access_token_for
 from django_identity.models import (
     AuthorizationRequest,
     Consent,

@@ -17,8 +17,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import background, conf, vault
-from django_identity.lifecycle import key_sets, tokens
-from django_identity.lifecycle.diagnosis import Finding, Level, diagnose
+from django_identity.lifecycle.operators.doctor import Finding, Level, diagnose
+from django_identity.lifecycle.upkeep import key_sets, tokens
 from django_identity.models import ErasureReceipt, EventOutcome, TokenGrant, WebhookEvent
 from django_identity.service.messages import TokenAnswer
 from tests.credentials.issuer import OTHER_KEY, jwk

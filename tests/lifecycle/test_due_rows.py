@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import due_rows
+from django_identity.lifecycle.upkeep import due_rows
 from django_identity.models import LinkedIdentity
 from tests.records import make_identity, make_user
 

@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.exceptions import UserInactive
-from django_identity.lifecycle import erasure, linking
+from django_identity.lifecycle.arrival import linking
+from django_identity.lifecycle.erasure import erasure
 from django_identity.models import (
     ErasureReceipt,
     LinkedIdentity,

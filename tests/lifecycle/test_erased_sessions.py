@@ -12,7 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle.erasure import erasure
 from django_identity.models import ErasureReceipt, LinkedIdentity
 from tests.deliveries import deliver
 from tests.lifecycle.test_erasure import Failing, with_policy

@@ -17,8 +17,9 @@ from django.test import Client
 from django.utils import timezone
 
 from django_identity import signals
-from django_identity.lifecycle import erasure, handling
+from django_identity.lifecycle.erasure import erasure
 from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.upkeep import follow_up
 from django_identity.models import (
     DailyTally,
     ErasureReceipt,
@@ -73,7 +74,7 @@ def request_deletion(name: str = "data.deletion_requested", **about: Any) -> Non
     """The event, and then what the task does that it is handed to."""
     deliver(name, subject=about.pop("subject", SUBJECT), **about)
     for key in WebhookEvent.objects.filter(next_attempt_at__isnull=False).values_list("pk"):
-        handling.run(*key)
+        follow_up.run(*key)
 
 
 def lived(service: HostileService, settings: Any) -> Client:
@@ -264,7 +265,7 @@ def test_the_command_asks_and_erases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_column_of_ours_is_shown_or_withheld() -> None:
     """A new table or column cannot be forgotten: whoever adds one has to say where it belongs."""
-    from django_identity.lifecycle.dossier import PLACES  # noqa: PLC0415  beside what it is for
+    from django_identity.lifecycle.erasure.dossier import PLACES  # noqa: PLC0415  beside what it is for
 
     by_model = {place.model: {*place.shown, *place.withheld} for place in PLACES}
     models = apps.get_app_config("django_identity").get_models()

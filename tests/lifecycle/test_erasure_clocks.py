@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle.erasure import erasure
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import ErasureReceipt, LinkedIdentity
 from tests.deliveries import deliver, event_body, post

@@ -18,7 +18,7 @@ from django.views.debug import ExceptionReporter
 
 from django_identity import conf
 from django_identity.exceptions import StorageUnavailable
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle.erasure import erasure
 from django_identity.models import ErasureReceipt, WebhookEvent
 from tests.deliveries import deliver, event_body, post
 from tests.lifecycle.test_events import linked

@@ -15,8 +15,8 @@ from django.utils import timezone
 from django.views.debug import ExceptionReporter, SafeExceptionReporterFilter
 
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle import tokens
-from django_identity.lifecycle.claims import refetch
+from django_identity.lifecycle.upkeep import tokens
+from django_identity.lifecycle.upkeep.claims import refetch
 from django_identity.models import LinkedIdentity
 from tests.hostile import HostileService, answer, http
 from tests.records import make_grant, make_identity, make_user

@@ -9,8 +9,8 @@ import pytest
 from django.test import override_settings
 from django.utils import timezone
 
-from django_identity.lifecycle.explanation import GateAnswer, Why, explained
 from django_identity.lifecycle.standing import Requirement, standing_of
+from django_identity.lifecycle.standing.explanation import GateAnswer, Why, explained
 from django_identity.models import Consent, LinkedIdentity
 from tests.records import make_claim, make_identity, make_identity_by_code, make_user
 

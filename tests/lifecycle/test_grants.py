@@ -21,8 +21,8 @@ from django_identity.exceptions import (
     ServiceAway,
     ServiceUnavailable,
 )
-from django_identity.lifecycle import grants, tokens
-from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.upkeep import grants, tokens
+from django_identity.lifecycle.upkeep.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.service import ServiceClient, budget, outage
 from django_identity.service.budget import Priority

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from django_identity import handlers, tasks
 from django_identity.handlers import on_event
-from django_identity.lifecycle import handling
+from django_identity.lifecycle.upkeep import follow_up
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from tests.deliveries import deliver
 from tests.lifecycle.conftest import Published
@@ -62,9 +62,9 @@ def test_a_handler_runs_once_for_an_event(register: Register) -> None:
     calls = register("kyc.verified", "first")
     deliver("kyc.verified", kyc_level="level_1")
     assert calls == []
-    assert handling.retry_pending().events == 1
+    assert follow_up.retry_pending().events == 1
     assert [payload["kyc_level"] for payload in calls] == ["level_1"]
-    assert handling.retry_pending().events == 0
+    assert follow_up.retry_pending().events == 0
     event = WebhookEvent.objects.get()
     assert event.handled_at is not None
     assert event.handled_by == ["first"]
@@ -83,16 +83,16 @@ def test_one_that_fails_holds_nobody_up(register: Register, caplog: Any) -> None
     fine = register("consent.revoked", "fine")
     identity = make_identity(make_user())
     deliver("consent.revoked")
-    handling.retry_pending()
+    follow_up.retry_pending()
     assert (len(failing), len(fine)) == (1, 1)
     assert not User.objects.filter(username="failing-1").exists()
     assert "ada@example.org" not in caplog.text
     identity.refresh_from_db()
     assert identity.consent == Consent.REVOKED
     raises.clear()
-    assert handling.retry_pending().events == 0  # not due yet
+    assert follow_up.retry_pending().events == 0  # not due yet
     make_due()
-    assert handling.retry_pending().events == 1
+    assert follow_up.retry_pending().events == 1
     assert (len(failing), len(fine)) == (2, 1)
 
 
@@ -103,7 +103,7 @@ def test_eight_tries_over_about_a_day(register: Register) -> None:
     waited = timedelta()
     for attempt in range(1, 9):
         before = timezone.now()
-        handling.retry_pending()
+        follow_up.retry_pending()
         event = WebhookEvent.objects.get()
         assert (event.attempts, event.error) == (attempt, "RuntimeError")
         waited += (event.next_attempt_at or before) - before
@@ -112,7 +112,7 @@ def test_eight_tries_over_about_a_day(register: Register) -> None:
     assert len(calls) == 8
     event = WebhookEvent.objects.get()
     assert (event.outcome, event.next_attempt_at) == ("failed", None)
-    assert handling.retry_pending().events == 0
+    assert follow_up.retry_pending().events == 0
 
 
 def attempt(times: int) -> int:
@@ -121,7 +121,7 @@ def attempt(times: int) -> int:
     for _ in range(times):
         make_due()
         try:
-            handling.retry_pending()
+            follow_up.retry_pending()
         except SystemExit:
             ended += 1
     return ended
@@ -161,7 +161,7 @@ def test_a_failed_event_can_be_replayed(register: Register) -> None:
     fine = register("kyc.verified", "fine")
     deliver("kyc.verified", event_id="evt_x")
     deliver("kyc.verified", event_id="evt_y")
-    handling.retry_pending()
+    follow_up.retry_pending()
     WebhookEvent.objects.filter(event_id="evt_x").update(outcome="failed", next_attempt_at=None)
     raises.clear()
     out = io.StringIO()
@@ -182,7 +182,7 @@ def test_a_replay_starts_anew(register: Register) -> None:
     deliver("kyc.verified", event_id="evt_x")
     for _ in range(8):
         make_due()
-        handling.retry_pending()
+        follow_up.retry_pending()
     assert WebhookEvent.objects.get().outcome == "failed"
     call_command("identity_replay", "evt_x", stdout=io.StringIO())
     event = WebhookEvent.objects.get()
@@ -190,7 +190,7 @@ def test_a_replay_starts_anew(register: Register) -> None:
     assert event.next_attempt_at is not None
     raises.clear()
     make_due()
-    handling.retry_pending()
+    follow_up.retry_pending()
     assert WebhookEvent.objects.get().handled_at is not None
     raises.append(RuntimeError())
     call_command("identity_replay", "evt_x", "--again", stdout=io.StringIO())
@@ -200,7 +200,7 @@ def test_a_replay_starts_anew(register: Register) -> None:
 def test_a_replay_is_handed_to_a_worker(published: Published) -> None:
     """It hears of each event at once, by its key."""
     event = make_event(make_identity(make_user()), "kyc.verified")
-    assert handling.replay(WebhookEvent.objects.all()) == [event.pk]
+    assert follow_up.replay(WebhookEvent.objects.all()) == [event.pk]
     until(published)
     assert published() == [[event.pk]]
 
@@ -228,7 +228,7 @@ def test_pauses_differ(register: Register) -> None:
     register("kyc.verified", "failing", [RuntimeError()])
     for _ in range(6):
         deliver("kyc.verified")
-    handling.retry_pending()
+    follow_up.retry_pending()
     events = WebhookEvent.objects.all()
     pauses = {round((event.next_attempt_at - event.updated_at).total_seconds()) for event in events}
     assert len(pauses) > 1
@@ -242,14 +242,14 @@ def test_two_workers_do_not_run_one_event(register: Register) -> None:
     def meanwhile(event: WebhookEvent) -> None:
         if event.attempts == 1:
             # What a handler raises is caught, so the answer is looked at below.
-            ran_meanwhile.append(handling.run(event.pk))
+            ran_meanwhile.append(follow_up.run(event.pk))
             leased_for = WebhookEvent.objects.get().next_attempt_at - timezone.now()
             ran_meanwhile.append(leased_for > timedelta(minutes=9))
 
     on_event("kyc.verified", name="meanwhile")(meanwhile)
     calls = register("kyc.verified", "slow")
     deliver("kyc.verified")
-    handling.retry_pending()
+    follow_up.retry_pending()
     handlers.forget("meanwhile")
     assert ran_meanwhile == [False, True]
     assert len(calls) == 1
@@ -259,6 +259,6 @@ def test_a_type_may_be_named_as_the_policy_text_does(register: Register) -> None
     """``consent_revoked`` is ``consent.revoked``."""
     calls = register("consent_revoked", "first")
     deliver("consent.revoked", subject="nobody")
-    handling.retry_pending()
+    follow_up.retry_pending()
     assert len(calls) == 1
     assert not LinkedIdentity.objects.exists()

@@ -16,7 +16,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_identity.gates import claims_of
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle.upkeep import jobs
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.policy import IdentityPolicy
 from tests.hostile import HostileService, answer, html
@@ -132,7 +132,7 @@ def test_whatever_goes_wrong_the_gate_stays_closed(
     def broken(_identity_id: int) -> None:
         raise RuntimeError("a secret")
 
-    monkeypatch.setattr(upkeep, "refetch_one", broken)
+    monkeypatch.setattr(jobs, "refetch_one", broken)
     assert at_the_next_request(ada) == {}
     assert "RuntimeError" in caplog.text
     assert "a secret" not in caplog.text

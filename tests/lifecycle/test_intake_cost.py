@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_identity.event_types import EventType
-from django_identity.lifecycle import erasure
+from django_identity.handlers import EventType
+from django_identity.lifecycle.erasure import erasure
 from django_identity.models import WebhookEvent
 from tests.databases import nothing_fails, on_postgresql
 from tests.deliveries import deliver, event_body, post

@@ -16,8 +16,9 @@ from django.test import Client
 from django.utils import timezone
 
 from django_identity import conf, signals
-from django_identity.event_types import EventType
-from django_identity.lifecycle import erasure, heard
+from django_identity.handlers import EventType
+from django_identity.lifecycle.erasure import erasure
+from django_identity.lifecycle.events import events_meanwhile
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import (
     Consent,
@@ -49,7 +50,7 @@ def lock_row() -> None:
 
 def arrive() -> None:
     """What a sign-in does with somebody new, as far as events are concerned."""
-    heard.hold(conf.application(), "subject-1")
+    events_meanwhile.hold(conf.application(), "subject-1")
     linked()
 
 

@@ -27,11 +27,12 @@ from hypothesis.stateful import (
 )
 
 from django_identity import conf
-from django_identity.event_types import EventType
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle import connect, handling, upkeep
-from django_identity.lifecycle.claims import Refetched
+from django_identity.handlers import EventType
+from django_identity.lifecycle.arrival import connect
 from django_identity.lifecycle.standing import Requirement, standing_of
+from django_identity.lifecycle.upkeep import follow_up, jobs
+from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import (
     NEVER,
     AuthorizationRequest,
@@ -175,7 +176,7 @@ class Lives(RuleBasedStateMachine):
         outcomes: list[Refetched] = []
         ids = list(LinkedIdentity.objects.filter(subject=subject).values_list("pk", flat=True))
         with self._speaking_of(subject, level="level_2", adult=adult):
-            upkeep.refetch_these(ids, stop=lambda: False, tell=outcomes.append)
+            jobs.refetch_these(ids, stop=lambda: False, tell=outcomes.append)
         if outcomes == [Refetched.STORED]:
             self.stories[subject].prove(timezone.now())
             if not adult:
@@ -186,7 +187,7 @@ class Lives(RuleBasedStateMachine):
         """The tasks after events: erasures."""
         pending = [subject for subject, story in self.stories.items() if story.is_erasure_pending]
         for key in WebhookEvent.objects.filter(next_attempt_at__isnull=False).values_list("pk"):
-            handling.run(*key)
+            follow_up.run(*key)
         assert not ErasureReceipt.objects.filter(erased_at=None).exists()
         for subject in pending:
             self.stories[subject].erase(timezone.now())

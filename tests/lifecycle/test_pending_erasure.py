@@ -10,7 +10,8 @@ from django.db import connection
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import consent, erasure
+from django_identity.lifecycle.erasure import erasure
+from django_identity.lifecycle.events import consent
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import LinkedIdentity
 from tests.deliveries import deliver, event_body, post

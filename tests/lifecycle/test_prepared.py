@@ -14,9 +14,9 @@ from django.db.models import Value
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_identity.event_types import EventType
-from django_identity.lifecycle.exchange import Answer, in_few_messages
-from django_identity.lifecycle.statements import selecting, text
+from django_identity.handlers import EventType
+from django_identity.lifecycle.events.exchange import Answer, in_few_messages
+from django_identity.lifecycle.events.statements import selecting, text
 from django_identity.models import EventOutcome, WebhookEvent
 from tests.databases import nothing_fails, on_postgresql
 from tests.deliveries import deliver, event_body, post

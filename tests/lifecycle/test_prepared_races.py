@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection, connections, transaction
 
-from django_identity.event_types import EventType
-from django_identity.lifecycle import prepared
+from django_identity.handlers import EventType
+from django_identity.lifecycle.events import prepared
 from django_identity.models import Consent, LinkedIdentity, TokenGrant, WebhookEvent
 from tests.databases import on_postgresql
 from tests.deliveries import deliver, event_body, post

@@ -13,8 +13,8 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.exceptions import BudgetSpent, ServiceAway
-from django_identity.lifecycle import due_rows, replacement
-from django_identity.lifecycle.claims import Refetched, refetch
+from django_identity.lifecycle.upkeep import due_rows, replacement
+from django_identity.lifecycle.upkeep.claims import Refetched, refetch
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.service import budget, outage
 from django_identity.service.budget import Priority

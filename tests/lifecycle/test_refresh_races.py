@@ -19,8 +19,9 @@ from django_identity.exceptions import (
     ReauthorizationNeeded,
     RefreshPending,
 )
-from django_identity.lifecycle import consent, grants, tokens
-from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.events import consent
+from django_identity.lifecycle.upkeep import grants, tokens
+from django_identity.lifecycle.upkeep.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.service.messages import TokenAnswer
 from tests import crowd

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from django_identity import tasks
-from django_identity.lifecycle import retention
+from django_identity.lifecycle.erasure import retention
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,

@@ -19,7 +19,8 @@ from django.utils import timezone
 
 from django_identity import conf, vault
 from django_identity.exceptions import SealedValueUnreadable
-from django_identity.lifecycle import authorization_requests, sealing, tokens
+from django_identity.lifecycle.arrival import authorization_requests
+from django_identity.lifecycle.upkeep import sealing, tokens
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TokenGrant
 from django_identity.service.authorization import PkcePair
 from django_identity.service.messages import TokenAnswer

@@ -20,7 +20,7 @@ from django.core.cache.backends.locmem import LocMemCache
 from django.db import connection
 from django.utils import timezone
 
-from django_identity.lifecycle import erasure, site_sessions
+from django_identity.lifecycle.erasure import erasure, sessions
 from django_identity.models import ErasureReceipt
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import deliver
@@ -90,7 +90,7 @@ def test_reading_them_holds_up_nobody_who_writes(ada: User, own_engine: str) -> 
     ends_at = timezone.now() + timedelta(days=1)
     Session.objects.bulk_create(
         Session(session_key=f"{number:032}", session_data=said, expire_date=ends_at)
-        for number in range(2 * site_sessions.BATCH + 100)
+        for number in range(2 * sessions.BATCH + 100)
     )
     SessionStore.meanwhile.append(lambda: elsewhere(lambda: make_user("grace")))
     assert erase().erased_at is not None
@@ -98,7 +98,7 @@ def test_reading_them_holds_up_nobody_who_writes(ada: User, own_engine: str) -> 
 
 
 def test_every_batch_is_looked_through(ada: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(site_sessions, "BATCH", 3)
+    monkeypatch.setattr(sessions, "BATCH", 3)
     for number in range(9):
         begin(ada if number % 2 else None, f"{number:032}")
     assert erase().counts["session"] == 4

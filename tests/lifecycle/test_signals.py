@@ -12,7 +12,9 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from django_identity import conf, signals
-from django_identity.lifecycle import handling, interventions, linking
+from django_identity.lifecycle.arrival import linking
+from django_identity.lifecycle.operators import interventions
+from django_identity.lifecycle.upkeep import follow_up
 from django_identity.models import Consent, LinkedIdentity
 from tests.deliveries import deliver
 from tests.records import make_claim, make_identity, make_user
@@ -91,7 +93,7 @@ def test_an_erasure_is_told_when_it_is_done(heard: Heard) -> None:
     """The revocation at once; the erasure with its receipt, which names nobody."""
     linked()
     deliver("data.deletion_requested")
-    handling.retry_pending()
+    follow_up.retry_pending()
     assert names(heard) == ["event_received", "consent_revoked", "data_erased"]
     assert heard[2][1]["receipt"].erased_at is not None
     assert heard[2][1]["application"] == "default"

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from django_identity.lifecycle.timeline import Kind, timeline_of
+from django_identity.lifecycle.operators.timeline import Kind, timeline_of
 from django_identity.models import AuthorizationRequest, Consent, LinkedIdentity, Purpose
 from tests.records import make_event, make_identity, make_identity_by_code, make_user
 

@@ -21,8 +21,8 @@ from django_identity.exceptions import (
     ServiceTimeout,
     ServiceUnavailable,
 )
-from django_identity.lifecycle import tokens
-from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.upkeep import tokens
+from django_identity.lifecycle.upkeep.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.service.messages import TokenAnswer
 from tests.hostile import (

@@ -11,7 +11,7 @@ from django.test import override_settings
 
 from django_identity import conf
 from django_identity.exceptions import InvalidConnectCode, TooManyTries
-from django_identity.lifecycle import tries
+from django_identity.lifecycle.arrival import limits
 from django_identity.models import ConnectRedemption, Consent
 from tests.at_once import at_once
 from tests.hostile import HostileService
@@ -28,7 +28,7 @@ def user() -> User:
 
 def use_up_tries(service: HostileService, user: User, address: str = ADDRESS) -> None:
     service.answers["request"] = INVALID
-    for number in range(tries.MOST_TRIES):
+    for number in range(limits.MOST_TRIES):
         with pytest.raises(InvalidConnectCode):
             redeem(user, number, address)
 
@@ -39,7 +39,7 @@ def test_the_sixth_try_waits(service: HostileService, user: User) -> None:
     with pytest.raises(TooManyTries) as refused:
         redeem(user, 6, "198.51.100.7")
     assert 590 <= refused.value.retry_after <= 600
-    assert service.calls("request") == tries.MOST_TRIES
+    assert service.calls("request") == limits.MOST_TRIES
     assert not ConnectRedemption.objects.filter(outcome="").exists()
 
 
@@ -59,7 +59,7 @@ def test_tries_at_once_are_counted_too(service: HostileService, user: User) -> N
     with override_settings(DJANGO_IDENTITY=listening, CACHES=slow):
         outcomes = at_once([partial(outcome, number) for number in range(12)])
     assert sorted(outcomes) == ["invalid_connect_code"] * 5 + ["too_many_tries"] * 7
-    assert service.calls("request") == tries.MOST_TRIES
+    assert service.calls("request") == limits.MOST_TRIES
 
 
 def test_an_address_has_its_own_tries(service: HostileService, user: User) -> None:
@@ -84,12 +84,12 @@ def test_a_refused_try_is_no_try(service: HostileService, user: User) -> None:
 def test_tries_are_free_again_after_their_time(service: HostileService, user: User) -> None:
     """Each slot is free ten minutes after it was taken, by the cache's own clock."""
     application = conf.application()
-    taken = [tries.take(application, user=user, address=ADDRESS) for _ in range(5)]
+    taken = [limits.take(application, user=user, address=ADDRESS) for _ in range(5)]
     with pytest.raises(TooManyTries):
-        tries.take(application, user=user, address=ADDRESS)
+        limits.take(application, user=user, address=ADDRESS)
     for slot in taken[0].slots:
         cache.touch(slot, timeout=0)
-    tries.take(application, user=user, address=ADDRESS)
+    limits.take(application, user=user, address=ADDRESS)
 
 
 @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ def test_tries_are_free_again_after_their_time(service: HostileService, user: Us
 def test_addresses_are_networks(service: HostileService, one: str, other: str, same: bool) -> None:
     """An IPv6 customer has a whole /64; nobody knows who an unknown address is."""
     application = conf.application()
-    for _ in range(tries.MOST_TRIES):
-        tries.take(application, user=None, address=one)
+    for _ in range(limits.MOST_TRIES):
+        limits.take(application, user=None, address=one)
     if same:
         with pytest.raises(TooManyTries):
-            tries.take(application, user=None, address=other)
+            limits.take(application, user=None, address=other)
     else:
-        tries.take(application, user=None, address=other)
+        limits.take(application, user=None, address=other)
 
 
 def test_an_unknown_address_counts_for_nobody_signed_in(
@@ -120,12 +120,12 @@ def test_an_unknown_address_counts_for_nobody_signed_in(
     """Behind a Unix socket people do not use up each other's tries."""
     application = conf.application()
     for number in range(10):
-        tries.take(application, user=make_user(f"user-{number}"), address="")
+        limits.take(application, user=make_user(f"user-{number}"), address="")
 
 
 def test_keys_name_nobody(service: HostileService, user: User) -> None:
     """The cache learns neither user nor address."""
-    taken = tries.take(conf.application(), user=user, address=ADDRESS)
+    taken = limits.take(conf.application(), user=user, address=ADDRESS)
     assert ADDRESS not in str(taken)
     assert len(taken.slots) == 2
 

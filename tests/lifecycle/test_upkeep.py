@@ -14,8 +14,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import due_rows, key_sets, upkeep
-from django_identity.lifecycle.claims import Refetched
+from django_identity.lifecycle.upkeep import due_rows, jobs, key_sets
+from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import Consent, LinkedIdentity, TokenGrant
 from django_identity.service import outage
 from tests import crowd
@@ -151,7 +151,7 @@ def test_a_late_delivery_leaves_a_started_row_alone(service: HostileService) -> 
     identity = due()
     taken()
     assert due_rows.start(row(identity))
-    assert upkeep.refetch_chunk([identity.pk]) == {}
+    assert jobs.refetch_chunk([identity.pk]) == {}
     assert service.requests == []
 
 
@@ -161,9 +161,9 @@ def test_a_chunk_is_worked_off(service: HostileService) -> None:
     identities = [due(1)]
     ids = [identity.pk for identity in identities]
     taken()
-    assert upkeep.refetch_chunk(ids) == {Refetched.STORED: 1}
-    assert upkeep.refetch_chunk(ids) == {}
-    assert upkeep.refetch_one(ids[0]) is None
+    assert jobs.refetch_chunk(ids) == {Refetched.STORED: 1}
+    assert jobs.refetch_chunk(ids) == {}
+    assert jobs.refetch_one(ids[0]) is None
     done = row(identities[0])
     assert (done.refetch_failures, done.refetch_started, done.refetch_taken_until) == (
         0,
@@ -175,21 +175,21 @@ def test_a_chunk_is_worked_off(service: HostileService) -> None:
 
 def test_ids_that_are_gone_do_no_harm(service: HostileService) -> None:
     """A task for an identity that was unlinked or erased meanwhile ends quietly."""
-    assert upkeep.refetch_chunk([1, 2, 3]) == {}
-    assert upkeep.refetch_one(1) is None
+    assert jobs.refetch_chunk([1, 2, 3]) == {}
+    assert jobs.refetch_one(1) is None
 
 
 def test_eight_queries_an_identity(service: HostileService) -> None:
     """Taking, reading and re-fetching with a refresh: at most eight queries for each identity."""
     service.subject = "subject-1"
     identity = due(1)
-    upkeep.refetch_chunk([identity.pk])
+    jobs.refetch_chunk([identity.pk])
     past = timezone.now() - timedelta(minutes=1)
     LinkedIdentity.objects.update(refetch_due_at=past)
     TokenGrant.objects.update(access_expires_at=past)
     time.sleep(1.1)  # the next credential ends in a later second, so that claims are written, too
     with CaptureQueriesContext(connection) as captured:
-        assert upkeep.refetch_chunk([identity.pk]) == {Refetched.STORED: 1}
+        assert jobs.refetch_chunk([identity.pk]) == {Refetched.STORED: 1}
     queries = [q["sql"] for q in captured if not q["sql"].startswith(("BEGIN", "COMMIT"))]
     # The first one reads the whole chunk, the last one counts it for the overview.
     assert any("UPDATE" in query and "storedclaim" in query for query in queries)
@@ -218,13 +218,13 @@ def test_a_service_that_is_away_costs_no_turn(service: HostileService) -> None:
     ids = [identity.pk for identity in identities]
     service.answers["claims"] = html("500 Oops")
     taken()
-    tally = upkeep.refetch_chunk(ids)
+    tally = jobs.refetch_chunk(ids)
     assert tally[Refetched.NOT_NOW] == 1
     assert tally[Refetched.FAILED] == 4
     assert service.calls("claims") == 5
     assert LinkedIdentity.objects.filter(refetch_failures=0, refetch_taken_until=None).count() == 8
     assert not outage.may_try(conf.application())
-    upkeep.refetch_chunk(ids)
+    jobs.refetch_chunk(ids)
     assert service.calls("claims") == 5
     in_a_minute = timezone.now() + timedelta(minutes=1)
     assert due_rows.due(conf.application(), now=in_a_minute).count() == 8
@@ -238,11 +238,11 @@ def test_one_row_tries_whether_the_service_is_back(
         due(n)
     for _ in range(5):
         outage.failed(conf.application(), "claims")
-    assert upkeep.sweep() == 0
+    assert jobs.sweep() == 0
     threading.Event().wait(1.01)
-    assert upkeep.sweep() == 1
+    assert jobs.sweep() == 1
     outage.answered(conf.application(), "claims")
-    assert upkeep.sweep() == 3
+    assert jobs.sweep() == 3
     assert [len(chunk) for (chunk,) in published()] == [1, 3]
 
 
@@ -250,8 +250,8 @@ def test_429_leaves_everything_due(service: HostileService) -> None:
     """A pause that the service asks for is nobody's failure."""
     ids = [due(n).pk for n in range(3)]
     service.answers["claims"] = http(b"", status="429 Slow", headers="Retry-After: 30\r\n")
-    assert upkeep.refetch_chunk(ids) == {Refetched.NOT_NOW: 1}
-    assert upkeep.refetch_chunk(ids) == {Refetched.NOT_NOW: 1}
+    assert jobs.refetch_chunk(ids) == {Refetched.NOT_NOW: 1}
+    assert jobs.refetch_chunk(ids) == {Refetched.NOT_NOW: 1}
     assert service.calls("claims") == 1
     assert LinkedIdentity.objects.filter(refetch_failures=0, refetch_taken_until=None).count() == 3
 
@@ -261,7 +261,7 @@ def test_one_identitys_trouble_does_not_stop_the_others(service: HostileService)
     service.subject = "subject-1"
     broken, other = due(1), due(2)
     LinkedIdentity.objects.filter(pk=broken.pk).update(subject_digest="no digest")
-    assert upkeep.refetch_chunk([broken.pk, other.pk]) == {Refetched.FAILED: 2}
+    assert jobs.refetch_chunk([broken.pk, other.pk]) == {Refetched.FAILED: 2}
     assert row(broken).last_error == "unexpected_error"
     assert row(other).last_error == "subject_mismatch"
 
@@ -271,7 +271,7 @@ def test_a_person_who_must_come_again_is_due_no_more(service: HostileService) ->
     identity = due()
     TokenGrant.objects.update(needs_reauthorization=True, access_token="", refresh_token="")
     taken()
-    assert upkeep.refetch_chunk([identity.pk]) == {Refetched.REAUTHORIZATION_NEEDED: 1}
+    assert jobs.refetch_chunk([identity.pk]) == {Refetched.REAUTHORIZATION_NEEDED: 1}
     assert row(identity).refetch_due_at is None
     assert service.calls("claims") == 0
 
@@ -281,7 +281,7 @@ def test_a_revocation_before_the_work_stops_it(service: HostileService) -> None:
     identity = due()
     taken()
     LinkedIdentity.objects.update(consent=Consent.REVOKED)
-    assert upkeep.refetch_chunk([identity.pk]) == {Refetched.NOTHING_TO_FETCH: 1}
+    assert jobs.refetch_chunk([identity.pk]) == {Refetched.NOTHING_TO_FETCH: 1}
     assert service.calls("claims") == 0
 
 
@@ -294,7 +294,7 @@ def test_a_key_that_vanished_makes_its_credentials_due(service: HostileService) 
     make_claim(gone)
     kept = due(2, since=later, credential_kid="k1")
     failed = due(3, since=later, credential_kid="k0", refetch_failures=2)
-    assert upkeep.mark_vanished_keys(conf.application()) == 1
+    assert jobs.mark_vanished_keys(conf.application()) == 1
     now = timezone.now()
     assert [row(one).refetch_due_at <= now for one in (gone, kept, failed)] == [
         True,
@@ -302,7 +302,7 @@ def test_a_key_that_vanished_makes_its_credentials_due(service: HostileService) 
         False,
     ]  # fmt: skip
     assert gone.claims.get().valid_until is not None
-    assert upkeep.mark_vanished_keys(conf.application()) == 0
+    assert jobs.mark_vanished_keys(conf.application()) == 0
 
 
 def test_no_key_set_makes_nothing_due(service: HostileService) -> None:
@@ -311,7 +311,7 @@ def test_no_key_set_makes_nothing_due(service: HostileService) -> None:
     service.answers["jwks"] = html("500 Oops")
     cache.clear()
     key_sets.forget()
-    assert upkeep.mark_vanished_keys(conf.application()) == 0
+    assert jobs.mark_vanished_keys(conf.application()) == 0
 
 
 def test_grants_that_run_out_are_kept_alive(service: HostileService) -> None:
@@ -323,8 +323,8 @@ def test_grants_that_run_out_are_kept_alive(service: HostileService) -> None:
             refresh_expires_at=now + timedelta(days=days),
             access_expires_at=now - timedelta(days=3),
         )
-    assert upkeep.keep_alive() == 1
-    assert upkeep.keep_alive() == 0
+    assert jobs.keep_alive() == 1
+    assert jobs.keep_alive() == 0
     assert service.calls("token") == 1
 
 
@@ -338,23 +338,23 @@ def test_keep_alive_survives_a_dead_grant(service: HostileService) -> None:
             access_expires_at=now - timedelta(days=3),
         )
     # Both were given the same token, so the second one is presented twice.
-    assert upkeep.keep_alive() == 1
+    assert jobs.keep_alive() == 1
     assert TokenGrant.objects.filter(needs_reauthorization=True).count() == 1
 
 
 def test_a_sweep_publishes_chunks_of_ids(service: HostileService, published: Published) -> None:
     """What goes to the broker is ids, in chunks, and nothing about a person."""
-    ids = [due(n, since=timedelta(minutes=99 - n)).pk for n in range(upkeep.CHUNK + 3)]
-    assert upkeep.sweep() == len(ids)
-    assert published() == [[ids[: upkeep.CHUNK]], [ids[upkeep.CHUNK :]]]
-    assert upkeep.sweep() == 0
+    ids = [due(n, since=timedelta(minutes=99 - n)).pk for n in range(jobs.CHUNK + 3)]
+    assert jobs.sweep() == len(ids)
+    assert published() == [[ids[: jobs.CHUNK]], [ids[jobs.CHUNK :]]]
+    assert jobs.sweep() == 0
 
 
 def test_a_dead_broker_loses_nothing(service: HostileService, dead_broker: None) -> None:
     """What could not be published is let go, for the next sweep."""
     for n in range(3):
         due(n)
-    assert upkeep.sweep() == 0
+    assert jobs.sweep() == 0
     assert LinkedIdentity.objects.filter(refetch_taken_until=None).count() == 3
 
 
@@ -364,10 +364,10 @@ def test_upkeep_without_a_worker(service: HostileService) -> None:
     due(1)
     due(2)
     heard: list[Refetched] = []
-    tally = upkeep.refetch_due(most=None, stop=never, tell=heard.append)
+    tally = jobs.refetch_due(most=None, stop=never, tell=heard.append)
     assert tally == {Refetched.STORED: 1, Refetched.FAILED: 1}
     assert len(heard) == 2
-    assert upkeep.count_due() == 0
+    assert jobs.count_due() == 0
 
 
 def test_a_stop_lets_the_rest_go(service: HostileService) -> None:
@@ -376,7 +376,7 @@ def test_a_stop_lets_the_rest_go(service: HostileService) -> None:
     for n in (1, 2, 3):
         due(n, since=timedelta(minutes=9 - n))
     heard: list[Refetched] = []
-    upkeep.refetch_due(most=None, stop=lambda: bool(heard), tell=heard.append)
+    jobs.refetch_due(most=None, stop=lambda: bool(heard), tell=heard.append)
     assert heard == [Refetched.STORED]
     assert [len(page) for page in taken()] == [2]
 
@@ -385,7 +385,7 @@ def test_these_are_refetched_due_or_not(service: HostileService) -> None:
     """An operator may ask for an identity by its id at any time."""
     service.subject = "subject-1"
     identity = due(1, since=-LONG_DUE)
-    assert upkeep.refetch_these([identity.pk], stop=never, tell=unheard) == {Refetched.STORED: 1}
+    assert jobs.refetch_these([identity.pk], stop=never, tell=unheard) == {Refetched.STORED: 1}
 
 
 def test_the_other_environment_is_never_touched(service: HostileService) -> None:
@@ -393,5 +393,5 @@ def test_the_other_environment_is_never_touched(service: HostileService) -> None
     due(1, environment="live")
     due(2, application="another")
     assert taken() == []
-    assert upkeep.count_due() == 0
-    assert upkeep.refetch_due(most=None, stop=never, tell=unheard) == {}
+    assert jobs.count_due() == 0
+    assert jobs.refetch_due(most=None, stop=never, tell=unheard) == {}

@@ -12,8 +12,8 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import due_rows, upkeep
-from django_identity.lifecycle.claims import Refetched
+from django_identity.lifecycle.upkeep import due_rows, jobs
+from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import DailyTally, LinkedIdentity, TallyName, TokenGrant
 from django_identity.service import outage
 from tests.hostile import HostileService, html
@@ -59,7 +59,7 @@ def free() -> int:
 def test_a_sweep_looks_for_vanished_keys(service: HostileService, published: Published) -> None:
     """What a key that is published no more has signed is handed out by the same sweep."""
     identity = make_due(1, ago=-DAY, credential_kid="k0")
-    assert upkeep.sweep() == 1
+    assert jobs.sweep() == 1
     assert published() == [[[identity.pk]]]
 
 
@@ -67,10 +67,10 @@ def test_a_broker_that_takes_nothing_keeps_no_page(
     service: HostileService, dead_broker: None
 ) -> None:
     """Not only the chunk that was refused: all that was taken with it is free for the next."""
-    for number in range(upkeep.CHUNK + 2):
+    for number in range(jobs.CHUNK + 2):
         make_due(number)
-    assert upkeep.sweep() == 0
-    assert free() == upkeep.CHUNK + 2
+    assert jobs.sweep() == 0
+    assert free() == jobs.CHUNK + 2
 
 
 def test_a_sweep_hands_out_what_the_budget_allows(
@@ -80,8 +80,8 @@ def test_a_sweep_hands_out_what_the_budget_allows(
     for number in range(7):
         make_due(number)
     with override_settings(DJANGO_IDENTITY={"default": service.settings(RATE_LIMIT="1/min")}):
-        assert upkeep.sweep() == 5
-        assert upkeep.sweep() == 0
+        assert jobs.sweep() == 5
+        assert jobs.sweep() == 0
 
 
 def test_many_failures_are_no_lost_workers(service: HostileService) -> None:
@@ -114,11 +114,11 @@ def test_vanished_keys_are_marked_a_bounded_number_at_a_time(
     service: HostileService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And never those of the other environment, whose keys are other ones."""
-    monkeypatch.setattr(upkeep, "MOST_MARKED", 2)
+    monkeypatch.setattr(jobs, "MOST_MARKED", 2)
     for number in range(3):
         make_due(number, ago=-DAY, credential_kid="k0")
     make_due(9, ago=-DAY, credential_kid="k0", environment="live")
-    assert [upkeep.mark_vanished_keys(conf.application()) for _ in range(3)] == [2, 1, 0]
+    assert [jobs.mark_vanished_keys(conf.application()) for _ in range(3)] == [2, 1, 0]
 
 
 # A chunk
@@ -128,10 +128,10 @@ def test_a_chunk_ends_before_its_time_limit(
     service: HostileService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What could not be done in time is let go, not lost with a killed process."""
-    monkeypatch.setattr(upkeep, "LONGEST_WORK", 0.0)
+    monkeypatch.setattr(jobs, "LONGEST_WORK", 0.0)
     ids = [make_due(number).pk for number in range(2)]
     list(due_rows.take(conf.application()))
-    assert upkeep.refetch_chunk(ids) == {}
+    assert jobs.refetch_chunk(ids) == {}
     assert (service.requests, free()) == ([], 2)
 
 
@@ -141,7 +141,7 @@ def test_a_chunk_touches_nobody_elses_rows(
 ) -> None:
     """A task that waited while the site was set up anew for something else."""
     identity = make_due(1, **elsewhere)
-    assert upkeep.refetch_chunk([identity.pk]) == {}
+    assert jobs.refetch_chunk([identity.pk]) == {}
     assert service.requests == []
 
 
@@ -165,7 +165,7 @@ def test_a_row_that_cannot_be_stored_stops_nobody_else(service: HostileService) 
         return execute(sql, *rest)
 
     with connection.execute_wrapper(refusing):
-        tally = upkeep.refetch_chunk([broken.pk, other.pk])
+        tally = jobs.refetch_chunk([broken.pk, other.pk])
     assert tally == {Refetched.FAILED: 1, Refetched.STORED: 1}
     assert row(broken).last_error == "unexpected_error"
     assert row(broken).refetch_due_at > timezone.now()
@@ -182,7 +182,7 @@ def test_a_database_that_does_not_answer_is_nobodys_failure(service: HostileServ
         return execute(sql, *rest)
 
     with connection.execute_wrapper(failing), pytest.raises(OperationalError):
-        upkeep.refetch_chunk([identity.pk])
+        jobs.refetch_chunk([identity.pk])
     assert row(identity).last_error == ""
     assert row(identity).refetch_due_at == identity.refetch_due_at
     assert row(identity).refetch_taken_until is not None
@@ -194,7 +194,7 @@ def test_a_chunk_is_counted_for_the_overview(service: HostileService) -> None:
     stored, failed, early = make_due(1), make_due(2), make_due(3, ago=-MINUTE)
     for number, identity in enumerate((stored, failed, early)):
         make_grant(identity, refresh_token=f"rt-{number}-0")
-    upkeep.refetch_chunk([stored.pk, failed.pk, early.pk])
+    jobs.refetch_chunk([stored.pk, failed.pk, early.pk])
     counted = DailyTally.objects.values_list("application", "environment", "name", "count")
     assert sorted(counted) == [
         ("default", "test", TallyName.REFETCH_FAILED, 1),
@@ -211,7 +211,7 @@ def test_the_log_does_not_quote_what_could_not_be_stored(
     make_grant(identity)
     LinkedIdentity.objects.update(subject_digest="no digest")
     with caplog.at_level(logging.DEBUG, "django_identity"):
-        assert upkeep.refetch_chunk([identity.pk]) == {Refetched.FAILED: 1}
+        assert jobs.refetch_chunk([identity.pk]) == {Refetched.FAILED: 1}
     assert "ValueError" in caplog.text
     assert "no digest" not in caplog.text
 
@@ -223,10 +223,10 @@ def test_the_grant_that_runs_out_first_comes_first(
     service: HostileService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A bounded number each hour, and those that are nearest to their end."""
-    monkeypatch.setattr(upkeep, "MOST_GRANTS", 1)
+    monkeypatch.setattr(jobs, "MOST_GRANTS", 1)
     make_fading(1, days=4)
     first = make_fading(2, days=1)
-    assert upkeep.keep_alive() == 1
+    assert jobs.keep_alive() == 1
     assert TokenGrant.objects.get(generation=2).identity_id == first.pk
 
 
@@ -235,10 +235,10 @@ def test_grants_that_are_not_ours_take_nobodys_place(
     service: HostileService, monkeypatch: pytest.MonkeyPatch, elsewhere: dict[str, str]
 ) -> None:
     """However many a removed application or another environment left behind."""
-    monkeypatch.setattr(upkeep, "MOST_GRANTS", 1)
+    monkeypatch.setattr(jobs, "MOST_GRANTS", 1)
     make_fading(1, days=1, **elsewhere)
     ours = make_fading(2, days=4)
-    assert upkeep.keep_alive() == 1
+    assert jobs.keep_alive() == 1
     assert TokenGrant.objects.get(generation=2).identity_id == ours.pk
 
 
@@ -246,9 +246,9 @@ def test_keeping_alive_ends_before_its_time_limit(
     service: HostileService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is left is for the next hour."""
-    monkeypatch.setattr(upkeep, "LONGEST_WORK", 0.0)
+    monkeypatch.setattr(jobs, "LONGEST_WORK", 0.0)
     make_fading(1, days=1)
-    assert upkeep.keep_alive() == 0
+    assert jobs.keep_alive() == 0
     assert service.requests == []
 
 
@@ -257,8 +257,8 @@ def test_keeping_alive_leaves_a_service_alone_that_is_away(service: HostileServi
     for number in range(8):
         make_fading(number, days=1 + number / 10)
     service.answers["token"] = html("500 Oops")
-    assert upkeep.keep_alive() == 0
+    assert jobs.keep_alive() == 0
     assert service.calls("token") == outage.FAILURES_IN_A_ROW
-    assert upkeep.keep_alive() == 0
+    assert jobs.keep_alive() == 0
     assert service.calls("token") == outage.FAILURES_IN_A_ROW
     assert TokenGrant.objects.filter(lease_until=None).count() == 8

@@ -15,7 +15,7 @@ from django.contrib.auth.models import User
 from django.db.models import Model
 from django.test import Client
 
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle.erasure import erasure
 from django_identity.models import (
     ErasureReceipt,
     EventOutcome,

@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle.erasure import erasure
 from django_identity.models import ErasureReceipt, WebhookEvent
 from tests.deliveries import event_body
 from tests.servers import storm

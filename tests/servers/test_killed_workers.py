@@ -15,7 +15,7 @@ from django.db.models import F, Q
 from django.test import override_settings
 from django.utils import timezone
 
-from django_identity.lifecycle import upkeep
+from django_identity.lifecycle.upkeep import jobs
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.lifecycle.conftest import celery_app
 from tests.records import make_grant, make_identity, make_user
@@ -144,7 +144,7 @@ def kill_while_they_work(story: Story) -> float:
     wait(lambda: len(story.service.seen) > calls, story)
     began = time.monotonic()
     kills = 0
-    while kills < KILLS_IN_A_ROUND and upkeep.count_due():
+    while kills < KILLS_IN_A_ROUND and jobs.count_due():
         time.sleep(random.uniform(0.05, 0.3))
         kills += story.workers.kill_a_process()
         assert time.monotonic() < began + KILLING_SECONDS, story.evidence()
@@ -154,9 +154,9 @@ def kill_while_they_work(story: Story) -> float:
 
 def is_done() -> bool:
     a_pause_passes()
-    upkeep.sweep()
+    jobs.sweep()
     set_aside = LinkedIdentity.objects.filter(last_error="worker_lost")
-    return upkeep.count_due() == 0 and not set_aside.exists()
+    return jobs.count_due() == 0 and not set_aside.exists()
 
 
 def test_killed_workers_spend_no_token_twice_and_leave_nobody_behind(
@@ -169,7 +169,7 @@ def test_killed_workers_spend_no_token_twice_and_leave_nobody_behind(
     while len(workers.killed) < KILLS:
         fall_due(story)
         workers.start()
-        upkeep.sweep()
+        jobs.sweep()
         killing += kill_while_they_work(story)
         workers.stop()
         ten_minutes_pass()

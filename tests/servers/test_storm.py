@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle.erasure import erasure
 from django_identity.models import WebhookEvent
 from tests import crowd
 from tests.servers import storm

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.gates import claims_of
-from django_identity.lifecycle import claims
 from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.upkeep import claims
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.testing.build import build_claim, build_session
 from django_identity.testing.clock import Clock, moved_clock

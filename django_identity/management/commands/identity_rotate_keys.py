@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_identity.exceptions import ConfigurationError
-from django_identity.lifecycle import sealing
+from django_identity.lifecycle.upkeep import sealing
 from django_identity.management.progress import Progress
 
 INTERRUPTED = 130

@@ -16,7 +16,7 @@ from django_identity import conf
 from django_identity.credentials import KeySet
 from django_identity.credentials.form import MAX_CHARACTERS
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle.examination import examined
+from django_identity.lifecycle.operators.credential_check import examined
 
 STANDARD_INPUT = "-"
 

@@ -20,7 +20,7 @@ from django.conf import settings  # noqa: E402  after the set-up
 
 from django_identity import conf  # noqa: E402
 from django_identity.exceptions import KeysUnavailable  # noqa: E402
-from django_identity.lifecycle import key_sets  # noqa: E402
+from django_identity.lifecycle.upkeep import key_sets  # noqa: E402
 
 
 def asked(verb: str) -> list[str] | str:

@@ -11,7 +11,7 @@ from django.core.cache import cache
 
 from django_identity.conf import Application
 from django_identity.credentials import RejectionReason
-from django_identity.lifecycle import claims, key_sets
+from django_identity.lifecycle.upkeep import claims, key_sets
 from tests.clock_cache import ClockCache
 from tests.hostile import (
     HostileService,

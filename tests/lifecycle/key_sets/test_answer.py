@@ -12,7 +12,7 @@ import pytest
 from django_identity.conf import Application
 from django_identity.credentials import RejectionReason
 from django_identity.exceptions import KeysUnavailable
-from django_identity.lifecycle import key_sets
+from django_identity.lifecycle.upkeep import key_sets
 from tests.hostile import (
     HostileService,
     answer,

@@ -11,7 +11,7 @@ from django.test import override_settings
 from django_identity.conf import Application
 from django_identity.credentials import RejectionReason
 from django_identity.exceptions import KeysUnavailable
-from django_identity.lifecycle import claims, key_sets
+from django_identity.lifecycle.upkeep import claims, key_sets
 from tests.hostile import HostileService
 from tests.lifecycle.key_sets.origin import claims_answer, publish
 from tests.lifecycle.key_sets.steps import failing, poll, reason_of

@@ -6,7 +6,7 @@ import pytest
 
 from django_identity.conf import Application
 from django_identity.exceptions import KeysUnavailable, ServiceUnavailable
-from django_identity.lifecycle import claims, key_sets
+from django_identity.lifecycle.upkeep import claims, key_sets
 from tests.hostile import (
     HostileService,
 )

@@ -19,7 +19,7 @@ from django.test import override_settings
 
 from django_identity import conf
 from django_identity.conf import Application
-from django_identity.lifecycle import key_sets
+from django_identity.lifecycle.upkeep import key_sets
 from tests.hostile import (
     HostileService,
     hostile_service,

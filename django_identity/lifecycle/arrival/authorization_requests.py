@@ -1,0 +1,105 @@
+"""Started sign-ins: written down before the person leaves, claimed once when they come back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import Q
+from django.utils import timezone
+
+from django_identity import vault
+from django_identity.conf import Application
+from django_identity.exceptions import RequestExpired, RequestUnknown, RequestUsed
+from django_identity.models import AuthorizationRequest, Purpose, digest
+from django_identity.service.authorization import PkcePair
+
+COMPLETED = "completed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journey:
+    """What a person wants from a sign-in: who they are so far, what for, and where to go next."""
+
+    purpose: Purpose
+    user: AbstractBaseUser | None
+    next_url: str
+    redirect_uri: str
+
+
+def start(
+    application: Application, journey: Journey, *, state: str, browser_key: str, pkce: PkcePair
+) -> AuthorizationRequest:
+    """Write down a sign-in that is about to leave for the service."""
+    request = AuthorizationRequest(
+        state_digest=digest(state),
+        browser_digest=digest(browser_key),
+        application=application.alias,
+        environment=application.environment,
+        purpose=journey.purpose,
+        user_id=journey.user.pk if journey.user else None,
+        next=journey.next_url,
+        redirect_uri=journey.redirect_uri,
+        scopes=list(application.scopes),
+        expires_at=timezone.now() + timedelta(seconds=application.authorization_lifetime),
+    )
+    request.code_verifier = vault.seal(
+        pkce.verifier, keys=application.encryption_keys, context=request.sealing_context()
+    )
+    request.save(force_insert=True)
+    return request
+
+
+def find(application: Application, *, state: str, browser_key: str) -> AuthorizationRequest:
+    """The sign-in of that state, if this browser started it for this application.
+
+    Raises ``RequestUnknown``.
+    """
+    request: AuthorizationRequest | None = (
+        AuthorizationRequest.objects.started_in(state=state, browser_key=browser_key)
+        .filter(application=application.alias, environment=application.environment)
+        .first()
+    )
+    if request is None:
+        raise RequestUnknown
+    return request
+
+
+def claim(request: AuthorizationRequest) -> None:
+    """Take the sign-in for this one callback; nobody can take it again, whatever happens next.
+
+    Raises ``RequestUsed`` or ``RequestExpired``.
+    """
+    now = timezone.now()
+    open_request = Q(pk=request.pk, consumed_at=None, expires_at__gt=now)
+    if AuthorizationRequest.objects.filter(open_request).update(consumed_at=now, updated_at=now):
+        request.consumed_at = now
+        return
+    if request.consumed_at is None and request.expires_at <= now:
+        raise RequestExpired
+    raise RequestUsed
+
+
+def complete(request: AuthorizationRequest, *, completed_by: AbstractBaseUser | None) -> None:
+    """Write down that a claimed sign-in let somebody in. The verifier goes."""
+    _close(request, outcome=COMPLETED, completed_by_id=completed_by.pk if completed_by else None)
+
+
+def fail(request: AuthorizationRequest, *, code: str) -> None:
+    """Write down why a claimed sign-in let nobody in."""
+    _close(request, outcome=code, completed_by_id=None)
+
+
+def _close(request: AuthorizationRequest, *, outcome: str, completed_by_id: object) -> None:
+    AuthorizationRequest.objects.filter(pk=request.pk).update(
+        outcome=outcome,
+        completed_by_id=completed_by_id,
+        code_verifier="",
+        updated_at=timezone.now(),
+    )
+
+
+def was_completed_by(request: AuthorizationRequest, user: AbstractBaseUser) -> bool:
+    """Whether ``user`` is the one whom this sign-in already let in."""
+    return request.outcome == COMPLETED and request.completed_by_id == user.pk

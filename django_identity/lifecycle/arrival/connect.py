@@ -1,0 +1,186 @@
+"""Connect: ``redeem`` takes a pasted code and verifies the person's account with it, in one step.
+
+A code can be phished, so it links or verifies whoever is signed in; with
+``IdentityPolicy.connect_may_sign_in`` it signs somebody in or up who is not.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity import policy
+from django_identity.conf import Application
+from django_identity.exceptions import (
+    ConnectAnswerRefused,
+    ConnectCodeInUse,
+    ConnectCodeMalformed,
+    ConnectCodeUsed,
+    ConnectSignInNeeded,
+    IdentityError,
+    ServiceError,
+    TooManyTries,
+)
+from django_identity.lifecycle.arrival import limits, linking, redemptions
+from django_identity.models import ConnectRedemption, Consent, LinkedIdentity, Purpose
+from django_identity.service import ServiceClient
+from django_identity.service.connect_answer import ConnectAnswer
+from django_identity.service.connect_code import code_in
+
+NOTHING_WAS_SENT = (ConnectCodeMalformed, ConnectSignInNeeded, TooManyTries)
+# How long a repeated submit waits for the first one's end, with ever longer looks in between.
+PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
+
+
+@dataclass(frozen=True, slots=True)
+class Redeemed:
+    """How a code was redeemed. ``login``: the browser is to be signed in as ``user``."""
+
+    user: AbstractBaseUser
+    identity: LinkedIdentity
+    login: bool
+
+
+def may_redeem(application: Application, user: AbstractBaseUser | None) -> bool:
+    """Whether the site takes a code from ``user``, or from somebody who is not signed in."""
+    return user is not None or policy.load(application.policy).connect_may_sign_in
+
+
+def is_spent(error: IdentityError) -> bool:
+    """Whether the code that met ``error`` counts as spent, so that a new one is needed."""
+    if isinstance(error, ServiceError):
+        return error.may_have_arrived
+    return not isinstance(error, NOTHING_WAS_SENT)
+
+
+@sensitive_variables()
+def redeem(
+    application: Application, pasted: str, *, user: AbstractBaseUser | None, address: str
+) -> Redeemed:
+    """Redeem the code in what ``user`` pasted, and link what it brings to them.
+
+    ``user`` is who is signed in, ``address`` the network address they come from. The code is sent
+    at most once, by whichever of several equal submits came first; the others get its result.
+    Must run outside any transaction, or a crash would forget that the code was sent. Raises an
+    ``IdentityError``; nothing has changed then.
+    """
+    if not may_redeem(application, user):
+        raise ConnectSignInNeeded
+    code = code_in(pasted)
+    redemption = redemptions.claim(application, code, user=user)
+    if redemption is None:
+        first = _first_submit(application, code, user=user)
+        if first is not None:
+            return _result_of(application, first, user=user)
+        redemption = redemptions.claim(application, code, user=user)
+    if redemption is None:
+        raise ConnectCodeInUse
+    answer = _ask(application, redemption, code, user=user, address=address)
+    try:
+        return _link(application, redemption, answer, user=user)
+    except IdentityError as error:
+        redemptions.fail(redemption, error)
+        raise
+
+
+@sensitive_variables()
+def _ask(
+    application: Application,
+    redemption: ConnectRedemption,
+    code: str,
+    *,
+    user: AbstractBaseUser | None,
+    address: str,
+) -> ConnectAnswer:
+    """Count the try and ask the service; a code that was not sent may be handed in again."""
+    try:
+        taken = limits.take(application, user=user, address=address)
+    except Exception:
+        redemptions.release(redemption)
+        raise
+    try:
+        return ServiceClient(application).redeem_connect_code(code, application.connect_scopes)
+    except ServiceError as error:
+        if error.may_have_arrived:
+            redemptions.fail(redemption, error)
+        else:
+            redemptions.release(redemption)
+            limits.give_back(taken)
+        raise
+
+
+@sensitive_variables()
+def _link(
+    application: Application,
+    redemption: ConnectRedemption,
+    answer: ConnectAnswer,
+    *,
+    user: AbstractBaseUser | None,
+) -> Redeemed:
+    if not policy.load(application.policy).may_accept_connect_answer(answer):
+        raise ConnectAnswerRefused
+    arrival = linking.Arrival(
+        subject=answer.user_id,
+        scopes=application.connect_scopes,
+        profile=answer.profile,
+        kyc=answer.kyc,
+        connect=answer,
+    )
+    errand = linking.Errand(
+        purpose=Purpose.SIGN_IN if user is None else Purpose.LINK,
+        user_id=user.pk if user else None,
+        began_at=redemption.created_at,
+        complete=partial(redemptions.complete, redemption),
+    )
+    linked = linking.link(application, errand, arrival, user=user)
+    return Redeemed(linked.user, linked.identity, login=user is None)
+
+
+@sensitive_variables()
+def _first_submit(
+    application: Application, code: str, *, user: AbstractBaseUser | None
+) -> ConnectRedemption | None:
+    """What became of the code that was handed in before; None if it was not sent after all.
+
+    The same person's second submit waits a little for the end of the first, as long as that may
+    still be waiting for the service itself.
+    """
+    first = redemptions.find(application, code)
+    for pause in PAUSES:
+        if first is None or first.outcome or not _is_theirs(first, user):
+            break
+        if timezone.now() > first.created_at + timedelta(seconds=application.timeout):
+            break
+        time.sleep(pause)
+        first = redemptions.find(application, code)
+    return first
+
+
+def _is_theirs(first: ConnectRedemption, user: AbstractBaseUser | None) -> bool:
+    return user is not None and user.pk in (first.user_id, first.completed_by_id)
+
+
+def _result_of(
+    application: Application, first: ConnectRedemption, *, user: AbstractBaseUser | None
+) -> Redeemed:
+    """The first submit's result, for the same person alone: holding a code proves nobody's name."""
+    if user is None or not _is_theirs(first, user) or first.expires_at <= timezone.now():
+        raise ConnectCodeUsed
+    if not first.outcome:
+        raise ConnectCodeInUse
+    failure = redemptions.failure_of(first)
+    if failure is not None:
+        raise failure
+    identity = LinkedIdentity.objects.of_user(
+        user.pk, application=application.alias, environment=application.environment
+    ).first()
+    was_theirs = first.completed_by_id == user.pk
+    if was_theirs and identity is not None and identity.consent == Consent.GRANTED:
+        return Redeemed(user, identity, login=False)
+    raise ConnectCodeUsed

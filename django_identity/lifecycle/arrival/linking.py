@@ -1,0 +1,299 @@
+"""Linking: which site user a subject belongs to, and what a site may refuse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import IntegrityError, OperationalError, transaction
+from django.db.models import Exists
+
+from django_identity import signals
+from django_identity.conf import Application
+from django_identity.credentials import VerifiedCredential
+from django_identity.exceptions import (
+    EmailTaken,
+    SubjectChanged,
+    SubjectTaken,
+    UserChanged,
+    UserHoldsAnother,
+    UserInactive,
+)
+from django_identity.lifecycle.arrival import accounts
+from django_identity.lifecycle.events import events_meanwhile
+from django_identity.lifecycle.upkeep import replacement, tokens
+from django_identity.models import NEVER, Consent, LinkedIdentity, LinkedVia, Purpose
+from django_identity.service.connect_answer import ConnectAnswer
+from django_identity.service.messages import ClaimsAnswer, KycStatus, Profile, TokenAnswer
+
+
+class _Complete(Protocol):
+    def __call__(self, *, completed_by: AbstractBaseUser | None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Errand:
+    """Why somebody came with a subject: what for, who set out, when, and how to write down its end.
+
+    ``complete`` is called in the linking's transaction, again if a new user is made.
+    """
+
+    purpose: Purpose
+    user_id: Any
+    began_at: datetime
+    complete: _Complete
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """All that the service said about the person who came, checked to be about one subject.
+
+    A sign-in brings ``tokens``, and ``claims`` with their proof; a Connect code brings ``connect``.
+    """
+
+    subject: str
+    scopes: tuple[str, ...]
+    profile: Profile
+    kyc: KycStatus | None
+    tokens: TokenAnswer | None = None
+    claims: ClaimsAnswer | None = None
+    proof: VerifiedCredential | None = None
+    connect: ConnectAnswer | None = None
+
+    @property
+    def via(self) -> LinkedVia:
+        return LinkedVia.OAUTH if self.connect is None else LinkedVia.CONNECT
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Who was signed in or linked. ``created``: the site's user is new."""
+
+    identity: LinkedIdentity
+    user: AbstractBaseUser
+    created: bool = False
+
+
+def link(
+    application: Application,
+    errand: Errand,
+    arrival: Arrival,
+    *,
+    user: AbstractBaseUser | None,
+) -> Linked:
+    """Bind the subject that arrived to the user it belongs to, and store what came with it.
+
+    ``user`` is who is signed in in the person's browser now, if anybody is.
+    Everything happens in one transaction or not at all. Two arrivals of one new subject at the same
+    moment: the database lets one in; the other finds the identity at its second look, as does one
+    that waited for an event which waited for it.
+    Raises a ``LinkingRefused``.
+    """
+    try:
+        return _link_once(application, errand, arrival, user=user)
+    except (IntegrityError, OperationalError, EmailTaken):
+        return _link_once(application, errand, arrival, user=user)
+
+
+def unlink(user: AbstractBaseUser, *, application: Application) -> bool:
+    """Take the bond away, with grant, claims and credential. False if there was none."""
+    with transaction.atomic():
+        deleted, _ = LinkedIdentity.objects.of_user(
+            user.pk, application=application.alias, environment=application.environment
+        ).delete()
+        if deleted:
+            signals.announce(
+                signals.identity_unlinked,
+                LinkedIdentity,
+                user=user,
+                application=application.alias,
+            )
+    return bool(deleted)
+
+
+def _link_once(
+    application: Application,
+    errand: Errand,
+    arrival: Arrival,
+    *,
+    user: AbstractBaseUser | None,
+) -> Linked:
+    identity = (
+        LinkedIdentity.objects.of_subject(
+            application=application.alias,
+            environment=application.environment,
+            subject=arrival.subject,
+        )
+        .select_related("user")
+        .first()
+    )
+    _refuse_wrong_person(errand, identity, user=user)
+    owner = identity.user if identity else user
+    if identity is None and owner is not None:
+        _refuse_unfit_owner(application, owner)
+    created, is_new = owner is None, identity is None
+    with transaction.atomic():
+        # A write comes first: SQLite then waits for the lock instead of failing at the upgrade.
+        errand.complete(completed_by=owner)
+        if identity is None:
+            events_meanwhile.hold(application, arrival.subject)
+        if owner is None:
+            owner = accounts.sign_up(application, profile=arrival.profile, kyc=arrival.kyc)
+            errand.complete(completed_by=owner)
+        if identity is None:
+            identity = _bound(application, errand, arrival, owner=owner, created=created)
+        else:
+            accounts.overwrite_fields(application, owner, profile=arrival.profile, kyc=arrival.kyc)
+        _store(application, errand, arrival, identity, is_new=is_new)
+    return Linked(identity, owner, created=created)
+
+
+def _refuse_wrong_person(
+    errand: Errand, identity: LinkedIdentity | None, *, user: AbstractBaseUser | None
+) -> None:
+    """Who may end up with this subject, by the purpose for which the person left."""
+    owner_id = identity.user_id if identity else None
+    if errand.purpose == Purpose.SIGN_IN and user is not None and owner_id != user.pk:
+        raise UserChanged
+    if errand.purpose == Purpose.RENEW and owner_id != errand.user_id:
+        raise SubjectChanged
+    if identity is None:
+        return
+    if errand.purpose == Purpose.LINK and owner_id != errand.user_id:
+        raise SubjectTaken
+    if not identity.user.is_active:
+        raise UserInactive
+
+
+def _refuse_unfit_owner(application: Application, owner: AbstractBaseUser) -> None:
+    """Whether ``owner`` may get a new identity: one for each user under an application.
+
+    Who is in the browser's request may be disabled or gone since the service was asked.
+    """
+    held = LinkedIdentity.objects.of_user(
+        owner.pk, application=application.alias, environment=application.environment
+    )
+    users = get_user_model()._default_manager.annotate(holds_identity=Exists(held))
+    known: Any = users.filter(pk=owner.pk).first()
+    if known is None or not known.is_active:
+        raise UserInactive
+    if known.holds_identity:
+        raise UserHoldsAnother
+
+
+def _bound(
+    application: Application,
+    errand: Errand,
+    arrival: Arrival,
+    *,
+    owner: AbstractBaseUser,
+    created: bool,
+) -> LinkedIdentity:
+    """A new identity of ``owner``; who erases or disables them from then on waits for the end."""
+    # By a lock: with a foreign key alone, PostgreSQL looks for the user at the commit.
+    users = get_user_model()._base_manager.select_for_update()
+    known: Any = owner if created else users.filter(pk=owner.pk).first()
+    if known is None or not known.is_active:
+        raise UserInactive
+    identity = LinkedIdentity.objects.create(
+        user_id=owner.pk,
+        application=application.alias,
+        environment=application.environment,
+        subject=arrival.subject,
+        consent=Consent.REVOKED,
+        consent_changed_at=NEVER,
+        linked_via=arrival.via,
+        # What was said of the subject before is nothing of this consent; it may have been erased.
+        kyc_changed_at=_consented_at(errand, arrival),
+    )
+    signals.announce(
+        signals.identity_linked, LinkedIdentity, identity=identity, user=owner, created=created
+    )
+    return identity
+
+
+def _store(
+    application: Application,
+    errand: Errand,
+    arrival: Arrival,
+    identity: LinkedIdentity,
+    *,
+    is_new: bool,
+) -> None:
+    was_granted = identity.consent == Consent.GRANTED
+    kyc_before = (identity.kyc_level, identity.kyc_status)
+    consented_at = _consented_at(errand, arrival)
+    columns = _columns(identity, errand, arrival, consented_at=consented_at)
+    new = None
+    if arrival.claims is not None:
+        new = replacement.prepare(application, identity, arrival.claims, arrival.proof)
+        columns |= new.columns
+    for name, value in columns.items():
+        setattr(identity, name, value)
+    is_sign_in = arrival.connect is None
+    since = events_meanwhile.Since(errand.began_at, errand.began_at if is_sign_in else consented_at)
+    undisturbed = not is_new and events_meanwhile.save_undisturbed(identity, since, columns)
+    if not undisturbed:
+        events_meanwhile.save(identity, since, columns)
+    if new is not None:
+        replacement.write(identity, new)
+    if arrival.tokens is not None:
+        tokens.store(application, identity, arrival.tokens)
+    if not undisturbed:
+        events_meanwhile.heed(application, identity, since)
+    if not was_granted:
+        signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
+    if (identity.kyc_level, identity.kyc_status) != kyc_before:
+        signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
+
+
+def _consented_at(errand: Errand, arrival: Arrival) -> datetime:
+    """The moment from which consent counts: a revocation that follows is never older than it.
+
+    It is when the flow began, or when the service issued a Connect answer if its clock says less.
+    Whole seconds, because the service's time-stamps may have no finer ones; at equal times the
+    revocation wins.
+    """
+    began_at = errand.began_at
+    moment = min(began_at, arrival.connect.issued_at) if arrival.connect else began_at
+    return moment.replace(microsecond=0)
+
+
+def _columns(
+    identity: LinkedIdentity, errand: Errand, arrival: Arrival, *, consented_at: datetime
+) -> dict[str, Any]:
+    """What the arrival says of the identity, and nothing else: the rest may change meanwhile."""
+    stands = identity.consent == Consent.GRANTED
+    columns: dict[str, Any] = {
+        "consent": Consent.GRANTED,
+        "consent_changed_at": max(identity.consent_changed_at if stands else NEVER, consented_at),
+        "scopes": _scopes(identity, arrival),
+    }
+    if arrival.kyc is not None and identity.kyc_changed_at <= consented_at:
+        columns |= {"kyc_changed_at": consented_at, "kyc_rank": ""}
+        columns["kyc_level"] = arrival.kyc.kyc_level
+        columns["kyc_status"] = arrival.kyc.status
+        columns["kyc_provider"] = arrival.kyc.provider
+        columns["kyc_verified_at"] = arrival.kyc.verified_at
+    if arrival.tokens is not None:
+        columns["signed_in_at"] = max(identity.signed_in_at, consented_at)
+        if identity.revoked_at is not None and identity.revoked_at >= consented_at:
+            # Of the same second, and over; no two sign-ins may write the same, or a session of the
+            # one before, which such a revocation has ended, would last again.
+            columns["revoked_at"] = errand.began_at - timedelta(seconds=1)
+        columns |= {"refetch_taken_until": None, "refetch_started": False}
+        columns |= {"refetch_failures": 0, "last_error": ""}
+    if arrival.connect is not None:
+        columns["connect_request_id"] = arrival.connect.request_id
+        columns["connect_issued_at"] = arrival.connect.issued_at
+        columns["connect_signature"] = arrival.connect.signature
+    return columns
+
+
+def _scopes(identity: LinkedIdentity, arrival: Arrival) -> list[str]:
+    """A sign-in asks for everything anew; a Connect code adds to what stands."""
+    stands = arrival.connect is not None and identity.consent == Consent.GRANTED
+    return list(dict.fromkeys([*(identity.scopes if stands else []), *arrival.scopes]))

@@ -1,0 +1,200 @@
+"""Sign-in: ``begin`` sends the person to the service, ``complete`` takes them back.
+
+Both serve three purposes: ``sign_in``; ``link`` (bound to the user who started it) and ``renew``
+(which must come back as the same subject).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import partial
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity import vault
+from django_identity.conf import Application
+from django_identity.exceptions import (
+    AccessDenied,
+    AuthorizationRefused,
+    CallbackInvalid,
+    IdentityError,
+    RequestUnknown,
+    SubjectMismatch,
+    UserChanged,
+    shaped_code,
+)
+from django_identity.lifecycle.arrival import authorization_requests, linking
+from django_identity.lifecycle.arrival.authorization_requests import Journey
+from django_identity.lifecycle.upkeep import claims, tallies
+from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TallyName
+from django_identity.service import ServiceClient
+from django_identity.service.authorization import authorization_url, pkce_pair, state_value
+from django_identity.service.messages import Profile, TokenAnswer
+
+STATE = re.compile(r"[A-Za-z0-9_-]{16,128}")
+# RFC 6749 appendix A.11: visible ASCII and space; the length is ours.
+CODE = re.compile(r"[\x20-\x7e]{1,2048}")
+# RFC 6749 appendix A.7
+ERROR = re.compile(r"[\x20-\x21\x23-\x5b\x5d-\x7e]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Callback:
+    """What the service's redirect carried: ``code`` or ``error``, never both."""
+
+    state: str
+    code: str | None = None
+    error: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Callback(error={self.error is not None})"
+
+    @classmethod
+    def parse(cls, *, state: list[str], code: list[str], error: list[str]) -> Callback:
+        """From the values of each query parameter. Raises ``CallbackInvalid``."""
+        if len(state) != 1 or len(code) + len(error) != 1:
+            raise CallbackInvalid("state, and one of code and error, once each")
+        if not STATE.fullmatch(state[0]):
+            raise CallbackInvalid("state is not of our making")
+        if code and not CODE.fullmatch(code[0]):
+            raise CallbackInvalid("code is not of RFC 6749's form")
+        # A malformed error is an error all the same; its text is used for nothing.
+        known = error[0] if error and ERROR.fullmatch(error[0]) else "invalid"
+        return cls(state[0], code[0] if code else None, known if error else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """How a callback ended. ``login``: the browser is to be signed in as ``user``, by it."""
+
+    user: AbstractBaseUser
+    next_url: str
+    login: LinkedIdentity | None = None
+
+
+def purpose_for(user: AbstractBaseUser | None, *, application: Application) -> Purpose:
+    """What pressing the button means: for whom nobody is signed in, linked or not yet linked."""
+    if user is None:
+        return Purpose.SIGN_IN
+    is_linked = LinkedIdentity.objects.of_user(
+        user.pk, application=application.alias, environment=application.environment
+    ).exists()
+    return Purpose.RENEW if is_linked else Purpose.LINK
+
+
+def begin(application: Application, journey: Journey, *, browser_key: str) -> str:
+    """Start a sign-in and return the service's address to send the browser to.
+
+    ``browser_key`` is the secret of this browser's own cookie; only it can complete the sign-in.
+    """
+    state, pkce = state_value(), pkce_pair()
+    request = authorization_requests.start(
+        application, journey, state=state, browser_key=browser_key, pkce=pkce
+    )
+    return authorization_url(
+        application,
+        state=state,
+        code_challenge=pkce.challenge,
+        redirect_uri=request.redirect_uri,
+        scopes=application.scopes,
+    )
+
+
+@sensitive_variables()
+def complete(
+    application: Application,
+    callback: Callback,
+    *,
+    browser_key: str | None,
+    user: AbstractBaseUser | None,
+) -> Completed:
+    """Take the person back: claim the sign-in, then ask the service who it is, then link.
+
+    ``user`` is who is signed in in this browser now. Must run outside any transaction, or a crash
+    would give the claimed sign-in back. Raises an ``IdentityError``; nothing has changed then.
+    """
+    if browser_key is None:
+        raise RequestUnknown("no browser key")
+    request = authorization_requests.find(
+        application, state=callback.state, browser_key=browser_key
+    )
+    if user is not None and authorization_requests.was_completed_by(request, user):
+        return Completed(user, request.next)
+    authorization_requests.claim(request)
+    try:
+        return _complete_claimed(application, request, callback, user=user)
+    except IdentityError as error:
+        authorization_requests.fail(request, code=error.code)
+        error.next_url = request.next
+        raise
+
+
+@sensitive_variables()
+def _complete_claimed(
+    application: Application,
+    request: AuthorizationRequest,
+    callback: Callback,
+    *,
+    user: AbstractBaseUser | None,
+) -> Completed:
+    if request.user_id is not None and (user is None or user.pk != request.user_id):
+        raise UserChanged
+    if callback.code is None:
+        raise _refusal(callback.error or "")
+    arrival = _learn(application, request, callback.code)
+    errand = linking.Errand(
+        purpose=Purpose(request.purpose),
+        user_id=request.user_id,
+        began_at=request.created_at,
+        complete=partial(authorization_requests.complete, request),
+    )
+    linked = linking.link(application, errand, arrival, user=user)
+    tallies.add(TallyName.SIGNED_IN, application=application)
+    signs_in = request.purpose == Purpose.SIGN_IN
+    return Completed(linked.user, request.next, login=linked.identity if signs_in else None)
+
+
+def _refusal(error: str) -> IdentityError:
+    if error == AccessDenied.code:
+        return AccessDenied()
+    return AuthorizationRefused(shaped_code(error))
+
+
+@sensitive_variables()
+def _learn(application: Application, request: AuthorizationRequest, code: str) -> linking.Arrival:
+    """Exchange the code once and read what it opens; all of it must be about one subject."""
+    client = ServiceClient(application)
+    answer = client.exchange_code(
+        code=code,
+        code_verifier=vault.unseal(
+            request.code_verifier,
+            keys=application.encryption_keys,
+            context=request.sealing_context(),
+        ),
+        redirect_uri=request.redirect_uri,
+    )
+    scopes = tuple(request.scopes) if answer.scopes is None else answer.scopes
+    profile = _profile(client, answer, scopes)
+    subject, token = profile.id, answer.access_token
+    kyc = client.kyc(subject, access_token=token) if "kyc:read" in scopes else None
+    listed = client.claims(subject, access_token=token) if "claims:read" in scopes else None
+    proof = claims.verified(application, listed, subject=subject) if listed else None
+    return linking.Arrival(
+        subject=subject, scopes=scopes, tokens=answer, profile=profile, kyc=kyc,
+        claims=listed, proof=proof,
+    )  # fmt: skip
+
+
+@sensitive_variables()
+def _profile(client: ServiceClient, answer: TokenAnswer, scopes: tuple[str, ...]) -> Profile:
+    """The profile, and with it the subject: the token's own word for it, or else ``users/me``."""
+    if answer.subject is None:
+        return client.profile_of_token(answer.access_token)
+    if "profile:read" not in scopes:
+        return Profile.of_subject(answer.subject)
+    profile = client.profile(answer.subject, access_token=answer.access_token)
+    if profile.id != answer.subject:
+        raise SubjectMismatch("about another subject", endpoint="profile")
+    return profile

@@ -1,0 +1,234 @@
+"""The one list of where a person's data lives: whatever lists, exports or erases it reads this."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import Model, Q, QuerySet
+from django.utils.functional import Promise
+
+from django_identity import labels
+from django_identity.conf import Application
+from django_identity.lifecycle.events import rows
+from django_identity.models import (
+    AuthorizationRequest,
+    ConnectRedemption,
+    LinkedIdentity,
+    StoredClaim,
+    TokenGrant,
+    WebhookEvent,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Who is to be erased: the subject, and its user's key, or None if it is not linked."""
+
+    subject_digest: str
+    user_id: Any
+
+
+def _delete(rows: QuerySet[Any]) -> int:
+    """Delete them with what hangs on them. Returns how many of the rows themselves there were."""
+    _, deleted = rows.delete()
+    return deleted.get(rows.model._meta.label, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A table with data about a person: ``shown`` to them, or ``withheld`` (secrets, internals).
+
+    ``of_forgotten`` finds what an erasure concerns, and ``erase`` takes the person out of it.
+    """
+
+    model: type[Model]
+    of_user: Callable[[AbstractBaseUser], QuerySet[Any]]
+    of_forgotten: Callable[[Forgotten], QuerySet[Any]]
+    shown: tuple[str, ...]
+    withheld: tuple[str, ...]
+    erase: Callable[[QuerySet[Any]], int] = _delete
+
+
+@dataclass(frozen=True, slots=True)
+class HeldField:
+    """One value of a record: as it is stored, and as a person reads it."""
+
+    name: str
+    label: str | Promise
+    stored: Any
+    shown: Any
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is stored here."""
+        return self.stored is None or self.stored == "" or self.stored == []
+
+
+@dataclass(frozen=True, slots=True)
+class HeldKind:
+    """All records of one table about a person: what they are called, and why there are any."""
+
+    table: str
+    title: str | Promise
+    purpose: str | Promise
+    records: tuple[tuple[HeldField, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dossier:
+    """What the account page shows: the identity under one application, and everything held.
+
+    ``needs_reauthorization``: only the person can bring fresh proofs, by renewing.
+    """
+
+    identity: LinkedIdentity | None
+    claims: tuple[StoredClaim, ...]
+    kinds: tuple[HeldKind, ...]
+    needs_reauthorization: bool = False
+
+
+def _events_of(user: AbstractBaseUser) -> QuerySet[WebhookEvent]:
+    mine = LinkedIdentity.objects.filter(user_id=user.pk).values("subject_digest")
+    return WebhookEvent.objects.filter(subject_digest__in=mine)
+
+
+def _requested_by(forgotten: Forgotten) -> Q:
+    """What that user started or completed; nothing if there is no user."""
+    if forgotten.user_id is None:
+        return Q(pk__in=())
+    return Q(user_id=forgotten.user_id) | Q(completed_by_id=forgotten.user_id)
+
+
+PLACES: tuple[Place, ...] = (
+    Place(
+        LinkedIdentity,
+        lambda user: LinkedIdentity.objects.filter(user_id=user.pk),
+        lambda forgotten: LinkedIdentity.objects.filter(subject_digest=forgotten.subject_digest),
+        shown=(
+            "application", "environment", "subject", "consent", "consent_changed_at", "linked_via",
+            "scopes", "kyc_level", "kyc_status", "kyc_provider", "kyc_verified_at",
+            "credential_issued_at", "credential_expires_at", "connect_request_id",
+            "connect_issued_at", "connect_signature", "created_at", "updated_at",
+        ),
+        withheld=(
+            "id", "user", "subject_digest", "credential", "credential_kid",
+            "refetch_due_at", "refetch_taken_until", "refetch_started", "refetch_failures",
+            "last_error", "signed_in_at", "revoked_at", "kyc_changed_at", "kyc_rank",
+            "last_event_digest",
+        ),
+    ),
+    Place(
+        StoredClaim,
+        lambda user: StoredClaim.objects.filter(identity__user_id=user.pk),
+        lambda forgotten: StoredClaim.objects.filter(
+            identity__subject_digest=forgotten.subject_digest
+        ),
+        shown=(
+            "claim_type", "provider", "value", "proof_hash", "issued_at", "expires_at",
+            "valid_until", "revoked",
+        ),
+        withheld=("id", "identity", "created_at", "updated_at"),
+    ),
+    Place(
+        TokenGrant,
+        lambda user: TokenGrant.objects.filter(identity__user_id=user.pk),
+        lambda forgotten: TokenGrant.objects.filter(
+            identity__subject_digest=forgotten.subject_digest
+        ),
+        shown=("scopes", "access_expires_at", "refresh_expires_at", "needs_reauthorization"),
+        withheld=(
+            "id", "identity", "access_token", "refresh_token", "generation", "lease_until",
+            "retry_at", "created_at", "updated_at",
+        ),
+    ),
+    Place(
+        WebhookEvent,
+        _events_of,
+        lambda forgotten: WebhookEvent.objects.filter(subject_digest=forgotten.subject_digest),
+        erase=rows.empty,
+        shown=("event_type", "occurred_at", "received_at", "payload", "outcome"),
+        withheld=(
+            "id", "application", "event_id", "event_digest", "subject", "subject_digest",
+            "kept", "handled_at", "handled_by", "attempts", "next_attempt_at", "error",
+            "created_at", "updated_at",
+        ),
+    ),
+    Place(
+        AuthorizationRequest,
+        lambda user: AuthorizationRequest.objects.filter(
+            Q(user_id=user.pk) | Q(completed_by_id=user.pk)
+        ),
+        lambda forgotten: AuthorizationRequest.objects.filter(_requested_by(forgotten)),
+        shown=("purpose", "created_at", "outcome", "next"),
+        withheld=(
+            "id", "state_digest", "browser_digest", "application", "environment", "user",
+            "completed_by", "code_verifier", "redirect_uri", "scopes", "expires_at",
+            "consumed_at", "updated_at",
+        ),
+    ),
+    Place(
+        ConnectRedemption,
+        lambda user: ConnectRedemption.objects.filter(
+            Q(user_id=user.pk) | Q(completed_by_id=user.pk)
+        ),
+        lambda forgotten: ConnectRedemption.objects.filter(_requested_by(forgotten)),
+        shown=("created_at", "outcome"),
+        withheld=(
+            "id", "code_digest", "application", "environment", "user", "completed_by",
+            "expires_at", "kyc_url", "updated_at",
+        ),
+    ),
+)  # fmt: skip
+
+
+def erase(forgotten: Forgotten) -> dict[str, int]:
+    """Take the person out of every place, in the transaction that is under way. Returns counts."""
+    return {
+        place.model._meta.model_name or "": place.erase(place.of_forgotten(forgotten))
+        for place in reversed(PLACES)
+    }
+
+
+def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
+    """All that is held about ``user``, and their identity under ``application`` at the front."""
+    identity = (
+        LinkedIdentity.objects.of_user(
+            user.pk, application=application.alias, environment=application.environment
+        )
+        .prefetch_related("claims")
+        .first()
+    )
+    claims = tuple(identity.claims.all()) if identity else ()
+    held = tuple(kind for kind in held_about(user) if kind.records)
+    return Dossier(identity, claims, held, _needs_reauthorization(identity))
+
+
+def held_about(user: AbstractBaseUser) -> Iterator[HeldKind]:
+    """Every record that this app keeps about ``user``, as far as the person may see it."""
+    for place in PLACES:
+        table = place.model._meta.model_name or ""
+        records = place.of_user(user).order_by("pk")
+        fields = tuple(tuple(_field(record, name) for name in place.shown) for record in records)
+        yield HeldKind(table, *labels.kind_of(table), fields)
+
+
+def exported(user: AbstractBaseUser) -> dict[str, Any]:
+    """What the person may take away: for each table the stored values of ``held_about``."""
+    return {
+        kind.table: [{field.name: field.stored for field in record} for record in kind.records]
+        for kind in held_about(user)
+    }
+
+
+def _needs_reauthorization(identity: LinkedIdentity | None) -> bool:
+    grant = TokenGrant.objects.filter(identity=identity).first() if identity else None
+    return grant is not None and grant.needs_reauthorization
+
+
+def _field(record: Model, name: str) -> HeldField:
+    stored = getattr(record, name)
+    display = getattr(record, f"get_{name}_display", None)
+    return HeldField(name, labels.label_of(name), stored, display() if display else stored)

@@ -1,0 +1,200 @@
+"""Erasure: everything about a person goes in one transaction, and a receipt without them stays."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import DatabaseError, InterfaceError, transaction
+from django.db.models import F
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity import conf, policy, signals
+from django_identity.conf import Application
+from django_identity.exceptions import StorageUnavailable
+from django_identity.lifecycle.erasure import dossier, sessions
+from django_identity.lifecycle.erasure.dossier import Forgotten
+from django_identity.lifecycle.events import consent, effects, receipts, rows
+from django_identity.models import ErasureReceipt, LinkedIdentity, digest
+from django_identity.telemetry import LogEvent, log, log_trouble
+
+FIRST_PAUSE = 60.0
+LONGEST_PAUSE = 6 * 3600.0
+MOST_AT_ONCE = 100
+# Where many sessions are to be read a worker's time would be up in the middle of one.
+LONGEST_SECONDS = 240.0
+
+
+@sensitive_variables()
+def erase_now(application: Application, subject: str) -> ErasureReceipt:
+    """Revoke at once, then erase: what a deletion event does, for an operator.
+
+    The receipt is pending still (``erased_at`` is None) if the site's part raised; it is tried
+    again then. Raises ``StorageUnavailable`` if the database failed.
+    """
+    try:
+        return _erase_now(application, subject)
+    except (DatabaseError, InterfaceError) as error:
+        # Its own words, and Django's report of them, would name the subject.
+        raise StorageUnavailable(type(error).__name__) from None
+
+
+def _erase_now(application: Application, subject: str) -> ErasureReceipt:
+    now = timezone.now()
+    subject_digest = effects.subject_digest(application, subject)
+    keyed_digest = receipts.keyed(subject_digest)[0]
+    values = receipts.columns(
+        application, subject=subject, keyed_digest=keyed_digest, requested_at=now
+    )
+    with transaction.atomic():
+        rows.hold(subject_digest)
+        receipts.INSERT.run({**values, "subject_digest": subject_digest})
+        consent.revoke(subject_digest, at=now, now=now)
+    receipt = receipts.of_subject(subject_digest).order_by("-pk")[0]
+    attempt(receipt.pk)
+    receipt.refresh_from_db()
+    return receipt
+
+
+def retry_pending() -> int:
+    """Try every pending erasure that is due. Returns how many were done."""
+    ends_at = time.monotonic() + LONGEST_SECONDS
+    due = ErasureReceipt.objects.pending().filter(next_attempt_at__lte=timezone.now())
+    done = 0
+    for key in list(due.order_by("next_attempt_at").values_list("pk", flat=True)[:MOST_AT_ONCE]):
+        done += attempt(key)
+        if time.monotonic() > ends_at:
+            break
+    return done
+
+
+def attempt(receipt_id: int) -> bool:
+    """Try one pending erasure, unless somebody is at it. True if it is done.
+
+    The attempt is counted first, so that one that kills its process does not come back at once.
+    """
+    now = timezone.now()
+    due = ErasureReceipt.objects.pending().filter(pk=receipt_id, next_attempt_at__lte=now)
+    receipt = due.first()
+    if receipt is None:
+        return False
+    pause = timedelta(seconds=_pause(receipt.attempts))
+    taken = due.filter(attempts=receipt.attempts).update(
+        attempts=F("attempts") + 1, next_attempt_at=now + pause, updated_at=now
+    )
+    if not taken:
+        return False
+    try:
+        _erase(receipt)
+    except Exception as error:  # noqa: BLE001  the site's own code may raise anything
+        kind = type(error).__name__
+        ErasureReceipt.objects.filter(pk=receipt_id).update(error=kind[:255])
+        log_trouble(
+            LogEvent.ERASURE_FAILED, error, application=receipt.application, receipt=receipt_id
+        )
+        return False
+    log(LogEvent.ERASED, application=receipt.application, receipt=receipt_id)
+    return True
+
+
+def _erase(receipt: ErasureReceipt) -> None:
+    """Sessions are looked for beforehand: all of them are read, and nobody should wait for that."""
+    began_at = timezone.now()
+    identity = LinkedIdentity.objects.filter(subject_digest=_subject_digest(receipt)).first()
+    user_id = identity.user_id if identity else receipt.user_id
+    keys = sessions.keys_of(user_id)
+    siblings = _siblings(receipt.pk, user_id)
+    with transaction.atomic():
+        _wait_for(siblings)
+        _erase_at_once(receipt.pk, keys)
+        transaction.on_commit(lambda: _erase_sessions(user_id, keys, since=began_at), robust=True)
+
+
+def _erase_sessions(user_id: Any, keys: list[str], *, since: datetime) -> None:
+    """Once nobody can begin another: those begun meanwhile, and what was put back into a cache."""
+    sessions.delete({*keys, *sessions.keys_of(user_id, saved_since=since)})
+
+
+def _siblings(receipt_id: int, user_id: Any) -> set[int]:
+    """The pending requests for one account, this one among them."""
+    if user_id is None:
+        return {receipt_id}
+    pending = ErasureReceipt.objects.pending().filter(user_id=user_id)
+    return {receipt_id, *pending.values_list("pk", flat=True)}
+
+
+def _wait_for(siblings: set[int]) -> None:
+    """Of several requests for one account one is done at a time: they would wait for each other.
+
+    By a write, which comes first: SQLite then waits for the lock instead of failing at the upgrade.
+    By their keys alone: over two indexes MariaDB goes in an order that differs from one to another.
+    """
+    ErasureReceipt.objects.pending().filter(pk__in=siblings).update(updated_at=timezone.now())
+
+
+def _erase_at_once(receipt_id: int, session_keys: list[str]) -> None:
+    receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
+    if receipt.erased_at is not None:
+        return
+    subject_digest = _subject_digest(receipt)
+    rows.hold(subject_digest)
+    identities = LinkedIdentity.objects.select_for_update().filter(subject_digest=subject_digest)
+    identity = identities.first()
+    user_id = identity.user_id if identity else receipt.user_id
+    counts = Counter(dossier.erase(Forgotten(subject_digest, user_id)))
+    counts["session"] = sessions.delete(session_keys)
+    user = _user(user_id)
+    if user is not None:
+        _hold_events_about(user_id)
+        policy.load(_policy_path(receipt.application)).erase_user(user)
+        left = _user(user_id)
+        if left is None or not left.is_active:
+            counts.update(_erase_identities_of(user_id))
+    receipts.close(receipt, counts={**counts, "user": int(user is not None)})
+    signals.announce(
+        signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
+    )
+
+
+def _user(user_id: Any) -> AbstractBaseUser | None:
+    return get_user_model()._default_manager.filter(pk=user_id).first() if user_id else None
+
+
+def _hold_events_about(user_id: Any) -> None:
+    """Before the user: an event that has one of their identities may wait for their row."""
+    theirs = LinkedIdentity.objects.filter(user_id=user_id).order_by("subject_digest")
+    for subject_digest in list(theirs.values_list("subject_digest", flat=True)):
+        rows.hold(subject_digest)
+
+
+def _erase_identities_of(user_id: Any) -> Counter[str]:
+    """Those of a shut account under other applications, with which nobody can sign in any more.
+
+    After the user: whoever is linking another one now waits for the user's row, or has committed.
+    """
+    counts: Counter[str] = Counter()
+    others = LinkedIdentity.objects.select_for_update().filter(user_id=user_id)
+    for subject_digest in list(others.values_list("subject_digest", flat=True)):
+        counts.update(dossier.erase(Forgotten(subject_digest, user_id)))
+    return counts
+
+
+def _subject_digest(receipt: ErasureReceipt) -> str:
+    return digest(receipt.application, receipt.environment, receipt.subject)
+
+
+def _policy_path(alias: str) -> str:
+    """The policy of an application, or of the default one if that is no longer set up."""
+    known = alias if alias in conf.aliases() else conf.DEFAULT_ALIAS
+    return conf.application(known).policy
+
+
+def _pause(attempts: int) -> float:
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts, 16))
+    return random.uniform(FIRST_PAUSE, longest)  # noqa: S311  spreads load, guards nothing

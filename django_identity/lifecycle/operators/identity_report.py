@@ -1,0 +1,46 @@
+"""All that an operator may see of one linked identity; tokens and credentials are never read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django_identity.lifecycle.operators.timeline import Happening, timeline_of
+from django_identity.lifecycle.standing.explanation import Explanation, explained
+from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
+
+MOST_CLAIMS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class GrantState:
+    """Whether the site can still ask for this person, and until when without a new consent."""
+
+    needs_reauthorization: bool
+    ends_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """``grant`` is None if there is none: then nothing can be re-fetched."""
+
+    gates: Explanation
+    claims: tuple[StoredClaim, ...]
+    timeline: tuple[Happening, ...]
+    grant: GrantState | None
+
+
+def inspected(identity: LinkedIdentity) -> Inspection:
+    """What the gates say, the claims, the grant's state and the last hundred moments."""
+    claims = StoredClaim.objects.filter(identity=identity).order_by("claim_type", "provider")
+    grant = (
+        TokenGrant.objects.filter(identity=identity)
+        .values_list("needs_reauthorization", "refresh_expires_at")
+        .first()
+    )
+    return Inspection(
+        gates=explained(identity),
+        claims=tuple(claims[:MOST_CLAIMS]),
+        timeline=timeline_of(identity),
+        grant=GrantState(*grant) if grant else None,
+    )

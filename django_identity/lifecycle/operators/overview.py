@@ -1,0 +1,233 @@
+"""The figures of one application, and what needs somebody's attention; bounded at any size.
+
+Up to 100,000 identities are counted. Above that 20,000 are looked at, in blocks spread evenly over
+the primary keys, and the figures are scaled up and say so. Events are the newest 10,000. What is
+counted is kept for a minute; what needs attention is read each time.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Generic, TypeVar
+
+from django.core.cache import cache
+from django.db.models import Case, CharField, Count, Max, Min, Model, Q, QuerySet, Value, When
+from django.utils import timezone
+
+from django_identity.lifecycle.upkeep import tallies
+from django_identity.lifecycle.upkeep.tallies import DayCount
+from django_identity.models import (
+    ErasureReceipt,
+    EventOutcome,
+    Kept,
+    LinkedIdentity,
+    TallyName,
+    TokenGrant,
+    WebhookEvent,
+)
+
+NEWEST_EVENTS = 10_000
+MOST_FAILING = 10_000
+LISTED = 10
+DAYS = 30
+GRANT_ENDS_SOON = timedelta(days=5)
+KEPT_SECONDS = 60
+CACHE_KEY = "django_identity.overview.1"
+# The upper end of each span of a credential's remaining life, in hours; above it is "24h".
+LIFE_SPANS = (("ran_out", 0), ("1h", 1), ("6h", 6), ("12h", 12))
+
+Place = tuple[str, str]
+M = TypeVar("M", bound=Model)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Above ``most_counted`` identities, so many blocks of so many primary keys are looked at."""
+
+    most_counted: int = 100_000
+    blocks: int = 100
+    block: int = 200
+
+
+SAMPLING = Sampling()
+
+
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[M]):
+    """The first few rows of those that need attention; ``is_more``: there are others."""
+
+    rows: tuple[M, ...]
+    is_more: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention:
+    """What an operator should look at, the most urgent first in each."""
+
+    erasures: Listed[ErasureReceipt]
+    failing: Listed[LinkedIdentity]
+    failed_events: Listed[WebhookEvent]
+    ending_grants: Listed[TokenGrant]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """One application in one environment.
+
+    ``is_sampled``: the figures of identities are an estimate. ``by_consent``: (consent, KYC level)
+    -> identities; ``by_life``: the span of the credential's remaining life -> identities.
+    """
+
+    taken_at: datetime
+    is_sampled: bool
+    identities: int
+    by_consent: Mapping[tuple[str, str], int]
+    by_life: Mapping[str, int]
+    events: Mapping[str, int]
+    events_since: datetime | None
+    failures: Mapping[str, int]
+    sign_ins: tuple[DayCount, ...]
+    refetches: tuple[DayCount, ...]
+    failed_refetches: tuple[DayCount, ...]
+    attention: Attention
+
+
+@dataclass(slots=True)
+class _Counted:
+    """What one look at the tables found, for every application at once."""
+
+    taken_at: datetime
+    is_sampled: bool = False
+    by_consent: dict[Place, Counter[tuple[str, str]]] = field(default_factory=dict)
+    by_life: dict[Place, Counter[str]] = field(default_factory=dict)
+    events: dict[str, Counter[str]] = field(default_factory=dict)
+    events_since: datetime | None = None
+    failures: dict[Place, Counter[str]] = field(default_factory=dict)
+
+
+def overview_of(*, application: str, environment: str, sampling: Sampling = SAMPLING) -> Overview:
+    """The overview of that application in that environment."""
+    counted = cache.get(CACHE_KEY)
+    if counted is None:
+        counted = _counted(sampling)
+        cache.set(CACHE_KEY, counted, KEPT_SECONDS)
+    place = (application, environment)
+    by_consent = counted.by_consent.get(place, Counter())
+
+    def daily(name: TallyName) -> tuple[DayCount, ...]:
+        return tallies.per_day(name, application=application, environment=environment, days=DAYS)
+
+    return Overview(
+        taken_at=counted.taken_at,
+        is_sampled=counted.is_sampled,
+        identities=by_consent.total(),
+        by_consent=by_consent,
+        by_life=counted.by_life.get(place, Counter()),
+        events=counted.events.get(application, Counter()),
+        events_since=counted.events_since,
+        failures=counted.failures.get(place, Counter()),
+        sign_ins=daily(TallyName.SIGNED_IN),
+        refetches=daily(TallyName.REFETCHED),
+        failed_refetches=daily(TallyName.REFETCH_FAILED),
+        attention=_attention(application, environment),
+    )
+
+
+def _counted(sampling: Sampling) -> _Counted:
+    found = _Counted(timezone.now())
+    _count_identities(found, sampling)
+    whole = WebhookEvent.objects.filter(kept=Kept.EVERYTHING).order_by("-received_at")
+    newest = whole.values_list("application", "outcome", "received_at")[:NEWEST_EVENTS]
+    for application, outcome, found.events_since in newest:
+        found.events.setdefault(application, Counter())[outcome] += 1
+    failing = LinkedIdentity.objects.filter(refetch_failures__gt=0).values_list(
+        "application", "environment", "last_error"
+    )[:MOST_FAILING]
+    for application, environment, error in failing:
+        found.failures.setdefault((application, environment), Counter())[error] += 1
+    return found
+
+
+def _count_identities(found: _Counted, sampling: Sampling) -> None:
+    looked_at, share = _looked_at(sampling)
+    found.is_sampled = share < 1
+    grouped = (
+        looked_at.annotate(life=_life(found.taken_at))
+        .values_list("application", "environment", "consent", "kyc_level", "life")
+        .annotate(count=Count("pk"))
+        .order_by()
+    )
+    for application, environment, consent, level, life, count in grouped:
+        place, scaled = (application, environment), round(count / share)
+        found.by_consent.setdefault(place, Counter())[consent, level] += scaled
+        found.by_life.setdefault(place, Counter())[life] += scaled
+
+
+def _looked_at(sampling: Sampling) -> tuple[QuerySet[LinkedIdentity], float]:
+    """The identities to count, and which share they are of all: all of them, while they are few."""
+    identities = LinkedIdentity.objects.all()
+    ends = identities.aggregate(first=Min("pk"), last=Max("pk"))
+    if ends["first"] is None:
+        return identities, 1.0
+    span, most = ends["last"] - ends["first"] + 1, sampling.most_counted
+    if span <= most or identities.order_by()[: most + 1].count() <= most:
+        return identities, 1.0
+    blocks = tuple(_blocks(ends["first"], span, sampling))
+    within = Q(*(Q(pk__range=block) for block in blocks), _connector=Q.OR)
+    return identities.filter(within), len(blocks) * sampling.block / span
+
+
+def _blocks(first: int, span: int, sampling: Sampling) -> Iterator[tuple[int, int]]:
+    """Ranges of primary keys, evenly spread; the rows in them stand for the rows between them."""
+    for number in range(sampling.blocks):
+        start = first + number * span // sampling.blocks
+        yield start, start + sampling.block - 1
+
+
+def _life(now: datetime) -> Case:
+    ends = "credential_expires_at"
+    spans: Iterable[When] = (
+        When(**{f"{ends}__lte": now + timedelta(hours=hours)}, then=Value(span))
+        for span, hours in LIFE_SPANS
+    )
+    none = When(**{f"{ends}__isnull": True}, then=Value("none"))
+    return Case(none, *spans, default=Value("24h"), output_field=CharField())
+
+
+def _attention(application: str, environment: str) -> Attention:
+    here: dict[str, Any] = {"application": application, "environment": environment}
+    identities = LinkedIdentity.objects.defer("credential").select_related("user")
+    grants = TokenGrant.objects.defer("access_token", "refresh_token")
+    return Attention(
+        erasures=_first(
+            ErasureReceipt.objects.filter(
+                **here, erased_at=None, next_attempt_at__isnull=False
+            ).order_by("requested_at")
+        ),
+        failing=_first(
+            identities.filter(**here, refetch_failures__gt=0).order_by("-refetch_failures", "pk")
+        ),
+        failed_events=_first(
+            WebhookEvent.objects.filter(application=application, outcome=EventOutcome.FAILED)
+            .defer("payload")
+            .order_by("-received_at")
+        ),
+        ending_grants=_first(
+            grants.filter(
+                identity__application=application,
+                identity__environment=environment,
+                refresh_expires_at__lt=timezone.now() + GRANT_ENDS_SOON,
+            )
+            .select_related("identity__user")
+            .defer("access_token", "refresh_token", "identity__credential")
+            .order_by("refresh_expires_at")
+        ),
+    )
+
+
+def _first(rows: QuerySet[M]) -> Listed[M]:
+    found = tuple(rows[: LISTED + 1])
+    return Listed(found[:LISTED], len(found) > LISTED)

@@ -1,0 +1,104 @@
+"""What happened to one identity, newest first, from every record that knows a moment of it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from django.db.models import Q
+
+from django_identity.lifecycle.arrival.authorization_requests import COMPLETED
+from django_identity.models import (
+    AuthorizationRequest,
+    Consent,
+    LinkedIdentity,
+    Purpose,
+    WebhookEvent,
+)
+
+LONGEST = 100
+
+
+class Kind(StrEnum):
+    LINKED = "linked"
+    SIGNED_IN = "signed_in"
+    RENEWED = "renewed"
+    SIGN_IN_FAILED = "sign_in_failed"
+    REFETCHED = "refetched"
+    CODE_REDEEMED = "code_redeemed"
+    CONSENT_GRANTED = "consent_granted"
+    CONSENT_REVOKED = "consent_revoked"
+    EVENT = "event"
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One moment. ``detail``: an event's type, a failure's code, a purpose; never a person.
+
+    ``event_id`` is the primary key of the stored event, for those that have one.
+    """
+
+    at: datetime
+    kind: Kind
+    detail: str = ""
+    outcome: str = ""
+    event_id: int | None = None
+
+
+def timeline_of(identity: LinkedIdentity, *, longest: int = LONGEST) -> tuple[Happening, ...]:
+    """The newest ``longest`` moments in two queries, each bounded by the same number.
+
+    Of re-fetches the latest alone is known; every one before it left its mark in the tallies only.
+    """
+    happened = (*_own(identity), *_sign_ins(identity, longest), *_events(identity, longest))
+    return tuple(heapq.nlargest(longest, happened, key=lambda happening: happening.at))
+
+
+def _own(identity: LinkedIdentity) -> Iterator[Happening]:
+    yield Happening(identity.created_at, Kind.LINKED, detail=identity.linked_via)
+    granted = identity.consent == Consent.GRANTED
+    # A consent that came with the linking is no second moment.
+    if not (granted and identity.consent_changed_at <= identity.created_at):
+        kind = Kind.CONSENT_GRANTED if granted else Kind.CONSENT_REVOKED
+        yield Happening(identity.consent_changed_at, kind)
+    by_code_at = identity.connect_issued_at
+    # A code that came with the linking was issued before it.
+    if by_code_at is not None and by_code_at > identity.created_at:
+        yield Happening(by_code_at, Kind.CODE_REDEEMED)
+    if identity.credential_issued_at is not None:
+        yield Happening(identity.credential_issued_at, Kind.REFETCHED)
+
+
+def _sign_ins(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
+    requests = (
+        AuthorizationRequest.objects.filter(
+            Q(completed_by_id=identity.user_id) | Q(user_id=identity.user_id),
+            application=identity.application,
+            environment=identity.environment,
+            consumed_at__isnull=False,
+        )
+        .order_by("-consumed_at")
+        .values_list("consumed_at", "purpose", "outcome")[:longest]
+    )
+    for at, purpose, outcome in requests:
+        if at is None:
+            continue
+        if outcome != COMPLETED:
+            yield Happening(at, Kind.SIGN_IN_FAILED, detail=outcome)
+        elif purpose == Purpose.SIGN_IN:
+            yield Happening(at, Kind.SIGNED_IN)
+        else:
+            yield Happening(at, Kind.RENEWED, detail=purpose)
+
+
+def _events(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
+    events = (
+        WebhookEvent.objects.filter(subject_digest=identity.subject_digest)
+        .order_by("-occurred_at")
+        .values_list("occurred_at", "event_type", "outcome", "pk")[:longest]
+    )
+    for at, event_type, outcome, pk in events:
+        yield Happening(at, Kind.EVENT, detail=event_type, outcome=outcome, event_id=pk)

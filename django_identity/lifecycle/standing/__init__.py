@@ -1,0 +1,29 @@
+"""What holds for a user now, why a gate is closed, and how to open it.
+
+Every gate, DRF permission, filter and page asks here and gets the same answer. ``standing``
+reads one user's standing with one query; ``explanation`` says it to an operator.
+"""
+
+from django_identity.lifecycle.standing.standing import (
+    LEVEL,
+    Reason,
+    Requirement,
+    Shortfall,
+    Standing,
+    is_level,
+    shortfall_of,
+    standing_of,
+    value_in_text,
+)
+
+__all__ = [
+    "LEVEL",
+    "Reason",
+    "Requirement",
+    "Shortfall",
+    "Standing",
+    "is_level",
+    "shortfall_of",
+    "standing_of",
+    "value_in_text",
+]

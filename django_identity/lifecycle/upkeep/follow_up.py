@@ -1,0 +1,165 @@
+"""What comes after an event was acknowledged: the erasure it asks for, and the site's handlers.
+
+A row is due until its work is done; an attempt is counted before it starts, so that a handler that
+ends its process cannot come back for ever, and the next one begins with those behind it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from django_identity import background, conf
+from django_identity.background import TaskName
+from django_identity.handlers import EventType, Handler, handlers_of
+from django_identity.lifecycle.erasure import erasure
+from django_identity.models import EventOutcome, WebhookEvent, digest
+from django_identity.telemetry import LogEvent, log_trouble
+
+TRIES = 8
+FIRST_PAUSE = 30.0
+# 8 tries, the last one about 21 hours after the first.
+GROWTH = 3.5
+# Nobody else takes an event while somebody may be at it.
+LEASE = timedelta(minutes=10)
+# What stands as the error of an event whose last try ended with its process.
+PROCESS_ENDED = "ProcessEnded"
+MOST_AT_ONCE = 500
+LONGEST_SECONDS = 240.0
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """What one sweep over the pending work came to."""
+
+    events: int
+    erasures: int
+
+
+def run(event_id: int) -> bool:
+    """Do what is left to do for one event, if it is due. True if somebody else need not come again.
+
+    Each handler runs in a transaction of its own, in which it is also written down that it is done.
+    """
+    event = _taken(event_id)
+    if event is None:
+        return False
+    if event.event_type == EventType.DATA_DELETION_REQUESTED:
+        erasure.retry_pending()
+        event.refresh_from_db()
+    if event.attempts > TRIES:
+        return _concluded(event, [PROCESS_ENDED])
+    failures = [
+        failure
+        for name, handler in _left_to_do(event)
+        if (failure := _failure(event, name, handler))
+    ]
+    return _concluded(event, failures)
+
+
+def retry_pending() -> Retried:
+    """Do what is due and was not done: erasures first, then events, the longest due first."""
+    erased = erasure.retry_pending()
+    ends_at = time.monotonic() + LONGEST_SECONDS
+    due = WebhookEvent.objects.awaiting_handlers(timezone.now()).order_by("next_attempt_at")
+    done = 0
+    for event_id in list(due.values_list("pk", flat=True)[:MOST_AT_ONCE]):
+        if time.monotonic() > ends_at:
+            break
+        done += run(event_id)
+    return Retried(events=done, erasures=erased)
+
+
+def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> list[int]:
+    """Make the handlers of these events due now, and hand them over. Returns the events' keys.
+
+    Only handlers that have not succeeded run; with ``again`` all of them. Whoever has the keys may
+    ``run`` them at once: each event is taken by one.
+    """
+    keys = list(events.order_by("occurred_at").values_list("pk", flat=True))
+    afresh: dict[str, Any] = {"handled_by": []} if again else {}
+    now = timezone.now()
+    for key in keys:
+        WebhookEvent.objects.filter(pk=key).update(
+            attempts=0, next_attempt_at=now, handled_at=None, updated_at=now, **afresh
+        )
+        background.hand_over(TaskName.RUN_EVENT_HANDLERS, key)
+    return keys
+
+
+def chosen(
+    event_ids: list[str], *, failed: bool = False, since: datetime | None = None
+) -> QuerySet[WebhookEvent]:
+    """The stored events of these ids, or all; of them those that failed, or came in since."""
+    events = WebhookEvent.objects.all()
+    if event_ids:
+        digests = [digest(alias, event_id) for alias in conf.aliases() for event_id in event_ids]
+        events = events.filter(event_digest__in=digests)
+    if failed:
+        events = events.filter(outcome=EventOutcome.FAILED)
+    return events.filter(received_at__gte=since) if since else events
+
+
+def _taken(event_id: int) -> WebhookEvent | None:
+    """The event, if its next attempt is due; nobody else gets it for a while."""
+    now = timezone.now()
+    due = WebhookEvent.objects.awaiting_handlers(now).filter(pk=event_id)
+    taken = due.update(attempts=F("attempts") + 1, next_attempt_at=now + LEASE, updated_at=now)
+    return WebhookEvent.objects.get(pk=event_id) if taken else None
+
+
+def _left_to_do(event: WebhookEvent) -> list[tuple[str, Handler]]:
+    """The handlers that have not succeeded; each attempt begins one further.
+
+    So none waits for ever behind one that ends its process.
+    """
+    registered = handlers_of(event.event_type).items()
+    left = [(name, handler) for name, handler in registered if name not in event.handled_by]
+    first = (event.attempts - 1) % len(left) if left else 0
+    return left[first:] + left[:first]
+
+
+def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
+    """Run one handler; empty, or the kind of what it raised."""
+    try:
+        with transaction.atomic():
+            handler(event)
+            event.handled_by = [*event.handled_by, name]
+            WebhookEvent.objects.filter(pk=event.pk).update(handled_by=event.handled_by)
+    except Exception as error:  # noqa: BLE001  the site's own code may raise anything
+        event.handled_by = [done for done in event.handled_by if done != name]
+        facts = {"event": event.pk, "handler": name, "attempt": event.attempts}
+        log_trouble(LogEvent.HANDLER_FAILED, error, application=event.application, **facts)
+        return type(error).__name__
+    return ""
+
+
+def _concluded(event: WebhookEvent, failures: list[str]) -> bool:
+    now = timezone.now()
+    row = WebhookEvent.objects.filter(pk=event.pk)
+    if not failures:
+        done = {"handled_at": now, "next_attempt_at": None, "error": "", "updated_at": now}
+        row.filter(outcome=EventOutcome.FAILED).update(outcome=EventOutcome.APPLIED)
+        row.update(**done)
+        return True
+    gave_up = event.attempts >= TRIES
+    row.update(
+        error=failures[0][:255],
+        next_attempt_at=None if gave_up else now + _pause(event.attempts),
+        updated_at=now,
+    )
+    if gave_up:
+        row.update(outcome=EventOutcome.FAILED)
+    return gave_up
+
+
+def _pause(attempts: int) -> timedelta:
+    seconds = FIRST_PAUSE * GROWTH ** (attempts - 1)
+    return timedelta(seconds=seconds * random.uniform(0.75, 1.25))  # noqa: S311  spreads load

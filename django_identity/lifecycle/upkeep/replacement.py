@@ -1,0 +1,104 @@
+"""What an answer about a person's claims changes here: made first, written in one transaction."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity import signals, vault
+from django_identity.conf import Application
+from django_identity.credentials import VerifiedCredential
+from django_identity.lifecycle.upkeep import claim_rows
+from django_identity.models import KID_LENGTH, LinkedIdentity, StoredClaim
+from django_identity.service.messages import ClaimsAnswer
+
+CREDENTIAL_LIFETIME = timedelta(hours=24)
+DUE_AT_SHARE = 0.75
+DUE_SPREAD = 0.10
+# An answer that is served from a cache at its end must not make us ask without a pause.
+SOONEST = timedelta(minutes=5)
+
+logger = logging.getLogger("django_identity.claims")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Replacement:
+    """What an answer changes: the identity's columns and its claims.
+
+    ``rows`` is None for an answer that is only good for what it revokes.
+    """
+
+    answer: ClaimsAnswer
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    rows: tuple[StoredClaim, ...] | None = None
+
+
+@sensitive_variables()
+def prepare(
+    application: Application,
+    identity: LinkedIdentity,
+    answer: ClaimsAnswer,
+    proof: VerifiedCredential | None,
+) -> Replacement:
+    """What to store of ``answer``; nothing is written yet.
+
+    A credential older than the stored one is not taken: it could be a replay of a claim revoked
+    since; what the answer says is revoked is revoked all the same.
+    """
+    if proof is not None and is_older(proof, identity):
+        return Replacement(answer, {"refetch_due_at": timezone.now() + SOONEST})
+    now = timezone.now()
+    ends_at = min(proof.expires_at, now + CREDENTIAL_LIFETIME) if proof else None
+    if proof and proof.expires_at > now + CREDENTIAL_LIFETIME:
+        logger.info("a credential says that it lives longer than 24 hours; it is kept for those")
+    fresh_until = ends_at or (now if answer.claims else now + CREDENTIAL_LIFETIME)
+    columns = {
+        "credential": _sealed(application, identity, answer) if proof else "",
+        "credential_kid": _storable_kid(proof.kid) if proof else "",
+        "credential_issued_at": proof.issued_at if proof else None,
+        "credential_expires_at": ends_at,
+        "refetch_due_at": due_at(identity, now=now, ends_at=fresh_until),
+    }
+    rows = claim_rows.rows(identity, answer, proof, ends_at=ends_at)
+    return Replacement(answer, columns, rows)
+
+
+def write(identity: LinkedIdentity, new: Replacement) -> None:
+    """Store the claims of ``new``. The caller has written its columns, in the same transaction.
+
+    In this order: whoever changes an identity locks its row first.
+    """
+    if new.rows is None:
+        changed = claim_rows.revoke_listed(identity, new.answer)
+    else:
+        changed = claim_rows.replace(identity, new.rows)
+    if changed:
+        signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
+
+
+def is_older(proof: VerifiedCredential, identity: LinkedIdentity) -> bool:
+    """Whether ``proof`` was issued before the credential that is stored."""
+    stored = identity.credential_issued_at
+    return stored is not None and proof.issued_at is not None and proof.issued_at < stored
+
+
+def _sealed(application: Application, identity: LinkedIdentity, answer: ClaimsAnswer) -> str:
+    context = identity.sealing_context("credential")
+    return vault.seal(answer.credential or "", keys=application.encryption_keys, context=context)
+
+
+def _storable_kid(kid: str) -> str:
+    return kid if len(kid) <= KID_LENGTH and kid.isprintable() else ""
+
+
+def due_at(identity: LinkedIdentity, *, now: datetime, ends_at: datetime) -> datetime:
+    """At about three quarters of what is left, a fixed bit earlier or later for each identity."""
+    position = int(identity.subject_digest[:8], 16) / 0xFFFFFFFF
+    share = DUE_AT_SHARE + DUE_SPREAD * (2 * position - 1)
+    return now + max((ends_at - now) * share, SOONEST)

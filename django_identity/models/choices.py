@@ -1,0 +1,75 @@
+"""What columns have in common: lengths, choices with their words, time-stamps."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+DIGEST_LENGTH = 64
+SUBJECT_LENGTH = 255
+KID_LENGTH = 255
+# Older than anything that can happen, for "not yet" in a column that is compared.
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Environment(models.TextChoices):
+    LIVE = "live", _("live")
+    TEST = "test", _("test")
+
+
+class Consent(models.TextChoices):
+    GRANTED = "granted", _("granted")
+    REVOKED = "revoked", _("revoked")
+
+
+class LinkedVia(models.TextChoices):
+    OAUTH = "oauth", _("sign-in")
+    CONNECT = "connect", _("Connect code")
+
+
+class Purpose(models.TextChoices):
+    SIGN_IN = "sign_in", _("sign in")
+    LINK = "link", _("link")
+    RENEW = "renew", _("renew")
+
+
+class Kept(models.IntegerChoices):
+    """What is left of a stored event: the purge takes from it in two steps."""
+
+    EVERYTHING = 0, _("everything")
+    NO_PAYLOAD = 1, _("all but the payload")
+    DIGEST = 2, _("a digest")
+
+
+class EventOutcome(models.TextChoices):
+    APPLIED = "applied", _("applied")
+    IGNORED = "ignored", _("ignored")
+    SUPERSEDED = "superseded", _("superseded")
+    FAILED = "failed", _("failed")
+
+
+class TallyName(models.TextChoices):
+    SIGNED_IN = "signed_in", _("signed in")
+    REFETCHED = "refetched", _("re-fetched")
+    REFETCH_FAILED = "refetch_failed", _("re-fetch failed")
+
+
+class Timestamped(models.Model):
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("updated"), auto_now=True)
+
+    class Meta:
+        abstract = True
+
+
+def rests_on_code(
+    *, by_code_at: datetime | None, signed_in_at: datetime, expires_at: datetime | None
+) -> bool:
+    """Whether a Connect code alone stands behind an identity: no proofs, and nothing to re-fetch.
+
+    ``expires_at``: of the credential. Whoever signed in after the code does not rest on it, even
+    where the sign-in brought no credential.
+    """
+    return by_code_at is not None and expires_at is None and signed_in_at < by_code_at

@@ -1,0 +1,106 @@
+"""What the service told the site, and what remains of an erased person."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_identity.models.choices import (
+    DIGEST_LENGTH,
+    SUBJECT_LENGTH,
+    Environment,
+    EventOutcome,
+    Kept,
+    Timestamped,
+)
+from django_identity.models.querysets import ErasureReceiptQuerySet, WebhookEventQuerySet
+
+
+class WebhookEvent(Timestamped):
+    """One webhook delivery's content. The digest outlives the purged row's payload and subject."""
+
+    application = models.CharField(_("application"), max_length=64)
+    event_id = models.CharField(_("event id"), max_length=255, blank=True)
+    event_digest = models.CharField(max_length=DIGEST_LENGTH)
+    event_type = models.CharField(_("type"), max_length=64, blank=True)
+    occurred_at = models.DateTimeField(_("occurred"))
+    received_at = models.DateTimeField(_("received"))
+    kept = models.PositiveSmallIntegerField(choices=Kept, default=Kept.EVERYTHING)
+    subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH, blank=True)
+    subject_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
+    payload = models.JSONField(_("payload"), null=True)
+    outcome = models.CharField(_("outcome"), max_length=10, choices=EventOutcome)
+    handled_at = models.DateTimeField(_("handled"), null=True)
+    handled_by = models.JSONField(
+        default=list, help_text=_("The names of the site's handlers that are done with it.")
+    )
+    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
+    next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
+    error = models.CharField(_("error"), max_length=255, blank=True)
+
+    objects = WebhookEventQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("event")
+        verbose_name_plural = _("events")
+        # A unique column would come with a second index on PostgreSQL, for LIKE.
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["event_digest"], name="identity_event_once"),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["subject_digest", "event_type", "occurred_at"],
+                name="identity_event_subject",
+            ),
+            models.Index(fields=["outcome", "received_at"], name="identity_event_outcome"),
+            models.Index(fields=["kept", "received_at"], name="identity_event_purge"),
+        ]
+        default_permissions = ("view",)
+        permissions: ClassVar = [
+            ("replay_webhookevent", "Can replay the handlers of events"),
+            ("copy_webhookevent", "Can copy events as a script for support"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_type} #{self.pk}"
+
+
+class ErasureReceipt(Timestamped):
+    """What remains of an erased person: that it was done, and nothing about whom.
+
+    ``subject_digest`` is keyed, so that nobody without the site's key can ask it about a subject.
+    """
+
+    application = models.CharField(_("application"), max_length=64)
+    environment = models.CharField(_("environment"), max_length=4, choices=Environment)
+    subject = models.CharField(
+        max_length=SUBJECT_LENGTH, blank=True, help_text=_("Empty once everything is erased.")
+    )
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        help_text=_("Nobody once everything is erased."),
+    )
+    subject_digest = models.CharField(max_length=DIGEST_LENGTH, db_index=True)
+    event_id = models.CharField(_("event id"), max_length=255, blank=True)
+    requested_at = models.DateTimeField(_("requested"))
+    erased_at = models.DateTimeField(_("erased"), null=True)
+    counts = models.JSONField(_("counts"), default=dict)
+    attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
+    next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
+    error = models.CharField(_("error"), max_length=255, blank=True)
+
+    objects = ErasureReceiptQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("erasure receipt")
+        verbose_name_plural = _("erasure receipts")
+        default_permissions = ("view",)
+
+    def __str__(self) -> str:
+        return str(_("erasure #%(number)s") % {"number": self.pk})

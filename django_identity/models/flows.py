@@ -1,0 +1,91 @@
+"""What a person has begun: a started sign-in, a Connect code that was handed in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_identity.models.choices import DIGEST_LENGTH, Environment, Purpose, Timestamped
+from django_identity.models.querysets import AuthorizationRequestQuerySet
+
+if TYPE_CHECKING:
+    from django_identity.vault import Context
+
+
+class AuthorizationRequest(Timestamped):
+    """One started sign-in, claimed once by the conditional UPDATE of ``consumed_at``."""
+
+    state_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
+    browser_digest = models.CharField(max_length=DIGEST_LENGTH)
+    application = models.CharField(max_length=64)
+    environment = models.CharField(max_length=4, choices=Environment)
+    purpose = models.CharField(max_length=7, choices=Purpose)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+        help_text=_("Who started it."),
+    )
+    completed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+        help_text=_("Who was signed in or linked by it."),
+    )
+    next = models.TextField(blank=True)
+    code_verifier = models.TextField(help_text=_("Sealed."))
+    redirect_uri = models.TextField()
+    scopes = models.JSONField(default=list)
+    expires_at = models.DateTimeField(db_index=True)
+    consumed_at = models.DateTimeField(null=True)
+    outcome = models.CharField(max_length=64, blank=True)
+
+    objects = AuthorizationRequestQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("authorization request")
+        verbose_name_plural = _("authorization requests")
+
+    def __str__(self) -> str:
+        return f"{self.purpose} ({self.outcome or 'open'})"
+
+    def sealing_context(self) -> Context:
+        """What the sealed ``code_verifier`` is bound to: this row and no other."""
+        return (self.application, self.environment, self.state_digest, "code_verifier")
+
+
+class ConnectRedemption(Timestamped):
+    """One Connect code that was handed in here; the unique digest lets it be sent once."""
+
+    code_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
+    application = models.CharField(max_length=64)
+    environment = models.CharField(max_length=4, choices=Environment)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+        help_text=_("Who handed it in."),
+    )
+    completed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        null=True,
+        related_name="+",
+        help_text=_("Who was linked or signed in by it."),
+    )
+    expires_at = models.DateTimeField(db_index=True)
+    outcome = models.CharField(_("outcome"), max_length=64, blank=True)
+    kyc_url = models.TextField(blank=True, help_text=_("Where a missing verification is made."))
+
+    class Meta:
+        verbose_name = _("Connect redemption")
+        verbose_name_plural = _("Connect redemptions")
+
+    def __str__(self) -> str:
+        return f"redemption ({self.outcome or 'open'})"

@@ -1,0 +1,184 @@
+"""A subject bound to a user, with its grant and its claims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_identity.models import choices
+from django_identity.models.choices import (
+    DIGEST_LENGTH,
+    KID_LENGTH,
+    NEVER,
+    SUBJECT_LENGTH,
+    Consent,
+    Environment,
+    LinkedVia,
+    Timestamped,
+)
+from django_identity.models.querysets import LinkedIdentityQuerySet, digest
+
+if TYPE_CHECKING:
+    from django_identity.vault import Context
+
+
+class LinkedIdentity(Timestamped):
+    """One subject bound to one site user, under one application and environment."""
+
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="linked_identities"
+    )
+    application = models.CharField(_("application"), max_length=64)
+    environment = models.CharField(_("environment"), max_length=4, choices=Environment)
+    subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH)
+    subject_digest = models.CharField(max_length=DIGEST_LENGTH, editable=False)
+    consent = models.CharField(_("consent"), max_length=7, choices=Consent)
+    consent_changed_at = models.DateTimeField(_("consent changed"))
+    signed_in_at = models.DateTimeField(
+        default=NEVER, help_text=_("When the flow began that brought what is held.")
+    )
+    revoked_at = models.DateTimeField(
+        null=True, help_text=_("The newest revocation; sessions from before it have ended.")
+    )
+    linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
+    scopes = models.JSONField(_("scopes"), default=list)
+    kyc_level = models.CharField(_("KYC level"), max_length=64, blank=True)
+    kyc_status = models.CharField(_("KYC status"), max_length=64, blank=True)
+    kyc_provider = models.CharField(_("KYC provider"), max_length=255, blank=True)
+    kyc_verified_at = models.DateTimeField(_("KYC verified"), null=True)
+    kyc_changed_at = models.DateTimeField(default=NEVER)
+    kyc_rank = models.CharField(
+        max_length=DIGEST_LENGTH + 1, blank=True, help_text=_("Which of two of one moment wins.")
+    )
+    credential = models.TextField(blank=True, help_text=_("Sealed."))
+    credential_kid = models.CharField(max_length=KID_LENGTH, blank=True)
+    credential_issued_at = models.DateTimeField(null=True)
+    credential_expires_at = models.DateTimeField(_("credential valid until"), null=True)
+    refetch_due_at = models.DateTimeField(_("re-fetch due"), null=True)
+    # Taking a row moves no indexed column: it stays due until its re-fetch is done.
+    refetch_taken_until = models.DateTimeField(null=True)
+    refetch_started = models.BooleanField(default=False)
+    refetch_failures = models.PositiveSmallIntegerField(default=0)
+    last_error = models.CharField(max_length=255, blank=True)
+    last_event_digest = models.CharField(
+        max_length=DIGEST_LENGTH, blank=True, help_text=_("The event that last changed something.")
+    )
+    connect_request_id = models.CharField(_("Connect request"), max_length=255, blank=True)
+    connect_issued_at = models.DateTimeField(_("Connect answer issued"), null=True)
+    connect_signature = models.TextField(
+        _("Connect signature"), blank=True, help_text=_("Kept, not checked.")
+    )
+
+    objects = LinkedIdentityQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = _("linked identity")
+        verbose_name_plural = _("linked identities")
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["user", "application", "environment"], name="identity_one_per_user"
+            ),
+            models.UniqueConstraint(fields=["subject_digest"], name="identity_once"),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                fields=["application", "environment", "refetch_due_at", "id"],
+                name="identity_refetch_due",
+            ),
+            models.Index(
+                fields=["application", "environment", "credential_kid"],
+                name="identity_credential_kid",
+            ),
+            # The search for the beginning of a subject: LIKE under any collation of PostgreSQL.
+            models.Index(
+                fields=["subject"], name="identity_subject", opclasses=["varchar_pattern_ops"]
+            ),
+            models.Index(fields=["refetch_failures"], name="identity_failing"),
+        ]
+        default_permissions = ("view",)
+        permissions: ClassVar = [
+            ("refetch_linkedidentity", "Can re-fetch linked identities"),
+            ("check_linkedidentity", "Can check the credentials of linked identities"),
+            ("revoke_linkedidentity", "Can revoke linked identities at this site"),
+            ("erase_linkedidentity", "Can erase people with linked identities"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.application}/{self.environment} #{self.pk}"
+
+    def save(self, *args: object, **kwargs: object) -> None:
+        self.subject_digest = digest(self.application, self.environment, self.subject)
+        super().save(*args, **kwargs)  # type: ignore[arg-type]  # passed on as they came
+
+    @property
+    def rests_on_code(self) -> bool:
+        """Whether a Connect code alone stands behind it: no proofs, and nothing to re-fetch."""
+        return choices.rests_on_code(
+            by_code_at=self.connect_issued_at,
+            signed_in_at=self.signed_in_at,
+            expires_at=self.credential_expires_at,
+        )
+
+    def sealing_context(self, column: str) -> Context:
+        """What a sealed column of this identity is bound to."""
+        return (self.application, self.environment, self.subject, column)
+
+
+class Overview(LinkedIdentity):
+    """No record of its own: the admin's overview, under a name that the admin's index can list."""
+
+    class Meta:
+        proxy = True
+        default_permissions = ()
+        verbose_name = verbose_name_plural = _("overview")
+
+
+class TokenGrant(Timestamped):
+    """The access and refresh token of a linked identity; never shown anywhere."""
+
+    identity = models.OneToOneField(LinkedIdentity, on_delete=models.CASCADE, related_name="grant")
+    access_token = models.TextField(help_text=_("Sealed."))
+    refresh_token = models.TextField(blank=True, help_text=_("Sealed."))
+    scopes = models.JSONField(default=list)
+    access_expires_at = models.DateTimeField()
+    refresh_expires_at = models.DateTimeField(null=True, db_index=True)
+    generation = models.PositiveIntegerField(default=1)
+    lease_until = models.DateTimeField(null=True)
+    retry_at = models.DateTimeField(null=True)
+    needs_reauthorization = models.BooleanField(default=False)
+
+    class Meta:
+        verbose_name = _("grant")
+        verbose_name_plural = _("grants")
+
+    def __str__(self) -> str:
+        return f"grant #{self.pk}, generation {self.generation}"
+
+
+class StoredClaim(Timestamped):
+    """One claim: proven by the credential if ``valid_until`` is set, only listed if it is not."""
+
+    identity = models.ForeignKey(LinkedIdentity, on_delete=models.CASCADE, related_name="claims")
+    claim_type = models.CharField(_("claim"), max_length=128)
+    provider = models.CharField(_("provider"), max_length=128, blank=True)
+    value = models.JSONField(_("value"), null=True)
+    proof_hash = models.CharField(_("proof hash"), max_length=255, blank=True)
+    issued_at = models.DateTimeField(_("issued"), null=True)
+    expires_at = models.DateTimeField(_("expires"), null=True)
+    valid_until = models.DateTimeField(_("valid until"), null=True)
+    revoked = models.BooleanField(_("revoked"), default=False)
+
+    class Meta:
+        verbose_name = _("claim")
+        verbose_name_plural = _("claims")
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["identity", "claim_type", "provider"], name="identity_claim_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.claim_type

@@ -1,0 +1,33 @@
+"""The one record that is about nobody: how often something happened on a day."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from django_identity.models.choices import Environment, TallyName
+
+
+class DailyTally(models.Model):
+    """How often something happened on one day (UTC); names nobody."""
+
+    day = models.DateField()
+    application = models.CharField(max_length=64)
+    environment = models.CharField(max_length=4, choices=Environment)
+    name = models.CharField(max_length=16, choices=TallyName)
+    count = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        verbose_name = _("daily tally")
+        verbose_name_plural = _("daily tallies")
+        default_permissions = ()
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["day", "application", "environment", "name"], name="identity_tally_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.name}: {self.count}"
