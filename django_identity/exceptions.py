@@ -439,12 +439,14 @@ class ConnectOutcomeUnknown(ServiceError):
     """The request left and no answer came that says what became of the code: it counts as spent."""
 
     code = "connect_outcome_unknown"
+    stage = Stage.CONNECT
     recovery = Recovery.RESTART
     public_message = _("The identity service did not say whether it took your code.")
 
 
 class InvalidConnectCode(ServiceRefusal):
     code = "invalid_connect_code"
+    stage = Stage.CONNECT
     public_message = _("The identity service does not know this code, or it was used or ran out.")
 
 
@@ -452,6 +454,7 @@ class ConnectCodeRequired(ServiceRefusal):
     """The service took the request for one of the retired form."""
 
     code = "connect_code_required"
+    stage = Stage.CONNECT
     recovery = Recovery.CONTACT
     public_message = _("The identity service did not find the code in this site's request.")
 
@@ -468,6 +471,7 @@ class VerificationPolicyNotMet(ServiceRefusal):
     """The person lacks what the application requires. ``kyc_url``: where they get it, if known."""
 
     code = "verification_policy_not_met"
+    stage = Stage.CONNECT
     recovery = Recovery.VERIFY
     public_message = _("This site needs a verification that you do not have yet.")
 

@@ -226,7 +226,7 @@ def test_every_reason_and_moment_has_words() -> None:
         for error in errors
         if isinstance(error, type)
         and issubclass(error, exceptions.ServiceError)
-        and not error.__module__.endswith(".connect")
+        and error.stage is not exceptions.Stage.CONNECT
     }
     assert codes - set(wording.ERRORS) == set()
 
