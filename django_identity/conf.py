@@ -15,12 +15,11 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from django_identity.conf_rules import (
-    RULES,
     SETTING,
     Problem,
     alias_problems,
     origin_of,
-    parsed_rate,
+    parsed,
 )
 from django_identity.exceptions import ConfigurationError
 
@@ -35,6 +34,7 @@ class Application:
     ``timeout`` is the total number of seconds one call may take. ``authorization_lifetime`` is the
     number of seconds between pressing the button and coming back. ``rate_limit`` is a number of
     calls and the seconds they are for; ``trusted_proxies``: how many proxies stand before the site.
+    ``ca_file``: the only authorities trusted for TLS; ``proxy``: what all calls go through.
     """
 
     alias: str
@@ -57,6 +57,8 @@ class Application:
     trusted_proxies: int
     event_payload_days: int
     event_days: int
+    ca_file: str | None
+    proxy: str | None = field(repr=False)
 
 
 def application(alias: str = DEFAULT_ALIAS) -> Application:
@@ -70,6 +72,11 @@ def application(alias: str = DEFAULT_ALIAS) -> Application:
     if alias not in aliases():
         raise ConfigurationError(f"{SETTING} has no application {alias!r}.")
     return _application(alias)
+
+
+def applications() -> tuple[Application, ...]:
+    """All of them, in the setting's order. Raises as ``application``."""
+    return tuple(map(application, aliases()))
 
 
 def aliases() -> tuple[str, ...]:
@@ -95,33 +102,14 @@ def _setting() -> Mapping[str, Any]:
 
 @cache
 def _application(alias: str) -> Application:
-    given = {**{name: rule.default for name, rule in RULES.items()}, **_setting()[alias]}
-    return Application(
-        alias=alias,
-        environment=given["ENVIRONMENT"],
-        base_url=given["BASE_URL"].rstrip("/"),
-        auth_url=given["AUTH_URL"].rstrip("/"),
-        api_origin=(given["API_ORIGIN"] or origin_of(given["BASE_URL"])).rstrip("/"),
-        client_id=given["CLIENT_ID"],
-        client_secret=given["CLIENT_SECRET"],
-        webhook_secrets=tuple(given["WEBHOOK_SECRETS"]),
-        scopes=tuple(given["SCOPES"]),
-        connect_scopes=tuple(given["CONNECT_SCOPES"]),
-        policy=given["POLICY"],
-        encryption_keys=tuple(given["ENCRYPTION_KEYS"] or _secret_keys()),
-        document_keys=tuple(given["DOCUMENT_KEYS"]),
-        redirect_uri=given["REDIRECT_URI"],
-        timeout=float(given["TIMEOUT"]),
-        authorization_lifetime=given["AUTHORIZATION_LIFETIME"],
-        rate_limit=parsed_rate(given["RATE_LIMIT"]) if given["RATE_LIMIT"] else None,
-        trusted_proxies=given["TRUSTED_PROXIES"],
-        event_payload_days=given["EVENT_PAYLOAD_DAYS"],
-        event_days=given["EVENT_DAYS"],
-    )
+    fields = parsed(_setting()[alias])
+    fields["api_origin"] = fields["api_origin"] or origin_of(fields["base_url"])
+    fields["encryption_keys"] = fields["encryption_keys"] or _secret_keys()
+    return Application(alias=alias, **fields)
 
 
-def _secret_keys() -> list[str]:
-    return [settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)]
+def _secret_keys() -> tuple[str, ...]:
+    return settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)
 
 
 def _forget(*, setting: str, **_kwargs: object) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import ssl
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeGuard
-from urllib.parse import SplitResult, urlsplit
+from typing import Any
+from urllib.parse import urlsplit
 
 SETTING = "DJANGO_IDENTITY"
 ENVIRONMENTS = ("live", "test")
 SHORTEST_SECRET = 16
 LONGEST_FLOW = 600
-RATE = re.compile(r"[1-9]\d{0,5}/(?:s|min)")
+RATE = re.compile(r"(?P<calls>[1-9][0-9]{0,5})/(?P<unit>s|min)")
 SECONDS_IN = {"s": 1.0, "min": 60.0}
 
 
@@ -46,105 +47,143 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{host}{port}"
 
 
-# What each key may hold
+# What each key may hold: a parser returns what ``Application`` holds, or raises ``ValueError``.
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip()) and value.isprintable()
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise ValueError
+    return value
 
 
-def _is_client_id(value: object) -> bool:
+def _client_id(value: object) -> str:
     """Basic credentials end the client id at the first colon (RFC 7617 §2)."""
-    return _is_text(value) and ":" not in str(value)
+    text = _text(value)
+    if ":" in text:
+        raise ValueError
+    return text
 
 
-def _is_texts(value: object) -> TypeGuard[Sequence[str]]:
-    return isinstance(value, (list, tuple)) and all(_is_text(item) for item in value)
+def _environment(value: object) -> str:
+    if value not in ENVIRONMENTS:
+        raise ValueError
+    return str(value)
 
 
-def _is_scopes(value: object) -> bool:
-    return _is_texts(value) and bool(value) and not any(" " in scope for scope in value)
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(_text, _list(value)))
 
 
-def _is_address(value: object) -> bool:
-    if not _is_text(value):
-        return False
-    parts = _split(str(value))
-    return (
-        parts is not None
-        and parts.scheme in ("http", "https")
-        and bool(parts.hostname)
-        and not (parts.query or parts.fragment or parts.username or parts.password)
-    )
+def _list(value: object) -> tuple[Any, ...]:
+    if not isinstance(value, (list, tuple)):
+        raise ValueError
+    return tuple(value)
 
 
-def _is_positive(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 60
+def _scopes(value: object) -> tuple[str, ...]:
+    scopes = _texts(value)
+    if not scopes or any(" " in scope for scope in scopes):
+        raise ValueError
+    return scopes
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 32
+def _address(value: object) -> str:
+    text = _text(value)
+    parts = urlsplit(text)
+    _ = parts.port  # raises ValueError for what is no port
+    has_more = parts.query or parts.fragment or parts.username or parts.password
+    if parts.scheme not in ("http", "https") or not parts.hostname or has_more:
+        raise ValueError
+    return text
 
 
-def _is_days(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 3650
+def _base(value: object) -> str:
+    """An address that others are made from."""
+    return _address(value).rstrip("/")
 
 
-def _is_rate(value: object) -> bool:
-    return isinstance(value, str) and RATE.fullmatch(value) is not None
+def _number(most: float) -> Callable[[object], float]:
+    def parse(value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= most:
+            raise ValueError
+        return float(value)
+
+    return parse
 
 
-def parsed_rate(rate: str) -> tuple[int, float]:
+def _whole(least: int, most: int) -> Callable[[object], int]:
+    def parse(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise ValueError
+        return value
+
+    return parse
+
+
+def _rate(value: object) -> tuple[int, float]:
     """``"50/s"`` as calls and seconds: ``(50, 1.0)``."""
-    calls, _, unit = rate.partition("/")
-    return int(calls), SECONDS_IN[unit]
-
-
-def _is_lifetime(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value <= LONGEST_FLOW
-
-
-def _or_none(rule: Callable[[object], bool]) -> Callable[[object], bool]:
-    return lambda value: value is None or rule(value)
+    found = RATE.fullmatch(_text(value))
+    if found is None:
+        raise ValueError
+    return int(found["calls"]), SECONDS_IN[found["unit"]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Rule:
-    accepts: Callable[[object], bool]
+class Rule:
+    """One key: how it is parsed, what it should be, and what it is where the site is silent."""
+
+    parse: Callable[[Any], Any]
     wanted: str
     default: Any = None
     required: bool = False
 
 
-RULES: Mapping[str, _Rule] = {
-    "ENVIRONMENT": _Rule(lambda value: value in ENVIRONMENTS, '"live" or "test"', required=True),
-    "BASE_URL": _Rule(_is_address, "an http(s) address that ends in /api/v1", required=True),
-    "AUTH_URL": _Rule(_is_address, "an http(s) address", required=True),
-    "API_ORIGIN": _Rule(_or_none(_is_address), "an http(s) address without a path, or None"),
-    "CLIENT_ID": _Rule(_is_client_id, "a text without a colon", required=True),
-    "CLIENT_SECRET": _Rule(_is_text, "a text", required=True),
-    "WEBHOOK_SECRETS": _Rule(_is_texts, "a list of texts", default=()),
-    "SCOPES": _Rule(
-        _is_scopes, "a list of scopes", default=("profile:read", "kyc:read", "claims:read")
-    ),
-    "CONNECT_SCOPES": _Rule(
-        _is_scopes, "a list of scopes", default=("profile:basic", "kyc:status")
-    ),
-    "POLICY": _Rule(_is_text, "a dotted path", default="django_identity.policy.IdentityPolicy"),
-    "ENCRYPTION_KEYS": _Rule(_or_none(_is_texts), "a list of texts, or None"),
-    "DOCUMENT_KEYS": _Rule(
-        lambda value: isinstance(value, (list, tuple)), "a list of JWKs", default=()
-    ),
-    "REDIRECT_URI": _Rule(_or_none(_is_address), "the registered callback address, or None"),
-    "TIMEOUT": _Rule(_is_positive, "a number of seconds up to 60", default=10.0),
-    "AUTHORIZATION_LIFETIME": _Rule(
-        _is_lifetime, f"seconds up to {LONGEST_FLOW}", default=LONGEST_FLOW
-    ),
-    "RATE_LIMIT": _Rule(_or_none(_is_rate), 'calls a second or minute, as "50/s"', default="50/s"),
-    "TRUSTED_PROXIES": _Rule(_is_count, "the number of proxies before the site", default=0),
-    "EVENT_PAYLOAD_DAYS": _Rule(_is_days, "a number of days", default=30),
-    "EVENT_DAYS": _Rule(_is_days, "a number of days", default=180),
+POLICY = "django_identity.policy.IdentityPolicy"
+SCOPES = ("profile:read", "kyc:read", "claims:read")
+CONNECT_SCOPES = ("profile:basic", "kyc:status")
+CALLBACK = "the registered callback address, or None"
+PROXIES = "the number of proxies before the site"
+FLOW = f"seconds up to {LONGEST_FLOW}"
+
+RULES: Mapping[str, Rule] = {
+    "ENVIRONMENT": Rule(_environment, '"live" or "test"', required=True),
+    "BASE_URL": Rule(_base, "an http(s) address that ends in /api/v1", required=True),
+    "AUTH_URL": Rule(_base, "an http(s) address", required=True),
+    "API_ORIGIN": Rule(_base, "an http(s) address without a path, or None"),
+    "CLIENT_ID": Rule(_client_id, "a text without a colon", required=True),
+    "CLIENT_SECRET": Rule(_text, "a text", required=True),
+    "WEBHOOK_SECRETS": Rule(_texts, "a list of texts", default=()),
+    "SCOPES": Rule(_scopes, "a list of scopes", default=SCOPES),
+    "CONNECT_SCOPES": Rule(_scopes, "a list of scopes", default=CONNECT_SCOPES),
+    "POLICY": Rule(_text, "a dotted path", default=POLICY),
+    "ENCRYPTION_KEYS": Rule(_texts, "a list of texts, or None"),
+    "DOCUMENT_KEYS": Rule(_list, "a list of JWKs", default=()),
+    "REDIRECT_URI": Rule(_address, CALLBACK),
+    "TIMEOUT": Rule(_number(60), "a number of seconds up to 60", default=10.0),
+    "AUTHORIZATION_LIFETIME": Rule(_whole(1, LONGEST_FLOW), FLOW, default=LONGEST_FLOW),
+    "RATE_LIMIT": Rule(_rate, 'calls a second or minute, as "50/s"', default="50/s"),
+    "TRUSTED_PROXIES": Rule(_whole(0, 32), PROXIES, default=0),
+    "EVENT_PAYLOAD_DAYS": Rule(_whole(1, 3650), "a number of days", default=30),
+    "EVENT_DAYS": Rule(_whole(1, 3650), "a number of days", default=180),
+    "CA_FILE": Rule(_text, "the path of a PEM file, or None"),
+    "PROXY": Rule(_text, 'an address as "http://proxy.example:3128", or None'),
 }
+
+
+def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Each key's value as an application holds it, by its name in lower case.
+
+    ``None`` stands for nothing where it is the default. Raises ``ValueError``.
+    """
+    return {
+        name.lower(): _parsed(name, given.get(name, rule.default)) for name, rule in RULES.items()
+    }
+
+
+def _parsed(name: str, value: object) -> Any:
+    rule = RULES[name]
+    is_left_out = value is None and rule.default is None and not rule.required
+    return None if is_left_out else rule.parse(value)
 
 
 def alias_problems(alias: str, given: object) -> Iterator[Problem]:
@@ -159,7 +198,10 @@ def alias_problems(alias: str, given: object) -> Iterator[Problem]:
         if name not in given:
             if rule.required:
                 yield Problem("E003", f"{where} lacks {name}.", f"Set it to {rule.wanted}.")
-        elif not rule.accepts(given[name]):
+            continue
+        try:
+            _parsed(name, given[name])
+        except ValueError:
             yield Problem("E004", f"{where}: {name} is not usable.", f"It must be {rule.wanted}.")
         else:
             yield from _value_problems(where, name, given)
@@ -180,6 +222,19 @@ def _value_problems(where: str, name: str, given: Mapping[str, Any]) -> Iterator
         if any(len(secret) < SHORTEST_SECRET for secret in held):
             hint = f"Use at least {SHORTEST_SECRET} random characters."
             yield Problem("E008", f"{where}: {name} is too short to be safe.", hint, fatal=False)
+    if name == "CA_FILE" and value:
+        yield from _ca_problems(where, value)
+    if name == "PROXY" and value and not _is_proxy(value):
+        hint = "It is of the form http://[user:password@]host:port; TLS goes through it untouched."
+        yield Problem("E014", f"{where}: PROXY is not the address of a proxy.", hint)
+
+
+def _ca_problems(where: str, path: str) -> Iterator[Problem]:
+    try:
+        ssl.create_default_context(cafile=path)
+    except (OSError, ValueError):  # an ``SSLError`` is an ``OSError``
+        hint = "It must be a file of PEM certificates that the site's processes can read."
+        yield Problem("E013", f"{where}: CA_FILE holds no usable certificate.", hint)
 
 
 def _transport_problems(where: str, name: str, value: str, *, live: bool) -> Iterator[Problem]:
@@ -190,10 +245,11 @@ def _transport_problems(where: str, name: str, value: str, *, live: bool) -> Ite
     yield Problem("E005", f"{where}: {name} is not an https address.", hint)
 
 
-def _split(url: str) -> SplitResult | None:
+def _is_proxy(value: str) -> bool:
     try:
-        parts = urlsplit(url)
-        _ = parts.port
+        parts = urlsplit(value)
+        has_port = parts.port is not None
     except ValueError:
-        return None
-    return parts
+        return False
+    has_more = parts.query or parts.fragment or parts.path not in ("", "/")
+    return parts.scheme == "http" and bool(parts.hostname) and has_port and not has_more

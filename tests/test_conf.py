@@ -23,6 +23,9 @@ COMPLETE: dict[str, Any] = {
 }
 
 
+PROXY = "http://user:passed@proxy.example.org:3128"
+
+
 def configured(**changes: Any) -> Any:
     given = {**COMPLETE, **changes}
     return override_settings(
@@ -57,11 +60,14 @@ def test_settings_are_forgotten_when_they_change() -> None:
 
 def test_no_secret_is_in_the_repr() -> None:
     """An application can be printed without giving away a secret."""
-    with configured(WEBHOOK_SECRETS=["a-webhook-secret-of-length"], ENCRYPTION_KEYS=["k" * 40]):
+    with configured(
+        WEBHOOK_SECRETS=["a-webhook-secret-of-length"], ENCRYPTION_KEYS=["k" * 40], PROXY=PROXY
+    ):
         shown = repr(conf.application())
     assert "a-secret" not in shown
     assert "webhook-secret" not in shown
     assert "kkk" not in shown
+    assert "passed" not in shown
 
 
 @pytest.mark.parametrize(
@@ -84,6 +90,14 @@ def test_no_secret_is_in_the_repr() -> None:
         ({"API_ORIGIN": "https://api.example.org/keys"}, "E007"),
         ({"CLIENT_SECRET": "short"}, "E008"),
         ({"WEBHOOK_SECRETS": ["a-webhook-secret-of-length", "short"]}, "E008"),
+        ({"CA_FILE": "/no/such/file.pem"}, "E013"),
+        ({"CA_FILE": __file__}, "E013"),
+        ({"CA_FILE": 1}, "E004"),
+        ({"PROXY": "proxy.example.org:3128"}, "E014"),
+        ({"PROXY": "https://proxy.example.org:3128"}, "E014"),
+        ({"PROXY": "http://proxy.example.org"}, "E014"),
+        ({"PROXY": "http://proxy.example.org:99999"}, "E014"),
+        ({"PROXY": "http://proxy.example.org:3128/path"}, "E014"),
         ({"POLICY": "no.such.Policy"}, "E010"),
         ({"POLICY": "django_identity.conf.Application"}, "E010"),
     ],
