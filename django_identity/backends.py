@@ -76,9 +76,8 @@ def bind_session(*, request: HttpRequest, user: Any, **_kwargs: Any) -> None:
 def _granted() -> QuerySet[LinkedIdentity]:
     """The granted identities under the applications that are set up, the oldest first."""
     configured = Q()
-    for alias in conf.aliases():
-        environment = conf.application(alias).environment
-        configured |= Q(application=alias, environment=environment)
+    for application in conf.applications():
+        configured |= Q(application=application.alias, environment=application.environment)
     return LinkedIdentity.objects.filter(configured, consent=Consent.GRANTED).order_by("pk")
 
 

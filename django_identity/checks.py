@@ -33,8 +33,7 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
     if any(problem.fatal for problem in conf.problems()):
         return []
     found = [*_backend_problems(), *_broker_problems(), *_isolation_problems()]
-    for alias in conf.aliases():
-        application = conf.application(alias)
+    for application in conf.applications():
         found += [*_policy_problems(application), *_host_problems(application)]
     return found
 

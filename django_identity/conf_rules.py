@@ -226,7 +226,7 @@ def _value_problems(where: str, name: str, given: Mapping[str, Any]) -> Iterator
         yield from _ca_problems(where, value)
     if name == "PROXY" and value and not _is_proxy(value):
         hint = "It is of the form http://[user:password@]host:port; TLS goes through it untouched."
-        yield Problem("E014", f"{where}: PROXY is not the address of a proxy.", hint)
+        yield Problem("E015", f"{where}: PROXY is not the address of a proxy.", hint)
 
 
 def _ca_problems(where: str, path: str) -> Iterator[Problem]:
@@ -234,7 +234,7 @@ def _ca_problems(where: str, path: str) -> Iterator[Problem]:
         ssl.create_default_context(cafile=path)
     except (OSError, ValueError):  # an ``SSLError`` is an ``OSError``
         hint = "It must be a file of PEM certificates that the site's processes can read."
-        yield Problem("E013", f"{where}: CA_FILE holds no usable certificate.", hint)
+        yield Problem("E014", f"{where}: CA_FILE holds no usable certificate.", hint)
 
 
 def _transport_problems(where: str, name: str, value: str, *, live: bool) -> Iterator[Problem]:

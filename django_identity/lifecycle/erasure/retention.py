@@ -31,7 +31,7 @@ class Purged:
 def waiting() -> int:
     """About how many rows a purge would concern now."""
     now = timezone.now()
-    old = now - timedelta(days=min(conf.application(a).event_payload_days for a in conf.aliases()))
+    old = now - timedelta(days=min(site.event_payload_days for site in conf.applications()))
     return (
         WebhookEvent.objects.filter(kept=Kept.EVERYTHING, received_at__lt=old).count()
         + AuthorizationRequest.objects.filter(expires_at__lt=now - REQUEST_LIFETIME).count()
@@ -46,9 +46,8 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
     """
     now = timezone.now()
     payloads = events = 0
-    for alias in conf.aliases():
-        application = conf.application(alias)
-        of_alias = WebhookEvent.objects.filter(application=alias)
+    for application in conf.applications():
+        of_alias = WebhookEvent.objects.filter(application=application.alias)
         rows_before = now - timedelta(days=application.event_days)
         payloads_before = now - timedelta(days=application.event_payload_days)
         for rows in _batches(_older(of_alias, Kept.EVERYTHING, payloads_before), size):

@@ -108,7 +108,7 @@ def _is_ours(check_id: str) -> bool:
 
 
 def _about_key_sets() -> Iterator[Finding]:
-    by_origin = {site.api_origin: site for site in map(conf.application, conf.aliases())}
+    by_origin = {site.api_origin: site for site in conf.applications()}
     for origin, site in by_origin.items():
         yield from _about_key_set(origin, site)
 
@@ -183,7 +183,7 @@ def _about_refetches() -> Iterator[Finding]:
 
 def _about_due_rows() -> Iterator[Finding]:
     late = timezone.now() - OVERDUE
-    for site in map(conf.application, conf.aliases()):
+    for site in conf.applications():
         yield from _counted(
             "due_rows",
             Level.PROBLEM,

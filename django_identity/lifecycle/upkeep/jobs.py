@@ -101,8 +101,7 @@ def refetch_due(
 def takes_no_calls() -> bool:
     """Whether an application with something due waits for its service to be back."""
     now = timezone.now()
-    all_of_them = [conf.application(alias) for alias in conf.aliases()]
-    away = [application for application in all_of_them if not outage.may_try(application)]
+    away = [site for site in conf.applications() if not outage.may_try(site)]
     return any(due_rows.due(application, now=now).exists() for application in away)
 
 
@@ -119,8 +118,7 @@ def refetch_these(
 def count_due() -> int:
     """How many identities are due at this moment."""
     now = timezone.now()
-    applications = map(conf.application, conf.aliases())
-    return sum(due_rows.due(application, now=now).count() for application in applications)
+    return sum(due_rows.due(site, now=now).count() for site in conf.applications())
 
 
 def keep_alive() -> int:
@@ -158,8 +156,7 @@ def mark_vanished_keys(application: Application) -> int:
 
 def _applications() -> list[Application]:
     """Those whose service takes calls, as far as anybody knows."""
-    all_of_them = [conf.application(alias) for alias in conf.aliases()]
-    return [application for application in all_of_them if outage.may_try(application)]
+    return [site for site in conf.applications() if outage.may_try(site)]
 
 
 def _take_due() -> Iterator[list[int]]:

@@ -87,7 +87,7 @@ def waiting() -> int:
     """How many values are not under the first key of their application's ring."""
     return sum(
         _outdated(column, application).count()
-        for application in _applications()
+        for application in conf.applications()
         for column in COLUMNS
     )
 
@@ -99,7 +99,7 @@ def rotate(*, size: int = BATCH) -> Iterator[Batch]:
     begun again; a value that is stored meanwhile is under the first key anyway and is never
     overwritten.
     """
-    for application in _applications():
+    for application in conf.applications():
         for column in COLUMNS:
             yield from _rotate_column(column, application, size)
 
@@ -107,15 +107,11 @@ def rotate(*, size: int = BATCH) -> Iterator[Batch]:
 def without_a_key(column: SealedColumn) -> QuerySet[Any]:
     """The rows whose value none of the keys sealed, those of removed applications included."""
     known = Q()
-    for application in _applications():
+    for application in conf.applications():
         for secret in application.encryption_keys:
             prefix = {f"{column.name}__startswith": vault.prefix_of(secret)}
             known |= Q(**{column.application: application.alias}, **prefix)
     return column.held().exclude(known)
-
-
-def _applications() -> Iterator[Application]:
-    return map(conf.application, conf.aliases())
 
 
 def _outdated(column: SealedColumn, application: Application) -> QuerySet[Any]:
