@@ -18,6 +18,7 @@ from django_identity.lifecycle.operators.timeline import Kind
 from django_identity.lifecycle.standing import LEVEL
 from django_identity.lifecycle.standing.explanation import Why
 from django_identity.models import Environment
+from django_identity.service.moments import has_no_end
 
 if TYPE_CHECKING:
     from django.utils.functional import _StrPromise
@@ -198,6 +199,8 @@ def spelt(moment: datetime | None) -> str:
     """The moment itself, in the operator's format and time zone."""
     if moment is None:
         return ""
+    if has_no_end(moment):
+        return _("no end")
     return str(formats.date_format(timezone.localtime(moment), "DATETIME_FORMAT"))
 
 

@@ -6,11 +6,12 @@ import base64
 import binascii
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django_identity.exceptions import MalformedAnswer, SubjectMismatch
 from django_identity.service.json_body import UnreadableJson, read_object
+from django_identity.service.moments import bounded
 
 LONGEST_TEXT = 1000
 LONGEST_SUBJECT = 255
@@ -235,7 +236,6 @@ def moment_of(body: Members, name: str, endpoint: str) -> datetime | None:
     if not text:
         return None
     try:
-        moment = datetime.fromisoformat(text)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
+        return bounded(datetime.fromisoformat(text))
+    except ValueError:
         raise MalformedAnswer(f"{name} is not a time", endpoint=endpoint) from None

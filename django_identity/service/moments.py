@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+# Every database stores these, and every time zone east or west can show them.
+BEGINNING = datetime(1000, 1, 1, tzinfo=UTC)
+NO_END = datetime(9999, 1, 1, tzinfo=UTC)
 LONGEST = 64
 DATE = r"(?:\d{4}-?\d{2}-?\d{2}|\d{4}-?W\d{2}-?\d|\d{4}-?\d{3})"
 TIME = r"\d{2}(?::?\d{2}(?::?\d{2}(?:[.,]\d+)?)?)?"
@@ -34,10 +37,27 @@ def parse_moment(text: str) -> datetime:
         raise NotAMoment from None
 
 
+def bounded(moment: datetime) -> datetime:
+    """``moment`` in UTC (one without a zone is UTC), between ``BEGINNING`` and ``NO_END``.
+
+    Never raises. Services write the last second of the calendar for "never": no time zone could
+    show it, and half of them not even convert it.
+    """
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    try:
+        return min(max(aware.astimezone(UTC), BEGINNING), NO_END)
+    except OverflowError:
+        return BEGINNING if aware.year < BEGINNING.year else NO_END
+
+
+def has_no_end(moment: datetime) -> bool:
+    """Whether ``moment`` stands for "never"."""
+    return moment >= NO_END
+
+
 def _moment(date: str, time: str, zone: str) -> datetime:
     time, later = _turned(time)
-    moment = datetime.fromisoformat(f"{_calendar(date)}T{time}{zone}") + later
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return bounded(datetime.fromisoformat(f"{_calendar(date)}T{time}{zone}") + later)
 
 
 def _calendar(date: str) -> str:

@@ -13,13 +13,14 @@ from django.template.defaultfilters import yesno
 from django.utils import timezone
 from django.utils.formats import get_format
 from django.utils.functional import Promise
-from django.utils.html import format_html, format_html_join
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 
 from django_identity import labels
 from django_identity.lifecycle.standing import is_level, value_in_text
+from django_identity.service.moments import bounded, has_no_end
 
 A_MINUTE = 60
 
@@ -30,6 +31,8 @@ register = template.Library()
 def distance(moment: datetime) -> str:
     """How far away ``moment`` is: "in 5 hours", "3 days ago"."""
     now = timezone.now()
+    if has_no_end(moment):
+        return _("no end")
     if abs((moment - now).total_seconds()) < A_MINUTE:
         return _("just now")
     if moment > now:
@@ -40,7 +43,9 @@ def distance(moment: datetime) -> str:
 @register.filter
 def moment(given: datetime) -> SafeString:
     """An absolute time in the site's time zone, for people and machines."""
-    local = timezone.localtime(given)
+    local = timezone.localtime(bounded(given))
+    if has_no_end(local):
+        return escape(_("no end"))
     shown = f"{formatted_date(local, _date_and_time())} {formatted_date(local, 'T')}"
     return format_html('<time datetime="{}">{}</time>', local.isoformat(timespec="seconds"), shown)
 
@@ -56,7 +61,9 @@ def _date_and_time() -> str:
 @register.filter
 def day(given: datetime) -> SafeString:
     """The day of a time for people, the whole time for machines."""
-    local = timezone.localtime(given)
+    local = timezone.localtime(bounded(given))
+    if has_no_end(local):
+        return escape(_("no end"))
     shown = formatted_date(local, "DATE_FORMAT")
     return format_html('<time datetime="{}">{}</time>', local.isoformat(timespec="seconds"), shown)
 
@@ -83,6 +90,8 @@ def claim_value(value: Any) -> str:
 def held(value: Any) -> str | Promise | SafeString:
     """One value of a record in words."""
     if isinstance(value, datetime):
+        if has_no_end(value):
+            return _("no end")
         return format_html("{} ({})", moment(value), distance(value))
     if isinstance(value, bool):
         return str(yesno(value))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from django_identity.credentials import VerifiedCredential
-from django_identity.models import LinkedIdentity, StoredClaim
+from django_identity.models import NEVER, LinkedIdentity, StoredClaim
 from django_identity.service.messages import ClaimsAnswer, ListedClaim
+from django_identity.service.moments import bounded
 
 Key = tuple[str, str]
 
@@ -162,9 +163,7 @@ def _moment(value: object, name: str) -> datetime | None:
         moment = parse_datetime(text) if isinstance(text, str) else None
     except ValueError:
         moment = None
-    if moment is None:
-        return datetime.fromtimestamp(0, tz=UTC)
-    return moment if timezone.is_aware(moment) else moment.replace(tzinfo=UTC)
+    return NEVER if moment is None else bounded(moment)
 
 
 def _earliest(*moments: datetime | None) -> datetime | None:

@@ -17,6 +17,7 @@ from django_identity.credentials import VerifiedCredential
 from django_identity.lifecycle.upkeep import claim_rows
 from django_identity.models import KID_LENGTH, LinkedIdentity, StoredClaim
 from django_identity.service.messages import ClaimsAnswer
+from django_identity.service.moments import bounded
 
 CREDENTIAL_LIFETIME = timedelta(hours=24)
 DUE_AT_SHARE = 0.75
@@ -61,7 +62,7 @@ def prepare(
     columns = {
         "credential": _sealed(application, identity, answer) if proof else "",
         "credential_kid": _storable_kid(proof.kid) if proof else "",
-        "credential_issued_at": proof.issued_at if proof else None,
+        "credential_issued_at": _issued_at(proof) if proof else None,
         "credential_expires_at": ends_at,
         "refetch_due_at": due_at(identity, now=now, ends_at=fresh_until),
     }
@@ -84,8 +85,12 @@ def write(identity: LinkedIdentity, new: Replacement) -> None:
 
 def is_older(proof: VerifiedCredential, identity: LinkedIdentity) -> bool:
     """Whether ``proof`` was issued before the credential that is stored."""
-    stored = identity.credential_issued_at
-    return stored is not None and proof.issued_at is not None and proof.issued_at < stored
+    stored, issued_at = identity.credential_issued_at, _issued_at(proof)
+    return stored is not None and issued_at is not None and issued_at < stored
+
+
+def _issued_at(proof: VerifiedCredential) -> datetime | None:
+    return None if proof.issued_at is None else bounded(proof.issued_at)
 
 
 def _sealed(application: Application, identity: LinkedIdentity, answer: ClaimsAnswer) -> str:
