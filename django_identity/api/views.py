@@ -10,13 +10,14 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.views.decorators.debug import sensitive_variables
 from rest_framework.authentication import SessionAuthentication
 from rest_framework.exceptions import NotAuthenticated
-from rest_framework.parsers import JSONParser
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from django_identity import conf
+from django_identity.api.parsers import BoundedJSONParser
 from django_identity.api.problems import as_problem, problem
 from django_identity.api.serializers import (
     ArrivalSerializer,
@@ -42,16 +43,24 @@ from django_identity.views.manners import (
     landing_url,
 )
 
+TOKEN_SCHEMES = ("bearer", "jwt", "token")
+
 
 class _Endpoint(APIView):
     """JSON in and out, errors included; each endpoint says itself whom it answers."""
 
-    parser_classes = (JSONParser,)
+    parser_classes = (BoundedJSONParser,)
     renderer_classes = (JSONRenderer,)
     permission_classes = ()
 
     def get_exception_handler(self) -> Callable[..., Response | None]:
         return as_problem
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """What comes before every method: who asks, and from where."""
+        super().initial(request, *args, **kwargs)
+        if request.method not in SAFE_METHODS:
+            _refuse_foreign_forms(request)
 
 
 class MeView(_Endpoint):
@@ -179,6 +188,18 @@ def _required_user(request: Request) -> AbstractBaseUser:
     if user is None:
         raise NotAuthenticated
     return user
+
+
+def _refuse_foreign_forms(request: Request) -> None:
+    """Refuse what a foreign page can have a browser send without asking this site first.
+
+    The browser adds sessions, Basic credentials and certificates to such a form by itself; JSON and
+    a token in the header it does not send from there.
+    """
+    scheme = request.headers.get("Authorization", "").partition(" ")[0].lower()
+    is_json = request._request.content_type == BoundedJSONParser.media_type
+    if not is_json and scheme not in TOKEN_SCHEMES:
+        SessionAuthentication().enforce_csrf(request)
 
 
 def _refuse_foreign_pages(request: Request, user: AbstractBaseUser | None) -> None:

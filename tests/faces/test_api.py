@@ -99,7 +99,7 @@ def test_the_authorization_address_is_the_pages(
     assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
 
 
-@pytest.mark.parametrize("body", [{"next": "//evil.example"}, {"next": 7}, {"next": None}, [], "x"])
+@pytest.mark.parametrize("body", [{"next": "//evil.example"}, {"next": 7}, {"next": None}])
 def test_next_stays_on_this_site(service: HostileService, browser: APIClient, body: object) -> None:
     """Whatever is no path of the site leads to where a sign-in leads by itself."""
     begun = ask(browser, "login", body).json()["authorization_url"]
@@ -111,7 +111,6 @@ def test_next_stays_on_this_site(service: HostileService, browser: APIClient, bo
     ("body", "code"),
     [
         ({}, "callback_invalid"),
-        ([], "callback_invalid"),
         ({"state": None, "code": "a"}, "callback_invalid"),
         ({"state": ["{state}"], "code": "a"}, "callback_invalid"),
         ({"state": "{state}"}, "callback_invalid"),

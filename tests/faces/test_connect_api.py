@@ -147,8 +147,8 @@ def test_what_is_no_code_is_not_sent(
     ("body", "kind", "status", "code"),
     [
         (b"{", "application/json", 400, "parse_error"),
-        (b"[]", "application/json", 400, "connect_code_malformed"),
-        (b'"CNX-AB12-CD34"', "application/json", 400, "connect_code_malformed"),
+        (b"[]", "application/json", 400, "parse_error"),
+        (b'"CNX-AB12-CD34"', "application/json", 400, "parse_error"),
         (b"connect_code=CNX-AB12-CD34", "application/x-www-form-urlencoded", 415,
          "unsupported_media_type"),
     ],
