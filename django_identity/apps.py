@@ -23,3 +23,4 @@ class IdentityConfig(AppConfig):
         )
         register(checks.check_applications, Tags.security)
         register(checks.check_installation, Tags.security)
+        register(checks.check_development_only, Tags.security)

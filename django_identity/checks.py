@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import connection
@@ -18,6 +19,7 @@ from django_identity.exceptions import ConfigurationError
 
 LABEL = "django_identity"
 ISOLATED = {"postgresql", "mysql"}
+NOT_FOR_SITES = ("django_identity.sandbox", "django_identity.testing")
 
 
 def check_applications(**_kwargs: Any) -> list[CheckMessage]:
@@ -25,6 +27,22 @@ def check_applications(**_kwargs: Any) -> list[CheckMessage]:
     return [
         Error(problem.message, hint=problem.hint, id=f"{LABEL}.{problem.check_id}")
         for problem in conf.problems()
+    ]
+
+
+def check_development_only(**_kwargs: Any) -> list[CheckMessage]:
+    """The sandbox and the test fixtures are no part of a site (E013)."""
+    installed = [config.name for config in apps.get_app_configs()]
+    named = {"INSTALLED_APPS": installed, "MIDDLEWARE": settings.MIDDLEWARE}
+    return [
+        Error(
+            f"{setting} has {path!r}, which is for development and tests: it opens the site.",
+            hint="Take it out. The sandbox runs by itself: python -m django_identity.sandbox",
+            id=f"{LABEL}.E013",
+        )
+        for setting, paths in named.items()
+        for path in paths
+        if f"{path}.".startswith(tuple(f"{package}." for package in NOT_FOR_SITES))
     ]
 
 

@@ -15,7 +15,7 @@ from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
 
-from django_identity.sandbox import server, switches, trigger
+from django_identity.sandbox import guard, server, switches, trigger
 from django_identity.sandbox.database import SchemaMismatch
 from django_identity.sandbox.switches import Switches, UnknownSwitch
 
@@ -33,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(arguments: Sequence[str]) -> int:
     """Serve until SIGINT or SIGTERM."""
+    if reason := guard.refusal():
+        return _refuse(reason)
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
@@ -48,11 +50,15 @@ def _serve(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(
         prefix="identity-sandbox-", ignore_cleanup_errors=True
     ) as directory:
+        portal_token = options.portal_token or secrets.token_urlsafe(32)
         origin = options.origin or server.origin_of(listening)
         path = options.database or Path(directory) / "sandbox.sqlite3"
         try:
             server.start_django(
-                origin=origin, database_path=path, portal_token=options.portal_token
+                origin=origin,
+                database_path=path,
+                portal_token=portal_token,
+                webhook_hosts=options.webhook_host,
             )
         except SchemaMismatch:
             return _refuse(f"{path} was made by another version of the sandbox; remove it.")
@@ -60,7 +66,7 @@ def _serve(arguments: Sequence[str]) -> int:
             logging.getLogger("django_identity.sandbox.requests").setLevel(logging.DEBUG)
         server.start(listening)
         stop_sending = server.start_sender()
-        _announce(origin, options.portal_token)
+        _announce(origin, portal_token)
         stopping.wait()
         stop_sending()
         server.stop(listening)
@@ -82,8 +88,15 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--portal-token",
-        default=secrets.token_urlsafe(32),
+        default="",
         help="session token of the developer portal; without it a new one at each start",
+    )
+    parser.add_argument(
+        "--webhook-host",
+        metavar="HOST",
+        action="append",
+        default=[],
+        help="a private host that events may be sent to, whoever registers the address",
     )
     parser.add_argument("--verbose", action="store_true", help="log each request's method and path")
     for switch in fields(Switches):

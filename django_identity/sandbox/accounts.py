@@ -4,14 +4,18 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 from django.db import transaction
 from django.db.models import QuerySet
 from oauth2_provider.generators import generate_client_secret
 
 from django_identity.sandbox import webhooks
+from django_identity.sandbox.addresses import is_plainly_private
 from django_identity.sandbox.models import Application, Client, Environment, User, new_subject
+from django_identity.sandbox.webhooks import InvalidAddress
 
 ADULT_BIRTHDAY = date(1990, 1, 1)
 
@@ -121,20 +125,42 @@ def change_redirect_uris(clients: QuerySet[Client], redirect_uris: Sequence[str]
     return clients.update(redirect_uris=" ".join(redirect_uris))
 
 
-def register_webhook(client: Client, url: str, *, secret: str = "") -> None:
+def allowed_address(url: str, *, is_local: bool) -> str:
+    """Return ``url`` if it may become a webhook address.
+
+    Names that stand for a private address are found out when an event leaves.
+
+    Raises:
+        InvalidAddress: it is no http or https address, or a private one that this machine
+            (``is_local``) alone may choose.
+    """
+    host = urlsplit(webhooks.require_address(url)).hostname or ""
+    if not is_local and not is_named_by_operator(url) and is_plainly_private(host):
+        raise InvalidAddress("Only this machine may have events sent to a private address.")
+    return url
+
+
+def is_named_by_operator(url: str) -> bool:
+    """Return whether the command line allows the host of ``url`` to everybody."""
+    return urlsplit(url).hostname in settings.SANDBOX_WEBHOOK_HOSTS
+
+
+def register_webhook(client: Client, url: str, *, is_local: bool, secret: str = "") -> None:
     """Send the events for ``client`` to ``url`` from now on; an empty address ends it.
 
     Args:
         client: the credential set.
         url: an http or https address.
+        is_local: whether this machine chose it, and it may be a private one.
         secret: what signs them; without it the present one stays, and the first is made up.
 
     Raises:
         InvalidAddress: nothing was changed.
     """
-    client.webhook_url = url and webhooks.require_address(url)
+    client.webhook_url = url and allowed_address(url, is_local=is_local)
+    client.webhook_is_local = is_local
     client.webhook_secret = secret or client.webhook_secret or webhooks.new_secret()
-    client.save(update_fields=["webhook_url", "webhook_secret"])
+    client.save(update_fields=["webhook_url", "webhook_is_local", "webhook_secret"])
 
 
 def _issue_client(

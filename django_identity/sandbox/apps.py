@@ -2,6 +2,8 @@
 
 from django.apps import AppConfig
 
+from django_identity.sandbox import guard
+
 
 class SandboxConfig(AppConfig):
     """Registers the sandbox's models, templates and static files under the label ``sandbox``."""
@@ -9,3 +11,10 @@ class SandboxConfig(AppConfig):
     name = "django_identity.sandbox"
     label = "sandbox"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def import_models(self) -> None:
+        """Load the models, but none into a site that installs the sandbox: its check fails."""
+        if guard.refusal():
+            self.models = {}
+        else:
+            super().import_models()

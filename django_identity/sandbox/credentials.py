@@ -71,10 +71,13 @@ def id_token(user: User, *, audience: str) -> str:
 
 
 def jwt_access_token(user: User, *, client_id: str) -> str:
-    """Sign an access token of the form of RFC 9068 for ``user`` and ``client_id``."""
+    """Sign an access token of the form of RFC 9068 for ``user`` and ``client_id``.
+
+    ``aud`` is the application, as in ID tokens and credentials: it reads the subject there.
+    """
     members = {
         "sub": user.subject,
-        "aud": settings.SANDBOX_ORIGIN,
+        "aud": client_id,
         "client_id": client_id,
         "jti": secrets.token_urlsafe(16),
     }

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from django.db import transaction
 
-from django_identity.sandbox import clock, switches
+from django_identity.sandbox import accounts, clock, switches
 from django_identity.sandbox.events import Event
 from django_identity.sandbox.models import Client
 from django_identity.sandbox.webhook_models import Delivery, DeliveryAttempt, DeliveryState
@@ -93,12 +93,14 @@ def seconds_until_next() -> float | None:
 def attempt(delivery: Delivery, courier: Courier) -> None:
     """Send ``delivery`` once to where its application receives events now; record what came."""
     client, sent_at = delivery.client, clock.now()
+    is_named = accounts.is_named_by_operator(client.webhook_url)
     outcome = (
         courier.send(
             client.webhook_url,
             delivery.body.encode(),
             secret=client.webhook_secret,
             seconds=switches.current().webhook_timeout,
+            privately=client.webhook_is_local or is_named,
         )
         if client.webhook_url
         else Outcome({}, None, "", "The application has no webhook address any more.", 0)
@@ -114,6 +116,7 @@ def attempt(delivery: Delivery, courier: Courier) -> None:
                 excerpt=outcome.excerpt,
                 problem=outcome.problem,
                 milliseconds=outcome.milliseconds,
+                is_private=outcome.is_private and not is_named,
             )
 
 

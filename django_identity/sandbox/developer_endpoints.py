@@ -8,9 +8,8 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from django_identity.sandbox import accounts, envelope, json_body
+from django_identity.sandbox import accounts, callers, envelope, json_body
 from django_identity.sandbox.models import Application, Client, Environment
-from django_identity.sandbox.portal import session
 
 DeveloperEndpoint = Callable[..., HttpResponse]
 
@@ -23,8 +22,7 @@ def developer_endpoint(endpoint: DeveloperEndpoint) -> DeveloperEndpoint:
     def view(request: HttpRequest, **parts: str) -> HttpResponse:
         if request.method != "POST":
             return envelope.method_not_allowed("POST")
-        scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not session.is_token(token.strip()):
+        if not callers.has_token(request):
             refusal = envelope.error(
                 401, envelope.UNAUTHORIZED, "Send the developer portal session token as Bearer."
             )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.urls import Resolver404, resolve
 
-from django_identity.sandbox import envelope, faults
+from django_identity.sandbox import envelope, faults, guard
 from django_identity.sandbox.faults import Fault, FaultKind, FaultMoment
 
 CONTROL_PREFIX = "/sandbox/"
@@ -20,15 +20,14 @@ _TRUNCATED_JSON = '{"success": true, "data": {"id": '
 
 
 class FaultMiddleware:
-    """Hits the requests for which a fault was ordered; the control API is never hit."""
+    """Hits the requests for which a fault was ordered."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        guard.keep_out()
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request, or misbehave as ordered."""
-        if request.path_info.startswith(CONTROL_PREFIX):
-            return self.get_response(request)
         fault = faults.take(
             endpoint=endpoint_name(request),
             path=request.path_info,

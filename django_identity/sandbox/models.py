@@ -115,6 +115,7 @@ class Client(AbstractApplication):
     registered = models.ForeignKey(Application, models.CASCADE)
     environment = models.CharField(max_length=4, choices=Environment)
     webhook_url = models.URLField(max_length=2000, blank=True)
+    webhook_is_local = models.BooleanField(default=False)
     webhook_secret = models.CharField(max_length=200, blank=True)
     webhook_held = models.BooleanField(default=False)
     objects: ClassVar[models.Manager[Self]] = models.Manager()

@@ -15,8 +15,8 @@ from datetime import UTC, datetime
 
 from django.http import HttpRequest, HttpResponseBase
 
-from django_identity.sandbox import clock, json_body
-from django_identity.sandbox.fault_injection import CONTROL_PREFIX, endpoint_name
+from django_identity.sandbox import clock, guard, json_body
+from django_identity.sandbox.fault_injection import endpoint_name
 
 KEPT_REQUESTS = 10_000
 _SECRET_FIELDS = ("code", "refresh_token", "code_verifier", "client_secret")
@@ -66,12 +66,11 @@ class RequestLogMiddleware:
     """Logs every request with the status it was answered with."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        guard.keep_out()
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request, then log it."""
-        if request.path_info.startswith(CONTROL_PREFIX):
-            return self.get_response(request)
         moment, received_at, started = clock.now(), datetime.now(UTC), time.monotonic()
         response = self.get_response(request)
         fault = getattr(response, "fault", "")

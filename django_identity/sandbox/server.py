@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from django.core.wsgi import get_wsgi_application
 from django.urls import resolve
 from django.utils.module_loading import import_string
 
-from django_identity.sandbox import database
+from django_identity.sandbox import database, guard
 
 SETTINGS_MODULE = "django_identity.sandbox.settings"
 _EVERY_INTERFACE = ("0.0.0.0", "::")  # noqa: S104 -- recognised here, not bound
@@ -75,21 +75,27 @@ def origin_of(server: SandboxServer) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def start_django(*, origin: str, database_path: Path, portal_token: str) -> None:
+def start_django(
+    *, origin: str, database_path: Path, portal_token: str, webhook_hosts: Sequence[str] = ()
+) -> None:
     """Set up the sandbox's own Django project, whatever project the environment names.
 
     Args:
         origin: under which the sandbox is reached.
         database_path: an SQLite file, made if it is missing.
         portal_token: the session token of the developer portal.
+        webhook_hosts: private hosts that events may be sent to, whoever registers the address.
 
     Raises:
+        ImproperlyConfigured: this process has the settings of a site.
         SchemaMismatch: ``database_path`` holds another version's tables.
     """
+    guard.keep_out()
     os.environ["DJANGO_SETTINGS_MODULE"] = SETTINGS_MODULE
     os.environ["DJANGO_IDENTITY_SANDBOX_ORIGIN"] = origin
     os.environ["DJANGO_IDENTITY_SANDBOX_DATABASE"] = str(database_path)
     os.environ["DJANGO_IDENTITY_SANDBOX_PORTAL_TOKEN"] = portal_token
+    os.environ["DJANGO_IDENTITY_SANDBOX_WEBHOOK_HOSTS"] = " ".join(webhook_hosts)
     django.setup()
     database.create_schema()
 

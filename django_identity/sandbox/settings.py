@@ -1,7 +1,7 @@
 """Django settings of the sandbox process.
 
-The address and the database differ from one start to the next, so ``server`` hands them over in
-two environment variables before Django reads this module. Nothing here is fit for production.
+What differs from one start to the next, ``server`` hands over in environment variables before
+Django reads this module. Nothing here is fit for production.
 """
 
 import os
@@ -15,9 +15,13 @@ SANDBOX_PORTAL_TOKEN = os.environ.get(
     "DJANGO_IDENTITY_SANDBOX_PORTAL_TOKEN"
 ) or secrets.token_urlsafe(32)
 
+# Private hosts that an event may be sent to, whoever registers the address.
+SANDBOX_WEBHOOK_HOSTS = os.environ.get("DJANGO_IDENTITY_SANDBOX_WEBHOOK_HOSTS", "").lower().split()
+
 SECRET_KEY = secrets.token_urlsafe(48)
 DEBUG = False
 ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", urlsplit(SANDBOX_ORIGIN).hostname or ""]
+CSRF_TRUSTED_ORIGINS = [SANDBOX_ORIGIN]  # a proxy before the sandbox may speak https for it
 ROOT_URLCONF = "django_identity.sandbox.urls"
 APPEND_SLASH = False
 USE_TZ = True
@@ -35,6 +39,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "django_identity.sandbox.control.requests.ControlMiddleware",
     "django_identity.sandbox.request_log.RequestLogMiddleware",
     "django_identity.sandbox.fault_injection.FaultMiddleware",
     "django_identity.sandbox.pages.headers.PageHeadersMiddleware",

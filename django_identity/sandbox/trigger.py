@@ -34,7 +34,9 @@ def main(arguments: Sequence[str]) -> int:
     body = _event(options).body()
     sys.stdout.write(f"POST {options.to}\n{body}\n\n")
     with Courier() as courier:
-        outcome = courier.send(options.to, body.encode(), secret=secret, seconds=options.timeout)
+        outcome = courier.send(
+            options.to, body.encode(), secret=secret, seconds=options.timeout, privately=True
+        )
     sys.stdout.write(_told(outcome))
     return ACKNOWLEDGED if outcome.acknowledged else REFUSED
 

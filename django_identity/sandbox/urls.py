@@ -4,9 +4,17 @@ from django.contrib.staticfiles.views import serve as serve_static
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from django_identity.sandbox import connect_endpoint, developer_endpoints, envelope, user_endpoints
+from django_identity.sandbox import (
+    connect_endpoint,
+    developer_endpoints,
+    envelope,
+    guard,
+    user_endpoints,
+)
 from django_identity.sandbox.pages.consent import AuthorizationPage
 from django_identity.sandbox.token_endpoint import TokenEndpoint
+
+guard.keep_out()
 
 urlpatterns = [
     path("oauth2/auth", AuthorizationPage.as_view(), name="authorize"),

@@ -52,6 +52,7 @@ class DeliveryAttempt(models.Model):
     excerpt = models.TextField()
     problem = models.CharField(max_length=200)
     milliseconds = models.FloatField()
+    is_private = models.BooleanField(default=False)
 
     class Meta:
         ordering: ClassVar = ["pk"]
@@ -63,3 +64,17 @@ class DeliveryAttempt(models.Model):
     def acknowledged(self) -> bool:
         """Whether the receiver took the event: any 2xx."""
         return self.status is not None and 200 <= self.status < 300
+
+    def withhold(self) -> None:
+        """Forget, in this copy, what came back: it is nobody's on another machine."""
+        self.status, self.excerpt, self.milliseconds = None, "", 0
+        self.problem = "What a private address answers is shown on the sandbox's own machine."
+
+
+def attempts_for(delivery: Delivery, *, is_local: bool) -> list[DeliveryAttempt]:
+    """Return the attempts of ``delivery``, as whoever asks may see them."""
+    attempts = list(delivery.attempts.all())
+    for attempt in attempts:
+        if attempt.is_private and not is_local:
+            attempt.withhold()
+    return attempts

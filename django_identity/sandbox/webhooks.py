@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from django_identity.sandbox.addresses import PrivateAddress, addresses_of, is_public
 from django_identity.sandbox.time_limit import TimeLimit
 
 SIGNATURE_HEADER = "x-webhook-signature"
@@ -36,6 +37,7 @@ class Outcome:
     excerpt: str
     problem: str
     milliseconds: float
+    is_private: bool = False
 
     @property
     def acknowledged(self) -> bool:
@@ -80,10 +82,13 @@ class Courier:
             verify=_TLS, limits=limits, trust_env=False, follow_redirects=False
         )
 
-    def send(self, url: str, body: bytes, *, secret: str, seconds: float) -> Outcome:
+    def send(
+        self, url: str, body: bytes, *, secret: str, seconds: float, privately: bool
+    ) -> Outcome:
         """Sign ``body``, post it, and give up ``seconds`` after the start.
 
-        What the receiver answers or fails to answer is returned, never raised.
+        What the receiver answers or fails to answer is returned, never raised. Unless
+        ``privately``, nothing goes to a host that stands for any address but a public one.
         """
         headers = {
             "Content-Type": "application/json",
@@ -93,34 +98,58 @@ class Courier:
         }
         started = time.monotonic()
         status, excerpt, problem = None, b"", ""
+        is_private = privately
         try:
-            status, excerpt = self._answer(url, body, headers, seconds)
+            to = httpx.URL(url)
+            hosts = addresses_of(to.raw_host.decode(), to.port or 0)
+            is_private = not all(map(is_public, hosts))
+            if is_private and not privately:
+                raise PrivateAddress
+            status, excerpt = self._answer(to, hosts, body, headers, seconds)
             problem = "A redirect is not followed." if 300 <= status < 400 else ""
         except httpx.TimeoutException:
             problem = f"No answer within {seconds:g} seconds."
-        except httpx.ConnectError:
+        except PrivateAddress:
+            problem = "The host stands for a private address; only this machine may choose one."
+        except (httpx.ConnectError, OSError):
             problem = "No connection: it was refused, the host is unknown, or TLS failed."
         except (httpx.HTTPError, httpx.InvalidURL, ValueError):
             problem = "The connection ended before a complete answer."
         milliseconds = round((time.monotonic() - started) * 1000, 1)
-        return Outcome(headers, status, excerpt.decode(errors="replace"), problem, milliseconds)
+        answer = excerpt.decode(errors="replace")
+        return Outcome(headers, status, answer, problem, milliseconds, is_private)
 
     def _answer(
-        self, url: str, body: bytes, headers: Mapping[str, str], seconds: float
+        self,
+        url: httpx.URL,
+        hosts: Sequence[str],
+        body: bytes,
+        headers: Mapping[str, str],
+        seconds: float,
     ) -> tuple[int, bytes]:
-        """Return the status, and the part of the body that is kept."""
-        with (
-            TimeLimit(seconds) as limit,
-            self._client.stream(
-                "POST",
-                url,
-                content=body,
-                headers=headers,
-                timeout=seconds,
-                extensions={"trace": limit.notice},
-            ) as response,
-        ):
-            return response.status_code, _beginning(response)
+        """Return the status, and the part of the body that is kept.
+
+        The connection goes to the first of ``hosts`` that takes it: asked again, the name might
+        stand for another address than the one that was looked at.
+        """
+        about = {"sni_hostname": url.raw_host.decode()}
+        named = {**headers, "Host": url.netloc.decode()}
+        with TimeLimit(seconds) as limit:
+            for host in hosts:
+                try:
+                    with self._client.stream(
+                        "POST",
+                        url.copy_with(host=host),
+                        content=body,
+                        headers=named,
+                        timeout=seconds,
+                        extensions={**about, "trace": limit.notice},
+                    ) as response:
+                        return response.status_code, _beginning(response)
+                except httpx.ConnectError:
+                    if host == hosts[-1]:
+                        raise
+        raise httpx.ConnectError("The host has no address.")
 
     def close(self) -> None:
         """Give up the connections."""

@@ -38,6 +38,7 @@ class Sandbox:
         addresses = [line.split()[-1] for line in self.lines if "http" in line]
         assert addresses, self.process.stderr.read() if self.process.stderr else ""
         self.api, self.origin = addresses[0], addresses[1]
+        self.port = urlsplit(self.origin).port
         self.portal_token = next(each for each in self.lines if "token" in each).split()[-1]
         self.client = httpx.Client(base_url=self.origin, timeout=30, verify=TLS)
         self._browsers: list[httpx.Client] = []

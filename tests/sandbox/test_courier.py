@@ -37,7 +37,7 @@ def trickling(at_once: bytes, slowly: bytes, *, every: float = 0.05) -> Iterator
 
 def send(url: str) -> Outcome:
     with Courier() as courier:
-        return courier.send(url, b"{}", secret="whsec_x", seconds=SECONDS)
+        return courier.send(url, b"{}", secret="whsec_x", seconds=SECONDS, privately=True)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_no_connection_is_reused() -> None:
         threading.Thread(target=answer_each_once, daemon=True).start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
         for _ in range(2):
-            outcome = courier.send(url, b"{}", secret="whsec_x", seconds=SECONDS)
+            outcome = courier.send(url, b"{}", secret="whsec_x", seconds=SECONDS, privately=True)
             assert outcome.acknowledged
     for connection in kept:
         connection.close()

@@ -2,10 +2,10 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
+import jwt
 import pytest
-from jwcrypto.jwk import JWKSet
-from jwcrypto.jwt import JWT
 
 from tests.sandbox.driver import Application, Person, Sandbox, bearer
 
@@ -14,6 +14,20 @@ def profile_status(sandbox: Sandbox, user_id: str, tokens: dict[str, str]) -> in
     return sandbox.client.get(
         f"/api/v1/users/{user_id}/profile", headers=bearer(tokens)
     ).status_code
+
+
+def verified(sandbox: Sandbox, application: Application, token: str) -> dict[str, Any]:
+    """Verify ``token`` as an application does: key set, issuer, audience, expiry, ES256 alone."""
+    keys = jwt.PyJWKSet.from_dict(sandbox.client.get("/.well-known/jwks.json").json())
+    claims: dict[str, Any] = jwt.decode(
+        token,
+        keys[jwt.get_unverified_header(token)["kid"]],
+        algorithms=["ES256"],
+        issuer=sandbox.origin,
+        audience=application.client_id,
+        options={"require": ["exp", "iss", "aud", "sub"]},
+    )
+    return claims
 
 
 def test_refresh_rotates(sandbox: Sandbox, application: Application, person: Person) -> None:
@@ -97,11 +111,29 @@ def test_subject_is_named_in_a_signed_token(
 ) -> None:
     """The switch gives a token, signed with a published key, whose ``sub`` is the user id."""
     sandbox.control("POST", "switches", token_subject=how)
-    tokens = person.tokens_for(application)
-    keys = JWKSet.from_json(sandbox.client.get("/.well-known/jwks.json").text)
-    token = JWT(jwt=tokens[member], key=keys, algs=["ES256"], expected_type="JWS")
-    assert f'"sub":"{person.user_id}"' in token.claims.replace(" ", "")
-    assert profile_status(sandbox, person.user_id, tokens) == 200
+    first = person.tokens_for(application)
+    refreshed = application.refresh(first["refresh_token"]).json()
+    for tokens in (first, refreshed):
+        claims = verified(sandbox, application, tokens[member])
+        assert claims["sub"] == person.user_id
+        assert claims["exp"] - claims["iat"] == 3600
+    assert profile_status(sandbox, person.user_id, refreshed) == 200
+
+
+def test_a_signed_token_expires_by_the_sandboxs_clock(
+    sandbox: Sandbox, application: Application, person: Person
+) -> None:
+    """``iat`` and ``exp`` follow the clock, and a rotated key signs the next token."""
+    sandbox.control("POST", "switches", token_subject="id_token")
+    sandbox.control("POST", "clock", advance=-7200)
+    token = person.tokens_for(application)["id_token"]
+    with pytest.raises(jwt.ExpiredSignatureError):
+        verified(sandbox, application, token)
+    sandbox.control("POST", "clock", reset=True)
+    rotated = sandbox.control("POST", "keys/rotate")["signing"]
+    token = person.tokens_for(application)["id_token"]
+    assert jwt.get_unverified_header(token)["kid"] == rotated
+    assert verified(sandbox, application, token)
 
 
 def test_literal_reading_names_no_subject(application: Application, person: Person) -> None:

@@ -1,16 +1,16 @@
 """What every control request goes through: who may ask, and how its JSON body is read."""
 
-import ipaddress
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse, JsonResponse
-from django.views.decorators.csrf import csrf_exempt
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.urls import Resolver404, resolve
 
-from django_identity.sandbox import envelope
+from django_identity.sandbox import callers, envelope, guard
+from django_identity.sandbox.fault_injection import CONTROL_PREFIX
 
 
 class InvalidRequest(ValueError):
@@ -23,9 +23,13 @@ class UnknownObject(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The JSON object of a control request, read with the types that are expected."""
+    """The JSON object of a control request, read with the types that are expected.
+
+    ``is_local``: this machine asks; else somebody who has the token.
+    """
 
     members: Mapping[str, Any]
+    is_local: bool = False
 
     def text(self, name: str, default: str = "") -> str:
         """Return a string member."""
@@ -75,6 +79,36 @@ class Body:
 
 Action = Callable[..., object]
 
+_FORBIDDEN = (
+    "The control API answers this machine, by a loopback name and without a proxy, "
+    "or whoever sends the portal session token as Bearer."
+)
+
+
+class ControlMiddleware:
+    """Answers the control API, before anything else of the sandbox sees the request.
+
+    This machine may ask, unless a web page in its browser does; others need the token.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        guard.keep_out()
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Let who may ask through to the control API, and everybody to the service."""
+        if not request.path_info.startswith(CONTROL_PREFIX):
+            return self.get_response(request)
+        may_ask = callers.is_local(request) and not _is_of_a_page(request)
+        if not may_ask and not callers.has_token(request):
+            return envelope.error(403, "FORBIDDEN", _FORBIDDEN)
+        try:
+            found = resolve(request.path_info)
+        except Resolver404:
+            return envelope.error(404, envelope.NOT_FOUND, "There is no such control.")
+        answer: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
+        return answer
+
 
 def control(**actions: Action) -> Callable[..., HttpResponse]:
     """Make a view out of one action per HTTP method.
@@ -83,10 +117,7 @@ def control(**actions: Action) -> Callable[..., HttpResponse]:
     as JSON; ``InvalidRequest`` and ``UnknownObject`` become 400 and 404.
     """
 
-    @csrf_exempt
     def view(request: HttpRequest, **parts: object) -> HttpResponse:
-        if not _is_local(request):
-            return envelope.error(403, "FORBIDDEN", "The control API answers this machine only.")
         action = actions.get(request.method or "")
         if action is None:
             message = f"Use {' or '.join(actions)}."
@@ -101,10 +132,10 @@ def control(**actions: Action) -> Callable[..., HttpResponse]:
     return view
 
 
-def _is_local(request: HttpRequest) -> bool:
-    """Return whether this machine asks, and not a web page open in its browser."""
-    remote = ipaddress.ip_address(request.META["REMOTE_ADDR"])
-    return remote.is_loopback and "Origin" not in request.headers
+def _is_of_a_page(request: HttpRequest) -> bool:
+    """Return whether a web page that is open in a browser asks."""
+    site = request.headers.get("Sec-Fetch-Site", "none")
+    return "Origin" in request.headers or site not in {"none", "same-origin"}
 
 
 def _read(request: HttpRequest) -> Body:
@@ -115,4 +146,4 @@ def _read(request: HttpRequest) -> Body:
         raise InvalidRequest("The body is not JSON.") from error
     if not isinstance(members, dict):
         raise InvalidRequest("The body is not a JSON object.")
-    return Body(members)
+    return Body(members, is_local=callers.is_local(request))

@@ -9,7 +9,7 @@ from django_identity.sandbox.control.requests import Body, InvalidRequest, Unkno
 from django_identity.sandbox.deliveries import ReleaseOrder
 from django_identity.sandbox.events import Event
 from django_identity.sandbox.models import Client, Environment
-from django_identity.sandbox.webhook_models import Delivery, DeliveryAttempt
+from django_identity.sandbox.webhook_models import Delivery, DeliveryAttempt, attempts_for
 from django_identity.sandbox.webhooks import InvalidAddress
 
 MOST_COPIES = 10
@@ -26,7 +26,9 @@ def set_webhook(body: Body, app_id: UUID) -> dict[str, Any]:
     if client is None:
         raise UnknownObject("There is no such application, or mode is neither live nor test.")
     try:
-        accounts.register_webhook(client, body.text("url"), secret=body.text("secret"))
+        accounts.register_webhook(
+            client, body.text("url"), is_local=body.is_local, secret=body.text("secret")
+        )
     except InvalidAddress as error:
         raise InvalidRequest(str(error)) from error
     return {"mode": mode, "url": client.webhook_url, "secret": client.webhook_secret}
@@ -47,7 +49,7 @@ def send_event(body: Body) -> dict[str, Any]:
         data={**({"user_id": user_id} if user_id else {}), **about},
     )
     try:
-        return _shown(deliveries.queue(event, client, user_id=user_id))
+        return _shown(deliveries.queue(event, client, user_id=user_id), body)
     except UnicodeEncodeError as error:
         raise InvalidRequest("Half a surrogate pair cannot be sent as UTF-8.") from error
 
@@ -55,7 +57,7 @@ def send_event(body: Body) -> dict[str, Any]:
 def list_deliveries(body: Body) -> list[dict[str, Any]]:
     """GET deliveries: all of them with their attempts, in the order they were made."""
     made = Delivery.objects.select_related("client").prefetch_related("attempts")
-    return [_shown(each) for each in made]
+    return [_shown(each, body) for each in made]
 
 
 def forget_deliveries(body: Body) -> list[dict[str, Any]]:
@@ -66,13 +68,13 @@ def forget_deliveries(body: Body) -> list[dict[str, Any]]:
 
 def show_delivery(body: Body, delivery_id: int) -> dict[str, Any]:
     """GET deliveries/<id>: one of them."""
-    return _shown(_delivery(delivery_id))
+    return _shown(_delivery(delivery_id), body)
 
 
 def send_delivery_again(body: Body, delivery_id: int) -> dict[str, Any]:
     """POST deliveries/<id>/send: what the button "Send again" does."""
     deliveries.send_again(_delivery(delivery_id))
-    return _shown(_delivery(delivery_id))
+    return _shown(_delivery(delivery_id), body)
 
 
 def hold_deliveries(body: Body) -> dict[str, Any]:
@@ -111,7 +113,7 @@ def _delivery(delivery_id: int) -> Delivery:
     return delivery
 
 
-def _shown(delivery: Delivery) -> dict[str, Any]:
+def _shown(delivery: Delivery, body: Body) -> dict[str, Any]:
     return {
         "id": delivery.pk,
         "client_id": delivery.client.client_id,
@@ -122,7 +124,7 @@ def _shown(delivery: Delivery) -> dict[str, Any]:
         "created_at": delivery.created_at.isoformat(),
         "state": delivery.state,
         "next_attempt_at": _moment(delivery.next_attempt_at),
-        "attempts": [_attempt(each) for each in delivery.attempts.all()],
+        "attempts": [_attempt(each) for each in attempts_for(delivery, is_local=body.is_local)],
     }
 
 

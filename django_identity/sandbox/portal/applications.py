@@ -11,7 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from django_identity.sandbox import accounts
+from django_identity.sandbox import accounts, callers
 from django_identity.sandbox.models import Application, Client
 from django_identity.sandbox.portal.forms import (
     NewApplicationForm,
@@ -81,11 +81,12 @@ def change_redirect_uris(request: HttpRequest, client_id: str) -> HttpResponse:
 def change_webhook(request: HttpRequest, client_id: str) -> HttpResponse:
     """Send events elsewhere; the first address comes with a secret."""
     client = get_object_or_404(Client, client_id=client_id)
-    form = WebhookForm(request.POST, prefix=client.environment)
+    is_local = callers.is_local(request)
+    form = WebhookForm(request.POST, prefix=client.environment, is_local=is_local)
     if not form.is_valid():
         return _application_page(request, client.registered, form)
     is_first = not client.webhook_secret
-    accounts.register_webhook(client, form.cleaned_data["url"])
+    accounts.register_webhook(client, form.cleaned_data["url"], is_local=is_local)
     if is_first:
         shown = [Shown(_("Webhook secret"), client.webhook_secret)]
         return _show_once(request, client.registered, shown)
@@ -141,7 +142,7 @@ def _application_page(
         webhook = {"url": client.webhook_url}
         forms = {
             RedirectUrisForm: RedirectUrisForm(initial=addresses, prefix=prefix),
-            WebhookForm: WebhookForm(initial=webhook, prefix=prefix),
+            WebhookForm: WebhookForm(initial=webhook, prefix=prefix, is_local=False),
         }
         if refused is not None and refused.prefix == prefix:
             forms[type(refused)] = refused

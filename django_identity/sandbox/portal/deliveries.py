@@ -9,10 +9,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from django_identity.sandbox import deliveries
+from django_identity.sandbox import callers, deliveries
 from django_identity.sandbox.models import Client
 from django_identity.sandbox.portal.session import developer_required
-from django_identity.sandbox.webhook_models import Delivery
+from django_identity.sandbox.webhook_models import Delivery, attempts_for
 
 PER_PAGE = 50
 
@@ -24,7 +24,8 @@ def listing(request: HttpRequest, client_id: str) -> HttpResponse:
     client = get_object_or_404(Client, client_id=client_id)
     made = Delivery.objects.filter(client=client).order_by("-pk").prefetch_related("attempts")
     page = Paginator(made, PER_PAGE).get_page(request.GET.get("page"))
-    rows = [(each, list(each.attempts.all())) for each in page]
+    is_local = callers.is_local(request)
+    rows = [(each, attempts_for(each, is_local=is_local)) for each in page]
     context = {"client": client, "page": page, "rows": rows}
     return render(request, "sandbox/portal/deliveries.html", context)
 
@@ -37,7 +38,7 @@ def delivery(request: HttpRequest, delivery_id: int) -> HttpResponse:
     context = {
         "delivery": shown,
         "client": shown.client,
-        "attempts": shown.attempts.order_by("-pk"),
+        "attempts": attempts_for(shown, is_local=callers.is_local(request))[::-1],
         "readable": _readable(shown.body),
     }
     return render(request, "sandbox/portal/delivery.html", context)

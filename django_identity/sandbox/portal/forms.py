@@ -1,5 +1,6 @@
 """The forms of the developer portal."""
 
+from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -7,14 +8,26 @@ from django import forms
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.sandbox.webhooks import InvalidAddress, require_address
+from django_identity.sandbox import accounts, callers
+from django_identity.sandbox.webhooks import InvalidAddress
 
 DEVELOPER_EMAIL = "developer@sandbox.example"
 DEVELOPER_PASSWORD = "sandbox-developer"  # noqa: S105 -- documented, of a made-up account
 
 
+class Proof(StrEnum):
+    """What the developer signed in with."""
+
+    PASSWORD = "password"  # noqa: S105 -- a word, no secret
+    TOKEN = "token"  # noqa: S105 -- a word, no secret
+
+
 class DeveloperSignInForm(forms.Form):
-    """E-mail address and password of the one developer account."""
+    """E-mail address and password of the one developer account.
+
+    The fixed password is good on this machine alone. The token, which the operator saw at the
+    start, is good as the password everywhere.
+    """
 
     email = forms.EmailField(
         label=_("E-mail address"),
@@ -26,16 +39,31 @@ class DeveloperSignInForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
 
+    proof: Proof
+
+    def __init__(self, *args: Any, is_local: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._is_local = is_local
+
     def clean(self) -> dict[str, Any]:
         """Refuse a wrong pair without saying which half is wrong."""
         values = self.cleaned_data
-        given = (values.get("email", "").lower(), values.get("password", ""))
-        expected = (DEVELOPER_EMAIL, DEVELOPER_PASSWORD)
-        if all(given) and not all(map(constant_time_compare, given, expected)):
-            raise forms.ValidationError(
-                _("That e-mail address and password do not match a developer account.")
-            )
+        email, password = values.get("email", "").lower(), values.get("password", "")
+        if email and password:
+            proof = self._proof_of(password)
+            if proof is None or email != DEVELOPER_EMAIL:
+                raise forms.ValidationError(
+                    _("That e-mail address and password do not match a developer account.")
+                )
+            self.proof = proof
         return values
+
+    def _proof_of(self, password: str) -> Proof | None:
+        """Return what ``password`` is good for here, if for anything."""
+        if callers.is_token(password):
+            return Proof.TOKEN
+        is_fixed = constant_time_compare(password, DEVELOPER_PASSWORD)
+        return Proof.PASSWORD if self._is_local and is_fixed else None
 
 
 class RedirectUrisForm(forms.Form):
@@ -67,7 +95,7 @@ class NewApplicationForm(RedirectUrisForm):
 
 
 class WebhookForm(forms.Form):
-    """Where events go; empty ends the sending."""
+    """Where events go; empty ends the sending. Only this machine may aim at private addresses."""
 
     url = forms.CharField(
         label=_("Webhook address"),
@@ -77,15 +105,17 @@ class WebhookForm(forms.Form):
         widget=forms.URLInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
     )
 
+    def __init__(self, *args: Any, is_local: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._is_local = is_local
+
     def clean_url(self) -> str:
         """Take http and https addresses."""
         url: str = self.cleaned_data["url"]
         try:
-            return url and require_address(url)
+            return url and accounts.allowed_address(url, is_local=self._is_local)
         except InvalidAddress as error:
-            raise forms.ValidationError(
-                _("An address is like https://shop.example/webhooks.")
-            ) from error
+            raise forms.ValidationError(str(error)) from error
 
 
 def _is_redirect_uri(address: str) -> bool:

@@ -1,32 +1,30 @@
-"""The developer's session: one token, in a cookie of the pages or as Bearer of the endpoints."""
+"""The developer's session: of its own, kept by the sandbox, and open only as its password was."""
 
 from collections.abc import Callable
 from functools import wraps
 
-from django.conf import settings
+from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
-from django.utils.crypto import constant_time_compare
 from django.utils.http import urlencode
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from django_identity.sandbox import callers
 from django_identity.sandbox.pages.destinations import next_address
 from django_identity.sandbox.portal.forms import (
     DEVELOPER_EMAIL,
     DEVELOPER_PASSWORD,
     DeveloperSignInForm,
+    Proof,
 )
 
 COOKIE = "sandbox_portal_session"
+LIFETIME_SECONDS = 12 * 60 * 60
 _COOKIE_PATH = "/portal/"
+_PROOF = "developer_proof"
 
 Page = Callable[..., HttpResponse]
-
-
-def is_token(text: str) -> bool:
-    """Return whether ``text`` is the developer portal session token."""
-    return constant_time_compare(text, settings.SANDBOX_PORTAL_TOKEN)
 
 
 def developer_required(page: Page) -> Page:
@@ -34,7 +32,7 @@ def developer_required(page: Page) -> Page:
 
     @wraps(page)
     def view(request: HttpRequest, **parts: object) -> HttpResponse:
-        if is_token(request.COOKIES.get(COOKIE, "")):
+        if _is_developer(request):
             return page(request, **parts)
         query = urlencode({"next": request.get_full_path()})
         return redirect(f"{resolve_url('portal_sign_in')}?{query}")
@@ -46,19 +44,20 @@ def developer_required(page: Page) -> Page:
 @require_http_methods(["GET", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
     """Sign the developer in and send them to where they were going."""
-    form = DeveloperSignInForm(request.POST or None)
+    is_local = callers.is_local(request)
+    form = DeveloperSignInForm(request.POST or None, is_local=is_local)
     if not form.is_valid():
         context = {
             "form": form,
             "next": next_address(request),
             "developer_email": DEVELOPER_EMAIL,
-            "developer_password": DEVELOPER_PASSWORD,
+            "developer_password": DEVELOPER_PASSWORD if is_local else "",
         }
         return render(request, "sandbox/portal/sign_in.html", context)
     response = redirect(next_address(request) or resolve_url("portal"))
     response.set_cookie(
         COOKIE,
-        settings.SANDBOX_PORTAL_TOKEN,
+        _begin(form.proof),
         path=_COOKIE_PATH,
         httponly=True,
         samesite="Lax",
@@ -69,7 +68,23 @@ def sign_in(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 def sign_out(request: HttpRequest) -> HttpResponse:
-    """Forget the developer in this browser."""
+    """End the session."""
+    SessionStore(request.COOKIES.get(COOKIE)).delete()
     response = redirect("portal_sign_in")
     response.delete_cookie(COOKIE, path=_COOKIE_PATH)
     return response
+
+
+def _begin(proof: Proof) -> str:
+    """Return the key of a new session, for the cookie."""
+    session = SessionStore()
+    session[_PROOF] = proof
+    session.set_expiry(LIFETIME_SECONDS)
+    session.create()
+    return str(session.session_key)
+
+
+def _is_developer(request: HttpRequest) -> bool:
+    """Return whether the request's session is good where it comes from."""
+    proof = SessionStore(request.COOKIES.get(COOKIE)).get(_PROOF)
+    return proof == Proof.TOKEN or (proof == Proof.PASSWORD and callers.is_local(request))
