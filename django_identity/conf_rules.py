@@ -128,6 +128,10 @@ def _rate(value: object) -> tuple[int, float]:
     return int(found["calls"]), SECONDS_IN[found["unit"]]
 
 
+def _or_none(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value is None else parse(value)
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One key: how it is parsed, what it should be, and what it is where the site is silent."""
@@ -149,41 +153,33 @@ RULES: Mapping[str, Rule] = {
     "ENVIRONMENT": Rule(_environment, '"live" or "test"', required=True),
     "BASE_URL": Rule(_base, "an http(s) address that ends in /api/v1", required=True),
     "AUTH_URL": Rule(_base, "an http(s) address", required=True),
-    "API_ORIGIN": Rule(_base, "an http(s) address without a path, or None"),
+    "API_ORIGIN": Rule(_or_none(_base), "an http(s) address without a path, or None"),
     "CLIENT_ID": Rule(_client_id, "a text without a colon", required=True),
     "CLIENT_SECRET": Rule(_text, "a text", required=True),
     "WEBHOOK_SECRETS": Rule(_texts, "a list of texts", default=()),
     "SCOPES": Rule(_scopes, "a list of scopes", default=SCOPES),
     "CONNECT_SCOPES": Rule(_scopes, "a list of scopes", default=CONNECT_SCOPES),
     "POLICY": Rule(_text, "a dotted path", default=POLICY),
-    "ENCRYPTION_KEYS": Rule(_texts, "a list of texts, or None"),
+    "ENCRYPTION_KEYS": Rule(_or_none(_texts), "a list of texts, or None"),
     "DOCUMENT_KEYS": Rule(_list, "a list of JWKs", default=()),
-    "REDIRECT_URI": Rule(_address, CALLBACK),
+    "REDIRECT_URI": Rule(_or_none(_address), CALLBACK),
     "TIMEOUT": Rule(_number(60), "a number of seconds up to 60", default=10.0),
     "AUTHORIZATION_LIFETIME": Rule(_whole(1, LONGEST_FLOW), FLOW, default=LONGEST_FLOW),
-    "RATE_LIMIT": Rule(_rate, 'calls a second or minute, as "50/s"', default="50/s"),
+    "RATE_LIMIT": Rule(_or_none(_rate), 'calls a second or minute, as "50/s"', default="50/s"),
     "TRUSTED_PROXIES": Rule(_whole(0, 32), PROXIES, default=0),
     "EVENT_PAYLOAD_DAYS": Rule(_whole(1, 3650), "a number of days", default=30),
     "EVENT_DAYS": Rule(_whole(1, 3650), "a number of days", default=180),
-    "CA_FILE": Rule(_text, "the path of a PEM file, or None"),
-    "PROXY": Rule(_text, 'an address as "http://proxy.example:3128", or None'),
+    "CA_FILE": Rule(_or_none(_text), "the path of a PEM file, or None"),
+    "PROXY": Rule(_or_none(_text), 'an address as "http://proxy.example:3128", or None'),
 }
 
 
 def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
     """Each key's value as an application holds it, by its name in lower case.
 
-    ``None`` stands for nothing where it is the default. Raises ``ValueError``.
+    Raises ``ValueError``.
     """
-    return {
-        name.lower(): _parsed(name, given.get(name, rule.default)) for name, rule in RULES.items()
-    }
-
-
-def _parsed(name: str, value: object) -> Any:
-    rule = RULES[name]
-    is_left_out = value is None and rule.default is None and not rule.required
-    return None if is_left_out else rule.parse(value)
+    return {name.lower(): rule.parse(given.get(name, rule.default)) for name, rule in RULES.items()}
 
 
 def alias_problems(alias: str, given: object) -> Iterator[Problem]:
@@ -200,7 +196,7 @@ def alias_problems(alias: str, given: object) -> Iterator[Problem]:
                 yield Problem("E003", f"{where} lacks {name}.", f"Set it to {rule.wanted}.")
             continue
         try:
-            _parsed(name, given[name])
+            rule.parse(given[name])
         except ValueError:
             yield Problem("E004", f"{where}: {name} is not usable.", f"It must be {rule.wanted}.")
         else:

@@ -50,6 +50,15 @@ def test_defaults_are_filled_in() -> None:
     assert application.scopes == ("profile:read", "kyc:read", "claims:read")
 
 
+@pytest.mark.parametrize(
+    "key", ["API_ORIGIN", "ENCRYPTION_KEYS", "REDIRECT_URI", "RATE_LIMIT", "CA_FILE", "PROXY"]
+)
+def test_none_is_a_value_where_the_documentation_says_so(key: str) -> None:
+    """``None`` is as good as any value that the key takes."""
+    with configured(**{key: None}):
+        assert conf.application().client_id == "client"
+
+
 def test_settings_are_forgotten_when_they_change() -> None:
     """``override_settings`` is enough to change an application in a test."""
     with configured(CLIENT_ID="one"):
