@@ -16,13 +16,12 @@ from django.utils.functional import SimpleLazyObject
 from django_identity.background import TaskName
 
 if TYPE_CHECKING:
-    from django_identity.lifecycle.erasure import retention
-    from django_identity.lifecycle.upkeep import follow_up, jobs
+    from django_identity.lifecycle import erasure, upkeep
 else:
     # A site asks for the schedule in its settings or celery.py, where there are no models yet.
-    follow_up, retention, jobs = (
+    erasure, upkeep = (
         SimpleLazyObject(partial(import_module, f"django_identity.lifecycle.{name}"))
-        for name in ("upkeep.follow_up", "erasure.retention", "upkeep.jobs")
+        for name in ("erasure", "upkeep")
     )
 
 # The end of a worker that hangs; work that goes on ends by itself well before. The soft limit is
@@ -46,43 +45,43 @@ OPTIONS: dict[str, Any] = {
 @shared_task(name=TaskName.SWEEP.value, **OPTIONS)
 def sweep() -> None:
     """Hand out what is due."""
-    jobs.sweep()
+    upkeep.sweep()
 
 
 @shared_task(name=TaskName.REFETCH_CHUNK.value, **OPTIONS)
 def refetch_chunk(identity_ids: list[int]) -> None:
     """Re-fetch the claims of these identities."""
-    jobs.refetch_chunk(identity_ids)
+    upkeep.refetch_chunk(identity_ids)
 
 
 @shared_task(name=TaskName.REFETCH_ONE.value, **OPTIONS)
 def refetch_one(identity_id: int) -> None:
     """Re-fetch the claims of one identity, at once."""
-    jobs.refetch_one(identity_id)
+    upkeep.refetch_one(identity_id)
 
 
 @shared_task(name=TaskName.KEEP_ALIVE.value, **OPTIONS)
 def keep_alive() -> None:
     """Refresh grants that would run out unused."""
-    jobs.keep_alive()
+    upkeep.keep_alive()
 
 
 @shared_task(name=TaskName.RUN_EVENT_HANDLERS.value, **OPTIONS)
 def run_event_handlers(event_id: int) -> None:
     """Do what is left to do for one stored event."""
-    follow_up.run(event_id)
+    upkeep.run_handlers(event_id)
 
 
 @shared_task(name=TaskName.RETRY_PENDING.value, **OPTIONS)
 def retry_pending() -> None:
     """Erasures and event handlers that were not done yet."""
-    follow_up.retry_pending()
+    upkeep.retry_pending()
 
 
 @shared_task(name=TaskName.PURGE.value, **OPTIONS)
 def purge() -> None:
     """Take away what is older than the settings let it be kept."""
-    retention.purge()
+    erasure.purge()
 
 
 def beat_schedule(*, sweep_every: float = MINUTE) -> dict[str, dict[str, Any]]:

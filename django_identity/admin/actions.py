@@ -21,7 +21,7 @@ from django_identity.admin import wording
 from django_identity.admin.listing import RecordAdmin
 from django_identity.admin.wording import Words
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle.operators import interventions
+from django_identity.lifecycle import operators
 from django_identity.models import LinkedIdentity
 
 CONFIRMED = "confirmed"
@@ -141,7 +141,7 @@ class IdentityActions(RecordAdmin):
         chosen = self._chosen(request, queryset, REFETCH)
         if isinstance(chosen, HttpResponse):
             return chosen
-        done = interventions.refetch_now(chosen)
+        done = operators.refetch_now(chosen)
         fetched = ngettext(
             "%d identity was re-fetched.", "%d identities were re-fetched.", done.fetched
         )
@@ -165,7 +165,7 @@ class IdentityActions(RecordAdmin):
         if isinstance(chosen, HttpResponse):
             return chosen
         try:
-            trace = interventions.check_credential(chosen[0])
+            trace = operators.check_credential(chosen[0])
         except IdentityError as error:
             messages.error(request, wording.error_in_words(error.code))
             return self._back(chosen)
@@ -179,7 +179,7 @@ class IdentityActions(RecordAdmin):
         chosen = self._chosen(request, queryset, REVOKE)
         if isinstance(chosen, HttpResponse):
             return chosen
-        revoked = interventions.revoke(chosen)
+        revoked = operators.revoke(chosen)
         text = ngettext("%d identity was revoked.", "%d identities were revoked.", revoked)
         messages.success(request, text % revoked)
         self.note(request, chosen, CHANGE, _("Revoked at this site."))
@@ -192,7 +192,7 @@ class IdentityActions(RecordAdmin):
         if isinstance(chosen, HttpResponse):
             return chosen
         try:
-            receipt = interventions.erase(chosen[0])
+            receipt = operators.erase(chosen[0])
         except IdentityError as error:
             messages.error(request, wording.error_in_words(error.code))
             return self._back(chosen)

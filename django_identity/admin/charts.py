@@ -10,7 +10,7 @@ from django.utils.translation import get_language_bidi
 from django.utils.translation import gettext as _
 
 from django_identity.admin.wording import Words
-from django_identity.lifecycle.upkeep.tallies import DayCount
+from django_identity.lifecycle.upkeep import DayCount
 
 WIDTH = 320
 ROW_HEIGHT = 34

@@ -19,8 +19,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from django_identity.admin import filters, wording
 from django_identity.admin.listing import RecordAdmin
-from django_identity.lifecycle.operators import search, support
-from django_identity.lifecycle.upkeep import follow_up
+from django_identity.lifecycle import operators, upkeep
 from django_identity.models import Kept, WebhookEvent
 
 MOST_REPLAYED = 100
@@ -47,7 +46,7 @@ class WebhookEventAdmin(RecordAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[WebhookEvent], search_term: str
     ) -> tuple[QuerySet[WebhookEvent], bool]:
-        return search.events_found(queryset, search_term), False
+        return operators.find_events(queryset, search_term), False
 
     def has_replay_permission(self, request: HttpRequest) -> bool:
         return self.may(request, "replay")
@@ -102,7 +101,7 @@ class WebhookEventAdmin(RecordAdmin):
         if CONFIRMED not in request.POST:
             return self._question(request, chosen)
         keys = [event.pk for event in chosen]
-        replayed = len(follow_up.replay(WebhookEvent.objects.filter(pk__in=keys), again=True))
+        replayed = len(upkeep.replay(WebhookEvent.objects.filter(pk__in=keys), again=True))
         self.note(request, chosen, CHANGE, _("Replayed the handlers."))
         text = ngettext(
             "The handlers of %d event run again.", "The handlers of %d events run again.", replayed
@@ -120,7 +119,7 @@ class WebhookEventAdmin(RecordAdmin):
         event, name = chosen[0], f"event-{chosen[0].pk}.sh"
         self.note(request, chosen, CHANGE, _("Copied for support."))
         return HttpResponse(
-            support.script_of(event, name=name),
+            operators.script_of(event, name=name),
             content_type="application/x-sh; charset=utf-8",
             headers={
                 "Content-Disposition": f'attachment; filename="{name}"',

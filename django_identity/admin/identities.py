@@ -15,8 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from django_identity.admin import filters, wording
 from django_identity.admin.actions import IdentityActions
 from django_identity.admin.identity_page import page_of
-from django_identity.lifecycle.operators import search
-from django_identity.lifecycle.operators.identity_report import inspected
+from django_identity.lifecycle import operators
 from django_identity.models import LinkedIdentity
 
 
@@ -45,7 +44,7 @@ class LinkedIdentityAdmin(IdentityActions):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[LinkedIdentity], search_term: str
     ) -> tuple[QuerySet[LinkedIdentity], bool]:
-        return search.found(queryset, search_term), False
+        return operators.find_identities(queryset, search_term), False
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -53,7 +52,7 @@ class LinkedIdentityAdmin(IdentityActions):
         """The page of one identity: everything to look at, and the actions that are allowed."""
         identity = context["original"]
         context |= {
-            "page": page_of(identity, inspected(identity)),
+            "page": page_of(identity, operators.report_on(identity)),
             "allowed_actions": self.allowed_actions(request),
             "email": getattr(identity.user, identity.user.get_email_field_name(), ""),
             "user_url": self._user_url(request, identity),

@@ -10,9 +10,8 @@ from django.utils.translation import gettext as _
 
 from django_identity.admin import wording
 from django_identity.admin.wording import Words
-from django_identity.lifecycle.operators.identity_report import GrantState, Inspection
-from django_identity.lifecycle.operators.timeline import Happening, Kind
-from django_identity.lifecycle.standing.explanation import GateAnswer, Why
+from django_identity.lifecycle.operators import GrantState, Happening, Inspection, Kind
+from django_identity.lifecycle.standing import GateAnswer, Why
 from django_identity.models import EventOutcome, LinkedIdentity, LinkedVia, StoredClaim
 
 

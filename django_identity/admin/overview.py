@@ -19,7 +19,7 @@ from django_identity.admin import wording
 from django_identity.admin.charts import Chart, bars, columns
 from django_identity.admin.listing import RecordAdmin
 from django_identity.admin.wording import Words
-from django_identity.lifecycle.operators.overview import NEWEST_EVENTS, Overview, overview_of
+from django_identity.lifecycle.operators import NEWEST_EVENTS, Overview, overview_of
 from django_identity.models import Consent, EventOutcome
 from django_identity.models import Overview as OverviewEntry
 

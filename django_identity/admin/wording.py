@@ -14,9 +14,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from django_identity import conf
 from django_identity.labels import in_words
-from django_identity.lifecycle.operators.timeline import Kind
-from django_identity.lifecycle.standing import LEVEL
-from django_identity.lifecycle.standing.explanation import Why
+from django_identity.lifecycle.operators import Kind
+from django_identity.lifecycle.standing import LEVEL, Why
 from django_identity.models import Environment
 from django_identity.service.moments import has_no_end
 

@@ -31,8 +31,7 @@ from django_identity.api.serializers import (
 )
 from django_identity.backends import begin_session, end_session
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle.arrival import connect as lifecycle
-from django_identity.lifecycle.arrival import linking, sign_in
+from django_identity.lifecycle import arrival
 from django_identity.lifecycle.standing import standing_of
 from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views.departure import browser_key_of, depart, leave_key
@@ -87,7 +86,7 @@ class LoginView(_Endpoint):
         departure = depart(
             request._request,
             applied,
-            purpose=sign_in.purpose_for(user, application=applied),
+            purpose=arrival.purpose_for(user, application=applied),
             user=user,
             next_url=given.validated_data["next"] if given.is_valid() else "",
         )
@@ -111,12 +110,12 @@ class CallbackView(_Endpoint):
         _refuse_foreign_pages(request, user)
         given = CallbackRequestSerializer(data=request.data)
         try:
-            returned = sign_in.Callback.parse(
+            returned = arrival.Callback.parse(
                 state=given.values_of("state"),
                 code=given.values_of("code"),
                 error=given.values_of("error"),
             )
-            completed = sign_in.complete(
+            completed = arrival.complete(
                 applied, returned, browser_key=browser_key_of(request._request), user=user
             )
         except IdentityError as error:
@@ -143,12 +142,12 @@ class ConnectView(_Endpoint):
     def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
         applied = application_or_404(application)
         user = _signed_in_user(request)
-        if not lifecycle.may_redeem(applied, user):
+        if not arrival.may_redeem(applied, user):
             raise NotAuthenticated
         _refuse_foreign_pages(request, user)
         given = ConnectRequestSerializer(data=request.data)
         try:
-            redeemed = lifecycle.redeem(
+            redeemed = arrival.redeem(
                 applied,
                 given.validated_data["connect_code"] if given.is_valid() else "",
                 user=user,
@@ -156,7 +155,7 @@ class ConnectView(_Endpoint):
             )
         except IdentityError as error:
             log_failure(LogEvent.CONNECT_FAILED, error, application=applied.alias)
-            return problem(error, code_spent=lifecycle.is_spent(error))
+            return problem(error, code_spent=arrival.is_spent(error))
         if redeemed.login:
             begin_session(request._request, redeemed.user, redeemed.identity)
         log(LogEvent.CONNECT_REDEEMED, application=applied.alias)
@@ -171,7 +170,7 @@ class DisconnectView(_Endpoint):
     def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
         applied = application_or_404(application)
         user = _required_user(request)
-        was_linked = linking.unlink(user, application=applied)
+        was_linked = arrival.unlink(user, application=applied)
         log(LogEvent.DISCONNECTED, application=applied.alias)
         done = {"disconnected": was_linked, "signed_out": end_session(request._request)}
         return Response(DisconnectedSerializer(done).data)

@@ -8,8 +8,7 @@ from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
 from django_identity.backends import end_session
-from django_identity.lifecycle.arrival import linking
-from django_identity.lifecycle.erasure import dossier
+from django_identity.lifecycle import arrival, erasure
 from django_identity.telemetry import LogEvent, log
 from django_identity.views.addresses import address_of, login_url
 from django_identity.views.manners import (
@@ -29,7 +28,7 @@ def account(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Http
     user = signed_in_user(request)
     if user is None:
         return redirect(login_url(applied, next_url=request.path))
-    context = {"application": applied, "dossier": dossier.dossier_of(user, application=applied)}
+    context = {"application": applied, "dossier": erasure.dossier_of(user, application=applied)}
     return render(request, "django_identity/account.html", context)
 
 
@@ -41,7 +40,7 @@ def download(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Htt
     user = signed_in_user(request)
     if user is None:
         return redirect(login_url(applied, next_url=address_of("account", applied)))
-    response = JsonResponse(dossier.exported(user), json_dumps_params={"indent": 2})
+    response = JsonResponse(erasure.export_of(user), json_dumps_params={"indent": 2})
     response["Content-Disposition"] = f'attachment; filename="{DOWNLOAD_NAME}"'
     return response
 
@@ -57,7 +56,7 @@ def disconnect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> H
     context = {"application": applied, "has_password": user.has_usable_password()}
     if request.method != "POST":
         return render(request, "django_identity/disconnect.html", context)
-    linking.unlink(user, application=applied)
+    arrival.unlink(user, application=applied)
     end_session(request)
     log(LogEvent.DISCONNECTED, application=applied.alias)
     return render(request, "django_identity/disconnected.html", context)

@@ -13,7 +13,7 @@ from django_identity import conf
 from django_identity.backends import begin_session
 from django_identity.exceptions import IdentityError
 from django_identity.forms import ConnectForm
-from django_identity.lifecycle.arrival import connect as lifecycle
+from django_identity.lifecycle import arrival
 from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views.addresses import address_of, login_url
 from django_identity.views.manners import (
@@ -37,12 +37,12 @@ def connect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Http
     user = signed_in_user(request)
     given = request.POST if request.method == "POST" else request.GET
     next_url = safe_next(given.get("next", ""))
-    if not lifecycle.may_redeem(applied, user):
+    if not arrival.may_redeem(applied, user):
         return redirect(_sign_in_address(applied))
     if request.method != "POST":
         return _page(request, applied, next_url)
     try:
-        redeemed = lifecycle.redeem(
+        redeemed = arrival.redeem(
             applied,
             ConnectForm(request.POST).pasted,
             user=user,
@@ -70,7 +70,7 @@ def _page(
     seconds = getattr(error, "retry_after", 0)
     context |= {
         "error": error,
-        "is_spent": lifecycle.is_spent(error),
+        "is_spent": arrival.is_spent(error),
         "account_url": address_of("account", application),
         "minutes": -(-int(seconds) // 60),
         "local_sign_in_url": local_sign_in_url(

@@ -10,8 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponseBase
 
 from django_identity.conf import Application
-from django_identity.lifecycle.arrival import sign_in
-from django_identity.lifecycle.arrival.authorization_requests import Journey
+from django_identity.lifecycle import arrival
 from django_identity.models import Purpose
 from django_identity.views.addresses import address_of
 from django_identity.views.manners import safe_next
@@ -37,14 +36,14 @@ def depart(
 ) -> Departure:
     """Begin a sign-in for this browser; its response goes through ``leave_key``."""
     browser_key = browser_key_of(request) or secrets.token_urlsafe(32)
-    journey = Journey(
+    journey = arrival.Journey(
         purpose=purpose,
         user=user,
         next_url=safe_next(next_url),
         redirect_uri=application.redirect_uri
         or request.build_absolute_uri(address_of("callback", application)),
     )
-    return Departure(sign_in.begin(application, journey, browser_key=browser_key), browser_key)
+    return Departure(arrival.begin(application, journey, browser_key=browser_key), browser_key)
 
 
 def leave_key(

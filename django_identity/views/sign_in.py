@@ -15,8 +15,7 @@ from django.views.decorators.http import require_http_methods
 from django_identity import conf
 from django_identity.backends import begin_session
 from django_identity.exceptions import CallbackInvalid, IdentityError
-from django_identity.lifecycle.arrival import sign_in
-from django_identity.lifecycle.standing import standing
+from django_identity.lifecycle import arrival, standing
 from django_identity.models import Purpose
 from django_identity.telemetry import LogEvent, log
 from django_identity.views.departure import browser_key_of, depart, leave_key
@@ -41,7 +40,7 @@ def login(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpRe
     """GET shows the button and what will be asked for; POST starts the flow."""
     applied = application_or_404(application)
     user = signed_in_user(request)
-    purpose = sign_in.purpose_for(user, application=applied)
+    purpose = arrival.purpose_for(user, application=applied)
     if request.method != "POST":
         return _button_page(request, applied, purpose)
     departure = depart(
@@ -65,7 +64,7 @@ def callback(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Htt
         returned = _returned(request)
         if _needs_hop(request):
             return _hop(request)
-        completed = sign_in.complete(
+        completed = arrival.complete(
             applied, returned, browser_key=browser_key_of(request), user=signed_in_user(request)
         )
     except IdentityError as error:
@@ -84,12 +83,12 @@ def _not_get(request: HttpRequest, application: conf.Application) -> HttpRespons
     return response
 
 
-def _returned(request: HttpRequest) -> sign_in.Callback:
+def _returned(request: HttpRequest) -> arrival.Callback:
     try:
         query = request.GET
     except TooManyFieldsSent:
         raise CallbackInvalid("more parameters than Django takes") from None
-    return sign_in.Callback.parse(
+    return arrival.Callback.parse(
         state=query.getlist("state"), code=query.getlist("code"), error=query.getlist("error")
     )
 

@@ -74,7 +74,7 @@ def request_deletion(name: str = "data.deletion_requested", **about: Any) -> Non
     """The event, and then what the task does that it is handed to."""
     deliver(name, subject=about.pop("subject", SUBJECT), **about)
     for key in WebhookEvent.objects.filter(next_attempt_at__isnull=False).values_list("pk"):
-        follow_up.run(*key)
+        follow_up.run_handlers(*key)
 
 
 def lived(service: HostileService, settings: Any) -> Client:

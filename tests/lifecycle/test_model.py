@@ -187,7 +187,7 @@ class Lives(RuleBasedStateMachine):
         """The tasks after events: erasures."""
         pending = [subject for subject, story in self.stories.items() if story.is_erasure_pending]
         for key in WebhookEvent.objects.filter(next_attempt_at__isnull=False).values_list("pk"):
-            follow_up.run(*key)
+            follow_up.run_handlers(*key)
         assert not ErasureReceipt.objects.filter(erased_at=None).exists()
         for subject in pending:
             self.stories[subject].erase(timezone.now())

@@ -96,9 +96,9 @@ def test_everything_moves_under_the_first_key() -> None:
         make_sealed("bob")
         before = all_opened()
     with ring(NEW, OLD):
-        assert sealing.waiting() == 8
+        assert sealing.count_outdated() == 8
         assert "TokenGrant.refresh_token: 2 re-encrypted" in rotate(batch=1)
-        assert sealing.waiting() == 0
+        assert sealing.count_outdated() == 0
     with ring(NEW):
         assert all_opened() == before
 
@@ -109,7 +109,7 @@ def test_a_second_run_has_nothing_to_do() -> None:
         make_sealed()
     with ring(NEW, OLD):
         rotate()
-        assert list(sealing.rotate()) == []
+        assert list(sealing.rotate_keys()) == []
 
 
 def test_it_can_be_stopped_after_any_batch_and_resumed() -> None:
@@ -119,12 +119,12 @@ def test_it_can_be_stopped_after_any_batch_and_resumed() -> None:
             make_sealed(person)
     with ring(NEW, OLD):
         for _ in range(5):
-            work = sealing.rotate(size=1)
+            work = sealing.rotate_keys(size=1)
             next(work)
             work.close()
-        assert sealing.waiting() == 12 - 5
+        assert sealing.count_outdated() == 12 - 5
         rotate()
-        assert sealing.waiting() == 0
+        assert sealing.count_outdated() == 0
 
 
 class Watched(io.StringIO):
@@ -159,9 +159,9 @@ def test_ctrl_c_ends_it_with_a_sentence() -> None:
             call_command("identity_rotate_keys", batch=1, stdout=out, stderr=err)
         assert caught.value.returncode == 130
         assert "LinkedIdentity.credential: 1 re-encrypted" in out.getvalue()
-        assert sealing.waiting() == 7
+        assert sealing.count_outdated() == 7
         rotate()
-        assert sealing.waiting() == 0
+        assert sealing.count_outdated() == 0
 
 
 @pytest.mark.parametrize("moment", [2, 3])
@@ -183,10 +183,10 @@ def test_an_end_in_the_middle_of_a_batch_loses_nothing(moment: int) -> None:
     with ring(NEW, OLD):
         with connection.execute_wrapper(interrupted), pytest.raises(CommandError):
             rotate()
-        assert sealing.waiting() == 12
+        assert sealing.count_outdated() == 12
         assert all_opened() == before
         rotate()
-        assert sealing.waiting() == 0
+        assert sealing.count_outdated() == 0
         assert all_opened() == before
 
 
@@ -204,10 +204,10 @@ def test_a_refresh_meanwhile_wins() -> None:
 
     with ring(NEW, OLD):
         with connection.execute_wrapper(refresh_first):
-            batches = list(sealing.rotate())
+            batches = list(sealing.rotate_keys())
         assert sum(batch.overtaken for batch in batches) == 1
         assert {"at-newer", "rt-newer"} <= set(all_opened())
-        assert sealing.waiting() == 0
+        assert sealing.count_outdated() == 0
 
 
 def test_a_value_that_no_key_opens_is_reported_and_left_alone() -> None:
@@ -220,11 +220,11 @@ def test_a_value_that_no_key_opens_is_reported_and_left_alone() -> None:
         out = rotate()
         assert "TokenGrant.access_token: 1 opened by no key" in out
         assert "TokenGrant.access_token: 1 re-encrypted" in out
-        assert sealing.waiting() == 4
+        assert sealing.count_outdated() == 4
         assert [sealing.without_a_key(column).count() for column in sealing.COLUMNS] == [1] * 4
     with ring(NEW, "a key that somebody lost"):
         rotate()
-        assert sealing.waiting() == 0
+        assert sealing.count_outdated() == 0
         assert [sealing.without_a_key(column).count() for column in sealing.COLUMNS] == [0] * 4
 
 
@@ -237,7 +237,7 @@ def test_what_was_never_sealed_stops_nothing(stored: str) -> None:
     TokenGrant.objects.filter(identity=damaged).update(refresh_token=stored)
     with ring(NEW, OLD):
         assert "TokenGrant.refresh_token: 1 opened by no key" in rotate()
-        assert sealing.waiting() == 1
+        assert sealing.count_outdated() == 1
 
 
 def test_a_value_of_another_row_does_not_open() -> None:
@@ -255,7 +255,7 @@ def test_rows_of_a_removed_application_are_found() -> None:
     with ring(OLD):
         make_sealed()
         LinkedIdentity.objects.update(application="gone")
-        assert sealing.waiting() == 0
+        assert sealing.count_outdated() == 0
         found = {column.name: sealing.without_a_key(column).count() for column in sealing.COLUMNS}
     assert found == {
         "credential": 1, "access_token": 1, "refresh_token": 1, "code_verifier": 0,
@@ -271,7 +271,7 @@ def test_each_application_has_its_own_ring() -> None:
     with ring(OLD):
         make_sealed("ada")
     with override_settings(DJANGO_IDENTITY=both):
-        assert sealing.waiting() == 0
+        assert sealing.count_outdated() == 0
         assert [sealing.without_a_key(column).count() for column in sealing.COLUMNS] == [0] * 4
         LinkedIdentity.objects.update(application="other")
         AuthorizationRequest.objects.update(application="other")
@@ -286,13 +286,13 @@ def test_a_batch_costs_one_query_and_its_writes(django_assert_num_queries: Any) 
             make_sealed(person)
     with ring(NEW, OLD):
         for done_before, column in enumerate(sealing.COLUMNS):
-            batches = sealing.rotate(size=2)
+            batches = sealing.rotate_keys(size=2)
             # One to read, two to write, two for the transaction; one for each column that is done.
             with django_assert_num_queries(5 + done_before):
                 done = next(batches)
             assert (done.column, done.resealed) == (column.label, 2)
             batches.close()
-            assert next(sealing.rotate(size=3)).resealed == 1
+            assert next(sealing.rotate_keys(size=3)).resealed == 1
 
 
 def test_the_bar_counts_values() -> None:
@@ -382,4 +382,4 @@ def test_an_expired_request_is_rotated_too() -> None:
     AuthorizationRequest.objects.update(expires_at=timezone.now() - timedelta(days=1))
     with ring(NEW, OLD):
         rotate()
-        assert sealing.waiting() == 0
+        assert sealing.count_outdated() == 0

@@ -1,0 +1,23 @@
+"""Somebody comes with an identity: they sign in, link it, or paste a Connect code.
+
+``sign_in`` and ``connect`` are the two ways in; ``linking`` decides whose account it is and stores
+what came; ``accounts`` makes and fills the site's users; ``authorization_requests`` and
+``redemptions`` remember what was begun; ``limits`` counts tries.
+"""
+
+from django_identity.lifecycle.arrival.authorization_requests import Journey
+from django_identity.lifecycle.arrival.connect import is_spent, may_redeem, redeem
+from django_identity.lifecycle.arrival.linking import unlink
+from django_identity.lifecycle.arrival.sign_in import Callback, begin, complete, purpose_for
+
+__all__ = [
+    "Callback",
+    "Journey",
+    "begin",
+    "complete",
+    "is_spent",
+    "may_redeem",
+    "purpose_for",
+    "redeem",
+    "unlink",
+]

@@ -215,7 +215,7 @@ def held_about(user: AbstractBaseUser) -> Iterator[HeldKind]:
         yield HeldKind(table, *labels.kind_of(table), fields)
 
 
-def exported(user: AbstractBaseUser) -> dict[str, Any]:
+def export_of(user: AbstractBaseUser) -> dict[str, Any]:
     """What the person may take away: for each table the stored values of ``held_about``."""
     return {
         kind.table: [{field.name: field.stored for field in record} for record in kind.records]

@@ -28,7 +28,7 @@ class Purged:
     requests: int
 
 
-def waiting() -> int:
+def count_purgeable() -> int:
     """About how many rows a purge would concern now."""
     now = timezone.now()
     old = now - timedelta(days=min(site.event_payload_days for site in conf.applications()))

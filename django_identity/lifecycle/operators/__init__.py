@@ -1,0 +1,42 @@
+"""What the site's operators see and do.
+
+``overview`` how an application is doing, ``timeline`` and ``identity_report`` one person's history
+and state, ``search`` finds people and events, ``interventions`` what an operator may do,
+``credential_check`` how a verification goes, ``doctor`` what is wrong with the set-up.
+"""
+
+from django_identity.lifecycle.operators.credential_check import check
+from django_identity.lifecycle.operators.doctor import Level, diagnose, is_ready
+from django_identity.lifecycle.operators.identity_report import GrantState, Inspection, report_on
+from django_identity.lifecycle.operators.interventions import (
+    check_credential,
+    erase,
+    refetch_now,
+    revoke,
+)
+from django_identity.lifecycle.operators.overview import NEWEST_EVENTS, Overview, overview_of
+from django_identity.lifecycle.operators.search import find_events, find_identities
+from django_identity.lifecycle.operators.support import script_of
+from django_identity.lifecycle.operators.timeline import Happening, Kind
+
+__all__ = [
+    "NEWEST_EVENTS",
+    "GrantState",
+    "Happening",
+    "Inspection",
+    "Kind",
+    "Level",
+    "Overview",
+    "check",
+    "check_credential",
+    "diagnose",
+    "erase",
+    "find_events",
+    "find_identities",
+    "is_ready",
+    "overview_of",
+    "refetch_now",
+    "report_on",
+    "revoke",
+    "script_of",
+]

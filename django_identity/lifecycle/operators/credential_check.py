@@ -14,7 +14,7 @@ from django_identity.lifecycle.upkeep.claims import verified_for
 
 
 @sensitive_variables()
-def examined(
+def check(
     application: Application,
     credential: str,
     *,

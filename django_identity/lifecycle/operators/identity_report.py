@@ -30,7 +30,7 @@ class Inspection:
     grant: GrantState | None
 
 
-def inspected(identity: LinkedIdentity) -> Inspection:
+def report_on(identity: LinkedIdentity) -> Inspection:
     """What the gates say, the claims, the grant's state and the last hundred moments."""
     claims = StoredClaim.objects.filter(identity=identity).order_by("claim_type", "provider")
     grant = (

@@ -16,7 +16,7 @@ from django_identity.credentials.trace import Trace
 from django_identity.exceptions import NoCredential
 from django_identity.lifecycle.erasure import erasure
 from django_identity.lifecycle.events import consent
-from django_identity.lifecycle.operators.credential_check import examined
+from django_identity.lifecycle.operators.credential_check import check
 from django_identity.lifecycle.upkeep import jobs
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
@@ -87,7 +87,7 @@ def check_credential(identity: LinkedIdentity) -> Trace:
         raise NoCredential
     context = identity.sealing_context("credential")
     credential = vault.unseal(sealed, keys=application.encryption_keys, context=context)
-    return examined(application, credential, subject=identity.subject)
+    return check(application, credential, subject=identity.subject)
 
 
 def revoke(identities: Sequence[LinkedIdentity]) -> int:

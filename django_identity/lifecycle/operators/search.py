@@ -12,7 +12,7 @@ MOST_FOUND = 200
 SHORTEST_BEGINNING = 4
 
 
-def found(identities: QuerySet[LinkedIdentity], text: str) -> QuerySet[LinkedIdentity]:
+def find_identities(identities: QuerySet[LinkedIdentity], text: str) -> QuerySet[LinkedIdentity]:
     """Those of ``identities`` whose user or subject is, or begins with, ``text``.
 
     A subject is found whole and exact under every collation, or by its first four characters or
@@ -42,7 +42,7 @@ def _subjects(wanted: str) -> Q:
     return exact | Q(subject__startswith=wanted)
 
 
-def events_found(events: QuerySet[WebhookEvent], text: str) -> QuerySet[WebhookEvent]:
+def find_events(events: QuerySet[WebhookEvent], text: str) -> QuerySet[WebhookEvent]:
     """Those of ``events`` whose id or subject is exactly ``text``."""
     wanted = text.strip()
     if not wanted:

@@ -4,6 +4,7 @@ Every gate, DRF permission, filter and page asks here and gets the same answer. 
 reads one user's standing with one query; ``explanation`` says it to an operator.
 """
 
+from django_identity.lifecycle.standing.explanation import GateAnswer, Why
 from django_identity.lifecycle.standing.standing import (
     LEVEL,
     Reason,
@@ -18,10 +19,12 @@ from django_identity.lifecycle.standing.standing import (
 
 __all__ = [
     "LEVEL",
+    "GateAnswer",
     "Reason",
     "Requirement",
     "Shortfall",
     "Standing",
+    "Why",
     "is_level",
     "shortfall_of",
     "standing_of",

@@ -43,7 +43,7 @@ class Retried:
     erasures: int
 
 
-def run(event_id: int) -> bool:
+def run_handlers(event_id: int) -> bool:
     """Do what is left to do for one event, if it is due. True if somebody else need not come again.
 
     Each handler runs in a transaction of its own, in which it is also written down that it is done.
@@ -73,7 +73,7 @@ def retry_pending() -> Retried:
     for event_id in list(due.values_list("pk", flat=True)[:MOST_AT_ONCE]):
         if time.monotonic() > ends_at:
             break
-        done += run(event_id)
+        done += run_handlers(event_id)
     return Retried(events=done, erasures=erased)
 
 
@@ -81,7 +81,7 @@ def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> list[int]:
     """Make the handlers of these events due now, and hand them over. Returns the events' keys.
 
     Only handlers that have not succeeded run; with ``again`` all of them. Whoever has the keys may
-    ``run`` them at once: each event is taken by one.
+    ``run_handlers`` them at once: each event is taken by one.
     """
     keys = list(events.order_by("occurred_at").values_list("pk", flat=True))
     afresh: dict[str, Any] = {"handled_by": []} if again else {}
@@ -94,7 +94,7 @@ def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> list[int]:
     return keys
 
 
-def chosen(
+def choose_events(
     event_ids: list[str], *, failed: bool = False, since: datetime | None = None
 ) -> QuerySet[WebhookEvent]:
     """The stored events of these ids, or all; of them those that failed, or came in since."""

@@ -20,7 +20,7 @@ from django_identity.conf import Application
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.models import AuthorizationRequest, LinkedIdentity, TokenGrant
 
-BATCH = 200
+ROWS_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Batch:
         return self.resealed + self.overtaken + self.unreadable
 
 
-def waiting() -> int:
+def count_outdated() -> int:
     """How many values are not under the first key of their application's ring."""
     return sum(
         _outdated(column, application).count()
@@ -92,7 +92,7 @@ def waiting() -> int:
     )
 
 
-def rotate(*, size: int = BATCH) -> Iterator[Batch]:
+def rotate_keys(*, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
     """Move every value under the first key, ``size`` rows at a time, each batch committed.
 
     What is done is told by the values themselves, so it can be stopped between any two batches and

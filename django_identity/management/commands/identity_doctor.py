@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from django_identity.lifecycle.operators.doctor import Level, diagnose
+from django_identity.lifecycle.operators import Level, diagnose
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_identity import conf
 from django_identity.exceptions import ConfigurationError, StorageUnavailable
-from django_identity.lifecycle.erasure import erasure
+from django_identity.lifecycle import erasure
 
 
 class Command(BaseCommand):

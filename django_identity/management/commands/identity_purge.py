@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_identity.exceptions import ConfigurationError
-from django_identity.lifecycle.erasure import retention
+from django_identity.lifecycle import erasure
 from django_identity.management.progress import Progress
 
 INTERRUPTED = 130
@@ -22,15 +22,15 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--batch", type=int, default=retention.BATCH, help="Rows in one transaction."
+            "--batch", type=int, default=erasure.BATCH, help="Rows in one transaction."
         )
 
     def handle(self, *, batch: int, **_options: Any) -> None:
         if batch < 1:
             raise CommandError("--batch is at least 1.")
         try:
-            with Progress(self.stderr, total=retention.waiting()) as progress:
-                purged = retention.purge(size=batch, progress=progress.advance)
+            with Progress(self.stderr, total=erasure.count_purgeable()) as progress:
+                purged = erasure.purge(size=batch, progress=progress.advance)
         except ConfigurationError as error:
             raise CommandError(f"{error.code}: {error}") from None
         except KeyboardInterrupt:

@@ -8,8 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_identity.exceptions import ConfigurationError
-from django_identity.lifecycle.upkeep import jobs
-from django_identity.lifecycle.upkeep.claims import Refetched
+from django_identity.lifecycle import upkeep
 from django_identity.management.interruption import asked_to_stop
 from django_identity.management.progress import Progress
 
@@ -40,25 +39,25 @@ class Command(BaseCommand):
                 was_stopped = stop()
         except ConfigurationError as error:
             raise CommandError(f"{error.code}: {error}") from None
-        is_away = due and jobs.takes_no_calls()
+        is_away = due and upkeep.takes_no_calls()
         self._report(tally, was_held_off=is_away)
         if was_stopped:
             raise CommandError("Stopped. What was not done stays due.", returncode=INTERRUPTED)
-        if is_away or tally[Refetched.NOT_NOW]:
+        if is_away or tally[upkeep.Refetched.NOT_NOW]:
             raise CommandError("The service takes no calls at the moment. The rest stays due.")
 
     def _refetch(
         self, ids: list[int], *, limit: int | None, stop: Callable[[], bool]
-    ) -> jobs.Tally:
+    ) -> upkeep.Tally:
         named = ids[:limit]
-        total = len(named) if ids else jobs.count_due()
+        total = len(named) if ids else upkeep.count_due()
         with Progress(self.stderr, total=min(total, limit or total)) as progress:
             if ids:
-                return jobs.refetch_these(named, stop=stop, tell=lambda _: progress.advance(1))
-            return jobs.refetch_due(most=limit, stop=stop, tell=lambda _: progress.advance(1))
+                return upkeep.refetch_these(named, stop=stop, tell=lambda _: progress.advance(1))
+            return upkeep.refetch_due(most=limit, stop=stop, tell=lambda _: progress.advance(1))
 
-    def _report(self, tally: jobs.Tally, *, was_held_off: bool) -> None:
-        for outcome in Refetched:
+    def _report(self, tally: upkeep.Tally, *, was_held_off: bool) -> None:
+        for outcome in upkeep.Refetched:
             if tally[outcome]:
                 self.stdout.write(f"{outcome.value}: {tally[outcome]}")
         if not tally and not was_held_off:

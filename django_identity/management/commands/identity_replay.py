@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_identity.exceptions import ConfigurationError
-from django_identity.lifecycle.upkeep import follow_up
+from django_identity.lifecycle import upkeep
 from django_identity.management.progress import Progress
 from django_identity.service.moments import NotAMoment, parse_moment
 
@@ -36,13 +36,15 @@ class Command(BaseCommand):
     ) -> None:
         if not (event_ids or failed or since):
             raise CommandError("Name events, or say --failed or --since.")
-        chosen = follow_up.chosen(event_ids, failed=failed, since=_moment(since) if since else None)
+        chosen = upkeep.choose_events(
+            event_ids, failed=failed, since=_moment(since) if since else None
+        )
         done = 0
         try:
-            keys = follow_up.replay(chosen, again=again)
+            keys = upkeep.replay(chosen, again=again)
             with Progress(self.stderr, total=len(keys)) as progress:
                 for key in keys:
-                    done += follow_up.run(key)
+                    done += upkeep.run_handlers(key)
                     progress.advance(1)
         except ConfigurationError as error:
             raise CommandError(f"{error.code}: {error}") from None

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from django_identity.exceptions import ConfigurationError
-from django_identity.lifecycle.upkeep import sealing
+from django_identity.lifecycle import upkeep
 from django_identity.management.progress import Progress
 
 INTERRUPTED = 130
@@ -21,16 +21,16 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "--batch", type=int, default=sealing.BATCH, help="Rows in one transaction."
+            "--batch", type=int, default=upkeep.ROWS_AT_ONCE, help="Rows in one transaction."
         )
 
     def handle(self, *, batch: int, **_options: Any) -> None:
         if batch < 1:
             raise CommandError("--batch is at least 1.")
-        found: list[sealing.Batch] = []
+        found: list[upkeep.Batch] = []
         try:
-            with Progress(self.stderr, total=sealing.waiting()) as progress:
-                for done in sealing.rotate(size=batch):
+            with Progress(self.stderr, total=upkeep.count_outdated()) as progress:
+                for done in upkeep.rotate_keys(size=batch):
                     found.append(done)
                     progress.advance(done.seen)
         except ConfigurationError as error:
@@ -40,8 +40,8 @@ class Command(BaseCommand):
             raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
         self._report(found)
 
-    def _report(self, found: list[sealing.Batch]) -> None:
-        for column in sealing.COLUMNS:
+    def _report(self, found: list[upkeep.Batch]) -> None:
+        for column in upkeep.COLUMNS:
             batches = [done for done in found if done.column == column.label]
             resealed = sum(done.resealed for done in batches)
             overtaken = sum(done.overtaken for done in batches)

@@ -16,7 +16,7 @@ from django_identity import conf
 from django_identity.credentials import KeySet
 from django_identity.credentials.form import MAX_CHARACTERS
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle.operators.credential_check import examined
+from django_identity.lifecycle import operators
 
 STANDARD_INPUT = "-"
 
@@ -55,7 +55,7 @@ class Command(BaseCommand):
         **_options: Any,
     ) -> None:
         try:
-            found = examined(
+            found = operators.check(
                 conf.application(application),
                 _read(file).decode("utf-8", "replace").strip(),
                 subject=subject,
