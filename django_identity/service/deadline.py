@@ -1,4 +1,4 @@
-"""A network whose every step shares one deadline: connect, TLS, each read and each write.
+"""A network whose every step shares one deadline: name, connection, TLS, each read and write.
 
 httpcore counts its time-outs for each step by itself; a server that sends a byte a second would
 keep a call alive for ever. Here each step gets what is left of the whole.
@@ -6,6 +6,8 @@ keep a call alive for ever. Here each step gets what is left of the whole.
 
 from __future__ import annotations
 
+import selectors
+import socket
 import ssl
 import time
 from collections.abc import Iterable, Iterator
@@ -14,6 +16,8 @@ from contextvars import ContextVar
 from typing import Any
 
 import httpcore
+
+from django_identity.service.connecting import connected
 
 _deadline: ContextVar[float] = ContextVar("identity_call_deadline")
 
@@ -34,10 +38,7 @@ def seconds_left() -> float:
 
 
 class BoundedNetwork(httpcore.NetworkBackend):
-    """httpcore's own sockets, each step bounded by what is left of the call."""
-
-    def __init__(self) -> None:
-        self._sockets = httpcore.SyncBackend()
+    """TCP connections, each step bounded by what is left of the call."""
 
     def connect_tcp(
         self,
@@ -47,23 +48,27 @@ class BoundedNetwork(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
-        left = _left_or(httpcore.ConnectTimeout)
-        stream = self._sockets.connect_tcp(host, port, left, local_address, socket_options)
-        return _BoundedStream(stream)
+        with _failing(late=httpcore.ConnectTimeout, failed=httpcore.ConnectError):
+            return _BoundedStream(connected(host, port, left=seconds_left))
 
 
 class _BoundedStream(httpcore.NetworkStream):
-    def __init__(self, stream: httpcore.NetworkStream) -> None:
-        self._stream = stream
+    def __init__(self, connection: socket.socket) -> None:
+        self._socket = connection
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, _left_or(httpcore.ReadTimeout))
+        with _failing(late=httpcore.ReadTimeout, failed=httpcore.ReadError):
+            self._limit()
+            return self._socket.recv(max_bytes)
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, _left_or(httpcore.WriteTimeout))
+        with _failing(late=httpcore.WriteTimeout, failed=httpcore.WriteError):
+            while buffer:
+                self._limit()
+                buffer = buffer[self._socket.send(buffer) :]
 
     def close(self) -> None:
-        self._stream.close()
+        self._socket.close()
 
     def start_tls(
         self,
@@ -71,15 +76,48 @@ class _BoundedStream(httpcore.NetworkStream):
         server_hostname: str | None = None,
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
-        left = _left_or(httpcore.ConnectTimeout)
-        return _BoundedStream(self._stream.start_tls(ssl_context, server_hostname, left))
+        with _failing(late=httpcore.ConnectTimeout, failed=httpcore.ConnectError):
+            try:
+                self._limit()
+                secured = ssl_context.wrap_socket(self._socket, server_hostname=server_hostname)
+            except BaseException:
+                self.close()
+                raise
+        return _BoundedStream(secured)
 
     def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
+        if info == "ssl_object":
+            return self._socket if isinstance(self._socket, ssl.SSLSocket) else None
+        if info == "is_readable":
+            return self._is_readable()
+        if info == "server_addr":
+            return self._socket.getpeername()
+        if info == "client_addr":
+            return self._socket.getsockname()
+        return self._socket if info == "socket" else None
+
+    def _limit(self) -> None:
+        """The next step may take what is left. Raises ``TimeoutError`` if nothing is."""
+        left = seconds_left()
+        if left <= 0:
+            raise TimeoutError
+        self._socket.settimeout(left)
+
+    def _is_readable(self) -> bool:
+        """Whether there is something to read where nothing should be: it was closed, mostly."""
+        if self._socket.fileno() < 0:
+            return True
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket, selectors.EVENT_READ)
+            return bool(selector.select(0))
 
 
-def _left_or(over: type[httpcore.TimeoutException]) -> float:
-    left = seconds_left()
-    if left <= 0:
-        raise over
-    return left
+@contextmanager
+def _failing(*, late: type[Exception], failed: type[Exception]) -> Iterator[None]:
+    """The system's errors as httpcore's, without what they hold."""
+    try:
+        yield
+    except TimeoutError:
+        raise late from None
+    except OSError as error:
+        raise failed(type(error).__name__) from None

@@ -1,19 +1,22 @@
 """One bounded HTTP exchange. The only importer of httpx.
 
-No redirect is followed, no cookie kept, no proxy taken from the environment. One deadline covers
-the whole call, one size its answer. The library's own log lines stay quiet.
+It is an ``httpx.Client`` on a transport of ours, so that what people hang on httpx works: event
+hooks, mocks, tracing. No redirect is followed, no cookie kept, no proxy taken from the environment.
+One deadline covers the whole call, one size its answer. The library's own log lines stay quiet.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import ssl
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +28,7 @@ from django_identity.conf import Application
 from django_identity.conf_rules import is_loopback
 from django_identity.exceptions import (
     AnswerTooLarge,
+    ConfigurationError,
     MalformedAnswer,
     ServiceError,
     ServiceTimeout,
@@ -34,11 +38,16 @@ from django_identity.exceptions import (
 from django_identity.service.deadline import BoundedNetwork, seconds_left, within
 
 LARGEST_ANSWER = 256 * 1024
-HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity"}
+HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "User-Agent": "django-identity",
+}
+CALL = "django_identity.call"
 MOST_CONNECTIONS = 32
 KEPT_SECONDS = 20.0
-BEFORE_SENDING = (httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.PoolTimeout)
-FAILURES = (httpcore.NetworkError, httpcore.ProtocolError, httpx.InvalidURL)
+BEFORE_SENDING = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+FAILURES = (httpx.TransportError, httpx.InvalidURL)
 
 logger = logging.getLogger("django_identity.service")
 _in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
@@ -83,8 +92,8 @@ def exchange(application: Application, call: Call) -> Answer:
     began = time.monotonic()
     try:
         with _quietly(), within(call.seconds):
-            answer = _exchanged(call)
-    except httpcore.TimeoutException as error:
+            answer = _exchanged(application, call)
+    except httpx.TimeoutException as error:
         raise _no_answer(
             ServiceTimeout("no answer in time", endpoint=call.endpoint), error
         ) from None
@@ -103,44 +112,22 @@ def _no_answer(error: ServiceUnavailable, cause: Exception) -> ServiceUnavailabl
 
 
 @sensitive_variables()
-def _exchanged(call: Call) -> Answer:
-    request = httpx.Request(
+def _exchanged(application: Application, call: Call) -> Answer:
+    client = http_client(application)
+    request = client.build_request(
         call.method,
         call.url,
-        headers={**HEADERS, **call.headers},
+        headers=dict(call.headers),
         data=call.form,
         json=call.json,
+        timeout=seconds_left(),
+        extensions={CALL: call},
     )
-    with _pool(call.sent_once).stream(
-        request.method,
-        httpcore.URL(
-            scheme=request.url.raw_scheme,
-            host=request.url.raw_host,
-            port=request.url.port,
-            target=request.url.raw_path,
-        ),
-        headers=request.headers.raw,
-        content=request.read(),
-        extensions={"timeout": {"pool": seconds_left()}},
-    ) as response:
-        headers = {
-            name.decode("ascii", "replace").lower(): value.decode("latin-1")
-            for name, value in response.headers
-        }
-        if 300 <= response.status < 400:
-            raise UnexpectedRedirect("a redirect", endpoint=call.endpoint)
-        if headers.get("content-encoding", "identity").lower() != "identity":
-            raise MalformedAnswer("an encoding nobody asked for", endpoint=call.endpoint)
-        return Answer(response.status, headers, _body(response, call))
-
-
-def _body(response: httpcore.Response, call: Call) -> bytes:
-    body = bytearray()
-    for chunk in response.iter_stream():
-        body += chunk
-        if len(body) > call.largest:
-            raise AnswerTooLarge(f"over {call.largest} bytes", endpoint=call.endpoint)
-    return bytes(body)
+    response = client.send(request)
+    if 300 <= response.status_code < 400:
+        raise UnexpectedRedirect("a redirect", endpoint=call.endpoint)
+    headers = {name.lower(): value for name, value in response.headers.items()}
+    return Answer(response.status_code, headers, response.content)
 
 
 def _refuse_plain_http(application: Application, call: Call) -> None:
@@ -150,24 +137,100 @@ def _refuse_plain_http(application: Application, call: Call) -> None:
         raise ServiceError("plain http is for this machine alone", endpoint=call.endpoint)
 
 
-@cache
-def _pool(sent_once: bool) -> httpcore.ConnectionPool:
-    """This process's connections.
+def http_client(application: Application) -> httpx.Client:
+    """This process's client for the calls of ``application``: hooks may be hung on it."""
+    return _client(application.ca_file, application.proxy)
 
-    What may be sent only once gets a new connection: on a kept one nobody can tell whether the
-    service closed it before or after it read the request.
-    """
-    return httpcore.ConnectionPool(
-        ssl_context=httpx.create_ssl_context(trust_env=False),
-        max_connections=MOST_CONNECTIONS,
-        max_keepalive_connections=0 if sent_once else MOST_CONNECTIONS,
-        keepalive_expiry=KEPT_SECONDS,
-        network_backend=BoundedNetwork(),
+
+@cache
+def _client(ca_file: str | None, proxy: str | None) -> httpx.Client:
+    return httpx.Client(
+        transport=BoundedTransport(ca_file=ca_file, proxy=proxy),
+        headers=HEADERS,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        follow_redirects=False,
+        trust_env=False,
     )
 
 
+class BoundedTransport(httpx.BaseTransport):
+    """Kept connections for what may be repeated, and a new one for what is sent once.
+
+    On a kept one nobody can tell whether the service closed it before or after it read the request.
+    """
+
+    def __init__(self, *, ca_file: str | None = None, proxy: str | None = None) -> None:
+        try:
+            trusted = _trusted(ca_file)
+        except OSError as error:
+            raise ConfigurationError(f"CA_FILE: {type(error).__name__}") from None
+        self._kept = _Connections(trusted, proxy, kept=MOST_CONNECTIONS)
+        self._once = _Connections(trusted, proxy, kept=0)
+
+    @sensitive_variables()
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        call: Call = request.extensions[CALL]
+        connections = self._once if call.sent_once else self._kept
+        response = connections.handle_request(request)
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            response.close()
+            raise MalformedAnswer("an encoding nobody asked for", endpoint=call.endpoint)
+        response.stream = _BoundedBody(response.stream, call)
+        return response
+
+    def close(self) -> None:
+        self._kept.close()
+        self._once.close()
+
+
+class _Connections(httpx.HTTPTransport):
+    """httpx's own transport on the bounded network, for which it has no argument."""
+
+    def __init__(self, trusted: ssl.SSLContext, proxy: str | None, *, kept: int) -> None:
+        bounds: dict[str, Any] = {
+            "ssl_context": trusted,
+            "max_connections": MOST_CONNECTIONS,
+            "max_keepalive_connections": kept,
+            "keepalive_expiry": KEPT_SECONDS,
+            "network_backend": BoundedNetwork(),
+        }
+        self._pool = _proxied(proxy, bounds) if proxy else httpcore.ConnectionPool(**bounds)
+
+
+@sensitive_variables()
+def _proxied(proxy: str, bounds: dict[str, Any]) -> httpcore.HTTPProxy:
+    parsed = httpx.Proxy(proxy)
+    return httpcore.HTTPProxy(str(parsed.url), proxy_auth=parsed.raw_auth, **bounds)
+
+
+def _trusted(ca_file: str | None) -> ssl.SSLContext:
+    if ca_file is None:
+        return httpx.create_ssl_context(trust_env=False)
+    return ssl.create_default_context(cafile=ca_file)
+
+
+class _BoundedBody(httpx.SyncByteStream):
+    """An answer's bytes, and no more than the call takes, whoever reads them."""
+
+    def __init__(self, stream: Any, call: Call) -> None:
+        self._stream = stream
+        self._call = call
+
+    def __iter__(self) -> Iterator[bytes]:
+        size = 0
+        for chunk in self._stream:
+            size += len(chunk)
+            if size > self._call.largest:
+                detail = f"over {self._call.largest} bytes"
+                raise AnswerTooLarge(detail, endpoint=self._call.endpoint)
+            yield chunk
+
+    def close(self) -> None:
+        self._stream.close()
+
+
 # A child process must not write into its parent's connections.
-os.register_at_fork(after_in_child=_pool.cache_clear)
+os.register_at_fork(after_in_child=_client.cache_clear)
 
 
 @contextmanager
@@ -184,5 +247,5 @@ def _not_ours(_record: logging.LogRecord) -> bool:
 
 
 # A site may use the library too and want its log; only the lines of our own calls are dropped.
-for _name in ("httpcore.connection", "httpcore.http11"):
+for _name in ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.proxy"):
     logging.getLogger(_name).addFilter(_not_ours)

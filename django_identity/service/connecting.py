@@ -1,0 +1,131 @@
+"""A TCP connection to a name: looked up and connected to within one limit, whatever is silent.
+
+The system's resolver knows no limit of its own, so it works in a thread of its own, one for all
+who ask for the same name at a time. The addresses of a name are tried as RFC 8305 says: one that
+does not answer within 250 ms is not given up, but the next is tried beside it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import selectors
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from itertools import chain, zip_longest
+from typing import Any
+
+NEXT_AFTER = 0.25
+
+Address = tuple[Any, ...]
+"""What ``socket.getaddrinfo`` returns: family, type, protocol, canonical name, address."""
+
+_lookups: dict[tuple[str, int], Future[list[Address]]] = {}
+_looking = threading.Lock()
+
+
+def connected(host: str, port: int, *, left: Callable[[], float]) -> socket.socket:
+    """A connected socket. ``left``: how many seconds are left, at any moment.
+
+    Raises ``TimeoutError``, or the ``OSError`` of the resolver or of the last address.
+    """
+    return _first_of(_in_turn(_looked_up(host, port, seconds=left())), left=left)
+
+
+def _looked_up(host: str, port: int, *, seconds: float) -> list[Address]:
+    try:
+        return socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
+        )
+    except (OSError, UnicodeError):
+        """A name, then."""
+    with _looking:
+        lookup = _lookups.get((host, port))
+        if lookup is None:
+            lookup = _lookups[host, port] = Future()
+            work = (host, port, lookup)
+            threading.Thread(target=_look_up, args=work, daemon=True).start()
+    return lookup.result(timeout=max(0.0, seconds))
+
+
+def _look_up(host: str, port: int, lookup: Future[list[Address]]) -> None:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        lookup.set_exception(OSError(type(error).__name__))
+    else:
+        lookup.set_result(found)
+    finally:
+        # Whoever asks from here on gets an answer that is not older than the question.
+        _lookups.pop((host, port), None)
+
+
+def _in_turn(addresses: Sequence[Address]) -> list[Address]:
+    """The addresses, their two families in turn (RFC 8305 §4)."""
+    first = [address for address in addresses if address[0] == addresses[0][0]]
+    others = [address for address in addresses if address[0] != addresses[0][0]]
+    return [one for one in chain(*zip_longest(first, others)) if one is not None]
+
+
+def _first_of(addresses: list[Address], *, left: Callable[[], float]) -> socket.socket:
+    """The socket that is connected first; all others are closed."""
+    failure = OSError("a name without an address")
+    waiting, next_at = iter(addresses), 0.0
+    begun: dict[int, socket.socket] = {}
+    with selectors.DefaultSelector() as selector:
+        try:
+            while True:
+                if not begun or time.monotonic() >= next_at:
+                    address = next(waiting, None)
+                    if address is None and not begun:
+                        raise failure
+                    next_at = time.monotonic() + NEXT_AFTER if address else float("inf")
+                    if address is not None:
+                        try:
+                            attempt = _begun(address)
+                        except OSError as error:
+                            failure, next_at = error, 0.0
+                            continue
+                        begun[attempt.fileno()] = attempt
+                        selector.register(attempt, selectors.EVENT_WRITE)
+                for key, _ in selector.select(_pause(left(), next_at)):
+                    selector.unregister(key.fd)
+                    attempt = begun.pop(key.fd)
+                    failed = attempt.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+                    if not failed:
+                        return attempt
+                    attempt.close()
+                    failure = OSError(failed, os.strerror(failed))
+        finally:
+            for attempt in begun.values():
+                attempt.close()
+
+
+def _begun(address: Address) -> socket.socket:
+    """A socket that is connecting: once it can be written to, its ``SO_ERROR`` says how it went.
+
+    Raises ``OSError`` for an address that cannot be tried at all.
+    """
+    family, kind, protocol, _, target = address
+    attempt = socket.socket(family, kind, protocol)
+    attempt.setblocking(False)
+    error = attempt.connect_ex(target)
+    if error not in (0, errno.EINPROGRESS):
+        attempt.close()
+        raise OSError(error, os.strerror(error))
+    attempt.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return attempt
+
+
+def _pause(left: float, next_at: float) -> float:
+    """How long to wait for one of the tries. Raises ``TimeoutError`` if nothing is left."""
+    if left <= 0:
+        raise TimeoutError
+    return min(left, max(0.0, next_at - time.monotonic()))
+
+
+# A child process has none of its parent's threads, so their lookups never end in it.
+os.register_at_fork(after_in_child=_lookups.clear)
