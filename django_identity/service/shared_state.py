@@ -7,6 +7,7 @@ which is local to a process, each process keeps its own counts.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -16,10 +17,14 @@ Value = TypeVar("Value")
 
 logger = logging.getLogger("django_identity.shared_state")
 
+# A moment in the year 2286. What is counted stays far below, and a date can be made of it.
+LARGEST_NUMBER = 1e10
+
 
 def read(name: str) -> float:
-    """The number of that name, zero if there is none."""
-    return _guarded(lambda: float(cache.get(name) or 0.0), otherwise=0.0)
+    """The number of that name; zero if there is none, or an impossible one."""
+    number = _guarded(lambda: float(cache.get(name) or 0.0), otherwise=0.0)
+    return number if math.isfinite(number) and 0.0 <= number <= LARGEST_NUMBER else 0.0
 
 
 def kept(name: str) -> object:
