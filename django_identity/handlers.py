@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
+from django_identity.exceptions import ConfigurationError
+
 if TYPE_CHECKING:
     from django_identity.models import WebhookEvent
 
@@ -55,12 +57,18 @@ def on_event(event_type: str, *, name: str = "") -> Callable[[H], H]:
     """Register a handler of events of ``event_type``, one that the spec does not know included.
 
     ``name`` stands in the event's record of who is done with it; without one it is the function's
-    path. Keep it while events wait: under a new name the handler would run again.
+    path. Keep it while events wait: under a new name the handler would run again. Raises
+    ``ConfigurationError`` if another handler of that type has this name: one of the two would never
+    run.
     """
 
     def register(handler: H) -> H:
         path = name or f"{handler.__module__}.{handler.__qualname__}"
-        _registry.setdefault(canonical(event_type), {})[path] = handler
+        registered = _registry.setdefault(canonical(event_type), {})
+        if registered.setdefault(path, handler) is not handler:
+            raise ConfigurationError(
+                f"Two handlers of {event_type!r} are called {path!r}. Give one on_event(…, name=…)."
+            )
         return handler
 
     return register

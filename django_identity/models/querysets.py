@@ -58,6 +58,10 @@ class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
         """Events whose next attempt is due."""
         return self.filter(next_attempt_at__lte=now)
 
+    def not_under_way(self, now: datetime) -> WebhookEventQuerySet:
+        """Events that no worker is at. One that waits for its next attempt says why it failed."""
+        return self.exclude(next_attempt_at__gt=now, error="")
+
 
 class ErasureReceiptQuerySet(models.QuerySet["ErasureReceipt"]):
     def pending(self) -> ErasureReceiptQuerySet:

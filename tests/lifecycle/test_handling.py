@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
@@ -253,6 +254,43 @@ def test_two_workers_do_not_run_one_event(register: Register) -> None:
     handlers.forget("meanwhile")
     assert ran_meanwhile == [False, True]
     assert len(calls) == 1
+
+
+def test_a_replay_skips_what_a_worker_is_running(register: Register) -> None:
+    """Its handlers would run twice at once. Once they failed, or their worker died, it is taken."""
+    raises: list[BaseException] = [RuntimeError()]
+    calls = register("kyc.verified", "slow", raises)
+    said = io.StringIO()
+
+    def replayed_meanwhile(event: WebhookEvent) -> None:
+        call_command("identity_replay", "evt_slow", "--again", stdout=said)
+
+    on_event("kyc.verified", name="meanwhile")(replayed_meanwhile)
+    deliver("kyc.verified", event_id="evt_slow")
+    follow_up.retry_pending()
+    handlers.forget("meanwhile")
+    assert said.getvalue().splitlines() == [
+        "0 event(s) replayed, 0 done",
+        "1 skipped: a worker is running their handlers",
+    ]
+    assert (len(calls), WebhookEvent.objects.get().attempts) == (1, 1)
+    raises.clear()
+    call_command("identity_replay", "evt_slow", stdout=said)
+    assert "1 event(s) replayed, 1 done" in said.getvalue()
+    assert len(calls) == 2
+
+
+def test_two_handlers_of_one_name_are_an_error(register: Register) -> None:
+    """One of them would never run. The same function may be registered twice, and for two types."""
+    register("kyc.verified", "first")
+    with pytest.raises(ImproperlyConfigured, match="name="):
+        register("kyc.verified", "first")
+    with pytest.raises(ImproperlyConfigured):
+        on_event("kyc.verified", name="first")(lambda event: None)
+    register("kyc.rejected", "first")
+    handler = on_event("kyc.rejected", name="second")(test_pauses_differ)
+    assert on_event("kyc.rejected", name="second")(handler) is handler
+    handlers.forget("second")
 
 
 def test_a_type_may_be_named_as_the_policy_text_does(register: Register) -> None:

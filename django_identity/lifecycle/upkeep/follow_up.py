@@ -80,18 +80,23 @@ def retry_pending() -> Retried:
 def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> list[int]:
     """Make the handlers of these events due now, and hand them over. Returns the events' keys.
 
-    Only handlers that have not succeeded run; with ``again`` all of them. Whoever has the keys may
-    ``run_handlers`` them at once: each event is taken by one.
+    Only handlers that have not succeeded run; with ``again`` all of them. An event whose handlers a
+    worker is running at this moment is left out: they would run twice at once. Whoever has the keys
+    may ``run_handlers``: each event is taken by one.
     """
     keys = list(events.order_by("occurred_at").values_list("pk", flat=True))
     afresh: dict[str, Any] = {"handled_by": []} if again else {}
     now = timezone.now()
-    for key in keys:
-        WebhookEvent.objects.filter(pk=key).update(
-            attempts=0, next_attempt_at=now, handled_at=None, updated_at=now, **afresh
-        )
+    made_due = [
+        key
+        for key in keys
+        if WebhookEvent.objects.not_under_way(now)
+        .filter(pk=key)
+        .update(attempts=0, next_attempt_at=now, handled_at=None, updated_at=now, **afresh)
+    ]
+    for key in made_due:
         background.hand_over(TaskName.RUN_EVENT_HANDLERS, key)
-    return keys
+    return made_due
 
 
 def choose_events(
@@ -111,7 +116,9 @@ def _taken(event_id: int) -> WebhookEvent | None:
     """The event, if its next attempt is due; nobody else gets it for a while."""
     now = timezone.now()
     due = WebhookEvent.objects.awaiting_handlers(now).filter(pk=event_id)
-    taken = due.update(attempts=F("attempts") + 1, next_attempt_at=now + LEASE, updated_at=now)
+    taken = due.update(
+        attempts=F("attempts") + 1, next_attempt_at=now + LEASE, error="", updated_at=now
+    )
     return WebhookEvent.objects.get(pk=event_id) if taken else None
 
 

@@ -39,7 +39,7 @@ class Command(BaseCommand):
         chosen = upkeep.choose_events(
             event_ids, failed=failed, since=_moment(since) if since else None
         )
-        done = 0
+        found, done = chosen.count(), 0
         try:
             keys = upkeep.replay(chosen, again=again)
             with Progress(self.stderr, total=len(keys)) as progress:
@@ -49,6 +49,8 @@ class Command(BaseCommand):
         except ConfigurationError as error:
             raise CommandError(f"{error.code}: {error}") from None
         self.stdout.write(f"{len(keys)} event(s) replayed, {done} done")
+        if skipped := found - len(keys):
+            self.stdout.write(f"{skipped} skipped: a worker is running their handlers")
 
 
 def _moment(text: str) -> datetime:
