@@ -215,9 +215,12 @@ class IdentityActions(RecordAdmin):
             text = ngettext("Choose %d identity.", "Choose %d identities at most.", question.most)
             messages.error(request, text % question.most)
             return HttpResponseRedirect(request.get_full_path())
+        self.tell_of_gone(request, chosen)
+        if not chosen:
+            return HttpResponseRedirect(request.get_full_path())
         is_confirmed = CONFIRMED in request.POST
         form = None
-        if question is ERASE and chosen:
+        if question is ERASE:
             given = request.POST if is_confirmed else None
             form = EraseForm(given, subject=chosen[0].subject)
         if is_confirmed and (form is None or form.is_valid()):

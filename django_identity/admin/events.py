@@ -98,6 +98,9 @@ class WebhookEventAdmin(RecordAdmin):
             text = ngettext("Choose %d event.", "Choose %d events at most.", MOST_REPLAYED)
             messages.error(request, text % MOST_REPLAYED)
             return None
+        self.tell_of_gone(request, chosen)
+        if not chosen:
+            return None
         if CONFIRMED not in request.POST:
             return self._question(request, chosen)
         keys = [event.pk for event in chosen]
@@ -107,6 +110,13 @@ class WebhookEventAdmin(RecordAdmin):
             "The handlers of %d event run again.", "The handlers of %d events run again.", replayed
         )
         messages.success(request, text % replayed)
+        if skipped := len(chosen) - replayed:
+            text = ngettext(
+                "%d event was left out: a worker is running its handlers.",
+                "%d events were left out: a worker is running their handlers.",
+                skipped,
+            )
+            messages.warning(request, text % skipped)
         return None
 
     @admin.action(description=gettext_lazy("Copy as a script for support"), permissions=["copy"])

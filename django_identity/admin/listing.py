@@ -9,7 +9,8 @@ from datetime import date, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
@@ -18,6 +19,7 @@ from django.http import HttpRequest
 from django.utils import formats, timezone
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from django_identity.admin.wording import Words
 
@@ -149,6 +151,18 @@ class RecordAdmin(_ModelAdmin):
     def note(self, request: HttpRequest, rows: Sequence[Model], flag: int, message: str) -> None:
         """One line for each row in Django's own log: who did what, and nobody's data."""
         LogEntry.objects.log_actions(cast("int", request.user.pk), rows, flag, message)
+
+    def tell_of_gone(self, request: HttpRequest, chosen: Sequence[Model]) -> None:
+        """Say it if rows that were chosen are gone: another operator or the person was faster."""
+        selected = set(request.POST.getlist(ACTION_CHECKBOX_NAME))
+        gone = len(selected) - len(chosen)
+        if gone > 0 and request.POST.get("select_across", "0") == "0":
+            text = ngettext(
+                "%d chosen entry is no longer in this list.",
+                "%d chosen entries are no longer in this list.",
+                gone,
+            )
+            messages.warning(request, text % gone)
 
     def may(self, request: HttpRequest, verb: str) -> bool:
         """Whether the operator has the permission that ``verb`` has for itself."""

@@ -228,3 +228,27 @@ def test_an_action_needs_the_form_token(identity: LinkedIdentity) -> None:
     chosen = {"action": "revoke", "_selected_action": [identity.pk], "confirmed": "yes"}
     assert browser.post(reverse(IDENTITIES), chosen).status_code == 403
     assert standing_of(identity.user).is_linked
+
+
+@pytest.mark.parametrize("confirmed", [{}, {"confirmed": "yes", "typed": SUBJECT}])
+@pytest.mark.parametrize("action", ACTIONS)
+def test_an_action_on_a_row_that_is_gone_says_so(
+    operator: Client, identity: LinkedIdentity, action: str, confirmed: dict[str, str]
+) -> None:
+    """Somebody erased the person while the list or the question stood open."""
+    LinkedIdentity.objects.filter(pk=identity.pk).delete()
+    assert press(operator, action, identity, **confirmed).status_code == 302
+    assert "1 chosen entry is no longer in this list." in said(operator)
+    assert not LogEntry.objects.exists()
+    assert not ErasureReceipt.objects.exists()
+
+
+def test_those_that_are_left_are_asked_for(operator: Client, identity: LinkedIdentity) -> None:
+    """One of two is gone: the question is about the other, and says it."""
+    gone = make_identity(make_user("eve"), subject="subject-2")
+    LinkedIdentity.objects.filter(pk=gone.pk).delete()
+    question = press(operator, "revoke", identity, gone).content.decode()
+    assert "1 chosen entry is no longer in this list." in question
+    press(operator, "revoke", identity, confirmed="yes")
+    identity.refresh_from_db()
+    assert identity.consent == Consent.REVOKED

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import subprocess
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client, override_settings
+from django.utils import timezone
 
 from django_identity.models import LinkedIdentity, WebhookEvent
 from tests.faces.admin import EVENTS, page, press, staff, superuser
@@ -122,3 +124,27 @@ def test_a_purged_event_is_not_copied(operator: Client, identity: LinkedIdentity
     event = make_event(identity, "claim.issued", payload=None)
     assert press(operator, "copy", event, into=EVENTS).status_code == 302
     assert "payload is still held" in page(operator, EVENTS)
+
+
+@pytest.mark.parametrize("confirmed", [{}, {"confirmed": "yes"}])
+def test_a_replay_of_a_row_that_is_gone_says_so(
+    operator: Client, identity: LinkedIdentity, confirmed: dict[str, str]
+) -> None:
+    """The purge or an erasure was faster."""
+    event = make_event(identity, "claim.issued")
+    WebhookEvent.objects.filter(pk=event.pk).delete()
+    assert press(operator, "replay", event, into=EVENTS, **confirmed).status_code == 302
+    assert "1 chosen entry is no longer in this list." in page(operator, EVENTS)
+    assert not LogEntry.objects.exists()
+
+
+def test_a_replay_leaves_out_what_a_worker_is_running(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """Its handlers would run twice at once."""
+    leased_until = timezone.now() + timedelta(minutes=9)
+    running = make_event(identity, "claim.issued", attempts=2, next_attempt_at=leased_until)
+    press(operator, "replay", running, into=EVENTS, confirmed="yes")
+    assert "1 event was left out: a worker is running its handlers." in page(operator, EVENTS)
+    running.refresh_from_db()
+    assert (running.attempts, running.next_attempt_at) == (2, leased_until)

@@ -82,7 +82,8 @@ def check_credential(identity: LinkedIdentity) -> Trace:
     Raises ``NoCredential``, ``SealedValueUnreadable``, ``KeysUnavailable``.
     """
     application = conf.application(identity.application)
-    sealed = LinkedIdentity.objects.values_list("credential", flat=True).get(pk=identity.pk)
+    rows = LinkedIdentity.objects.filter(pk=identity.pk)
+    sealed = rows.values_list("credential", flat=True).first()
     if not sealed:
         raise NoCredential
     context = identity.sealing_context("credential")
