@@ -168,10 +168,11 @@ class IdentityError(Exception):
 
     ``detail`` is for developers and logs, without secrets and persons; ``public_message`` is for
     the person; ``reference`` stands on the page and in the one log line; ``next_url`` is where the
-    person wanted to go, if that is known.
+    person wanted to go, if that is known; ``http_status`` is that of a response which tells of it.
     """
 
     code: ClassVar[str] = "identity_error"
+    http_status: ClassVar[int] = 502
     stage: ClassVar[Stage] = Stage.SERVICE
     recovery: ClassVar[Recovery] = Recovery.RETRY
     public_message: ClassVar[str | Promise] = _("Something went wrong. Please try again.")
@@ -185,6 +186,7 @@ class IdentityError(Exception):
 
 class ConfigurationError(IdentityError, ImproperlyConfigured):
     code = "configuration"
+    http_status = 500
     stage = Stage.CONFIGURATION
     recovery = Recovery.CONTACT
     public_message = _("Sign-in is not set up correctly. Please tell the site's operators.")
@@ -200,6 +202,7 @@ def shaped_code(text: object) -> str:
 
 class FlowError(IdentityError):
     code = "flow_error"
+    http_status = 400
     stage = Stage.AUTHORIZATION
     recovery = Recovery.RESTART
 
@@ -243,6 +246,7 @@ class AuthorizationRefused(FlowError):
 
 class LinkingRefused(IdentityError):
     code = "linking_refused"
+    http_status = 403
     stage = Stage.LINKING
     recovery = Recovery.CONTACT
 
@@ -306,6 +310,7 @@ class ServiceError(IdentityError):
 
 class ServiceUnavailable(ServiceError):
     code = "service_unavailable"
+    http_status = 503
     public_message = _("The identity service cannot be reached at the moment.")
 
 
@@ -397,6 +402,7 @@ class ConnectSignInNeeded(FlowError):
     """Nobody is signed in, and the policy takes no codes from strangers. Nothing was sent."""
 
     code = "connect_sign_in_needed"
+    http_status = 403
     stage = Stage.CONNECT
     recovery = Recovery.SIGN_IN_TO_LINK
     public_message = _("Sign in first: a code verifies the account that you are signed in to.")
@@ -404,6 +410,7 @@ class ConnectSignInNeeded(FlowError):
 
 class ConnectCodeInUse(FlowError):
     code = "connect_code_in_use"
+    http_status = 409
     stage = Stage.CONNECT
     recovery = Recovery.RETRY
     public_message = _("This code is being redeemed at this moment. Look at your account.")
@@ -411,6 +418,7 @@ class ConnectCodeInUse(FlowError):
 
 class ConnectCodeUsed(FlowError):
     code = "connect_code_used"
+    http_status = 409
     stage = Stage.CONNECT
     public_message = _("This code was handed in here before. A code works once.")
 
@@ -419,6 +427,7 @@ class TooManyTries(FlowError):
     """``retry_after``: seconds until the next code is taken. Nothing was sent."""
 
     code = "too_many_tries"
+    http_status = 429
     stage = Stage.CONNECT
     recovery = Recovery.RETRY
     public_message = _("Too many codes were entered in a short time.")
@@ -446,6 +455,7 @@ class ConnectOutcomeUnknown(ServiceError):
 
 class InvalidConnectCode(ServiceRefusal):
     code = "invalid_connect_code"
+    http_status = 400
     stage = Stage.CONNECT
     public_message = _("The identity service does not know this code, or it was used or ran out.")
 
@@ -471,6 +481,7 @@ class VerificationPolicyNotMet(ServiceRefusal):
     """The person lacks what the application requires. ``kyc_url``: where they get it, if known."""
 
     code = "verification_policy_not_met"
+    http_status = 403
     stage = Stage.CONNECT
     recovery = Recovery.VERIFY
     public_message = _("This site needs a verification that you do not have yet.")
@@ -574,6 +585,7 @@ class EventRefused(IdentityError):
 
 class SignatureInvalid(EventRefused):
     code = "signature_invalid"
+    http_status = 401
     public_message = _("The signature does not fit the body.")
 
 
@@ -581,6 +593,7 @@ class EventUnreadable(EventRefused):
     """Signed, and yet not an event. The body's SHA-256 digest is all that is kept of it."""
 
     code = "event_unreadable"
+    http_status = 400
     public_message = _("The body is not an event.")
 
     def __init__(self, detail: str = "", *, body_digest: str = "") -> None:
@@ -592,5 +605,6 @@ class StorageUnavailable(IdentityError):
     """The database did not answer, or found no order for us; deliver it again."""
 
     code = "storage_unavailable"
+    http_status = 503
     stage = Stage.STORAGE
     public_message = _("This site cannot store anything at the moment.")

@@ -12,7 +12,6 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from django_identity.exceptions import IdentityError, Recovery
-from django_identity.views.manners import status_of
 
 
 def problem(error: IdentityError, **beside: object) -> Response:
@@ -30,7 +29,7 @@ def problem(error: IdentityError, **beside: object) -> Response:
     if seconds := int(getattr(error, "retry_after", 0)):
         described["retry_after"] = seconds
         headers["Retry-After"] = str(seconds)
-    return Response(described, status=status_of(error), headers=headers)
+    return Response(described, status=error.http_status, headers=headers)
 
 
 def as_problem(error: Exception, context: dict[str, Any], **beside: object) -> Response | None:

@@ -23,7 +23,6 @@ from django_identity.views.manners import (
     local_sign_in_url,
     safe_next,
     signed_in_user,
-    status_of,
 )
 
 
@@ -77,7 +76,7 @@ def _page(
             application, coming_back_to=address_of("connect", application)
         ),
     }
-    response = render(request, "django_identity/connect.html", context, status=status_of(error))
+    response = render(request, "django_identity/connect.html", context, status=error.http_status)
     if seconds:
         response["Retry-After"] = str(int(seconds))
     return response

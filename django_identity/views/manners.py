@@ -18,39 +18,13 @@ from django.utils.http import url_has_allowed_host_and_scheme
 
 from django_identity import conf, policy
 from django_identity.exceptions import (
-    ConfigurationError,
-    ConnectCodeInUse,
-    ConnectCodeUsed,
-    ConnectSignInNeeded,
-    FlowError,
     IdentityError,
-    InvalidConnectCode,
-    LinkingRefused,
     Recovery,
-    ServiceError,
-    ServiceUnavailable,
-    TooManyTries,
-    VerificationPolicyNotMet,
 )
 from django_identity.telemetry import LogEvent, log_failure
 from django_identity.views.addresses import login_url
 
 LONGEST_NEXT = 2000
-# The first class that fits decides; the rest are failures of the site's own.
-HTTP_STATUS: tuple[tuple[type[IdentityError], int], ...] = (
-    (TooManyTries, 429),
-    (ConnectSignInNeeded, 403),
-    (ConnectCodeInUse, 409),
-    (ConnectCodeUsed, 409),
-    (InvalidConnectCode, 400),
-    (VerificationPolicyNotMet, 403),
-    (FlowError, 400),
-    (LinkingRefused, 403),
-    (ServiceUnavailable, 503),
-    (ServiceError, 502),
-    (ConfigurationError, 500),
-    (IdentityError, 502),
-)
 
 # An entry of X-Forwarded-For with a port, as some proxies write it.
 WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")
@@ -136,12 +110,7 @@ def failure(
         "restart_url": restart_url,
         "local_sign_in_url": other_way,
     }
-    return render(request, "django_identity/error.html", context, status=status_of(error))
-
-
-def status_of(error: IdentityError) -> int:
-    """The HTTP status of a response that tells of ``error``."""
-    return next(status for kind, status in HTTP_STATUS if isinstance(error, kind))
+    return render(request, "django_identity/error.html", context, status=error.http_status)
 
 
 def local_sign_in_url(application: conf.Application, *, coming_back_to: str) -> str | None:

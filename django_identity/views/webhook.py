@@ -13,7 +13,6 @@ from django.views.decorators.http import require_POST
 from django_identity import conf
 from django_identity.exceptions import (
     EventUnreadable,
-    IdentityError,
     SignatureInvalid,
     StorageUnavailable,
 )
@@ -25,11 +24,6 @@ from django_identity.views.manners import application_or_404
 # As the server names them: to make Django's mapping of all headers costs more than to check one.
 SIGNATURE = "HTTP_X_WEBHOOK_SIGNATURE"
 ENCODING = "HTTP_CONTENT_ENCODING"
-HTTP_STATUS: dict[type[IdentityError], int] = {
-    SignatureInvalid: 401,
-    EventUnreadable: 400,
-    StorageUnavailable: 503,
-}
 
 
 class _Unfit(Exception):
@@ -56,7 +50,7 @@ def webhook(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Http
         return _refusal(unfit.code, unfit.status)
     except (SignatureInvalid, EventUnreadable, StorageUnavailable) as error:
         log_failure(LogEvent.EVENT_REFUSED, error, application=applied.alias)
-        return _refusal(error.code, HTTP_STATUS[type(error)])
+        return _refusal(error.code, error.http_status)
     log(LogEvent.EVENT_RECEIVED, application=applied.alias, intake=intake)
     return JsonResponse({"received": True}, headers={"Cache-Control": "no-store"})
 
