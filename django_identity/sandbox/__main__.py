@@ -15,9 +15,11 @@ from dataclasses import fields
 from enum import StrEnum
 from pathlib import Path
 
-from django_identity.sandbox import guard, server, switches, trigger
-from django_identity.sandbox.database import SchemaMismatch
-from django_identity.sandbox.switches import Switches, UnknownSwitch
+from django_identity.sandbox.events import trigger
+from django_identity.sandbox.instruments import switches
+from django_identity.sandbox.instruments.switches import Switches, UnknownSwitch
+from django_identity.sandbox.server import http_server, own_process
+from django_identity.sandbox.server.database import SchemaMismatch
 
 USAGE_ERROR = 2
 HIGHEST_PORT = 65535
@@ -33,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(arguments: Sequence[str]) -> int:
     """Serve until SIGINT or SIGTERM."""
-    if reason := guard.refusal():
+    if reason := own_process.refusal():
         return _refuse(reason)
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -44,17 +46,17 @@ def _serve(arguments: Sequence[str]) -> int:
     except UnknownSwitch as error:
         return _refuse(str(error))
     try:
-        listening = server.bind(options.host, options.port)
+        listening = http_server.bind(options.host, options.port)
     except OSError as error:
         return _refuse(f"Cannot listen on {options.host}:{options.port}: {error.strerror}.")
     with tempfile.TemporaryDirectory(
         prefix="identity-sandbox-", ignore_cleanup_errors=True
     ) as directory:
         portal_token = options.portal_token or secrets.token_urlsafe(32)
-        origin = options.origin or server.origin_of(listening)
+        origin = options.origin or http_server.origin_of(listening)
         path = options.database or Path(directory) / "sandbox.sqlite3"
         try:
-            server.start_django(
+            http_server.start_django(
                 origin=origin,
                 database_path=path,
                 portal_token=portal_token,
@@ -64,12 +66,12 @@ def _serve(arguments: Sequence[str]) -> int:
             return _refuse(f"{path} was made by another version of the sandbox; remove it.")
         if options.verbose:
             logging.getLogger("django_identity.sandbox.requests").setLevel(logging.DEBUG)
-        server.start(listening)
-        stop_sending = server.start_sender()
+        http_server.start(listening)
+        stop_sending = http_server.start_sender()
         _announce(origin, portal_token)
         stopping.wait()
         stop_sending()
-        server.stop(listening)
+        http_server.stop(listening)
     return 0
 
 
@@ -124,7 +126,7 @@ def _port(text: str) -> int:
 
 def _announce(origin: str, portal_token: str) -> None:
     """Print the addresses, the developer's session token, and that the sandbox can be used."""
-    addresses = server.Addresses(origin).lines()
+    addresses = http_server.Addresses(origin).lines()
     token = f"Portal session token  {portal_token}"
     lines = ["Sandbox identity service", *addresses, token, "Ready.", ""]
     sys.stdout.write("\n".join(lines))

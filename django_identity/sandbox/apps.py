@@ -2,7 +2,7 @@
 
 from django.apps import AppConfig
 
-from django_identity.sandbox import guard
+from django_identity.sandbox.server import own_process
 
 
 class SandboxConfig(AppConfig):
@@ -14,7 +14,7 @@ class SandboxConfig(AppConfig):
 
     def import_models(self) -> None:
         """Load the models, but none into a site that installs the sandbox: its check fails."""
-        if guard.refusal():
+        if own_process.refusal():
             self.models = {}
         else:
             super().import_models()

@@ -39,9 +39,9 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "django_identity.sandbox.control.requests.ControlMiddleware",
-    "django_identity.sandbox.request_log.RequestLogMiddleware",
-    "django_identity.sandbox.fault_injection.FaultMiddleware",
+    "django_identity.sandbox.control.access.ControlMiddleware",
+    "django_identity.sandbox.instruments.request_log.RequestLogMiddleware",
+    "django_identity.sandbox.instruments.fault_injection.FaultMiddleware",
     "django_identity.sandbox.pages.headers.PageHeadersMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -83,8 +83,8 @@ DATABASES = {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "sandbox.User"
-PASSWORD_HASHERS = ["django_identity.sandbox.accounts.QuickPasswordHasher"]
-EMAIL_BACKEND = "django_identity.sandbox.mail.EmailBackend"
+PASSWORD_HASHERS = ["django_identity.sandbox.users.accounts.QuickPasswordHasher"]
+EMAIL_BACKEND = "django_identity.sandbox.consents.mail.EmailBackend"
 LOGIN_URL = "sign_in"
 LOGIN_REDIRECT_URL = "account"
 
@@ -99,9 +99,9 @@ OAUTH2_PROVIDER_GRANT_MODEL = "sandbox.Grant"
 OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "sandbox.AccessToken"  # noqa: S105 -- a model
 OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "sandbox.RefreshToken"  # noqa: S105 -- a model
 OAUTH2_PROVIDER = {
-    "OAUTH2_SERVER_CLASS": "django_identity.sandbox.oauth.AuthorizationServer",
-    "OAUTH2_VALIDATOR_CLASS": "django_identity.sandbox.oauth.Validator",
-    "ACCESS_TOKEN_GENERATOR": "django_identity.sandbox.oauth.new_access_token",
+    "OAUTH2_SERVER_CLASS": "django_identity.sandbox.oauth.rules.AuthorizationServer",
+    "OAUTH2_VALIDATOR_CLASS": "django_identity.sandbox.oauth.rules.Validator",
+    "ACCESS_TOKEN_GENERATOR": "django_identity.sandbox.oauth.rules.new_access_token",
     "ACCESS_TOKEN_EXPIRE_SECONDS": 3600,
     "ROTATE_REFRESH_TOKEN": True,
     "REFRESH_TOKEN_REUSE_PROTECTION": True,

@@ -4,35 +4,33 @@ from django.contrib.staticfiles.views import serve as serve_static
 from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
-from django_identity.sandbox import (
-    connect_endpoint,
-    developer_endpoints,
-    envelope,
-    guard,
-    user_endpoints,
-)
+from django_identity.sandbox.connect.endpoint import connect_request
+from django_identity.sandbox.developer.endpoints import rotate_secret, test_users
+from django_identity.sandbox.keys.endpoint import jwks
+from django_identity.sandbox.oauth.token_endpoint import TokenEndpoint
 from django_identity.sandbox.pages.consent import AuthorizationPage
-from django_identity.sandbox.token_endpoint import TokenEndpoint
+from django_identity.sandbox.server import envelope, own_process
+from django_identity.sandbox.users import endpoints
 
-guard.keep_out()
+own_process.keep_out()
 
 urlpatterns = [
     path("oauth2/auth", AuthorizationPage.as_view(), name="authorize"),
     path("oauth2/token", TokenEndpoint.as_view(), name="token"),
-    path("api/v1/users/<path:user_id>/profile", user_endpoints.profile, name="profile"),
-    path("api/v1/users/<path:user_id>/kyc", user_endpoints.kyc, name="kyc"),
-    path("api/v1/users/<path:user_id>/claims", user_endpoints.claims_list, name="claims"),
-    path("api/v1/connect/request", connect_endpoint.connect_request, name="connect"),
+    path("api/v1/users/<path:user_id>/profile", endpoints.profile, name="profile"),
+    path("api/v1/users/<path:user_id>/kyc", endpoints.kyc, name="kyc"),
+    path("api/v1/users/<path:user_id>/claims", endpoints.claims_list, name="claims"),
+    path("api/v1/connect/request", connect_request, name="connect"),
     path(
         "api/v1/developer/apps/<str:app_id>/rotate-secret",
-        developer_endpoints.rotate_secret,
+        rotate_secret,
         name="rotate_secret",
     ),
-    path("api/v1/developer/test-users", developer_endpoints.test_users, name="test_users"),
-    path(".well-known/jwks.json", user_endpoints.jwks, name="jwks"),
+    path("api/v1/developer/test-users", test_users, name="test_users"),
+    path(".well-known/jwks.json", jwks, name="jwks"),
     re_path(r"^api/v1/(?P<path>.*)$", envelope.unknown_path),
     path("account/", include("django_identity.sandbox.pages.urls")),
-    path("portal/", include("django_identity.sandbox.portal.urls")),
+    path("portal/", include("django_identity.sandbox.developer.urls")),
     path("sandbox/", include("django_identity.sandbox.control.urls")),
     path("static/<path:path>", serve_static, {"insecure": True}),
     path("", RedirectView.as_view(pattern_name="account"), name="home"),

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from django_identity.sandbox.webhooks import Courier, Outcome
+from django_identity.sandbox.events.courier import Courier, Outcome
 
 SECONDS = 0.5
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ndone"

@@ -18,9 +18,10 @@ settings.configure(
 )
 """
 MIDDLEWARE = (
-    "django_identity.sandbox.control.requests.ControlMiddleware",
-    "django_identity.sandbox.request_log.RequestLogMiddleware",
-    "django_identity.sandbox.fault_injection.FaultMiddleware",
+    "django_identity.sandbox.control.access.ControlMiddleware",
+    "django_identity.sandbox.instruments.request_log.RequestLogMiddleware",
+    "django_identity.sandbox.instruments.fault_injection.FaultMiddleware",
+    "django_identity.sandbox.pages.headers.PageHeadersMiddleware",
 )
 
 
@@ -51,8 +52,8 @@ def test_the_command_refuses_in_a_line(environment: str, words: str) -> None:
 def test_its_parts_refuse_in_live() -> None:
     """Whoever puts the sandbox together by hand gets the same answer, and no table is made."""
     code = (
-        "from pathlib import Path; from django_identity.sandbox import server\n"
-        "server.start_django(origin='http://127.0.0.1:1', database_path=Path('x'),"
+        "from pathlib import Path; from django_identity.sandbox.server import http_server\n"
+        "http_server.start_django(origin='http://127.0.0.1:1', database_path=Path('x'),"
         " portal_token='x')"
     )
     ended = in_a_site(code)

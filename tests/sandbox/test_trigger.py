@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from django_identity.sandbox.trigger import main
+from django_identity.sandbox.events.trigger import main
 from tests.sandbox.receiver import SECRET, Receiver
 
 TYPES = [

@@ -2,68 +2,70 @@
 
 from django.urls import path
 
-from django_identity.sandbox.control import connect, machinery, registrations, webhooks
-from django_identity.sandbox.control.requests import control
+from django_identity.sandbox.control import applications, connect, events, instruments, keys, users
+from django_identity.sandbox.control.access import control
 
 urlpatterns = [
-    path("health", control(GET=machinery.health)),
-    path("clock", control(GET=machinery.show_clock, POST=machinery.move_clock)),
-    path("keys", control(GET=machinery.show_keys)),
-    path("keys/rotate", control(POST=machinery.rotate_keys)),
-    path("keys/withdraw", control(POST=machinery.withdraw_key)),
-    path("switches", control(GET=machinery.show_switches, POST=machinery.change_switches)),
+    path("health", control(GET=instruments.health)),
+    path("clock", control(GET=instruments.show_clock, POST=instruments.move_clock)),
+    path("keys", control(GET=keys.show_keys)),
+    path("keys/rotate", control(POST=keys.rotate_keys)),
+    path("keys/withdraw", control(POST=keys.withdraw_key)),
+    path("switches", control(GET=instruments.show_switches, POST=instruments.change_switches)),
     path(
         "faults",
         control(
-            GET=machinery.list_faults, POST=machinery.order_fault, DELETE=machinery.cancel_faults
+            GET=instruments.list_faults,
+            POST=instruments.order_fault,
+            DELETE=instruments.cancel_faults,
         ),
     ),
-    path("faults/<int:fault_id>", control(DELETE=machinery.cancel_fault)),
-    path("requests", control(GET=machinery.list_requests, DELETE=machinery.forget_requests)),
+    path("faults/<int:fault_id>", control(DELETE=instruments.cancel_fault)),
+    path("requests", control(GET=instruments.list_requests, DELETE=instruments.forget_requests)),
     path(
         "applications",
-        control(GET=registrations.list_applications, POST=registrations.register_application),
+        control(GET=applications.list_applications, POST=applications.register_application),
     ),
-    path("applications/<uuid:app_id>", control(POST=registrations.change_redirect_uris)),
+    path("applications/<uuid:app_id>", control(POST=applications.change_redirect_uris)),
     path(
         "applications/<uuid:app_id>/connect-policy",
-        control(GET=connect.show_policy, POST=connect.change_policy),
+        control(GET=applications.show_policy, POST=applications.change_policy),
     ),
     path("connect-codes", control(POST=connect.make_code)),
     path("emails", control(GET=connect.list_emails, DELETE=connect.forget_emails)),
-    path("users", control(POST=registrations.create_user)),
-    path("users/<path:user_id>/verify", control(POST=registrations.verify_user)),
+    path("users", control(POST=users.create_user)),
+    path("users/<path:user_id>/verify", control(POST=users.verify_user)),
     path("users/<path:user_id>/proof-of-address", control(POST=connect.prove_address)),
     path("users/<path:user_id>/connect-codes", control(GET=connect.list_codes)),
     path("users/<path:user_id>/notices", control(GET=connect.list_notices)),
     path(
         "users/<path:user_id>/claims/<str:claim_type>/revoke",
-        control(POST=registrations.revoke_claim),
+        control(POST=users.revoke_claim),
     ),
-    path("users/<path:user_id>/claims/<str:claim_type>", control(POST=registrations.change_claim)),
+    path("users/<path:user_id>/claims/<str:claim_type>", control(POST=users.change_claim)),
     path(
         "users/<path:user_id>/consents/<str:client_id>/revoke",
-        control(POST=registrations.revoke_consent),
+        control(POST=users.revoke_consent),
     ),
     path(
         "users/<path:user_id>/consents/<str:client_id>/grant",
-        control(POST=registrations.grant_consent),
+        control(POST=users.grant_consent),
     ),
     path(
         "users/<path:user_id>/claims/<str:claim_type>/issue",
-        control(POST=registrations.issue_claim),
+        control(POST=users.issue_claim),
     ),
-    path("users/<path:user_id>/invalidate", control(POST=registrations.invalidate_verification)),
-    path("users/<path:user_id>/deletion", control(POST=registrations.request_deletion)),
-    path("applications/<uuid:app_id>/webhook", control(POST=webhooks.set_webhook)),
-    path("events", control(POST=webhooks.send_event)),
+    path("users/<path:user_id>/invalidate", control(POST=users.invalidate_verification)),
+    path("users/<path:user_id>/deletion", control(POST=users.request_deletion)),
+    path("applications/<uuid:app_id>/webhook", control(POST=applications.set_webhook)),
+    path("events", control(POST=events.send_event)),
     path(
         "deliveries",
-        control(GET=webhooks.list_deliveries, DELETE=webhooks.forget_deliveries),
+        control(GET=events.list_deliveries, DELETE=events.forget_deliveries),
     ),
-    path("deliveries/hold", control(POST=webhooks.hold_deliveries)),
-    path("deliveries/release", control(POST=webhooks.release_deliveries)),
-    path("deliveries/<int:delivery_id>", control(GET=webhooks.show_delivery)),
-    path("deliveries/<int:delivery_id>/send", control(POST=webhooks.send_delivery_again)),
-    path("users/<path:user_id>", control(GET=registrations.show_user)),
+    path("deliveries/hold", control(POST=events.hold_deliveries)),
+    path("deliveries/release", control(POST=events.release_deliveries)),
+    path("deliveries/<int:delivery_id>", control(GET=events.show_delivery)),
+    path("deliveries/<int:delivery_id>/send", control(POST=events.send_delivery_again)),
+    path("users/<path:user_id>", control(GET=users.show_user)),
 ]

@@ -1,1 +1,1 @@
-"""What a person sees: sign-in, verification, consent and the account."""
+"""What a person sees: sign-in, verification, consent, the account and Connect codes."""

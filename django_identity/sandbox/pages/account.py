@@ -8,11 +8,15 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from django_identity.sandbox import claims, connect_codes, consents, deletion, notices
+from django_identity.sandbox.claims import claims
+from django_identity.sandbox.connect import codes
+from django_identity.sandbox.consents import consents, notices
+from django_identity.sandbox.consents.scopes import described
 from django_identity.sandbox.models import KycStatus
 from django_identity.sandbox.pages.connect import shown
-from django_identity.sandbox.pages.destinations import signed_in_user
-from django_identity.sandbox.pages.wording import claim_title, described
+from django_identity.sandbox.pages.navigation import signed_in_user
+from django_identity.sandbox.pages.wording import claim_title
+from django_identity.sandbox.users import deletion
 
 SHOWN = 5
 
@@ -27,7 +31,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "verified": user.kyc_status == KycStatus.VERIFIED,
         "rejected": user.kyc_status == KycStatus.REJECTED,
         "provider": claims.KYC_VENDOR,
-        "codes": [shown(code) for code in connect_codes.listed(user)[:SHOWN]],
+        "codes": [shown(code) for code in codes.listed(user)[:SHOWN]],
         "notices": [(each, described(each.scopes)) for each in notices.listed(user)[:SHOWN]],
         "claims": [(claim, claim_title(claim.claim_type)) for claim in claims.listed(user)],
         "consents": [(consent, described(consent.scopes)) for consent in consents.granted(user)],

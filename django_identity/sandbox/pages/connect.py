@@ -9,12 +9,15 @@ from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
-from django_identity.sandbox import clock, connect, connect_codes, verification
-from django_identity.sandbox.connect_codes import CodeState
+from django_identity.sandbox.connect import codes, redemption
+from django_identity.sandbox.connect.codes import CodeState
+from django_identity.sandbox.consents.scopes import Text, described
+from django_identity.sandbox.instruments import clock
 from django_identity.sandbox.models import CONNECT_CODE_LIFETIME, ConnectCode
-from django_identity.sandbox.pages.destinations import signed_in_user
 from django_identity.sandbox.pages.forms import ConfirmPasswordForm
-from django_identity.sandbox.pages.wording import Text, described, refusal_reason
+from django_identity.sandbox.pages.navigation import signed_in_user
+from django_identity.sandbox.pages.wording import refusal_reason
+from django_identity.sandbox.users import verification
 
 LIFETIME_SECONDS = int(CONNECT_CODE_LIFETIME.total_seconds())
 
@@ -42,12 +45,12 @@ def make_code(request: HttpRequest) -> HttpResponse:
     user = signed_in_user(request)
     form = ConfirmPasswordForm(user, request.POST or None)
     if form.is_valid():
-        return redirect("connect_code", number=connect_codes.make(user).pk)
+        return redirect("connect_code", number=codes.make(user).pk)
     context = {
         "form": form,
         "person": user,
         "kyc": verification.kyc_status(user),
-        "scopes": described(connect.SCOPES),
+        "scopes": described(redemption.SCOPES),
     }
     return render(request, "sandbox/make_connect_code.html", context)
 
@@ -56,7 +59,7 @@ def make_code(request: HttpRequest) -> HttpResponse:
 @require_safe
 def show_code(request: HttpRequest, number: int) -> HttpResponse:
     """Show a code of the person's own, and how long it is valid."""
-    code = connect_codes.find(signed_in_user(request), number)
+    code = codes.find(signed_in_user(request), number)
     if code is None:
         raise Http404
     context = {"shown": shown(code), "lifetime": LIFETIME_SECONDS}
@@ -68,7 +71,7 @@ def shown(code: ConnectCode) -> ShownCode:
     left = (code.expires_at - clock.now()).total_seconds()
     return ShownCode(
         code=code,
-        state=connect_codes.state(code),
+        state=codes.state(code),
         seconds_left=max(0, math.ceil(left)),
         refusal=refusal_reason(code.refusal),
     )

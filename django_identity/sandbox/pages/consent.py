@@ -9,11 +9,11 @@ from django.shortcuts import redirect, render, resolve_url
 from oauth2_provider.exceptions import OAuthToolkitError
 from oauth2_provider.views.base import BaseAuthorizationView
 
-from django_identity.sandbox import consents
+from django_identity.sandbox.consents import consents
+from django_identity.sandbox.consents.scopes import described
 from django_identity.sandbox.models import Client, KycStatus
-from django_identity.sandbox.pages.destinations import signed_in_user
+from django_identity.sandbox.pages.navigation import signed_in_user
 from django_identity.sandbox.pages.verify import was_skipped
-from django_identity.sandbox.pages.wording import described
 
 
 class AuthorizationPage(BaseAuthorizationView):

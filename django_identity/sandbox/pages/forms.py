@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from django_identity.sandbox.models import User
-from django_identity.sandbox.verification import AddressDocument, InvalidBvn, outcome_of
+from django_identity.sandbox.users.verification import AddressDocument, InvalidBvn, outcome_of
 
 
 class SignInForm(forms.Form):

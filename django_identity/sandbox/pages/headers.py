@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponseBase
 
+from django_identity.sandbox.server import own_process
+
 # No form-action: Chromium applies it to redirects after a form too, and consent ends in one.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https:; "
@@ -15,6 +17,7 @@ class PageHeadersMiddleware:
     """Keeps pages out of caches and frames, and lets nothing but photos load from elsewhere."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        own_process.keep_out()
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:

@@ -7,8 +7,8 @@ from django.utils.http import urlencode
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
-from django_identity.sandbox.pages.destinations import next_address, next_or_account
 from django_identity.sandbox.pages.forms import SignInForm
+from django_identity.sandbox.pages.navigation import next_address, next_or_account
 
 
 @sensitive_post_parameters("password")

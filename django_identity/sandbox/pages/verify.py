@@ -7,15 +7,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from django_identity.sandbox import verification
 from django_identity.sandbox.models import KycStatus
-from django_identity.sandbox.pages.destinations import (
-    next_address,
-    next_or_account,
-    signed_in_user,
-)
 from django_identity.sandbox.pages.forms import AddressForm, BvnForm
-from django_identity.sandbox.verification import Outcome
+from django_identity.sandbox.pages.navigation import next_address, next_or_account, signed_in_user
+from django_identity.sandbox.users import verification
+from django_identity.sandbox.users.verification import Outcome
 
 _SKIPPED_FOR = "verification_skipped_for"
 

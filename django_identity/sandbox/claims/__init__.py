@@ -1,0 +1,1 @@
+"""Claims and the credential that proves them (spec: Claim, Credential; States: Claim)."""

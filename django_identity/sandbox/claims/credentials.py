@@ -1,0 +1,62 @@
+"""The credential: the SD-JWT of the claims response (spec: Credential structure)."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.conf import settings
+from sd_jwt.common import SDObj
+from sd_jwt.issuer import SDJWTIssuer
+
+from django_identity.sandbox.instruments import clock, switches
+from django_identity.sandbox.keys import key_set
+from django_identity.sandbox.models import Claim, User
+
+CREDENTIAL_FORMAT = "dc+sd-jwt"
+CREDENTIAL_LIFETIME_SECONDS = 24 * 60 * 60
+
+
+class _FlatIssuer(SDJWTIssuer):
+    """Adds decoys to the top level only, and keeps ``_sd`` when there is nothing to disclose.
+
+    The library's own ``add_decoy_claims`` puts decoys into every object, those inside claim values
+    included, and drops an empty ``_sd``.
+    """
+
+    def _assemble_sd_jwt_payload(self) -> None:
+        super()._assemble_sd_jwt_payload()
+        digests = self.sd_jwt_payload.setdefault("_sd", [])
+        digests += [self._create_decoy_claim_entry() for _ in range(switches.current().decoys)]
+        digests.sort()
+
+
+def issue(user: User, claims: Iterable[Claim], *, audience: str) -> str:
+    """Issue the credential that discloses ``claims`` of ``user`` (spec: Credential structure).
+
+    Args:
+        user: the person, who becomes ``sub``.
+        claims: what is disclosed: the caller leaves out revoked claims.
+        audience: the ``client_id`` of the requesting application.
+
+    Returns:
+        The compact serialisation; it ends with ``~``.
+    """
+    issued_at = int(clock.now().timestamp())
+    payload: dict[Any, Any] = {
+        "iss": settings.SANDBOX_ORIGIN,
+        "aud": audience,
+        "sub": user.subject,
+        "environment": user.environment,
+        "exp": issued_at + CREDENTIAL_LIFETIME_SECONDS,
+    }
+    if switches.current().claims_iat:
+        payload["iat"] = issued_at
+    payload |= {SDObj(claim.claim_type): claim.value for claim in claims}
+    key = key_set.current()
+    issuer = _FlatIssuer(
+        payload,
+        key_set.private_key(key),
+        sign_alg="ES256",
+        extra_header_parameters={"typ": CREDENTIAL_FORMAT, "kid": key.kid},
+    )
+    credential: str = issuer.sd_jwt_issuance
+    return credential

@@ -1,0 +1,48 @@
+"""Telling a person, on the account page and by e-mail, that an application received something."""
+
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.core.mail import send_mail
+from django.db import transaction
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from django_identity.sandbox.consents.scopes import described
+from django_identity.sandbox.instruments import clock
+from django_identity.sandbox.models import Client, Notice, User
+
+SENDER = "Sandbox Identity <no-reply@sandbox.example>"
+
+
+def tell(user: User, client: Client, scopes: Sequence[str]) -> None:
+    """Keep a notice that ``client`` received ``scopes``; e-mail it once that is certain."""
+    notice = Notice.objects.create(
+        user=user, client=client, scopes=list(scopes), created_at=clock.now()
+    )
+    transaction.on_commit(lambda: _send(notice))
+
+
+def listed(user: User) -> list[Notice]:
+    """Return the notices of ``user``, the newest first."""
+    return list(Notice.objects.filter(user=user).select_related("client"))
+
+
+def _send(notice: Notice) -> None:
+    """Send the e-mail that says what the notice says."""
+    # A subject is one line, and the name is whatever a developer typed.
+    name = " ".join(notice.client.name.split())
+    context = {
+        "name": name,
+        "person": notice.user,
+        "notice": notice,
+        "scopes": described(notice.scopes),
+        "account": settings.SANDBOX_ORIGIN + reverse("account"),
+    }
+    send_mail(
+        _("%(name)s received your information") % {"name": name},
+        render_to_string("sandbox/connect_email.txt", context),
+        SENDER,
+        [notice.user.email],
+    )

@@ -1,0 +1,82 @@
+"""What every control request goes through: who may ask, and how the answer is made."""
+
+import json
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.urls import Resolver404, resolve
+
+from django_identity.sandbox.control.body import Body, InvalidRequest, UnknownObject
+from django_identity.sandbox.instruments.fault_injection import CONTROL_PREFIX
+from django_identity.sandbox.server import callers, envelope, own_process
+
+Action = Callable[..., object]
+
+_FORBIDDEN = (
+    "The control API answers this machine, by a loopback name and without a proxy, "
+    "or whoever sends the portal session token as Bearer."
+)
+
+
+class ControlMiddleware:
+    """Answers the control API, before anything else of the sandbox sees the request.
+
+    This machine may ask, unless a web page in its browser does; others need the token.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        own_process.keep_out()
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """Let who may ask through to the control API, and everybody to the service."""
+        if not request.path_info.startswith(CONTROL_PREFIX):
+            return self.get_response(request)
+        may_ask = callers.is_local(request) and not _is_of_a_page(request)
+        if not may_ask and not callers.has_token(request):
+            return envelope.error(403, "FORBIDDEN", _FORBIDDEN)
+        try:
+            found = resolve(request.path_info)
+        except Resolver404:
+            return envelope.error(404, envelope.NOT_FOUND, "There is no such control.")
+        answer: HttpResponseBase = found.func(request, *found.args, **found.kwargs)
+        return answer
+
+
+def control(**actions: Action) -> Callable[..., HttpResponse]:
+    """Make a view out of one action per HTTP method.
+
+    An action takes the ``Body`` and the captured parts of the path, and returns what is answered
+    as JSON; ``InvalidRequest`` and ``UnknownObject`` become 400 and 404.
+    """
+
+    def view(request: HttpRequest, **parts: object) -> HttpResponse:
+        action = actions.get(request.method or "")
+        if action is None:
+            message = f"Use {' or '.join(actions)}."
+            return envelope.error(405, envelope.METHOD_NOT_ALLOWED, message)
+        try:
+            return JsonResponse(action(_read(request), **parts), safe=False)
+        except UnknownObject as error:
+            return envelope.error(404, envelope.NOT_FOUND, str(error))
+        except InvalidRequest as error:
+            return envelope.error(400, "INVALID_REQUEST", str(error))
+
+    return view
+
+
+def _is_of_a_page(request: HttpRequest) -> bool:
+    """Return whether a web page that is open in a browser asks."""
+    site = request.headers.get("Sec-Fetch-Site", "none")
+    return "Origin" in request.headers or site not in {"none", "same-origin"}
+
+
+def _read(request: HttpRequest) -> Body:
+    """Parse the body; an empty one is an empty object."""
+    try:
+        members = json.loads(request.body or b"{}")
+    except ValueError as error:
+        raise InvalidRequest("The body is not JSON.") from error
+    if not isinstance(members, dict):
+        raise InvalidRequest("The body is not a JSON object.")
+    return Body(members, is_local=callers.is_local(request))

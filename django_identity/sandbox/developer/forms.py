@@ -1,0 +1,127 @@
+"""The forms of the developer portal."""
+
+from enum import StrEnum
+from typing import Any
+from urllib.parse import urlsplit
+
+from django import forms
+from django.utils.crypto import constant_time_compare
+from django.utils.translation import gettext_lazy as _
+
+from django_identity.sandbox.events.addresses import InvalidAddress, allowed_address
+from django_identity.sandbox.server import callers
+
+DEVELOPER_EMAIL = "developer@sandbox.example"
+DEVELOPER_PASSWORD = "sandbox-developer"  # noqa: S105 -- documented, of a made-up account
+
+
+class Proof(StrEnum):
+    """What the developer signed in with."""
+
+    PASSWORD = "password"  # noqa: S105 -- a word, no secret
+    TOKEN = "token"  # noqa: S105 -- a word, no secret
+
+
+class DeveloperSignInForm(forms.Form):
+    """E-mail address and password of the one developer account.
+
+    The fixed password is good on this machine alone. The token, which the operator saw at the
+    start, is good as the password everywhere.
+    """
+
+    email = forms.EmailField(
+        label=_("E-mail address"),
+        widget=forms.EmailInput(attrs={"autocomplete": "username", "autofocus": True}),
+    )
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+    proof: Proof
+
+    def __init__(self, *args: Any, is_local: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._is_local = is_local
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a wrong pair without saying which half is wrong."""
+        values = self.cleaned_data
+        email, password = values.get("email", "").lower(), values.get("password", "")
+        if email and password:
+            proof = self._proof_of(password)
+            if proof is None or email != DEVELOPER_EMAIL:
+                raise forms.ValidationError(
+                    _("That e-mail address and password do not match a developer account.")
+                )
+            self.proof = proof
+        return values
+
+    def _proof_of(self, password: str) -> Proof | None:
+        """Return what ``password`` is good for here, if for anything."""
+        if callers.is_token(password):
+            return Proof.TOKEN
+        is_fixed = constant_time_compare(password, DEVELOPER_PASSWORD)
+        return Proof.PASSWORD if self._is_local and is_fixed else None
+
+
+class RedirectUrisForm(forms.Form):
+    """Where people may be sent back to, one address per line."""
+
+    redirect_uris = forms.CharField(
+        label=_("Redirect addresses"),
+        help_text=_("One per line. They are compared as text, letter by letter."),
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+    )
+
+    def clean_redirect_uris(self) -> list[str]:
+        """Take absolute addresses without a fragment (RFC 6749, section 3.1.2)."""
+        addresses: list[str] = self.cleaned_data["redirect_uris"].split()
+        for address in addresses:
+            if not _is_redirect_uri(address):
+                raise forms.ValidationError(
+                    _("%(address)s is not an absolute address without a fragment."),
+                    params={"address": address},
+                )
+        return addresses
+
+
+class NewApplicationForm(RedirectUrisForm):
+    """What an application is registered with."""
+
+    name = forms.CharField(label=_("Name"), max_length=200, help_text=_("People see it."))
+    field_order = ["name", "redirect_uris"]
+
+
+class WebhookForm(forms.Form):
+    """Where events go; empty ends the sending. Only this machine may aim at private addresses."""
+
+    url = forms.CharField(
+        label=_("Webhook address"),
+        required=False,
+        max_length=2000,
+        help_text=_("Events are posted here. Empty sends none."),
+        widget=forms.URLInput(attrs={"spellcheck": "false", "autocomplete": "off"}),
+    )
+
+    def __init__(self, *args: Any, is_local: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._is_local = is_local
+
+    def clean_url(self) -> str:
+        """Take http and https addresses."""
+        url: str = self.cleaned_data["url"]
+        try:
+            return url and allowed_address(url, is_local=self._is_local)
+        except InvalidAddress as error:
+            raise forms.ValidationError(str(error)) from error
+
+
+def _is_redirect_uri(address: str) -> bool:
+    """Return whether people can be sent to ``address``."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return bool(parts.scheme and (parts.netloc or parts.path)) and "#" not in address

@@ -1,0 +1,155 @@
+"""One webhook request: its signature, its sending, and what came back (spec: Webhook signature)."""
+
+import hashlib
+import hmac
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from django_identity.sandbox.events.addresses import PrivateAddress, addresses_of, is_public
+from django_identity.sandbox.events.time_limit import TimeLimit
+
+SIGNATURE_HEADER = "x-webhook-signature"
+EXCERPT_BYTES = 2_000
+# Loading the certificates takes 20 ms, and each thread that sends has a courier of its own.
+_TLS = httpx.create_ssl_context(trust_env=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one request. Without an answer ``status`` is none and ``problem`` says why.
+
+    Of a redirect ``problem`` says that it is not followed.
+    """
+
+    headers: Mapping[str, str]
+    status: int | None
+    excerpt: str
+    problem: str
+    milliseconds: float
+    is_private: bool = False
+
+    @property
+    def acknowledged(self) -> bool:
+        """Whether the receiver took the event: any 2xx."""
+        return self.status is not None and 200 <= self.status < 300
+
+
+def sign(body: bytes, secret: str) -> str:
+    """Return the lowercase hexadecimal HMAC-SHA-256 of exactly ``body``."""
+    return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def new_secret() -> str:
+    """Make up a webhook secret."""
+    return f"whsec_{secrets.token_urlsafe(32)}"
+
+
+class Courier:
+    """Sends requests: follows no redirect, reuses no connection, uses no proxy."""
+
+    def __init__(self) -> None:
+        # A kept connection that the receiver closes at the same moment would look like a failure.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        self._client = httpx.Client(
+            verify=_TLS, limits=limits, trust_env=False, follow_redirects=False
+        )
+
+    def send(
+        self, url: str, body: bytes, *, secret: str, seconds: float, privately: bool
+    ) -> Outcome:
+        """Sign ``body``, post it, and give up ``seconds`` after the start.
+
+        What the receiver answers or fails to answer is returned, never raised. Unless
+        ``privately``, nothing goes to a host that stands for any address but a public one.
+        """
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "Sandbox-Identity-Webhooks",
+            "Accept-Encoding": "identity",
+            SIGNATURE_HEADER: sign(body, secret),
+        }
+        started = time.monotonic()
+        status, excerpt, problem = None, b"", ""
+        is_private = privately
+        try:
+            to = httpx.URL(url)
+            hosts = addresses_of(to.raw_host.decode(), to.port or 0)
+            is_private = not all(map(is_public, hosts))
+            if is_private and not privately:
+                raise PrivateAddress
+            status, excerpt = self._answer(to, hosts, body, headers, seconds)
+            problem = "A redirect is not followed." if 300 <= status < 400 else ""
+        except httpx.TimeoutException:
+            problem = f"No answer within {seconds:g} seconds."
+        except PrivateAddress:
+            problem = "The host stands for a private address; only this machine may choose one."
+        except (httpx.ConnectError, OSError):
+            problem = "No connection: it was refused, the host is unknown, or TLS failed."
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError):
+            problem = "The connection ended before a complete answer."
+        milliseconds = round((time.monotonic() - started) * 1000, 1)
+        answer = excerpt.decode(errors="replace")
+        return Outcome(headers, status, answer, problem, milliseconds, is_private)
+
+    def _answer(
+        self,
+        url: httpx.URL,
+        hosts: Sequence[str],
+        body: bytes,
+        headers: Mapping[str, str],
+        seconds: float,
+    ) -> tuple[int, bytes]:
+        """Return the status, and the part of the body that is kept.
+
+        The connection goes to the first of ``hosts`` that takes it: asked again, the name might
+        stand for another address than the one that was looked at.
+        """
+        about = {"sni_hostname": url.raw_host.decode()}
+        named = {**headers, "Host": url.netloc.decode()}
+        with TimeLimit(seconds) as limit:
+            for host in hosts:
+                try:
+                    with self._client.stream(
+                        "POST",
+                        url.copy_with(host=host),
+                        content=body,
+                        headers=named,
+                        timeout=seconds,
+                        extensions={**about, "trace": limit.notice},
+                    ) as response:
+                        return response.status_code, _beginning(response)
+                except httpx.ConnectError:
+                    if host == hosts[-1]:
+                        raise
+        raise httpx.ConnectError("The host has no address.")
+
+    def close(self) -> None:
+        """Give up the connections."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _beginning(response: httpx.Response) -> bytes:
+    """Read the part of the body that is kept."""
+    kept = b""
+    for chunk in response.iter_bytes():
+        kept += chunk
+        if len(kept) >= EXCERPT_BYTES:
+            break
+    return kept[:EXCERPT_BYTES]

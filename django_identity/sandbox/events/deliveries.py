@@ -1,0 +1,193 @@
+"""Deliveries: queued with their cause, attempted until acknowledged, sent again on request.
+
+An event is queued in the transaction that causes it. ``sender`` attempts what is due as soon as
+that transaction has committed, then after each of ``BACKOFF``, all by the sandbox's clock: moving
+the clock brings the next attempt forward.
+"""
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
+
+from django.db import transaction
+
+from django_identity.sandbox.events.addresses import is_named_by_operator
+from django_identity.sandbox.events.courier import Courier, Outcome
+from django_identity.sandbox.events.event import Event
+from django_identity.sandbox.instruments import clock, switches
+from django_identity.sandbox.models import Client, Delivery, DeliveryAttempt, DeliveryState
+
+BACKOFF = tuple(timedelta(seconds=each) for each in (1, 2, 5, 15, 60, 300, 1800, 7200))
+
+due = threading.Condition()
+
+
+class ReleaseOrder(StrEnum):
+    """In which order held deliveries leave."""
+
+    MADE = "made"
+    REVERSED = "reversed"
+    SHUFFLED = "shuffled"
+
+
+def wake() -> None:
+    """Make the sender look again at what is due."""
+    with due:
+        due.notify()
+
+
+@transaction.atomic
+def queue(event: Event, client: Client, *, user_id: str) -> Delivery:
+    """Store ``event`` for ``client``; it leaves when the present transaction commits.
+
+    Raises:
+        UnicodeEncodeError: it holds text that UTF-8 has no bytes for.
+    """
+    now, held = clock.now(), client.webhook_held
+    delivery = Delivery.objects.create(
+        client=client,
+        event_id=event.event_id,
+        event_type=event.event_type,
+        user_id=user_id,
+        body=event.body(),
+        created_at=now,
+        state=DeliveryState.HELD if held else DeliveryState.WAITING,
+        next_attempt_at=None if held else now,
+    )
+    transaction.on_commit(wake)
+    return delivery
+
+
+def take(in_flight: Mapping[int, int]) -> Delivery | None:
+    """Return the delivery that is due longest and may leave now.
+
+    Args:
+        in_flight: the deliveries being sent, each with its client: they are left out, and so are
+            clients that are being sent as many as the switch allows.
+    """
+    allowed = switches.current().parallel_deliveries
+    if not allowed:
+        return None
+    busy = [client for client, count in Counter(in_flight.values()).items() if count >= allowed]
+    return (
+        Delivery.objects.filter(state=DeliveryState.WAITING, next_attempt_at__lte=clock.now())
+        .exclude(pk__in=in_flight)
+        .exclude(client__in=busy)
+        .select_related("client")
+        .order_by("next_attempt_at", "pk")
+        .first()
+    )
+
+
+def seconds_until_next() -> float | None:
+    """Return how long it is until a waiting delivery becomes due; none if none will."""
+    now = clock.now()
+    later = Delivery.objects.filter(state=DeliveryState.WAITING, next_attempt_at__gt=now)
+    moment = later.order_by("next_attempt_at").values_list("next_attempt_at", flat=True).first()
+    return (moment - now).total_seconds() if moment else None
+
+
+def attempt(delivery: Delivery, courier: Courier) -> None:
+    """Send ``delivery`` once to where its application receives events now; record what came."""
+    client, sent_at = delivery.client, clock.now()
+    is_named = is_named_by_operator(client.webhook_url)
+    outcome = (
+        courier.send(
+            client.webhook_url,
+            delivery.body.encode(),
+            secret=client.webhook_secret,
+            seconds=switches.current().webhook_timeout,
+            privately=client.webhook_is_local or is_named,
+        )
+        if client.webhook_url
+        else Outcome({}, None, "", "The application has no webhook address any more.", 0)
+    )
+    with transaction.atomic():
+        if _conclude(delivery, outcome):
+            DeliveryAttempt.objects.create(
+                delivery=delivery,
+                sent_at=sent_at,
+                url=client.webhook_url,
+                headers=dict(outcome.headers),
+                status=outcome.status,
+                excerpt=outcome.excerpt,
+                problem=outcome.problem,
+                milliseconds=outcome.milliseconds,
+                is_private=outcome.is_private and not is_named,
+            )
+
+
+@transaction.atomic
+def send_again(delivery: Delivery) -> None:
+    """Send ``delivery`` now, whatever came of it before; the attempts start anew."""
+    Delivery.objects.filter(pk=delivery.pk).update(
+        state=DeliveryState.WAITING, tries=0, next_attempt_at=clock.now()
+    )
+    transaction.on_commit(wake)
+
+
+def hold(client: Client) -> None:
+    """Keep back what happens from now on, until it is released."""
+    Client.objects.filter(pk=client.pk).update(webhook_held=True)
+
+
+@transaction.atomic
+def release(client: Client, *, order: ReleaseOrder, copies: int, seed: int) -> int:
+    """Send what was held, and hold no more.
+
+    Args:
+        client: whose deliveries.
+        order: in which order they leave; the copies are mixed in.
+        copies: how often each one is sent, as deliveries of their own with the same body.
+        seed: what ``SHUFFLED`` shuffles by.
+
+    Returns:
+        How many leave.
+    """
+    Client.objects.filter(pk=client.pk).update(webhook_held=False)
+    held = list(Delivery.objects.filter(client=client, state=DeliveryState.HELD))
+    leaving = held + [_copy(each) for each in held for _ in range(copies - 1)]
+    match order:
+        case ReleaseOrder.REVERSED:
+            leaving.sort(key=lambda each: (each.created_at, each.pk), reverse=True)
+        case ReleaseOrder.SHUFFLED:
+            random.Random(seed).shuffle(leaving)  # noqa: S311 -- repeatable disorder, no secret
+        case ReleaseOrder.MADE:
+            leaving.sort(key=lambda each: (each.created_at, each.event_id))
+    first = clock.now() - timedelta(microseconds=len(leaving))
+    for place, delivery in enumerate(leaving):
+        delivery.state = DeliveryState.WAITING
+        delivery.next_attempt_at = first + timedelta(microseconds=place)
+    Delivery.objects.bulk_update(leaving, ["state", "next_attempt_at"], batch_size=100)
+    transaction.on_commit(wake)
+    return len(leaving)
+
+
+def _conclude(delivery: Delivery, outcome: Outcome) -> bool:
+    """Record where the delivery stands after ``outcome``; return whether it still exists."""
+    waits = not outcome.acknowledged and delivery.tries < len(BACKOFF)
+    state = DeliveryState.DELIVERED if outcome.acknowledged else DeliveryState.FAILED
+    # One that was sent again meanwhile has another moment, and stays ordered.
+    taken = Delivery.objects.filter(pk=delivery.pk, next_attempt_at=delivery.next_attempt_at)
+    taken.update(
+        tries=delivery.tries + 1,
+        state=DeliveryState.WAITING if waits else state,
+        next_attempt_at=clock.now() + BACKOFF[delivery.tries] if waits else None,
+    )
+    return Delivery.objects.filter(pk=delivery.pk).exists()
+
+
+def _copy(delivery: Delivery) -> Delivery:
+    """Store another delivery of the same event."""
+    return Delivery.objects.create(
+        client=delivery.client,
+        event_id=delivery.event_id,
+        event_type=delivery.event_type,
+        user_id=delivery.user_id,
+        body=delivery.body,
+        created_at=delivery.created_at,
+        state=DeliveryState.HELD,
+    )

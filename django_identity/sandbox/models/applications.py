@@ -1,0 +1,111 @@
+"""Applications, their credential sets, and the codes and tokens that they get.
+
+The OAuth tables extend django-oauth-toolkit's, because its own compare with real time: here each
+row takes its expiry from ``clock`` when it is made and compares with ``clock`` when it is asked.
+"""
+# The toolkit has no type hints, so the plugin cannot see the managers its models get.
+# mypy: disable-error-code="django-manager-missing"
+
+import uuid
+from datetime import timedelta
+from typing import ClassVar, Self
+
+from django.db import models
+from oauth2_provider.models import (
+    AbstractAccessToken,
+    AbstractApplication,
+    AbstractGrant,
+    AbstractRefreshToken,
+)
+
+from django_identity.sandbox.instruments import clock
+from django_identity.sandbox.models.people import Environment, KycLevel
+
+CODE_LIFETIME = timedelta(minutes=1)
+ACCESS_TOKEN_LIFETIME = timedelta(hours=1)
+REFRESH_TOKEN_LIFETIME = timedelta(days=30)
+
+
+class Application(models.Model):
+    """A registered application; its two credential sets are its clients."""
+
+    app_id = models.UUIDField(unique=True, default=uuid.uuid4)
+    name = models.CharField(max_length=200)
+    connect_kyc_level = models.CharField(max_length=10, choices=KycLevel, default=KycLevel.LEVEL_1)
+    connect_proof_of_address = models.BooleanField(default=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Client(AbstractApplication):
+    """One credential set of an application: ``client_id`` and secret for one environment."""
+
+    registered = models.ForeignKey(Application, models.CASCADE)
+    environment = models.CharField(max_length=4, choices=Environment)
+    webhook_url = models.URLField(max_length=2000, blank=True)
+    webhook_is_local = models.BooleanField(default=False)
+    webhook_secret = models.CharField(max_length=200, blank=True)
+    webhook_held = models.BooleanField(default=False)
+    objects: ClassVar[models.Manager[Self]] = models.Manager()
+
+    class Meta(AbstractApplication.Meta):
+        constraints: ClassVar = [
+            models.UniqueConstraint(fields=["registered", "environment"], name="client_per_mode"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.environment})"
+
+    def redirect_uri_allowed(self, uri: str) -> bool:
+        """Compare exactly; the toolkit would accept any port on a loopback address."""
+        return uri in self.redirect_uris.split()
+
+
+class Grant(AbstractGrant):
+    """An authorization code."""
+
+    objects: ClassVar[models.Manager[Self]] = models.Manager()
+
+    def save(self, *args: object, **kwargs: object) -> None:
+        """Take the expiry from the sandbox's clock when the code is made."""
+        if self._state.adding:
+            self.expires = clock.now() + CODE_LIFETIME
+        super().save(*args, **kwargs)
+
+    def is_expired(self) -> bool:
+        """Compare with the sandbox's clock."""
+        return bool(clock.now() >= self.expires)
+
+
+class AccessToken(AbstractAccessToken):
+    """An access token; only its digest is stored."""
+
+    objects: ClassVar[models.Manager[Self]] = models.Manager()
+
+    def save(self, *args: object, **kwargs: object) -> None:
+        """Take the expiry from the sandbox's clock when the token is made."""
+        if self._state.adding:
+            self.expires = clock.now() + ACCESS_TOKEN_LIFETIME
+        super().save(*args, **kwargs)
+
+    def is_expired(self) -> bool:
+        """Compare with the sandbox's clock."""
+        return bool(clock.now() >= self.expires)
+
+
+class RefreshToken(AbstractRefreshToken):
+    """A refresh token; only its digest is stored."""
+
+    expires = models.DateTimeField()
+    objects: ClassVar[models.Manager[Self]] = models.Manager()
+
+    def save(self, *args: object, **kwargs: object) -> None:
+        """Take the expiry from the sandbox's clock when the token is made."""
+        if self._state.adding:
+            self.expires = clock.now() + REFRESH_TOKEN_LIFETIME
+        super().save(*args, **kwargs)
+
+    def is_expired(self) -> bool:
+        """Compare with the sandbox's clock."""
+        return bool(clock.now() >= self.expires)

@@ -1,1 +1,0 @@
-"""The developer portal: applications, their secrets and webhooks, and what was delivered."""

@@ -1,0 +1,125 @@
+"""The sandbox's HTTP server, from the open port to the clean stop."""
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import django
+from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
+from django.core.wsgi import get_wsgi_application
+from django.urls import resolve
+from django.utils.module_loading import import_string
+
+from django_identity.sandbox.server import database, own_process
+
+SETTINGS_MODULE = "django_identity.sandbox.settings"
+_EVERY_INTERFACE = ("0.0.0.0", "::")  # noqa: S104 -- recognised here, not bound
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """The addresses that a site is configured with, as the specification names them."""
+
+    origin: str
+
+    def lines(self) -> list[str]:
+        """Return what is printed at the start."""
+        return [
+            f"API base              {self.origin}/api/v1",
+            f"Authorization server  {self.origin}",
+            f"Key set               {self.origin}/.well-known/jwks.json",
+            f"Account pages         {self.origin}/account/",
+            f"Developer portal      {self.origin}/portal/",
+            f"Control API           {self.origin}/sandbox/",
+        ]
+
+
+class SandboxServer(ThreadedWSGIServer):
+    """A thread per connection, with room for a few hundred connections arriving at once."""
+
+    request_queue_size = 512
+    block_on_close = False
+
+
+class RequestHandler(WSGIRequestHandler):
+    """Logs nothing itself, and lets an ordered fault reach the connection."""
+
+    # Headers and body leave in two writes; with Nagle's algorithm the second waits 40 ms.
+    disable_nagle_algorithm = True
+
+    def get_environ(self) -> dict[str, Any]:
+        """Add the socket to the request's environment."""
+        return super().get_environ() | {"sandbox.connection": self.connection}
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Stay silent: ``request_log`` logs requests, without their query."""
+
+
+def bind(host: str, port: int) -> SandboxServer:
+    """Open the port; connections wait from now on, and are answered once ``serve`` runs.
+
+    Raises:
+        OSError: the port is taken or the host is not this machine's.
+    """
+    return SandboxServer((host, port), RequestHandler, ipv6=":" in host)
+
+
+def origin_of(server: SandboxServer) -> str:
+    """Return the origin under which this machine reaches ``server``."""
+    host, port = str(server.server_address[0]), server.server_address[1]
+    if host in _EVERY_INTERFACE:
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def start_django(
+    *, origin: str, database_path: Path, portal_token: str, webhook_hosts: Sequence[str] = ()
+) -> None:
+    """Set up the sandbox's own Django project, whatever project the environment names.
+
+    Args:
+        origin: under which the sandbox is reached.
+        database_path: an SQLite file, made if it is missing.
+        portal_token: the session token of the developer portal.
+        webhook_hosts: private hosts that events may be sent to, whoever registers the address.
+
+    Raises:
+        ImproperlyConfigured: this process has the settings of a site.
+        SchemaMismatch: ``database_path`` holds another version's tables.
+    """
+    own_process.keep_out()
+    os.environ["DJANGO_SETTINGS_MODULE"] = SETTINGS_MODULE
+    os.environ["DJANGO_IDENTITY_SANDBOX_ORIGIN"] = origin
+    os.environ["DJANGO_IDENTITY_SANDBOX_DATABASE"] = str(database_path)
+    os.environ["DJANGO_IDENTITY_SANDBOX_PORTAL_TOKEN"] = portal_token
+    os.environ["DJANGO_IDENTITY_SANDBOX_WEBHOOK_HOSTS"] = " ".join(webhook_hosts)
+    django.setup()
+    database.create_schema()
+
+
+def start(server: SandboxServer) -> None:
+    """Begin to answer requests, in a thread of its own."""
+    server.set_app(get_wsgi_application())
+    resolve("/sandbox/health")  # loads every view now instead of at the first request
+    answering = threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+    )
+    answering.start()
+
+
+def start_sender() -> Callable[[], None]:
+    """Begin to send webhooks; return what ends it."""
+    # Named, not imported: models can be loaded once ``start_django`` has run and not before.
+    sender = import_string("django_identity.sandbox.events.sender.Sender")()
+    sender.start()
+    stop_sending: Callable[[], None] = sender.stop
+    return stop_sending
+
+
+def stop(server: SandboxServer) -> None:
+    """Answer no more requests and close the port."""
+    server.shutdown()
+    server.server_close()
