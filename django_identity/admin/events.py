@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django_identity.admin import filters, wording
 from django_identity.admin.listing import RecordAdmin
 from django_identity.lifecycle import operators, upkeep
-from django_identity.models import Kept, WebhookEvent
+from django_identity.models import Retained, WebhookEvent
 
 MOST_REPLAYED = 100
 CONFIRMED = "confirmed"
@@ -41,7 +41,7 @@ class WebhookEventAdmin(RecordAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WebhookEvent]:
         """Not those of which the purge left a digest alone: there is nothing to see."""
-        return super().get_queryset(request).filter(kept__lt=Kept.DIGEST)
+        return super().get_queryset(request).filter(kept__lt=Retained.DIGEST_ONLY)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[WebhookEvent], search_term: str

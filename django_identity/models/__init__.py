@@ -13,9 +13,9 @@ from django_identity.models.choices import (
     Consent,
     Environment,
     EventOutcome,
-    Kept,
     LinkedVia,
     Purpose,
+    Retained,
     TallyName,
 )
 from django_identity.models.events import ErasureReceipt, WebhookEvent
@@ -36,11 +36,11 @@ __all__ = [
     "Environment",
     "ErasureReceipt",
     "EventOutcome",
-    "Kept",
     "LinkedIdentity",
     "LinkedVia",
     "Overview",
     "Purpose",
+    "Retained",
     "StoredClaim",
     "TallyName",
     "TokenGrant",

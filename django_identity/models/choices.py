@@ -35,12 +35,12 @@ class Purpose(models.TextChoices):
     RENEW = "renew", _("renew")
 
 
-class Kept(models.IntegerChoices):
+class Retained(models.IntegerChoices):
     """What is left of a stored event: the purge takes from it in two steps."""
 
     EVERYTHING = 0, _("everything")
     NO_PAYLOAD = 1, _("all but the payload")
-    DIGEST = 2, _("a digest")
+    DIGEST_ONLY = 2, _("a digest")
 
 
 class EventOutcome(models.TextChoices):

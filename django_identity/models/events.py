@@ -13,7 +13,7 @@ from django_identity.models.choices import (
     SUBJECT_LENGTH,
     Environment,
     EventOutcome,
-    Kept,
+    Retained,
     Timestamped,
 )
 from django_identity.models.querysets import ErasureReceiptQuerySet, WebhookEventQuerySet
@@ -28,7 +28,7 @@ class WebhookEvent(Timestamped):
     event_type = models.CharField(_("type"), max_length=64, blank=True)
     occurred_at = models.DateTimeField(_("occurred"))
     received_at = models.DateTimeField(_("received"))
-    kept = models.PositiveSmallIntegerField(choices=Kept, default=Kept.EVERYTHING)
+    kept = models.PositiveSmallIntegerField(choices=Retained, default=Retained.EVERYTHING)
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH, blank=True)
     subject_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
     payload = models.JSONField(_("payload"), null=True)

@@ -114,7 +114,7 @@ def a_check(origin: str) -> Any:
     answer = ClaimsAnswer.parse(body)
     site = conf.application()
     key_sets.current(site)
-    return lambda: claims.verified(site, answer, subject="subject-1")
+    return lambda: claims.verify_answer(site, answer, subject="subject-1")
 
 
 @contextmanager

@@ -73,7 +73,7 @@ def make_due(number: int, *, minutes: int = 60) -> LinkedIdentity:
 def a_minute(clock: Clock) -> Counter[Refetched]:
     """What a sweep and its tasks do, each minute."""
     clock.passes(minutes=1)
-    return jobs.refetch_due(most=None, stop=lambda: False, tell=lambda _outcome: None)
+    return Counter(jobs.refetch_due())
 
 
 @pytest.mark.parametrize("people", [1, 3, 12])
@@ -142,6 +142,6 @@ def test_nobody_rushes_at_it_when_it_is_back(service: HostileService, clock: Clo
 def work(_number: int) -> None:
     try:
         for _ in range(3):
-            jobs.refetch_due(most=None, stop=lambda: False, tell=lambda _outcome: None)
+            Counter(jobs.refetch_due())
     finally:
         connections.close_all()

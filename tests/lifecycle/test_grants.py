@@ -224,7 +224,7 @@ def test_giving_up_spares_newer_tokens(service: HostileService, identity: Linked
     make_grant(identity)
     tokens.store(conf.application(), identity, SIGNED_IN)
     with announced() as heard:
-        tokens.give_up(identity, generation=1)
+        tokens.mark_dead(identity, generation=1)
     assert (heard, access_token_for(identity)) == ([], "at-new")
 
 
@@ -277,7 +277,7 @@ MINUTE = timedelta(minutes=1)
         (-MINUTE, DAY + MINUTE, False, False),
         (5 * DAY - MINUTE, DAY + MINUTE, True, False),
     ],
-    ids=["fading", "not yet", "in use", "over", "dead"],
+    ids=["expiring unused", "not yet", "in use", "over", "dead"],
 )
 def test_what_is_kept_alive(
     service: HostileService,

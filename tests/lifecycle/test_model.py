@@ -173,10 +173,9 @@ class Lives(RuleBasedStateMachine):
     @rule(subject=WHO, adult=st.booleans())
     def is_fetched_again(self, subject: str, adult: bool) -> None:
         """A worker reads the claims anew, if there is something to read them with."""
-        outcomes: list[Refetched] = []
         ids = list(LinkedIdentity.objects.filter(subject=subject).values_list("pk", flat=True))
         with self._speaking_of(subject, level="level_2", adult=adult):
-            jobs.refetch_these(ids, stop=lambda: False, tell=outcomes.append)
+            outcomes = list(jobs.refetch_these(ids))
         if outcomes == [Refetched.STORED]:
             self.stories[subject].prove(timezone.now())
             if not adult:

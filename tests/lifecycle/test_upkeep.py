@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
+from contextlib import closing
 from datetime import timedelta
 from typing import Any
 
@@ -43,14 +45,6 @@ def row(identity: LinkedIdentity) -> LinkedIdentity:
 
 def lease_runs_out() -> None:
     LinkedIdentity.objects.update(refetch_taken_until=timezone.now() - timedelta(seconds=1))
-
-
-def never() -> bool:
-    return False
-
-
-def unheard(_outcome: Refetched) -> None:
-    return
 
 
 def taken(**options: Any) -> list[list[int]]:
@@ -363,10 +357,7 @@ def test_upkeep_without_a_worker(service: HostileService) -> None:
     service.subject = "subject-1"
     due(1)
     due(2)
-    heard: list[Refetched] = []
-    tally = jobs.refetch_due(most=None, stop=never, tell=heard.append)
-    assert tally == {Refetched.STORED: 1, Refetched.FAILED: 1}
-    assert len(heard) == 2
+    assert Counter(jobs.refetch_due()) == {Refetched.STORED: 1, Refetched.FAILED: 1}
     assert jobs.count_due() == 0
 
 
@@ -375,9 +366,8 @@ def test_a_stop_lets_the_rest_go(service: HostileService) -> None:
     service.subject = "subject-1"
     for n in (1, 2, 3):
         due(n, since=timedelta(minutes=9 - n))
-    heard: list[Refetched] = []
-    jobs.refetch_due(most=None, stop=lambda: bool(heard), tell=heard.append)
-    assert heard == [Refetched.STORED]
+    with closing(jobs.refetch_due()) as outcomes:
+        assert next(outcomes) is Refetched.STORED
     assert [len(page) for page in taken()] == [2]
 
 
@@ -385,7 +375,7 @@ def test_these_are_refetched_due_or_not(service: HostileService) -> None:
     """An operator may ask for an identity by its id at any time."""
     service.subject = "subject-1"
     identity = due(1, since=-LONG_DUE)
-    assert jobs.refetch_these([identity.pk], stop=never, tell=unheard) == {Refetched.STORED: 1}
+    assert list(jobs.refetch_these([identity.pk])) == [Refetched.STORED]
 
 
 def test_the_other_environment_is_never_touched(service: HostileService) -> None:
@@ -394,4 +384,4 @@ def test_the_other_environment_is_never_touched(service: HostileService) -> None
     due(2, application="another")
     assert taken() == []
     assert jobs.count_due() == 0
-    assert jobs.refetch_due(most=None, stop=never, tell=unheard) == {}
+    assert list(jobs.refetch_due()) == []

@@ -12,7 +12,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle.upkeep import due_rows, jobs
+from django_identity.lifecycle.upkeep import due_rows, jobs, vanished_keys
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import DailyTally, LinkedIdentity, TallyName, TokenGrant
 from django_identity.service import outage
@@ -30,7 +30,7 @@ def make_due(number: int, *, ago: timedelta = MINUTE, **fields: Any) -> LinkedId
     return make_identity(make_user(f"user-{number}"), **held)
 
 
-def make_fading(number: int, *, days: float, **elsewhere: str) -> LinkedIdentity:
+def make_expiring(number: int, *, days: float, **elsewhere: str) -> LinkedIdentity:
     """Its grant runs out after that many days, and nothing used it for three."""
     identity = make_due(number, ago=-MINUTE)
     now = timezone.now()
@@ -114,7 +114,7 @@ def test_vanished_keys_are_marked_a_bounded_number_at_a_time(
     service: HostileService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And never those of the other environment, whose keys are other ones."""
-    monkeypatch.setattr(jobs, "MOST_MARKED", 2)
+    monkeypatch.setattr(vanished_keys, "MOST_MARKED", 2)
     for number in range(3):
         make_due(number, ago=-DAY, credential_kid="k0")
     make_due(9, ago=-DAY, credential_kid="k0", environment="live")
@@ -129,10 +129,10 @@ def test_a_chunk_ends_before_its_time_limit(
 ) -> None:
     """What could not be done in time is let go, not lost with a killed process."""
     monkeypatch.setattr(jobs, "LONGEST_WORK", 0.0)
-    ids = [make_due(number).pk for number in range(2)]
+    ids = [make_due(number).pk for number in range(3)]
     list(due_rows.take(conf.application()))
-    assert jobs.refetch_chunk(ids) == {}
-    assert (service.requests, free()) == ([], 2)
+    assert jobs.refetch_chunk(ids).total() == 1
+    assert free() == 3
 
 
 @pytest.mark.parametrize("elsewhere", [{"application": "gone"}, {"environment": "live"}])
@@ -224,8 +224,8 @@ def test_the_grant_that_runs_out_first_comes_first(
 ) -> None:
     """A bounded number each hour, and those that are nearest to their end."""
     monkeypatch.setattr(jobs, "MOST_GRANTS", 1)
-    make_fading(1, days=4)
-    first = make_fading(2, days=1)
+    make_expiring(1, days=4)
+    first = make_expiring(2, days=1)
     assert jobs.keep_alive() == 1
     assert TokenGrant.objects.get(generation=2).identity_id == first.pk
 
@@ -236,8 +236,8 @@ def test_grants_that_are_not_ours_take_nobodys_place(
 ) -> None:
     """However many a removed application or another environment left behind."""
     monkeypatch.setattr(jobs, "MOST_GRANTS", 1)
-    make_fading(1, days=1, **elsewhere)
-    ours = make_fading(2, days=4)
+    make_expiring(1, days=1, **elsewhere)
+    ours = make_expiring(2, days=4)
     assert jobs.keep_alive() == 1
     assert TokenGrant.objects.get(generation=2).identity_id == ours.pk
 
@@ -247,7 +247,7 @@ def test_keeping_alive_ends_before_its_time_limit(
 ) -> None:
     """What is left is for the next hour."""
     monkeypatch.setattr(jobs, "LONGEST_WORK", 0.0)
-    make_fading(1, days=1)
+    make_expiring(1, days=1)
     assert jobs.keep_alive() == 0
     assert service.requests == []
 
@@ -255,7 +255,7 @@ def test_keeping_alive_ends_before_its_time_limit(
 def test_keeping_alive_leaves_a_service_alone_that_is_away(service: HostileService) -> None:
     """After five failures no more grants are tried, in this run and in the next."""
     for number in range(8):
-        make_fading(number, days=1 + number / 10)
+        make_expiring(number, days=1 + number / 10)
     service.answers["token"] = html("500 Oops")
     assert jobs.keep_alive() == 0
     assert service.calls("token") == outage.FAILURES_IN_A_ROW

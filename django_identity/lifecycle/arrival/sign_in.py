@@ -180,7 +180,7 @@ def _learn(application: Application, request: AuthorizationRequest, code: str) -
     subject, token = profile.id, answer.access_token
     kyc = client.kyc(subject, access_token=token) if "kyc:read" in scopes else None
     listed = client.claims(subject, access_token=token) if "claims:read" in scopes else None
-    proof = claims.verified(application, listed, subject=subject) if listed else None
+    proof = claims.verify_answer(application, listed, subject=subject) if listed else None
     return linking.Arrival(
         subject=subject, scopes=scopes, tokens=answer, profile=profile, kyc=kyc,
         claims=listed, proof=proof,

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.lifecycle.events.rows import EMPTIED
-from django_identity.models import AuthorizationRequest, ConnectRedemption, Kept, WebhookEvent
+from django_identity.models import AuthorizationRequest, ConnectRedemption, Retained, WebhookEvent
 
 BATCH = 1000
 # A callback that is opened again within that time still goes to where it went before.
@@ -33,7 +33,7 @@ def count_purgeable() -> int:
     now = timezone.now()
     old = now - timedelta(days=min(site.event_payload_days for site in conf.applications()))
     return (
-        WebhookEvent.objects.filter(kept=Kept.EVERYTHING, received_at__lt=old).count()
+        WebhookEvent.objects.filter(kept=Retained.EVERYTHING, received_at__lt=old).count()
         + AuthorizationRequest.objects.filter(expires_at__lt=now - REQUEST_LIFETIME).count()
     )
 
@@ -50,13 +50,17 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
         of_alias = WebhookEvent.objects.filter(application=application.alias)
         rows_before = now - timedelta(days=application.event_days)
         payloads_before = now - timedelta(days=application.event_payload_days)
-        for rows in _batches(_older(of_alias, Kept.EVERYTHING, payloads_before), size):
-            emptied = rows.update(payload=None, kept=Kept.NO_PAYLOAD)
+        for rows in _batches(_older(of_alias, Retained.EVERYTHING, payloads_before), size):
+            emptied = rows.update(payload=None, kept=Retained.NO_PAYLOAD)
             payloads += emptied
             progress(emptied)
-        for rows in _batches(_older(of_alias, Kept.NO_PAYLOAD, rows_before), size):
+        for rows in _batches(_older(of_alias, Retained.NO_PAYLOAD, rows_before), size):
             emptied = rows.update(
-                **EMPTIED, event_type="", handled_by=[], next_attempt_at=None, kept=Kept.DIGEST
+                **EMPTIED,
+                event_type="",
+                handled_by=[],
+                next_attempt_at=None,
+                kept=Retained.DIGEST_ONLY,
             )
             events += emptied
             progress(emptied)
@@ -65,7 +69,7 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
 
 
 def _older(
-    events: QuerySet[WebhookEvent], kept: Kept, moment: datetime
+    events: QuerySet[WebhookEvent], kept: Retained, moment: datetime
 ) -> Callable[[], QuerySet[WebhookEvent]]:
     """The events of which ``kept`` is left and that came in before ``moment``."""
     return lambda: events.filter(kept=kept, received_at__lt=moment).order_by("received_at")

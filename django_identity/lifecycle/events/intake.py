@@ -24,7 +24,7 @@ from django_identity.lifecycle.events import receipts, rows
 from django_identity.lifecycle.events.effects import EFFECTS, Effect, Happening
 from django_identity.lifecycle.events.exchange import in_few_messages, joined
 from django_identity.lifecycle.events.rows import Stored
-from django_identity.models import EventOutcome, Kept, LinkedIdentity, WebhookEvent
+from django_identity.models import EventOutcome, LinkedIdentity, Retained, WebhookEvent
 from django_identity.service.webhooks import Event, is_authentic
 
 TRIES = 3
@@ -152,7 +152,7 @@ def _columns(happening: Happening) -> dict[str, object]:
         "received_at": now,
         "subject": event.subject,
         "payload": event.content,
-        "kept": Kept.EVERYTHING,
+        "kept": Retained.EVERYTHING,
         "handled_at": None,
         "handled_by": [],
         "attempts": 0,

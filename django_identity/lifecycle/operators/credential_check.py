@@ -10,7 +10,7 @@ from django_identity.conf import Application
 from django_identity.credentials import KeySet, RejectionReason
 from django_identity.credentials.trace import Trace, trace
 from django_identity.lifecycle.upkeep import key_sets
-from django_identity.lifecycle.upkeep.claims import verified_for
+from django_identity.lifecycle.upkeep.claims import verify_for
 
 
 @sensitive_variables()
@@ -30,7 +30,7 @@ def check(
 
     def traced(used: KeySet) -> Trace:
         return trace(
-            lambda: verified_for(application, credential, subject=subject, keys=used, now=now)
+            lambda: verify_for(application, credential, subject=subject, keys=used, now=now)
         )
 
     used = key_sets.current(application) if keys is None else keys

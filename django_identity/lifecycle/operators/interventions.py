@@ -57,8 +57,7 @@ def refetch_now(identities: Sequence[LinkedIdentity]) -> RefetchedMany:
 
 def _refetched(pk: int) -> str:
     """Re-fetch one, and say how it ended: ``STORED``, or why not."""
-    tally = jobs.refetch_these([pk], stop=lambda: False, tell=lambda _outcome: None)
-    outcome = next(iter(tally), Refetched.OVERTAKEN)
+    outcome = next(jobs.refetch_these([pk]), Refetched.OVERTAKEN)
     if outcome not in WITH_CODE:
         return outcome
     code = LinkedIdentity.objects.filter(pk=pk).values_list("last_error", flat=True).first()

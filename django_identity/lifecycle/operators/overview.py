@@ -22,8 +22,8 @@ from django_identity.lifecycle.upkeep.tallies import DayCount
 from django_identity.models import (
     ErasureReceipt,
     EventOutcome,
-    Kept,
     LinkedIdentity,
+    Retained,
     TallyName,
     TokenGrant,
     WebhookEvent,
@@ -139,7 +139,7 @@ def overview_of(*, application: str, environment: str, sampling: Sampling = SAMP
 def _counted(sampling: Sampling) -> _Counted:
     found = _Counted(timezone.now())
     _count_identities(found, sampling)
-    whole = WebhookEvent.objects.filter(kept=Kept.EVERYTHING).order_by("-received_at")
+    whole = WebhookEvent.objects.filter(kept=Retained.EVERYTHING).order_by("-received_at")
     newest = whole.values_list("application", "outcome", "received_at")[:NEWEST_EVENTS]
     for application, outcome, found.events_since in newest:
         found.events.setdefault(application, Counter())[outcome] += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -11,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf
+from django_identity import backoff, conf
 from django_identity.conf import Application
 from django_identity.credentials import KeySet, RejectionReason, VerifiedCredential, verify
 from django_identity.exceptions import (
@@ -63,7 +62,7 @@ class Refetched(StrEnum):
 
 
 @sensitive_variables()
-def verified(
+def verify_answer(
     application: Application, answer: ClaimsAnswer, *, subject: str
 ) -> VerifiedCredential | None:
     """The proof in a claims response of ``subject``, if there is one.
@@ -77,17 +76,17 @@ def verified(
         return None
     keys = key_sets.current(application)
     try:
-        return verified_for(application, answer.credential, subject=subject, keys=keys)
+        return verify_for(application, answer.credential, subject=subject, keys=keys)
     except CredentialRejected as rejected:
         if rejected.reason is not RejectionReason.KEY:
             raise
         newer = key_sets.refreshed(application, unknown_in=keys)
         if newer is keys:
             raise
-    return verified_for(application, answer.credential, subject=subject, keys=newer)
+    return verify_for(application, answer.credential, subject=subject, keys=newer)
 
 
-def verified_for(
+def verify_for(
     application: Application,
     credential: str,
     *,
@@ -129,7 +128,7 @@ def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) ->
         # Before anything is spent: without keys no answer can be believed.
         key_sets.current(application)
         answer = _read(identity, sender)
-        return _taken(application, identity, answer)
+        return _take(application, identity, answer)
     except ReauthorizationNeeded as error:
         _conclude(identity, refetch_due_at=None, last_error=error.code)
         return Refetched.REAUTHORIZATION_NEEDED
@@ -145,7 +144,7 @@ def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) ->
             # next try must be another one's, or nobody would ever see that the service is there.
             _conclude(identity, refetch_due_at=backed_off(0), last_error=error.code)
             return Refetched.NOT_NOW
-        return _failed(identity, error)
+        return _note_error(identity, error)
 
 
 def _has_claims(identity: LinkedIdentity) -> bool:
@@ -175,19 +174,19 @@ def _read_with_fresh(
     try:
         return client.claims(identity.subject, access_token=held.value)
     except (AccessTokenRejected, AccessForbidden) as refused:
-        tokens.give_up(identity, generation=held.generation)
+        tokens.mark_dead(identity, generation=held.generation)
         raise ReauthorizationNeeded(f"a fresh token was refused: {refused.code}") from refused
 
 
 @sensitive_variables()
-def _taken(application: Application, identity: LinkedIdentity, answer: ClaimsAnswer) -> Refetched:
+def _take(application: Application, identity: LinkedIdentity, answer: ClaimsAnswer) -> Refetched:
     """Store ``answer`` if it is proven and nothing came before it; else only what it revokes."""
     try:
-        proof = verified(application, answer, subject=identity.subject)
+        proof = verify_answer(application, answer, subject=identity.subject)
     except CredentialRejected:
         replacement.write(identity, replacement.Replacement(answer))
         raise
-    if _brings_nothing(identity, answer, proof):
+    if _has_no_newer_proof(identity, answer, proof):
         replacement.write(identity, replacement.Replacement(answer))
         raise MalformedAnswer("no credential, or an older one", endpoint="claims")
     new = replacement.prepare(application, identity, answer, proof)
@@ -199,7 +198,7 @@ def _taken(application: Application, identity: LinkedIdentity, answer: ClaimsAns
     return Refetched.STORED
 
 
-def _brings_nothing(
+def _has_no_newer_proof(
     identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None
 ) -> bool:
     """Whether the stored proof is the better one: this one is older, or there is none.
@@ -211,7 +210,7 @@ def _brings_nothing(
     return any(not listed.revoked for listed in answer.claims)
 
 
-def _failed(identity: LinkedIdentity, error: IdentityError) -> Refetched:
+def _note_error(identity: LinkedIdentity, error: IdentityError) -> Refetched:
     log_failure(LogEvent.REFETCH_FAILED, error, application=identity.application)
     note_failure(identity, code=error.code)
     return Refetched.FAILED
@@ -226,9 +225,8 @@ def note_failure(identity: LinkedIdentity, *, code: str) -> None:
 
 def backed_off(failures: int) -> datetime:
     """When to try again after that many failures in a row: from 1 minute to 6 hours, by chance."""
-    longest = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2.0 ** min(failures, 16))
-    pause = random.uniform(FIRST_BACKOFF, longest)  # noqa: S311  spreads load, guards nothing
-    return timezone.now() + timedelta(seconds=pause)
+    seconds = backoff.pause(failures, first=FIRST_BACKOFF, longest=LONGEST_BACKOFF)
+    return timezone.now() + timedelta(seconds=seconds)
 
 
 def _conclude(identity: LinkedIdentity, **columns: Any) -> bool:

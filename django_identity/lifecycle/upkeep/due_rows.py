@@ -1,9 +1,22 @@
-"""Identities whose re-fetch is due: taken by one caller each, for a time, and let go.
+"""Identities whose re-fetch is due: each is worked on by one worker at a time.
 
-``refetch_due_at`` says that a row is due, and moves only when its re-fetch ends. Taking it sets
-``refetch_taken_until``, which no index holds, so that taking is cheap; whoever dies leaves a row
-that comes back by itself. A row is *handed out* (it waits in a queue) or *started* (somebody works
-on it); failures are counted at the start, so that a row that kills its workers cannot do it often.
+The states of a row, by its columns (``MOST_LOST_WORKERS`` losses put a LOST row off):
+
+=============  ==================  =======================  ===================
+state          ``refetch_due_at``  ``refetch_taken_until``  ``refetch_started``
+=============  ==================  =======================  ===================
+not due        later, or empty     empty                    no
+FREE           passed              empty, or passed         no
+HANDED_OUT     passed              later                    no
+STARTED        passed              later                    yes
+LOST           passed              passed                   yes
+=============  ==================  =======================  ===================
+
+``take``: FREE or LOST -> HANDED_OUT (it waits in a queue). ``start``: FREE, HANDED_OUT or LOST ->
+STARTED (a worker has it). ``let_go``: HANDED_OUT -> FREE. The end of a re-fetch: STARTED -> not
+due. Only ``refetch_due_at`` is in an index, and only the end of a re-fetch moves it, so taking a
+row is cheap. A worker that dies leaves a LOST row. Failures are counted at the start, so that a row
+that kills its workers cannot do so often.
 """
 
 from __future__ import annotations
@@ -13,6 +26,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from datetime import datetime, timedelta
+from enum import Enum, auto
 
 from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
@@ -31,6 +45,22 @@ MOST_LOST_WORKERS = 3
 WORKER_LOST = "worker_lost"
 
 logger = logging.getLogger("django_identity.upkeep")
+
+
+class State(Enum):
+    """The state of a row that is due."""
+
+    FREE = auto()
+    HANDED_OUT = auto()
+    STARTED = auto()
+    LOST = auto()
+
+
+def state_of(row: LinkedIdentity, now: datetime) -> State:
+    """The state of a due row as it was read."""
+    if row.refetch_taken_until is not None and row.refetch_taken_until > now:
+        return State.STARTED if row.refetch_started else State.HANDED_OUT
+    return State.LOST if row.refetch_started else State.FREE
 
 
 def due(application: Application, *, now: datetime) -> QuerySet[LinkedIdentity]:
@@ -52,8 +82,8 @@ def take(
 ) -> Iterator[list[int]]:
     """Hand due rows out, the longest due first, in pages of ids that are this caller's alone.
 
-    ``most`` rows at most, and none more than ``in_hand`` together with what others have in hand: so
-    what waits in queues stays bounded, however much is due.
+    At most ``most`` rows are handed out. With ``in_hand``, the rows that all callers together have
+    in hand stay below that number, so that queues stay bounded however much is due.
     """
     now = timezone.now()
     rows = due(application, now=now)
@@ -63,11 +93,12 @@ def take(
         # SQLite must not read before it writes in one transaction: two could not both go on.
         with transaction.atomic() if _can_skip_locked() else nullcontext():
             found = list(_locked(rows)[: min(page, left, free_hands)])
-            won = _hand_out([row for row in found if not is_taken(row, now)], now=now)
+            free = [row for row in found if state_of(row, now) in (State.FREE, State.LOST)]
+            won = _hand_out(free, now=now)
         if not found:
             return
         left -= len(won)
-        free_hands -= len(won) + sum(is_taken(row, now) for row in found)
+        free_hands -= len(won) + len(found) - len(free)
         if won:
             yield won
         last = found[-1]
@@ -82,12 +113,12 @@ def take(
 def start(identity: LinkedIdentity) -> bool:
     """Begin work on a row as it was read just now; its failures are counted first.
 
-    False if somebody else has begun, or it has changed, or it has lost too many workers.
+    False if somebody else has begun, the row has changed, or it has lost too many workers.
     """
     now = timezone.now()
-    if identity.refetch_started and is_taken(identity, now):
+    if state_of(identity, now) is State.STARTED:
         return False
-    if _has_lost_too_many(identity):
+    if _has_lost_too_many(identity, now):
         _set_aside(identity)
         return False
     until = now + STARTED_FOR
@@ -107,12 +138,8 @@ def let_go(ids: Iterable[int]) -> None:
     )
 
 
-def is_taken(row: LinkedIdentity, now: datetime) -> bool:
-    return row.refetch_taken_until is not None and row.refetch_taken_until > now
-
-
 def _locked(rows: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdentity]:
-    """The next rows; where the database can, passing over those that another sweep is taking."""
+    """The next rows; where the database can, without those that another sweep is taking."""
     wanted = rows.only(
         "pk", "refetch_due_at", "refetch_taken_until", "refetch_started", "refetch_failures"
     )
@@ -124,11 +151,13 @@ def _can_skip_locked() -> bool:
 
 
 def _hand_out(rows: list[LinkedIdentity], *, now: datetime) -> list[int]:
-    """Take what is free by one conditional UPDATE, and say which of it was still free."""
+    """Take these rows by one conditional UPDATE, and say which of them were still free."""
+    ids = []
     for row in rows:
-        if _has_lost_too_many(row):
+        if _has_lost_too_many(row, now):
             _set_aside(row)
-    ids = [row.pk for row in rows if not _has_lost_too_many(row)]
+        else:
+            ids.append(row.pk)
     if not ids:
         return []
     until = timezone.now() + HANDED_OUT_FOR
@@ -143,9 +172,8 @@ def _hand_out(rows: list[LinkedIdentity], *, now: datetime) -> list[int]:
     return [pk for pk in ids if pk in mine]
 
 
-def _has_lost_too_many(row: LinkedIdentity) -> bool:
-    """Whether work on it was begun often enough and never came to an end."""
-    return row.refetch_started and row.refetch_failures >= MOST_LOST_WORKERS
+def _has_lost_too_many(row: LinkedIdentity, now: datetime) -> bool:
+    return state_of(row, now) is State.LOST and row.refetch_failures >= MOST_LOST_WORKERS
 
 
 def _set_aside(row: LinkedIdentity) -> None:
@@ -158,13 +186,13 @@ def _set_aside(row: LinkedIdentity) -> None:
         updated_at=timezone.now(),
     )
     if put_off:
-        logger.error("re-fetching identity #%s ended none of its workers' work", row.pk)
+        logger.error("re-fetching identity #%s lost %s workers", row.pk, MOST_LOST_WORKERS)
 
 
 def _unchanged(row: LinkedIdentity) -> QuerySet[LinkedIdentity]:
-    """The row, as long as it is due and nobody has taken it up or ended with it since it was read.
+    """The row, while it is due and nobody has taken it or ended its re-fetch since it was read.
 
-    An event may make it due anew meanwhile; the re-fetch that is about to begin serves that, too.
+    An event may make the row due anew meanwhile: the re-fetch that is about to begin covers that.
     """
     return LinkedIdentity.objects.filter(
         pk=row.pk,

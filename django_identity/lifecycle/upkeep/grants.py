@@ -33,13 +33,13 @@ STORE_ATTEMPTS = 5
 logger = logging.getLogger("django_identity.tokens")
 
 
-def of(identity: LinkedIdentity) -> TokenGrant | None:
+def grant_of(identity: LinkedIdentity) -> TokenGrant | None:
     """The grant as it stands in the database at this moment."""
     return TokenGrant.objects.filter(identity_id=identity.pk).first()
 
 
 @sensitive_variables()
-def opened(
+def open_token(
     application: Application, identity: LinkedIdentity, grant: TokenGrant, column: str
 ) -> str | None:
     """The plain token of that column. None if there is none, or if no key opens it."""
@@ -55,7 +55,7 @@ def opened(
 
 
 @sensitive_variables()
-def columns(
+def columns_of(
     application: Application, identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
 ) -> dict[str, Any]:
     """What a token answer changes. One without a refresh token leaves the stored one standing."""
@@ -114,7 +114,7 @@ def release(grant: TokenGrant, *, retry_at: datetime | None) -> None:
     _same(grant).update(lease_until=None, retry_at=retry_at, updated_at=now)
 
 
-def give_up(identity: LinkedIdentity, grant: TokenGrant, *, keep_sealed: bool = False) -> bool:
+def mark_dead(identity: LinkedIdentity, grant: TokenGrant, *, keep_sealed: bool = False) -> bool:
     """Mark the grant dead, drop its tokens and say so. False if it changed in the meantime.
 
     ``keep_sealed``: what no key opens stays, so that the missing key can still bring it back.

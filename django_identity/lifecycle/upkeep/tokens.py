@@ -94,8 +94,8 @@ def current(
 ) -> HeldToken:
     """As ``access_token_for``, and says whether the token was refreshed for this very call."""
     want = _want(identity, rejected=rejected, client=client)
-    held = _live(want, grants.of(identity)) if may_read_first() else None
-    return held or durably(partial(_renewed, want))
+    held = _usable_token(want, grants.grant_of(identity)) if may_read_first() else None
+    return held or durably(partial(_renew, want))
 
 
 def keep_alive(identity: LinkedIdentity, *, client: ServiceClient | None = None) -> bool:
@@ -103,13 +103,13 @@ def keep_alive(identity: LinkedIdentity, *, client: ServiceClient | None = None)
 
     Raises as ``access_token_for``.
     """
-    grant = grants.of(identity)
-    if grant is None or not fading().filter(pk=grant.pk).exists():
+    grant = grants.grant_of(identity)
+    if grant is None or not expiring_unused().filter(pk=grant.pk).exists():
         return False
-    return durably(partial(_renewed, _want(identity, client=client, beyond=grant.generation))).fresh
+    return durably(partial(_renew, _want(identity, client=client, beyond=grant.generation))).fresh
 
 
-def fading() -> models.QuerySet[TokenGrant]:
+def expiring_unused() -> models.QuerySet[TokenGrant]:
     """Grants that live under five more days and that nothing used for a day."""
     now = timezone.now()
     return TokenGrant.objects.filter(
@@ -120,11 +120,11 @@ def fading() -> models.QuerySet[TokenGrant]:
     )
 
 
-def give_up(identity: LinkedIdentity, *, generation: int) -> None:
+def mark_dead(identity: LinkedIdentity, *, generation: int) -> None:
     """The service no longer honours the tokens of that generation: drop them and say so."""
-    grant = grants.of(identity)
+    grant = grants.grant_of(identity)
     if grant is not None and grant.generation == generation:
-        grants.give_up(identity, grant)
+        grants.mark_dead(identity, grant)
 
 
 @sensitive_variables()
@@ -137,7 +137,7 @@ def store(application: Application, identity: LinkedIdentity, answer: TokenAnswe
         "refresh_token": "",
         "refresh_expires_at": None,
         "scopes": list(application.scopes),
-        **grants.columns(application, identity, answer, asked_at=timezone.now()),
+        **grants.columns_of(application, identity, answer, asked_at=timezone.now()),
     }
     replaced = TokenGrant.objects.filter(identity=identity).update(
         generation=F("generation") + 1, **columns
@@ -161,26 +161,26 @@ def _want(
 
 
 @sensitive_variables()
-def _live(want: _Want, grant: TokenGrant | None) -> HeldToken | None:
+def _usable_token(want: _Want, grant: TokenGrant | None) -> HeldToken | None:
     """The stored access token, if it is one that the caller can use."""
     if grant is None or grant.generation <= want.beyond:
         return None
     if grant.access_expires_at <= timezone.now():
         return None
-    token = grants.opened(want.application, want.identity, grant, "access_token")
+    token = grants.open_token(want.application, want.identity, grant, "access_token")
     if token is None or token == want.rejected:
         return None
     return HeldToken(token, grant.generation, fresh=False)
 
 
 @sensitive_variables()
-def _renewed(want: _Want) -> HeldToken:
+def _renew(want: _Want) -> HeldToken:
     """Refresh, or wait for the one who does. Each look at the row is a new one."""
     give_up_at = time.monotonic() + LONGEST_WAIT
     pause = FIRST_POLL
     while True:
-        grant = grants.of(want.identity)
-        held = _live(want, grant)
+        grant = grants.grant_of(want.identity)
+        held = _usable_token(want, grant)
         if held is not None:
             return held
         if grant is None:
@@ -188,8 +188,8 @@ def _renewed(want: _Want) -> HeldToken:
         refresh_token = _refresh_token(want, grant)
         if _is_paused(grant):
             raise RefreshPending("not answered a moment ago", endpoint="token")
-        if _leased(grant):
-            held = _refreshed(want, grant, refresh_token)
+        if _win_lease(grant):
+            held = _refresh(want, grant, refresh_token)
             if held is not None:
                 return held
             continue
@@ -205,11 +205,11 @@ def _refresh_token(want: _Want, grant: TokenGrant) -> str:
 
     A key that comes back brings back what it opens, so what cannot be opened is not thrown away.
     """
-    token = grants.opened(want.application, want.identity, grant, "refresh_token")
+    token = grants.open_token(want.application, want.identity, grant, "refresh_token")
     if token is not None:
         return token
     if not grant.needs_reauthorization:
-        grants.give_up(want.identity, grant, keep_sealed=True)
+        grants.mark_dead(want.identity, grant, keep_sealed=True)
     raise ReauthorizationNeeded("no refresh token that can be used")
 
 
@@ -217,7 +217,7 @@ def _is_paused(grant: TokenGrant) -> bool:
     return grant.retry_at is not None and grant.retry_at > timezone.now()
 
 
-def _leased(grant: TokenGrant) -> bool:
+def _win_lease(grant: TokenGrant) -> bool:
     """Whether this caller may refresh. A lease that runs is seen without asking for it."""
     if grant.lease_until is not None and grant.lease_until > timezone.now():
         return False
@@ -228,7 +228,7 @@ def _leased(grant: TokenGrant) -> bool:
 
 
 @sensitive_variables()
-def _refreshed(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken | None:
+def _refresh(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken | None:
     """Send the refresh token, once, and store what comes back.
 
     None if the row has changed in the meantime (a sign-in, a revocation): what came is thrown away.
@@ -240,13 +240,13 @@ def _refreshed(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken 
             raise SubjectMismatch("a token of another subject", endpoint="token")
     except (InvalidGrant, SubjectMismatch) as error:
         # Final, unless somebody else has stored newer tokens: then the next look finds them.
-        if grants.give_up(want.identity, grant):
+        if grants.mark_dead(want.identity, grant):
             raise ReauthorizationNeeded(f"the refresh failed: {error.code}") from error
         return None
     except ServiceError as error:
         grants.release(grant, retry_at=_retry_at(error))
         raise
-    changed = grants.columns(want.application, want.identity, answer, asked_at=asked_at)
+    changed = grants.columns_of(want.application, want.identity, answer, asked_at=asked_at)
     if not grants.replace(grant, changed):
         return None
     return HeldToken(answer.access_token, grant.generation + 1, fresh=True)

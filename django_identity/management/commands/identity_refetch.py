@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -51,10 +53,16 @@ class Command(BaseCommand):
     ) -> upkeep.Tally:
         named = ids[:limit]
         total = len(named) if ids else upkeep.count_due()
-        with Progress(self.stderr, total=min(total, limit or total)) as progress:
-            if ids:
-                return upkeep.refetch_these(named, stop=stop, tell=lambda _: progress.advance(1))
-            return upkeep.refetch_due(most=limit, stop=stop, tell=lambda _: progress.advance(1))
+        outcomes = upkeep.refetch_these(named) if ids else upkeep.refetch_due(most=limit)
+        tally: upkeep.Tally = Counter()
+        progress_bar = Progress(self.stderr, total=min(total, limit or total))
+        with progress_bar as progress, closing(outcomes):
+            for outcome in outcomes:
+                tally[outcome] += 1
+                progress.advance(1)
+                if stop():
+                    break
+        return tally
 
     def _report(self, tally: upkeep.Tally, *, was_held_off: bool) -> None:
         for outcome in upkeep.Refetched:

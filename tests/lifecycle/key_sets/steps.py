@@ -51,7 +51,7 @@ def failing(service: HostileService) -> None:
 
 def reason_of(site: Application, service: HostileService, kid: str, **head: object):
     with pytest.raises(CredentialRejected) as caught:
-        claims.verified(site, claims_answer(service, kid, **head), subject="subject-1")
+        claims.verify_answer(site, claims_answer(service, kid, **head), subject="subject-1")
     return caught.value.reason
 
 

@@ -134,7 +134,7 @@ def test_a_warm_verification_parses_nothing_and_asks_no_cache(origin, site: Appl
     given = claims_answer(origin, "key-1")
     ClockCache.asked.clear()
     for _ in range(10):
-        claims.verified(site, given, subject="subject-1")
+        claims.verify_answer(site, given, subject="subject-1")
         assert key_sets.current(site) is held
     assert not ClockCache.asked
     assert origin.calls("jwks") == 1

@@ -27,7 +27,7 @@ def _cache_is_away(origin: HostileService) -> Iterator[None]:
 
 def test_without_the_shared_cache_a_process_fetches_for_itself(origin, site: Application):
     """Credentials verify, new keys are found, and the set still ends with its five minutes."""
-    proof = claims.verified(site, claims_answer(origin, "key-1"), subject="subject-1")
+    proof = claims.verify_answer(site, claims_answer(origin, "key-1"), subject="subject-1")
     assert proof is not None
     assert key_sets.current(site).kids == ("key-1",)
     assert origin.calls("jwks") == 1

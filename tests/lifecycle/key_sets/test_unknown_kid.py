@@ -38,7 +38,7 @@ def test_a_new_key_is_found_at_once(origin: HostileService, site: Application):
     """A credential signed with a key that was published a moment ago verifies."""
     key_sets.current(site)
     publish(origin, "key-1", "key-2")
-    proof = claims.verified(site, claims_answer(origin, "key-2"), subject="subject-1")
+    proof = claims.verify_answer(site, claims_answer(origin, "key-2"), subject="subject-1")
     assert proof is not None
     assert proof.kid == "key-2"
     assert origin.calls("jwks") == 2
@@ -89,7 +89,7 @@ def test_many_threads_with_an_unknown_kid_make_one_flight(origin, site: Applicat
     given = claims_answer(origin, "key-2")
 
     def kid(_: int) -> str:
-        proof = claims.verified(site, given, subject="subject-1")
+        proof = claims.verify_answer(site, given, subject="subject-1")
         return proof.kid if proof else ""
 
     with ThreadPoolExecutor(20) as pool:
@@ -129,7 +129,7 @@ def test_whose_credential_it_is_counts_under_a_known_key_and_a_new_one(origin, s
     publish(origin, "key-1", "key-2")
     given = replace(claims_answer(origin, kid), user_id="subject-2")
     with pytest.raises(CredentialRejected) as caught:
-        claims.verified(site, given, subject="subject-2")
+        claims.verify_answer(site, given, subject="subject-2")
     assert caught.value.reason is RejectionReason.PAYLOAD_SUB
 
 
@@ -154,6 +154,6 @@ def test_a_bad_signature_under_a_known_kid_asks_for_nothing(origin, site: Applic
     good, other = claims_answer(origin, "key-1"), claims_answer(origin, "key-2")
     forged = f"{signed(good).rpartition('.')[0]}.{signed(other).rpartition('.')[2]}~"
     with pytest.raises(CredentialRejected) as caught:
-        claims.verified(site, replace(good, credential=forged), subject="subject-1")
+        claims.verify_answer(site, replace(good, credential=forged), subject="subject-1")
     assert caught.value.reason is RejectionReason.SIGNATURE
     assert origin.calls("jwks") == 1

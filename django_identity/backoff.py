@@ -1,0 +1,18 @@
+"""How long to wait after failures: one rule for calls, re-fetches, erasures and handlers."""
+
+from __future__ import annotations
+
+import random
+
+# Beyond it every pause is the longest one, and the power stays a number.
+MOST_DOUBLINGS = 16
+
+
+def pause(failures: int, *, first: float, longest: float, growth: float = 2.0) -> float:
+    """Seconds to wait after that many failures in a row.
+
+    A random value between ``first`` and the grown pause, so that callers that failed together do
+    not come back together. The grown pause is at most ``longest``.
+    """
+    grown = min(longest, first * growth ** min(failures, MOST_DOUBLINGS))
+    return random.uniform(first, grown)  # noqa: S311  spreads load, guards nothing
