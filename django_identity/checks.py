@@ -12,12 +12,15 @@ from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import connection
+from django.shortcuts import resolve_url
+from django.urls import NoReverseMatch
 
 from django_identity import background, conf, policy
 from django_identity.backends import BACKEND_PATH
 from django_identity.exceptions import ConfigurationError
 
 LABEL = "django_identity"
+PROXY_SETTINGS = ("SECURE_PROXY_SSL_HEADER", "USE_X_FORWARDED_HOST", "USE_X_FORWARDED_PORT")
 ISOLATED = {"postgresql", "mysql"}
 NOT_FOR_SITES = ("django_identity.sandbox", "django_identity.testing")
 
@@ -50,9 +53,15 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
     """What stands around the setting: backend, broker, policy, hosts, database."""
     if any(problem.fatal for problem in conf.problems()):
         return []
-    found = [*_backend_problems(), *_broker_problems(), *_isolation_problems()]
+    found = [
+        *_backend_problems(), *_broker_problems(), *_isolation_problems(), *_cookie_problems(),
+        *_local_sign_in_problems(),
+    ]  # fmt: skip
     for application in conf.applications():
-        found += [*_policy_problems(application), *_host_problems(application)]
+        found += [
+            *_policy_problems(application), *_host_problems(application),
+            *_proxy_problems(application),
+        ]  # fmt: skip
     return found
 
 
@@ -101,10 +110,54 @@ def _isolation_problems() -> Iterator[CheckMessage]:
         )
 
 
-def _host_problems(application: conf.Application) -> Iterator[CheckMessage]:
-    if "*" in settings.ALLOWED_HOSTS and application.redirect_uri is None:
+def _cookie_problems() -> Iterator[CheckMessage]:
+    """Without ``Secure`` a browser sends a cookie over plain http, too, to whoever listens."""
+    if not any(application.environment == "live" for application in conf.applications()):
+        return
+    for setting in ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE"):
+        if not getattr(settings, setting):
+            yield Error(
+                f"{setting} is not set, and an application is live.",
+                hint=f"Set {setting} = True, and serve the site over https alone.",
+                id=f"{LABEL}.E011",
+            )
+
+
+def _local_sign_in_problems() -> Iterator[CheckMessage]:
+    given = getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None)
+    if given is None:
+        return
+    try:
+        is_usable = bool(str(given).strip()) and bool(resolve_url(given))
+    except NoReverseMatch:
+        is_usable = False
+    if not is_usable:
+        yield Error(
+            "IDENTITY_LOCAL_SIGN_IN_URL is neither an address nor the name of one.",
+            hint="Set it to the site's own sign-in page, or to None if there is no such page.",
+            id=f"{LABEL}.E012",
+        )
+
+
+def _proxy_problems(application: conf.Application) -> Iterator[CheckMessage]:
+    """Behind a proxy everybody comes from its address, and shares its tries of Connect codes."""
+    given = [setting for setting in PROXY_SETTINGS if getattr(settings, setting)]
+    if given and not application.trusted_proxies:
         yield Warning(
-            "ALLOWED_HOSTS takes every host, and the callback address is made from the request's.",
+            f"{given[0]} says that a proxy stands before the site, but people's addresses are not "
+            "read from it: one person's wrong Connect codes lock everybody out.",
+            hint=f"Set TRUSTED_PROXIES of the application {application.alias!r}.",
+            id=f"{LABEL}.W004",
+        )
+
+
+def _host_problems(application: conf.Application) -> Iterator[CheckMessage]:
+    # A wildcard domain may hold hosts that are somebody else's.
+    is_open = any(host == "*" or host.startswith(".") for host in settings.ALLOWED_HOSTS)
+    if is_open and application.redirect_uri is None:
+        yield Warning(
+            "ALLOWED_HOSTS takes hosts that it does not name, and the callback address is made "
+            "from the request's.",
             hint=f"Set REDIRECT_URI of the application {application.alias!r}.",
             id=f"{LABEL}.W001",
         )

@@ -4,6 +4,7 @@
 
     IdentityError
     ├── ConfigurationError                 the setting is wrong (also django's ImproperlyConfigured)
+    │   └── PlainHttpRefused               a page of a live application was asked for without TLS
     ├── FlowError                          the person's way through the browser went astray
     │   ├── CallbackInvalid                a callback that the service never sends
     │   ├── RequestUnknown                 no such sign-in was started in this browser
@@ -107,6 +108,7 @@ __all__ = [
     "LinkingRefused",
     "MalformedAnswer",
     "NoCredential",
+    "PlainHttpRefused",
     "RateLimited",
     "ReauthorizationNeeded",
     "Recovery",
@@ -190,6 +192,12 @@ class ConfigurationError(IdentityError, ImproperlyConfigured):
     stage = Stage.CONFIGURATION
     recovery = Recovery.CONTACT
     public_message = _("Sign-in is not set up correctly. Please tell the site's operators.")
+
+
+class PlainHttpRefused(ConfigurationError):
+    code = "plain_http_refused"
+    http_status = 403
+    public_message = _("This page can only be opened over a secure connection (https).")
 
 
 def shaped_code(text: object) -> str:

@@ -150,9 +150,10 @@ def test_the_backend_must_be_installed() -> None:
         assert check_ids() == {"django_identity.E009"}
 
 
-def test_any_host_is_a_warning_without_a_fixed_callback() -> None:
-    """The callback address must not follow a forged Host header."""
-    with override_settings(ALLOWED_HOSTS=["*"]):
+@pytest.mark.parametrize("host", ["*", ".example.org", ".co.uk"])
+def test_any_host_is_a_warning_without_a_fixed_callback(host: str) -> None:
+    """The callback address must not follow a forged Host header; a wildcard domain is open too."""
+    with override_settings(ALLOWED_HOSTS=["site.example.org", host]):
         assert check_ids() == {"django_identity.W001"}
         with configured(REDIRECT_URI="https://site.example.org/identity/callback/"):
             assert check_ids() == set()
@@ -191,3 +192,42 @@ def test_loopback_is_this_machine_only() -> None:
     assert conf_rules.is_loopback("localhost")
     for host in ("127.0.0.1.example.org", "localhost.example.org", "10.0.0.1", "", None):
         assert not conf_rules.is_loopback(host)
+
+
+def test_live_cookies_are_secure() -> None:
+    """A cookie without ``Secure`` goes over plain http as well; in test that is nobody's harm."""
+    secure = {"SESSION_COOKIE_SECURE": True, "CSRF_COOKIE_SECURE": True}
+    with configured(ENVIRONMENT="live"):
+        assert check_ids() == {"django_identity.E011"}
+        for setting in secure:
+            with override_settings(**{**secure, setting: False}):
+                assert check_ids() == {"django_identity.E011"}
+        with override_settings(**secure):
+            assert check_ids() == set()
+
+
+@pytest.mark.parametrize(
+    ("given", "is_usable"),
+    [("", False), (" ", False), ("no-such-page", False), (None, True), ("local-login", True),
+     ("/accounts/login/", True), ("https://login.example.org/", True)],
+)  # fmt: skip
+def test_the_local_sign_in_page_is_one(given: str | None, *, is_usable: bool) -> None:
+    """An empty address would send people in a circle."""
+    with override_settings(IDENTITY_LOCAL_SIGN_IN_URL=given):
+        assert check_ids() == (set() if is_usable else {"django_identity.E012"})
+
+
+@pytest.mark.parametrize(
+    "proxied",
+    [
+        {"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")},
+        {"USE_X_FORWARDED_HOST": True},
+        {"USE_X_FORWARDED_PORT": True},
+    ],
+)
+def test_behind_a_proxy_people_have_addresses_of_their_own(proxied: dict[str, Any]) -> None:
+    """Otherwise one person's wrong codes lock everybody out."""
+    with override_settings(**proxied):
+        assert check_ids() == {"django_identity.W004"}
+        with configured(TRUSTED_PROXIES=1):
+            assert check_ids() == set()

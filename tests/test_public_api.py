@@ -116,8 +116,8 @@ def test_rejection_reasons_are_closed() -> None:
 # Errors
 
 CODES = """
-identity_error configuration flow_error callback_invalid request_unknown request_expired
-request_used user_changed access_denied authorization_refused connect_code_malformed
+identity_error configuration plain_http_refused flow_error callback_invalid request_unknown
+request_expired request_used user_changed access_denied authorization_refused connect_code_malformed
 connect_sign_in_needed connect_code_in_use connect_code_used too_many_tries linking_refused
 subject_taken user_holds_another subject_changed email_taken sign_up_refused user_inactive
 consent_withdrawn connect_answer_refused service_error service_unavailable service_timeout

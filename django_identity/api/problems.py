@@ -11,7 +11,9 @@ from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
-from django_identity.exceptions import IdentityError, Recovery
+from django_identity import conf
+from django_identity.exceptions import IdentityError, PlainHttpRefused, Recovery
+from django_identity.telemetry import LogEvent, log_failure
 
 
 def problem(error: IdentityError, **beside: object) -> Response:
@@ -34,6 +36,10 @@ def problem(error: IdentityError, **beside: object) -> Response:
 
 def as_problem(error: Exception, context: dict[str, Any], **beside: object) -> Response | None:
     """Django REST framework's own errors in this form; they are not logged: no reference."""
+    if isinstance(error, PlainHttpRefused):
+        alias = str(context["kwargs"].get("application", conf.DEFAULT_ALIAS))
+        log_failure(LogEvent.SIGN_IN_FAILED, error, application=alias)
+        return problem(error, **beside)
     response = exception_handler(error, context)
     if response is None:
         return None

@@ -36,7 +36,7 @@ from django_identity.lifecycle.standing import standing_of
 from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views.departure import browser_key_of, depart, leave_key
 from django_identity.views.manners import (
-    application_or_404,
+    application_of,
     client_address,
     flow_view,
     landing_url,
@@ -68,7 +68,7 @@ class MeView(_Endpoint):
     serializer_class = StandingSerializer
 
     def get(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
-        applied = application_or_404(application)
+        applied = application_of(request._request, application)
         user = _required_user(request)
         return Response(StandingSerializer(standing_of(user, application=applied.alias)).data)
 
@@ -79,7 +79,7 @@ class LoginView(_Endpoint):
     serializer_class = LoginRequestSerializer
 
     def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
-        applied = application_or_404(application)
+        applied = application_of(request._request, application)
         user = _signed_in_user(request)
         _refuse_foreign_pages(request, user)
         given = LoginRequestSerializer(data=request.data)
@@ -105,7 +105,7 @@ class CallbackView(_Endpoint):
 
     @sensitive_variables()
     def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
-        applied = application_or_404(application)
+        applied = application_of(request._request, application)
         user = _signed_in_user(request)
         _refuse_foreign_pages(request, user)
         given = CallbackRequestSerializer(data=request.data)
@@ -140,7 +140,7 @@ class ConnectView(_Endpoint):
 
     @sensitive_variables()
     def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
-        applied = application_or_404(application)
+        applied = application_of(request._request, application)
         user = _signed_in_user(request)
         if not arrival.may_redeem(applied, user):
             raise NotAuthenticated
@@ -168,7 +168,7 @@ class DisconnectView(_Endpoint):
     serializer_class = DisconnectedSerializer
 
     def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
-        applied = application_or_404(application)
+        applied = application_of(request._request, application)
         user = _required_user(request)
         was_linked = arrival.unlink(user, application=applied)
         log(LogEvent.DISCONNECTED, application=applied.alias)

@@ -12,7 +12,7 @@ from django_identity.lifecycle import arrival, erasure
 from django_identity.telemetry import LogEvent, log
 from django_identity.views.addresses import address_of, login_url
 from django_identity.views.manners import (
-    application_or_404,
+    application_of,
     flow_view,
     signed_in_user,
 )
@@ -24,7 +24,7 @@ DOWNLOAD_NAME = "my-identity.json"
 @require_http_methods(["GET", "HEAD"])
 def account(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Everything that this site holds about the person, in their own words."""
-    applied = application_or_404(application)
+    applied = application_of(request, application)
     user = signed_in_user(request)
     if user is None:
         return redirect(login_url(applied, next_url=request.path))
@@ -36,7 +36,7 @@ def account(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Http
 @require_http_methods(["GET", "HEAD"])
 def download(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Everything that this site holds about the person, as a JSON file."""
-    applied = application_or_404(application)
+    applied = application_of(request, application)
     user = signed_in_user(request)
     if user is None:
         return redirect(login_url(applied, next_url=address_of("account", applied)))
@@ -49,7 +49,7 @@ def download(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Htt
 @require_http_methods(["GET", "HEAD", "POST"])
 def disconnect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET asks; POST takes the bond away and ends a session that rests on it."""
-    applied = application_or_404(application)
+    applied = application_of(request, application)
     user = signed_in_user(request)
     if user is None:
         return redirect(login_url(applied, next_url=address_of("account", applied)))

@@ -17,7 +17,7 @@ from django_identity.lifecycle import arrival
 from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views.addresses import address_of, login_url
 from django_identity.views.manners import (
-    application_or_404,
+    application_of,
     client_address,
     flow_view,
     local_sign_in_url,
@@ -32,7 +32,7 @@ from django_identity.views.manners import (
 @sensitive_variables()
 def connect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET shows the field and what will be asked for; POST redeems the code."""
-    applied = application_or_404(application)
+    applied = application_of(request, application)
     user = signed_in_user(request)
     given = request.POST if request.method == "POST" else request.GET
     next_url = safe_next(given.get("next", ""))

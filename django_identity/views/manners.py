@@ -19,6 +19,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django_identity import conf, policy
 from django_identity.exceptions import (
     IdentityError,
+    PlainHttpRefused,
     Recovery,
 )
 from django_identity.telemetry import LogEvent, log_failure
@@ -42,7 +43,11 @@ def flow_view(view: View[P]) -> View[P]:
 
     @wraps(view)
     def mannered(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
-        response = view(request, *args, **kwargs)
+        try:
+            response = view(request, *args, **kwargs)
+        except PlainHttpRefused as error:
+            alias = str(kwargs.get("application", conf.DEFAULT_ALIAS))
+            response = failure(request, LogEvent.SIGN_IN_FAILED, error, conf.application(alias))
         response["Cache-Control"] = "no-store"
         response["Referrer-Policy"] = "no-referrer"
         response["X-Frame-Options"] = "DENY"
@@ -56,6 +61,20 @@ def application_or_404(alias: str) -> conf.Application:
     if alias not in conf.aliases():
         raise Http404(alias)
     return conf.application(alias)
+
+
+def application_of(request: HttpRequest, alias: str) -> conf.Application:
+    """The application of a page for people. Raises ``Http404``; ``PlainHttpRefused``.
+
+    Over plain http a live application has no pages: codes, cookies and personal data would be open
+    to everybody on the way.
+    """
+    application = application_or_404(alias)
+    if application.environment == "live" and not request.is_secure():
+        raise PlainHttpRefused(
+            "live over plain http; if a proxy ends TLS, set SECURE_PROXY_SSL_HEADER"
+        )
+    return application
 
 
 def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
@@ -116,7 +135,7 @@ def failure(
 def local_sign_in_url(application: conf.Application, *, coming_back_to: str) -> str | None:
     """The site's own sign-in page, if it has one, leading on to ``coming_back_to``."""
     page = policy.load(application.policy).local_sign_in_url()
-    if page is None:
+    if not page:
         return None
     address = resolve_url(page)
     return f"{address}?{urlencode({'next': coming_back_to})}" if coming_back_to else address

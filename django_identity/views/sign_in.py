@@ -20,7 +20,7 @@ from django_identity.models import Purpose
 from django_identity.telemetry import LogEvent, log
 from django_identity.views.departure import browser_key_of, depart, leave_key
 from django_identity.views.manners import (
-    application_or_404,
+    application_of,
     failure,
     flow_view,
     landing_url,
@@ -38,7 +38,7 @@ ASKED = re.compile(r"[a-z0-9_]{1,64}(=[A-Za-z0-9_-]{1,32})?")
 @require_http_methods(["GET", "HEAD", "POST"])
 def login(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET shows the button and what will be asked for; POST starts the flow."""
-    applied = application_or_404(application)
+    applied = application_of(request, application)
     user = signed_in_user(request)
     purpose = arrival.purpose_for(user, application=applied)
     if request.method != "POST":
@@ -57,7 +57,7 @@ def login(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpRe
 @sensitive_variables("callback")
 def callback(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Where the service sends the person back to; for GET alone."""
-    applied = application_or_404(application)
+    applied = application_of(request, application)
     if request.method != "GET":
         return _not_get(request, applied)
     try:

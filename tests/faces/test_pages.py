@@ -211,7 +211,7 @@ def test_every_page_offers_its_application_alone(client: Client, settings) -> No
     settings.DJANGO_IDENTITY = {"default": given, "shop": shop}
     user = signed_in(client)
     make_identity(user, application="shop", environment="live")
-    page = client.get(reverse("identity:account", args=["shop"])).content.decode()
+    page = client.get(reverse("identity:account", args=["shop"]), secure=True).content.decode()
     for name in ("login", "download", "disconnect"):
         assert reverse(f"identity:{name}", args=["shop"]) in page
     assert "Test environment" not in page

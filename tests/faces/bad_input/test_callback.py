@@ -188,8 +188,11 @@ def test_another_application(
         fields = service.settings(ENVIRONMENT="live", **OF_LIVE)
     applications = {"default": service.settings(), came_to: fields}
     with override_settings(DJANGO_IDENTITY=applications):
+        client.cookies["__Host-identity_browser"] = client.cookies["identity_browser"].value
         response = client.get(
-            reverse("identity:callback", args=[came_to]), {"code": "a-code", "state": state}
+            reverse("identity:callback", args=[came_to]),
+            {"code": "a-code", "state": state},
+            secure=True,
         )
         refused(response, "request_unknown", caplog, application=came_to)
     assert service.requests == []
