@@ -1,4 +1,4 @@
-"""The sandbox as a process of its own, and people who walk through its pages.
+"""The sandbox as a process of its own, and people with accounts there.
 
 It needs the extra ``django-identity[sandbox]`` and nothing of this process: what is asked of it
 goes over its control API, which ``docs/sandbox.md`` describes.
@@ -14,20 +14,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.error import HTTPError
-from urllib.parse import urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
-
-from django_identity.testing.browser import Browser
 
 READY = "Ready."
 SECONDS = 10.0
-MOST_PAGES = 4
 ADDRESSES = {"API base": "base_url", "Authorization server": "auth_url"}
 PORTAL_TOKEN = "Portal session token"  # noqa: S105  what stands before it
 
 
 class SandboxError(Exception):
-    """The sandbox did not start, refused what was asked, or led a person elsewhere."""
+    """The sandbox did not start, or refused what was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +74,11 @@ class RunningSandbox:
         return SandboxPerson(made["user_id"], made["email"], made["password"])
 
     def approve(self, authorization_url: str, person: SandboxPerson) -> str:
-        """Walk ``person`` from there through sign-in and consent; returns the callback address."""
-        browser = Browser(self.auth_url)
-        page = browser.open(authorization_url)
-        for _ in range(MOST_PAGES):
-            if page.left_to:
-                return page.left_to
-            match urlsplit(page.address).path:
-                case "/account/sign-in":
-                    page = browser.submit(page, email=person.email, password=person.password)
-                case "/account/verify":
-                    page = browser.submit(page, skip="1")
-                case "/oauth2/auth":
-                    page = browser.submit(page, allow="Approve")
-                case elsewhere:
-                    raise SandboxError(f"the person was led to {elsewhere}")
-        raise SandboxError(f"the person is stuck at {urlsplit(page.address).path}")
+        """Sign ``person`` in there and approve; returns the callback address."""
+        approved = self.control(
+            "POST", "authorizations", url=authorization_url, user_id=person.user_id
+        )
+        return str(approved["callback"])
 
 
 @contextmanager

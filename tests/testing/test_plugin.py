@@ -122,7 +122,7 @@ def test_what_the_sandbox_refuses_is_said(
     identity_application: conf.Application,
     identity_person: SandboxPerson,
 ) -> None:
-    """Its own words, and where a person got stuck."""
+    """Its own words."""
     with pytest.raises(SandboxError, match="no such user"):
         identity_sandbox.control("GET", "users/nobody")
     with pytest.raises(SandboxError, match="/nowhere"):

@@ -2,7 +2,15 @@
 
 from django.urls import path
 
-from django_identity.sandbox.control import applications, connect, events, instruments, keys, users
+from django_identity.sandbox.control import (
+    applications,
+    authorizations,
+    connect,
+    events,
+    instruments,
+    keys,
+    users,
+)
 from django_identity.sandbox.control.access import control
 
 urlpatterns = [
@@ -31,6 +39,7 @@ urlpatterns = [
         "applications/<uuid:app_id>/connect-policy",
         control(GET=applications.show_policy, POST=applications.change_policy),
     ),
+    path("authorizations", control(POST=authorizations.decide)),
     path("connect-codes", control(POST=connect.make_code)),
     path("emails", control(GET=connect.list_emails, DELETE=connect.forget_emails)),
     path("users", control(POST=users.create_user)),
