@@ -20,6 +20,7 @@ from django_identity.backends import BACKEND_PATH
 from django_identity.exceptions import ConfigurationError
 
 LABEL = "django_identity"
+CACHE_MIDDLEWARE = "django.middleware.cache.UpdateCacheMiddleware"
 PROXY_SETTINGS = ("SECURE_PROXY_SSL_HEADER", "USE_X_FORWARDED_HOST", "USE_X_FORWARDED_PORT")
 ISOLATED = {"postgresql", "mysql"}
 NOT_FOR_SITES = ("django_identity.sandbox", "django_identity.testing")
@@ -55,7 +56,7 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
         return []
     found = [
         *_backend_problems(), *_broker_problems(), *_isolation_problems(), *_cookie_problems(),
-        *_local_sign_in_problems(),
+        *_local_sign_in_problems(), *_cache_problems(),
     ]  # fmt: skip
     for application in conf.applications():
         found += [
@@ -148,6 +149,18 @@ def _proxy_problems(application: conf.Application) -> Iterator[CheckMessage]:
             "read from it: one person's wrong Connect codes lock everybody out.",
             hint=f"Set TRUSTED_PROXIES of the application {application.alias!r}.",
             id=f"{LABEL}.W004",
+        )
+
+
+def _cache_problems() -> Iterator[CheckMessage]:
+    """Only the answers of gated views are marked as private, not what a template decides."""
+    if CACHE_MIDDLEWARE in settings.MIDDLEWARE:
+        yield Warning(
+            "UpdateCacheMiddleware stores every page. A page that decides by a template's gate or "
+            "by claims_of() may then be shown to somebody else.",
+            hint="Cache views one by one, below their gate; or mark such pages with "
+            "@cache_control(private=True).",
+            id=f"{LABEL}.W005",
         )
 
 

@@ -14,29 +14,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
-from inspect import iscoroutinefunction
+from inspect import getattr_static, isfunction, signature
 from typing import Any, Literal
 
-from asgiref.sync import sync_to_async
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from asgiref.sync import iscoroutinefunction, sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, render
+from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.views import View
 
 from django_identity import conf
 from django_identity.lifecycle.standing import (
+    UNASKED,
     Requirement,
     Shortfall,
     Standing,
+    Unasked,
+    require_text,
     standing_of,
 )
 from django_identity.views.addresses import login_url
 
-User = AbstractBaseUser | AnonymousUser
 OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]
 
 NOT_SIGNED_IN = "not_signed_in"
@@ -44,14 +46,43 @@ CLAIM_MISSING = "claim_missing"
 KYC_LEVEL_MISSING = "kyc_level_missing"
 
 
+# What gates of this site have asked for; a gate whose question comes from a request cannot fill it.
+MOST_ASKED = 1000
+_asked: set[str] = set()
+
+
+def note_asked(*asked: object) -> None:
+    """Remember the claims and levels that a gate of this site asks for."""
+    _asked.update(text for text in asked if isinstance(text, str) and len(_asked) < MOST_ASKED)
+
+
+def was_asked(text: str) -> bool:
+    """Whether a gate of this site asks for that claim or level: a link may name nothing else."""
+    return text in _asked
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What a view asks for: proven claims, a KYC level, or both."""
+    """What a view asks for: proven claims, a KYC level, or both.
+
+    Raises ``ImproperlyConfigured`` if it asks for nothing, or for anything but non-empty text.
+    """
 
     claims: tuple[Requirement, ...] = ()
-    kyc_level: str | None = None
+    kyc_level: str | Unasked = UNASKED
     application: str = conf.DEFAULT_ALIAS
     on_closed: OnClosed = "redirect"
+
+    def __post_init__(self) -> None:
+        if not all(isinstance(claim, Requirement) for claim in self.claims):
+            raise ImproperlyConfigured("the claims of a gate are Requirements")
+        if self.kyc_level is not UNASKED:
+            require_text(self.kyc_level, "a KYC level")
+        elif not self.claims:
+            raise ImproperlyConfigured("a gate that asks for nothing would be open to everybody")
+        if self.on_closed not in ("redirect", "forbid") and not callable(self.on_closed):
+            raise ImproperlyConfigured('on_closed is "redirect", "forbid" or a callable')
+        note_asked(*map(str, self.claims), self.kyc_level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +102,7 @@ class Closed:
 
 def claim_required(
     *claims: str,
-    value: str | None = None,
+    value: str | Unasked = UNASKED,
     application: str = conf.DEFAULT_ALIAS,
     on_closed: OnClosed = "redirect",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -79,7 +110,8 @@ def claim_required(
 
     ``value`` asks for that value of a single claim instead of plain truth. ``on_closed`` is
     ``"redirect"`` (to the page that says what is missing and how to get it), ``"forbid"`` (403) or
-    a callable that takes the request and a ``Closed`` and returns a response.
+    a callable that takes the request and a ``Closed`` and returns a response. Raises
+    ``ImproperlyConfigured`` for anything but non-empty text: ``None`` is no value.
     """
     gate = Gate(_requirements(claims, value), application=application, on_closed=on_closed)
     return _gated(gate)
@@ -92,45 +124,75 @@ def kyc_level_required(
     return _gated(Gate(kyc_level=level, application=application, on_closed=on_closed))
 
 
-def claims_of(user: User, *, application: str = conf.DEFAULT_ALIAS) -> dict[str, Any]:
-    """Claim name -> value of every claim of ``user`` that is proven at this moment."""
+def claims_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> dict[str, bool | str]:
+    """Claim name -> ``True`` or its text, of every claim that opens a gate at this moment."""
     return standing_of(user, application=application).proven_claims()
 
 
+def is_open(gate: Gate, user: object) -> bool:
+    """Whether ``gate`` is open to ``user`` at this moment."""
+    return _first_missing(gate, standing_of(user, application=gate.application)) is None
+
+
+def keep_private(response: Any, *headers: str) -> Any:
+    """Let no shared cache store ``response``; ``headers``: what decides beside the cookie.
+
+    Returns the same response, so that a decorator above the gate finds it marked.
+    """
+    if isinstance(response, HttpResponseBase):
+        patch_vary_headers(response, ("Cookie", *headers))
+        if "no-store" not in response.get("Cache-Control", ""):
+            patch_cache_control(response, private=True)
+    return response
+
+
 class _GateMixin(View):
-    """For class-based views, sync and async; put it first among the bases."""
+    """For class-based views, sync and async; put it first among the bases.
+
+    What each class along the MRO asks for is asked: a subclass adds, and takes nothing away.
+    """
 
     identity_application: str = conf.DEFAULT_ALIAS
     on_closed: OnClosed = "redirect"
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        claims, value = getattr(cls, "required_claims", ()), getattr(cls, "required_value", UNASKED)
+        if isinstance(claims, tuple | list):
+            note_asked(*(claim if value is UNASKED else f"{claim}={value}" for claim in claims))
+        note_asked(getattr(cls, "required_kyc_level", UNASKED))
+
     def get_gate(self) -> Gate:
-        """What this view asks for; a subclass may decide it for each request."""
+        """What this class asks for; a subclass may add a gate of its own for each request."""
         raise NotImplementedError
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         if self.view_is_async:
             return self._dispatch_async(request, *args, **kwargs)
-        closed = _verdict(self.get_gate(), request.user)
-        if closed is None:
-            return super().dispatch(request, *args, **kwargs)
-        return _answer(request, self.get_gate(), closed)
+        gates = tuple(_gates_of(self))
+        if found := _first_closed(gates, request.user):
+            return _answer(request, *found)
+        return keep_private(super().dispatch(request, *args, **kwargs))
 
     async def _dispatch_async(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        closed = await sync_to_async(_verdict)(self.get_gate(), await request.auser())
-        if closed is None:
-            return await super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # async view
-        return await sync_to_async(_answer)(request, self.get_gate(), closed)
+        gates = await sync_to_async(lambda: tuple(_gates_of(self)))()
+        if found := await sync_to_async(_first_closed)(gates, await request.auser()):
+            return await sync_to_async(_answer)(request, *found)
+        return keep_private(await super().dispatch(request, *args, **kwargs))  # type: ignore[misc]  # async view
 
 
 class ClaimRequiredMixin(_GateMixin):
     """``required_claims`` must be proven; ``required_value`` asks for a value of a single one."""
 
     required_claims: tuple[str, ...] = ()
-    required_value: str | None = None
+    required_value: str | Unasked = UNASKED
 
     def get_gate(self) -> Gate:
-        requirements = _requirements(tuple(self.required_claims), self.required_value)
-        return Gate(requirements, application=self.identity_application, on_closed=self.on_closed)
+        return Gate(
+            _requirements(self.required_claims, self.required_value),
+            application=self.identity_application,
+            on_closed=_on_closed(self),
+        )
 
 
 class KycLevelRequiredMixin(_GateMixin):
@@ -139,23 +201,114 @@ class KycLevelRequiredMixin(_GateMixin):
     required_kyc_level: str = ""
 
     def get_gate(self) -> Gate:
-        if not self.required_kyc_level:
-            raise ImproperlyConfigured("required_kyc_level is not set")
         return Gate(
             kyc_level=self.required_kyc_level,
             application=self.identity_application,
-            on_closed=self.on_closed,
+            on_closed=_on_closed(self),
         )
 
 
-def _requirements(claims: tuple[str, ...], value: str | None) -> tuple[Requirement, ...]:
-    if not claims or not all(claims):
+_OURS = (_GateMixin, ClaimRequiredMixin, KycLevelRequiredMixin)
+
+
+def _gates_of(view: _GateMixin) -> Iterator[Gate]:
+    """Every gate of ``view``: what its classes declare, and what their ``get_gate`` adds.
+
+    Raises ``ImproperlyConfigured`` where a mixin is put to use and asks for nothing.
+    """
+    declared, added = tuple(_declared(view)), tuple(_added(view))
+    for mixin, is_asked in (
+        (ClaimRequiredMixin, any(gate.claims for gate in declared)),
+        (KycLevelRequiredMixin, any(gate.kyc_level is not UNASKED for gate in declared)),
+    ):
+        if isinstance(view, mixin) and not is_asked and not added:
+            raise ImproperlyConfigured(f"{type(view).__name__}: {mixin.__name__} asks for nothing")
+    yield from declared
+    yield from added
+
+
+def _declared(view: _GateMixin) -> Iterator[Gate]:
+    """A gate for each class that declares a requirement, from the instance to the last base.
+
+    A value goes with the claim of its own class, or with that of the nearest relative that has one;
+    an application is inherited, and one that is named without a requirement goes with the next.
+    """
+    chosen: dict[str, Any] = {}
+    for held, above in _layers(view):
+        for name in ("required_value", "identity_application"):
+            if name in held:
+                chosen.setdefault(name, _bound(view, held[name]))
+        claims = _bound(view, held.get("required_claims", ()))
+        level = _bound(view, held.get("required_kyc_level", ""))
+        if claims == () and level == "":
+            continue
+        requirements: tuple[Requirement, ...] = ()
+        if claims != ():
+            value = chosen.pop("required_value", _value_above(view, above))
+            requirements = _requirements(claims, value)
+        application = chosen.pop("identity_application", _application_above(view, above))
+        yield Gate(
+            requirements,
+            kyc_level=UNASKED if level == "" else level,
+            application=application,
+            on_closed=_on_closed(view),
+        )
+
+
+def _added(view: _GateMixin) -> Iterator[Gate]:
+    """A gate for each class of the site's that has a ``get_gate`` of its own."""
+    for held, _above in _layers(view):
+        if "get_gate" in held:
+            gate = _bound(view, held["get_gate"])()
+            if not isinstance(gate, Gate):
+                raise ImproperlyConfigured(f"{type(view).__name__}.get_gate() must return a Gate")
+            yield gate
+
+
+def _layers(view: _GateMixin) -> Iterator[tuple[Mapping[str, Any], tuple[type, ...]]]:
+    """What the instance and each class of the site's says itself, with the classes above it."""
+    yield vars(view), type(view).__mro__
+    for owner in type(view).__mro__:
+        if owner not in _OURS:
+            yield vars(owner), owner.__mro__[1:]
+
+
+def _value_above(view: _GateMixin, above: tuple[type, ...]) -> Any:
+    """The value that a base names without a claim of its own."""
+    for base in above:
+        if base in _OURS or "required_claims" in vars(base):
+            return UNASKED
+        if "required_value" in vars(base):
+            return _bound(view, vars(base)["required_value"])
+    return UNASKED
+
+
+def _application_above(view: _GateMixin, above: tuple[type, ...]) -> Any:
+    for base in (*above, _GateMixin):
+        if "identity_application" in vars(base):
+            return _bound(view, vars(base)["identity_application"])
+    return conf.DEFAULT_ALIAS
+
+
+def _bound(view: _GateMixin, found: Any) -> Any:
+    """What was found in a class, as an instance has it: properties and methods too."""
+    return found.__get__(view, type(view)) if hasattr(type(found), "__get__") else found
+
+
+def _on_closed(view: _GateMixin) -> OnClosed:
+    """A function that takes a request and a ``Closed`` stays as it is; a method is bound."""
+    given = getattr_static(view, "on_closed")
+    if isfunction(given) and len(signature(given).parameters) < len(("self", "request", "closed")):
+        return given
+    return view.on_closed
+
+
+def _requirements(claims: Any, value: str | Unasked) -> tuple[Requirement, ...]:
+    if not claims or not isinstance(claims, tuple | list | set | frozenset):
         raise ImproperlyConfigured("name at least one claim, as a list of names")
-    if value is None:
-        return tuple(Requirement(claim) for claim in claims)
-    if len(claims) != 1:
+    if value is not UNASKED and len(claims) != 1:
         raise ImproperlyConfigured("a value belongs to exactly one claim")
-    return (Requirement(claims[0], value),)
+    return tuple(Requirement(claim, value) for claim in claims)
 
 
 def _gated(gate: Gate) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -164,31 +317,33 @@ def _gated(gate: Gate) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
             @wraps(view)
             async def gated_async(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
-                closed = await sync_to_async(_verdict)(gate, await request.auser())
-                if closed is None:
-                    return await view(request, *args, **kwargs)
-                return await sync_to_async(_answer)(request, gate, closed)
+                user = await request.auser()
+                if found := await sync_to_async(_first_closed)((gate,), user):
+                    return await sync_to_async(_answer)(request, *found)
+                return keep_private(await view(request, *args, **kwargs))
 
             return gated_async
 
         @wraps(view)
         def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
-            closed = _verdict(gate, request.user)
-            if closed is None:
-                return view(request, *args, **kwargs)
-            return _answer(request, gate, closed)
+            if found := _first_closed((gate,), request.user):
+                return _answer(request, *found)
+            return keep_private(view(request, *args, **kwargs))
 
         return gated
 
     return decorate
 
 
-def _verdict(gate: Gate, user: User) -> Closed | None:
-    """None if the gate is open, else why it is not: the first thing that is missing."""
-    closed = _first_missing(gate, standing_of(user, application=gate.application))
-    if closed is None or user.is_authenticated:
-        return closed
-    return replace(closed, code=NOT_SIGNED_IN, shortfall=None)
+def _first_closed(gates: Iterable[Gate], user: object) -> tuple[Gate, Closed] | None:
+    """The first gate that is closed to ``user``, with the first thing that is missing."""
+    for gate in gates:
+        closed = _first_missing(gate, standing_of(user, application=gate.application))
+        if closed is not None:
+            if not getattr(user, "is_authenticated", False):
+                closed = replace(closed, code=NOT_SIGNED_IN, shortfall=None)
+            return gate, closed
+    return None
 
 
 def _first_missing(gate: Gate, standing: Standing) -> Closed | None:
@@ -196,14 +351,18 @@ def _first_missing(gate: Gate, standing: Standing) -> Closed | None:
         if lack := standing.shortfall(claim):
             return Closed(CLAIM_MISSING, claim.claim_type, gate.application, str(claim), lack)
     level = gate.kyc_level
-    if level is not None and (lack := standing.level_shortfall(level)):
+    if level is not UNASKED and (lack := standing.level_shortfall(level)):
         return Closed(KYC_LEVEL_MISSING, level, gate.application, level, lack)
     return None
 
 
-def _answer(request: HttpRequest, gate: Gate, closed: Closed) -> HttpResponseBase:
+def _answer(request: HttpRequest, gate: Gate, closed: Closed) -> Any:
     if callable(gate.on_closed):
-        return gate.on_closed(request, closed)
+        return keep_private(gate.on_closed(request, closed))
+    return keep_private(_own_answer(request, gate, closed), "Accept", "HX-Request")
+
+
+def _own_answer(request: HttpRequest, gate: Gate, closed: Closed) -> HttpResponseBase:
     status = 401 if closed.code == NOT_SIGNED_IN else 403
     if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
         body = {"error": {"code": closed.code, "missing": closed.missing}}
@@ -224,4 +383,6 @@ def _explained(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> Ht
     context = {"closed": closed, "application": application, **ways}
     response = render(request, "django_identity/gate_closed.html", context, status=403)
     response["Cache-Control"] = "no-store"
+    # It has a button that signs somebody in: no foreign page may lay itself over it.
+    response["X-Frame-Options"] = "DENY"
     return response

@@ -36,8 +36,6 @@ class IdentityPolicy:
     connect_may_sign_in: bool = False
     #: What becomes of the site's user when the person is erased: ``"anonymise"`` or ``"delete"``.
     erasure: str = "anonymise"
-    #: Whether a gate may re-fetch stale claims while the person waits, once, for 2 seconds at most.
-    refetch_inline: bool = False
 
     def may_sign_up(self, *, profile: Profile, kyc: KycStatus | None) -> bool:
         """Whether a person with no account here gets one."""
@@ -75,6 +73,15 @@ class IdentityPolicy:
         For a site that knows how ``answer.signature`` is made: this package does not check it.
         """
         return True
+
+    def user_of_principal(self, principal: object) -> AbstractBaseUser | None:
+        """The user for whom ``principal`` stands, where a request is made by no user.
+
+        Gates ask it about a ``request.user`` that is no instance of the user model: the holder of a
+        stateless token, an API key, a device. By default nobody, whatever its ``pk``: numbers of
+        another kind of record are no users' numbers.
+        """
+        return None
 
     def erase_user(self, user: AbstractBaseUser) -> None:
         """Erase the site's user, in the transaction in which everything of ours goes.

@@ -179,6 +179,7 @@ def test_the_policy_answers_as_it_is_promised() -> None:
         "changed_user_fields": ["user", "profile", "kyc"],
         "account_with_email": ["email"],
         "may_accept_connect_answer": ["answer"],
+        "user_of_principal": ["principal"],
         "erase_user": ["user"],
         "local_sign_in_url": [],
     }
@@ -187,7 +188,6 @@ def test_the_policy_answers_as_it_is_promised() -> None:
         assert list(parameters) == arguments
     policy = IdentityPolicy()
     assert (policy.connect_may_sign_in, policy.erasure) == (False, "anonymise")
-    assert policy.refetch_inline is False
 
 
 # Addresses, templates, tags
@@ -237,10 +237,11 @@ def test_the_tag_library_is_called_identity() -> None:
     anonymous = import_module("django.contrib.auth.models").AnonymousUser()
     page = Template(
         "{% load identity %}{% identity_login_button %}"
+        '{% identity_gate "age_over_18" %}in{% else %}out{% end_identity_gate %} '
         '{{ user|has_claim:"age_over_18" }} {{ user|has_kyc_level:"level_2" }}'
     ).render(Context({"user": anonymous}))
     assert 'action="/identity/login/"' in page
-    assert page.endswith("False False")
+    assert page.endswith("out False False")
 
 
 # Names that other programs know

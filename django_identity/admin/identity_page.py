@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django_identity.admin import wording
 from django_identity.admin.wording import Words
 from django_identity.lifecycle.operators import GrantState, Happening, Inspection, Kind
-from django_identity.lifecycle.standing import GateAnswer, Why
+from django_identity.lifecycle.standing import GateAnswer, Reason
 from django_identity.models import EventOutcome, LinkedIdentity, LinkedVia, StoredClaim
 
 
@@ -82,13 +82,16 @@ def page_of(identity: LinkedIdentity, seen: Inspection) -> IdentityPage:
 
 
 def _gate(answer: GateAnswer, remedy: Words) -> GateRow:
-    code = f"{answer.asked}={answer.value}" if answer.value else answer.asked
-    is_about_time = answer.is_open or answer.why is Why.RAN_OUT
-    moment = answer.moment if is_about_time else None
+    name = answer.asked.partition("=")[0]
+    moment, reason, ran_out = answer.open_until, wording.open_reason(answer.asked), False
+    if answer.shortfall is not None:
+        reason = wording.GATE_REASONS[answer.shortfall.reason]
+        ran_out = answer.shortfall.reason is Reason.RUN_OUT
+        moment = answer.shortfall.since if ran_out else None
     span = wording.freshness(moment) if moment else ""
-    words, reason = wording.name_of(answer.asked), wording.GATE_REASONS[answer.why]
-    ran_out = remedy if answer.why is Why.RAN_OUT else ""
-    return GateRow(words, code, answer.is_open, reason, moment, span, ran_out)
+    row_remedy: Words = remedy if ran_out else ""
+    words = wording.name_of(name)
+    return GateRow(words, answer.asked, answer.is_open, reason, moment, span, row_remedy)
 
 
 def _kyc(identity: LinkedIdentity) -> tuple[Words, ...]:

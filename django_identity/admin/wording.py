@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from django_identity import conf
 from django_identity.labels import in_words
 from django_identity.lifecycle.operators import Kind
-from django_identity.lifecycle.standing import LEVEL, Why
+from django_identity.lifecycle.standing import LEVEL, Reason, is_level
 from django_identity.models import Environment
 from django_identity.service.moments import has_no_end
 
@@ -28,33 +28,36 @@ else:
 
 SHOWN_OF_SUBJECT = 8
 
-GATE_REASONS: Mapping[Why, Words] = {
-    Why.PROVEN: gettext_lazy("Proven by a credential that this site verified."),
-    Why.STATED: gettext_lazy("The service said so itself, over an authenticated channel."),
-    Why.NOT_SET_UP: gettext_lazy("This application is no longer in the site's settings."),
-    Why.OTHER_ENVIRONMENT: gettext_lazy(
+OPEN_TO_LEVEL: Words = gettext_lazy("The service said so itself, over an authenticated channel.")
+OPEN_TO_VALUE: Words = gettext_lazy("Open only to gates that ask for exactly this value.")
+OPEN_TO_CLAIM: Words = gettext_lazy("Proven by a credential that this site verified.")
+
+GATE_REASONS: Mapping[Reason, Words] = {
+    Reason.NOT_LINKED: gettext_lazy("No identity is linked to the account."),
+    Reason.NOT_SET_UP: gettext_lazy("This application is no longer in the site's settings."),
+    Reason.OTHER_ENVIRONMENT: gettext_lazy(
         "The application is in the other environment now: test and live are never mixed."
     ),
-    Why.CONSENT_REVOKED: gettext_lazy(
+    Reason.CONSENT_REVOKED: gettext_lazy(
         "The consent is revoked. The person has to sign in and consent again."
     ),
-    Why.CODE_ALONE: gettext_lazy(
+    Reason.CODE_ALONE: gettext_lazy(
         "A Connect code alone verified this person, and a code brings no proofs. The person has to "
         "sign in with identity."
     ),
-    Why.NOT_HELD: gettext_lazy(
+    Reason.NOT_HELD: gettext_lazy(
         "The service gave this site no such claim. The person may not have verified it, or the "
         "application does not ask for it."
     ),
-    Why.REVOKED: gettext_lazy("The claim is revoked. The person has to verify it again."),
-    Why.NOT_PROVEN: gettext_lazy(
+    Reason.REVOKED: gettext_lazy("The claim is revoked. The person has to verify it again."),
+    Reason.NEVER_PROVEN: gettext_lazy(
         "The service lists the claim, but no verified credential proves it."
     ),
-    Why.RAN_OUT: gettext_lazy("The proof ran out and was not replaced."),
-    Why.ASKS_VALUE: gettext_lazy("Open only to gates that ask for exactly this value."),
-    Why.NOT_TRUE: gettext_lazy("Proven, but its value is not true."),
-    Why.NOT_VERIFIED: gettext_lazy("The KYC status is not “verified”."),
-    Why.LEVEL_TOO_LOW: gettext_lazy("The KYC level is lower."),
+    Reason.RUN_OUT: gettext_lazy("The proof ran out and was not replaced."),
+    Reason.OTHER_VALUE: gettext_lazy("Proven, but its value is not true."),
+    Reason.KYC_UNKNOWN: gettext_lazy("The service has told this site no KYC status."),
+    Reason.NOT_VERIFIED: gettext_lazy("The KYC status is not “verified”."),
+    Reason.LOWER_LEVEL: gettext_lazy("The KYC level is lower."),
 }
 
 NAMES: Mapping[str, Words] = {
@@ -150,6 +153,13 @@ ERRORS: Mapping[str, Words] = {
 def name_of(code: str) -> Words:
     """What a claim, a level or a scope is called here, where a person is not spoken to."""
     return NAMES.get(code, code)
+
+
+def open_reason(asked: str) -> Words:
+    """Why the gate that asks for it is open."""
+    if is_level(asked):
+        return OPEN_TO_LEVEL
+    return OPEN_TO_VALUE if "=" in asked else OPEN_TO_CLAIM
 
 
 def level_name(level: str) -> str:

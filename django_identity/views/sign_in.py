@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods
 from django_identity import conf
 from django_identity.backends import begin_session
 from django_identity.exceptions import CallbackInvalid, IdentityError
+from django_identity.gates import was_asked
 from django_identity.lifecycle import arrival, standing
 from django_identity.models import Purpose
 from django_identity.telemetry import LogEvent, log
@@ -97,7 +98,7 @@ def _button_page(
     request: HttpRequest, application: conf.Application, purpose: Purpose
 ) -> HttpResponse:
     next_url, missing = safe_next(request.GET.get("next", "")), request.GET.get("missing", "")
-    asked = missing if ASKED.fullmatch(missing) else ""
+    asked = missing if ASKED.fullmatch(missing) and was_asked(missing) else ""
     local_url = local_sign_in_url(application, coming_back_to=next_url)
     context = {
         "application": application,

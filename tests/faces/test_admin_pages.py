@@ -15,7 +15,7 @@ from django.utils import timezone
 from django_identity import exceptions
 from django_identity.admin import wording
 from django_identity.lifecycle.operators.timeline import Kind
-from django_identity.lifecycle.standing.explanation import Why
+from django_identity.lifecycle.standing import Reason
 from django_identity.models import (
     AuthorizationRequest,
     ErasureReceipt,
@@ -218,7 +218,7 @@ def test_another_application_has_its_own_overview(
 
 def test_every_reason_and_moment_has_words() -> None:
     """No code that a re-fetch can leave on a row lacks a sentence for operators."""
-    assert set(wording.GATE_REASONS) == set(Why)
+    assert set(wording.GATE_REASONS) == set(Reason)
     assert set(wording.HAPPENINGS) == set(Kind)
     errors = (getattr(exceptions, name) for name in exceptions.__all__)
     codes = {

@@ -25,6 +25,7 @@ from django_identity.gates import (
     claims_of,
     kyc_level_required,
 )
+from tests.a_request import a_request
 from tests.hostile import HostileService, hostile_service
 from tests.records import make_claim, make_identity, make_user
 
@@ -82,7 +83,7 @@ def mixin(gate: str, **chosen: Any) -> Any:
     }
     if gate.startswith("level"):
         return type("Mixin", (KycLevelRequiredMixin,), {"required_kyc_level": gate, **asked})
-    value = {"required_value": chosen.get("value")}
+    value = {"required_value": chosen["value"]} if "value" in chosen else {}
     claims = {"required_claims": tuple(gate.split())}
     return type("Mixin", (ClaimRequiredMixin,), claims | value | asked)
 
@@ -232,7 +233,7 @@ def test_claims_are_of_one_application() -> None:
     user = make_user()
     make_claim(make_identity(user))
     make_claim(make_identity(user, application="second"), "unique_human")
-    with CaptureQueriesContext(connection) as captured:
+    with CaptureQueriesContext(connection) as captured, a_request():
         for _ in range(3):
             assert claims_of(user) == {"age_over_18": True}
             assert claims_of(user, application="second") == {"unique_human": True}

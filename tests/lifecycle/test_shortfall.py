@@ -74,7 +74,7 @@ def test_a_code_brings_no_proofs() -> None:
     identity.save()
     user = User.objects.get()
     assert reason(user) is Reason.REVOKED
-    assert reason(user, "unique_human") is Reason.NEVER_PROVEN
+    assert reason(user, "unique_human") is Reason.NOT_HELD
 
 
 def test_a_value_is_named() -> None:
@@ -97,13 +97,22 @@ def test_the_nearest_of_several_counts() -> None:
     assert (shortfall.reason, shortfall.since) == (Reason.RUN_OUT, ended)
 
 
+def test_a_revoked_claim_comes_before_one_that_is_only_listed() -> None:
+    """What the person had says more than what nobody proved."""
+    user = make_user()
+    identity = make_identity(user)
+    make_claim(identity, provider="A", revoked=True)
+    make_claim(identity, provider="B", valid_until=None)
+    assert reason(user) is Reason.REVOKED
+
+
 @pytest.mark.parametrize(
     ("kyc", "expected"),
     [
         ({"kyc_level": "level_2"}, None),
         ({"kyc_level": "level_1"}, Reason.LOWER_LEVEL),
         ({"kyc_level": "level_2", "kyc_status": "rejected"}, Reason.NOT_VERIFIED),
-        ({"kyc_level": "", "kyc_status": ""}, Reason.NOT_VERIFIED),
+        ({"kyc_level": "", "kyc_status": ""}, Reason.KYC_UNKNOWN),
     ],
 )
 def test_a_level_in_each_state(kyc: dict[str, str], expected: Reason | None) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +14,9 @@ from pytest_django import DjangoAssertNumQueries
 
 from django_identity.gates import claims_of
 from django_identity.lifecycle.standing import Requirement, standing_of
-from django_identity.models import Consent
+from django_identity.models import Consent, LinkedIdentity
+from django_identity.signals import consent_revoked
+from tests.a_request import a_request
 from tests.records import make_claim, make_identity, make_user
 
 pytestmark = pytest.mark.django_db
@@ -48,6 +52,10 @@ def test_a_proven_claim_under_a_granted_consent_opens() -> None:
         {"value": {"verified": 1}},
         {"value": {"verified": "true"}},
         {"value": {"verified": False, "value": True}},
+        {"value": {"verified": True, "value": False}},
+        {"value": {"verified": True, "value": None}},
+        {"value": {"verified": True, "value": 0}},
+        {"value": {"verified": True, "value": ""}},
         {"claim_type": "age_over_21"},
         {"claim_type": "AGE_OVER_18"},
     ],
@@ -134,13 +142,13 @@ def test_a_rejected_person_has_no_level() -> None:
 def test_one_query_however_often_it_is_asked(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:
-    """Ten gates cost one query; an anonymous user costs none."""
+    """Ten gates of a request cost one query; an anonymous user costs none."""
     user = make_user()
     identity = make_identity(user)
     make_claim(identity)
     make_claim(identity, "unique_human")
     user = User.objects.get(pk=user.pk)
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(1), a_request():
         for _ in range(10):
             assert has(user)
             assert standing_of(user).has_kyc_level("level_2")
@@ -153,7 +161,90 @@ def test_time_is_judged_at_each_question(monkeypatch: pytest.MonkeyPatch) -> Non
     user = make_user()
     ends_at = timezone.now() + timedelta(minutes=1)
     make_claim(make_identity(user), valid_until=ends_at)
-    for now, opens in ((ends_at - timedelta(microseconds=1), True), (ends_at, False)):
-        monkeypatch.setattr(timezone, "now", lambda now=now: now)
-        assert has(user) is opens
-        assert claims_of(user) == ({"age_over_18": True} if opens else {})
+    with a_request():
+        for now, opens in ((ends_at - timedelta(microseconds=1), True), (ends_at, False)):
+            monkeypatch.setattr(timezone, "now", lambda now=now: now)
+            assert has(user) is opens
+            assert claims_of(user) == ({"age_over_18": True} if opens else {})
+
+
+def adult() -> User:
+    user = make_user()
+    make_claim(make_identity(user))
+    return user
+
+
+def revoke() -> None:
+    LinkedIdentity.objects.update(consent=Consent.REVOKED)
+
+
+def test_what_is_remembered_ends_with_the_request() -> None:
+    """The same user is asked about anew, as one whom a task or a channel keeps always is."""
+    user = adult()
+    with a_request():
+        assert has(user)
+        revoke()
+        assert has(user)
+    assert not has(user)
+    LinkedIdentity.objects.update(consent=Consent.GRANTED)
+    assert has(user)
+    revoke()
+    assert not has(user)
+
+
+def test_what_is_remembered_does_not_travel() -> None:
+    """Not with a pickled user, nor into a thread of the request's own."""
+    user = adult()
+    with a_request():
+        assert has(user)
+        travelled = pickle.dumps(user)
+        assert "age_over_18" not in str(vars(user))
+    revoke()
+    assert not has(pickle.loads(travelled))
+
+
+def test_a_response_that_streams_for_hours_asks_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is remembered gets old within one request, too."""
+    user = adult()
+    with a_request():
+        assert has(user)
+        revoke()
+        late = time.monotonic() + 6
+        monkeypatch.setattr(time, "monotonic", lambda: late)
+        assert not has(user)
+
+
+def test_what_a_request_changed_it_asks_anew() -> None:
+    """A page that is drawn after a person was linked or let go in the same request."""
+    user = adult()
+    with a_request():
+        assert has(user)
+        revoke()
+        consent_revoked.send(LinkedIdentity, identity=LinkedIdentity.objects.get())
+        assert not has(user)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(True, True), ({"verified": True, "provider": "KYC"}, True), ({"value": True}, True),
+     ("NG", "NG"), ({"verified": True, "value": "NG"}, "NG"), ({"value": "NG"}, "NG"),
+     (False, None), ({"verified": False}, None), ({"verified": False, "value": "NG"}, None),
+     ({"verified": True, "value": False}, None), (1, None), ("", None), (None, None)],
+)  # fmt: skip
+def test_a_sites_own_code_sees_what_was_affirmed(value: Any, shown: Any) -> None:
+    """A claim that the service denied is not there: its mere name would read as a yes."""
+    user = make_user()
+    make_claim(make_identity(user), "a_claim", value)
+    assert claims_of(user) == ({} if shown is None else {"a_claim": shown})
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_two_providers_the_longer_proof_speaks(order: int) -> None:
+    """Whatever the order of the rows; of two that end together, the first by name."""
+    user = make_user()
+    identity = make_identity(user)
+    soon, later = (timezone.now() + timedelta(hours=hours) for hours in (1, 2))
+    rows = [("B", "GH", later), ("A", "NG", soon), ("C", "KE", later), ("D", False, later)]
+    for provider, value, valid_until in rows[::order]:
+        make_claim(identity, "country_resident", value, provider=provider, valid_until=valid_until)
+    assert claims_of(user) == {"country_resident": "GH"}

@@ -1,61 +1,40 @@
-"""Why a gate is open or closed for one identity: the gate's own answer, and the reason for it."""
+"""What every gate says to the person of one identity, in the gates' own words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
-
-from django.contrib.auth import get_user_model
-from django.utils import timezone
 
 from django_identity import conf
 from django_identity.lifecycle.standing.standing import (
-    VERIFIED,
-    HeldClaim,
+    Reason,
     Requirement,
+    Shortfall,
     Standing,
+    affirmed,
     standing_of,
 )
-from django_identity.models import Consent, LinkedIdentity
+from django_identity.models import LinkedIdentity
 
 CLAIM_TYPES = ("kyc_verified", "age_over_18", "country_resident", "unique_human")
 KYC_LEVELS = ("level_1", "level_2")
 
 
-class Why(StrEnum):
-    """The one reason that decides, in the order in which the reasons are looked for."""
-
-    PROVEN = "proven"
-    STATED = "stated"
-    NOT_SET_UP = "not_set_up"
-    OTHER_ENVIRONMENT = "other_environment"
-    CONSENT_REVOKED = "consent_revoked"
-    CODE_ALONE = "code_alone"
-    NOT_HELD = "not_held"
-    REVOKED = "revoked"
-    NOT_PROVEN = "not_proven"
-    RAN_OUT = "ran_out"
-    ASKS_VALUE = "asks_value"
-    NOT_TRUE = "not_true"
-    NOT_VERIFIED = "not_verified"
-    LEVEL_TOO_LOW = "level_too_low"
-
-
 @dataclass(frozen=True, slots=True)
 class GateAnswer:
-    """What a gate that asks for ``asked`` says to this person at this moment, and why.
+    """What a gate that asks for ``asked`` says: open, or closed by ``shortfall``.
 
-    ``moment``: until when it stays open, or when what it asks for ran out. ``value``: the value
-    that a gate could ask for and would open on.
+    ``open_until``: when what an open gate rests on runs out, where that is known.
     """
 
     asked: str
-    is_open: bool
-    why: Why
-    moment: datetime | None = None
-    value: str = ""
+    shortfall: Shortfall | None
+    open_until: datetime | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.shortfall is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,68 +46,31 @@ class Explanation:
 
 
 def explained(identity: LinkedIdentity) -> Explanation:
-    """What every gate says to the person of ``identity``, asked as gates ask: ``standing_of``."""
-    user = get_user_model()._default_manager.get(pk=identity.user_id)
-    barrier = _barrier(identity)
-    standing = standing_of(user, application=identity.application) if barrier is None else None
-    held = standing.claims if standing else ()
-    others = sorted({claim.claim_type for claim in held} - set(CLAIM_TYPES))
-    return Explanation(
-        claims=tuple(_claim_answer(name, standing, barrier) for name in (*CLAIM_TYPES, *others)),
-        levels=tuple(_level_answer(level, standing, barrier) for level in KYC_LEVELS),
-    )
+    """What every gate says to the person of ``identity``, as the person's own pages say it."""
+    standing = _standing(identity)
+    others = sorted({claim.claim_type for claim in standing.claims} - set(CLAIM_TYPES))
+    claims = [answer for name in (*CLAIM_TYPES, *others) for answer in _answers(name, standing)]
+    levels = [GateAnswer(level, standing.level_shortfall(level)) for level in KYC_LEVELS]
+    return Explanation(tuple(claims), tuple(levels))
 
 
-def _barrier(identity: LinkedIdentity) -> Why | None:
-    """What closes every gate at once, before any claim is looked at."""
+def _standing(identity: LinkedIdentity) -> Standing:
+    """What gates see; an identity that no application of the site looks at closes all of them."""
     if identity.application not in conf.aliases():
-        return Why.NOT_SET_UP
+        return Standing(barrier=Shortfall(Reason.NOT_SET_UP))
     if conf.application(identity.application).environment != identity.environment:
-        return Why.OTHER_ENVIRONMENT
-    return Why.CONSENT_REVOKED if identity.consent != Consent.GRANTED else None
+        return Standing(barrier=Shortfall(Reason.OTHER_ENVIRONMENT))
+    return standing_of(identity.user, application=identity.application)
 
 
-def _claim_answer(claim_type: str, standing: Standing | None, barrier: Why | None) -> GateAnswer:
-    if standing is None:
-        return GateAnswer(claim_type, is_open=False, why=barrier or Why.NOT_HELD)
-    held = [claim for claim in standing.claims if claim.claim_type == claim_type]
-    latest = max((claim.valid_until for claim in held if claim.valid_until), default=None)
-    if standing.has_claim(Requirement(claim_type)):
-        return GateAnswer(claim_type, is_open=True, why=Why.PROVEN, moment=latest)
-    value = next(_openings(held, standing), "")
-    if value:
-        return GateAnswer(claim_type, True, Why.ASKS_VALUE, latest, value)
-    why = Why.CODE_ALONE if standing.rests_on_code else _why_closed(held)
-    return GateAnswer(claim_type, is_open=False, why=why, moment=latest)
-
-
-def _openings(held: list[HeldClaim], standing: Standing) -> Iterator[str]:
-    """The values that a gate could ask for and would open on, as the gate itself judges."""
-    for claim in held:
-        shown = claim.value.get("value") if isinstance(claim.value, dict) else claim.value
-        if isinstance(shown, str) and standing.has_claim(Requirement(claim.claim_type, shown)):
-            yield shown
-
-
-def _why_closed(held: list[HeldClaim]) -> Why:
-    """The reason of the claim that came nearest to opening the gate."""
-    now = timezone.now()
-    if not held:
-        return Why.NOT_HELD
-    if any(claim.is_proven(now) for claim in held):
-        return Why.NOT_TRUE
-    current = [claim for claim in held if not claim.revoked]
-    if not current:
-        return Why.REVOKED
-    return Why.RAN_OUT if any(claim.valid_until for claim in current) else Why.NOT_PROVEN
-
-
-def _level_answer(level: str, standing: Standing | None, barrier: Why | None) -> GateAnswer:
-    if standing is None:
-        return GateAnswer(level, is_open=False, why=barrier or Why.NOT_HELD)
-    if standing.has_kyc_level(level):
-        return GateAnswer(level, is_open=True, why=Why.STATED)
-    if not standing.kyc_status:
-        return GateAnswer(level, is_open=False, why=Why.NOT_HELD)
-    low = standing.kyc_status == VERIFIED
-    return GateAnswer(level, is_open=False, why=Why.LEVEL_TOO_LOW if low else Why.NOT_VERIFIED)
+def _answers(claim_type: str, standing: Standing) -> Iterator[GateAnswer]:
+    """The gate that asks for plain truth; where that is closed, those that ask for a value."""
+    asked = [Requirement(claim_type)]
+    if not standing.has_claim(asked[0]):
+        said = (affirmed(held.value) for held in standing.claims if held.claim_type == claim_type)
+        texts = {text for text in said if isinstance(text, str)}
+        values = [Requirement(claim_type, text) for text in sorted(texts)]
+        asked = [value for value in values if standing.has_claim(value)] or asked
+    for requirement in asked:
+        shortfall = standing.shortfall(requirement)
+        yield GateAnswer(str(requirement), shortfall, standing.open_until(requirement))

@@ -6,37 +6,62 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
-from typing import Any
+from enum import Enum, StrEnum
+from typing import Any, Final
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+from django.core.exceptions import ImproperlyConfigured
 from django.utils import timezone
 
 from django_identity import conf, policy
-from django_identity.lifecycle.standing import inline
+from django_identity.lifecycle.standing.request_memory import memory
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.models.choices import rests_on_code
 
 LEVEL = re.compile(r"level_(\d{1,4})")
 VERIFIED = "verified"
-_REMEMBERED = "_identity_standings"
+
+
+class Unasked(Enum):
+    """Stands where a gate asks for nothing: ``None``, as from a missing setting, is a mistake."""
+
+    UNASKED = "unasked"
+
+
+UNASKED: Final = Unasked.UNASKED
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A claim that a gate asks for, and the value it must have, or ``None`` for plain truth."""
+    """A claim that a gate asks for, and the value it must have; without one, plain truth.
+
+    Raises ``ImproperlyConfigured`` for anything but non-empty text.
+    """
 
     claim_type: str
-    value: str | None = None
+    value: str | Unasked = UNASKED
+
+    def __post_init__(self) -> None:
+        require_text(self.claim_type, "a claim's name")
+        if self.value is not UNASKED:
+            require_text(self.value, "a claim's value")
 
     @classmethod
     def parse(cls, text: str) -> Requirement:
         """``"age_over_18"`` or ``"country_resident=NG"``."""
+        require_text(text, "what a gate asks for")
         claim_type, asks_value, value = text.partition("=")
-        return cls(claim_type, value if asks_value else None)
+        return cls(claim_type, value if asks_value else UNASKED)
 
     def __str__(self) -> str:
-        return self.claim_type if self.value is None else f"{self.claim_type}={self.value}"
+        return self.claim_type if self.value is UNASKED else f"{self.claim_type}={self.value}"
+
+
+def require_text(given: object, what: str) -> None:
+    """Raises ``ImproperlyConfigured`` unless ``given`` is non-empty text."""
+    if not isinstance(given, str) or not given.strip():
+        raise ImproperlyConfigured(f"{what} must be non-empty text")
 
 
 class Reason(StrEnum):
@@ -45,12 +70,17 @@ class Reason(StrEnum):
     NOT_LINKED = "not_linked"
     CONSENT_REVOKED = "consent_revoked"
     CODE_ALONE = "code_alone"
+    NOT_HELD = "not_held"
     NEVER_PROVEN = "never_proven"
     RUN_OUT = "run_out"
     REVOKED = "revoked"
     OTHER_VALUE = "other_value"
+    KYC_UNKNOWN = "kyc_unknown"
     NOT_VERIFIED = "not_verified"
     LOWER_LEVEL = "lower_level"
+    # Seen by operators alone: to the person such an identity is not linked.
+    NOT_SET_UP = "not_set_up"
+    OTHER_ENVIRONMENT = "other_environment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +102,6 @@ class HeldClaim:
     valid_until: datetime | None
     revoked: bool
 
-    def has_run_out(self, now: datetime) -> bool:
-        """Whether a credential proved it, and only time has taken the proof away."""
-        return not self.revoked and self.valid_until is not None and self.valid_until <= now
-
     def is_proven(self, now: datetime) -> bool:
         """Whether a credential proved it, and it has neither run out nor been revoked."""
         return not self.revoked and self.valid_until is not None and now < self.valid_until
@@ -84,7 +110,8 @@ class HeldClaim:
         """Whether it opens a gate that asks for ``requirement``.
 
         A disclosed claim is not a true claim: the value must be exactly ``true``, or an object
-        whose ``verified`` or ``value`` is, or the value that was asked for.
+        whose ``verified`` or ``value`` is, or the value that was asked for. An object whose
+        ``verified`` is anything else, or whose ``value`` is false or empty, denies.
         """
         return (
             self.claim_type == requirement.claim_type
@@ -95,29 +122,40 @@ class HeldClaim:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a site holds on one user. ``is_linked``: there is an identity, its consent granted.
+    """What a site holds on one user.
 
-    ``consent_revoked_at``: there is one, and since then its consent is not. ``rests_on_code``: a
-    Connect code alone stands behind it, which brings no proofs.
+    ``barrier`` closes every gate at once; without one there is an identity, its consent granted.
+    ``rests_on_code``: a Connect code alone stands behind it, which brings no proofs.
     """
 
-    is_linked: bool = False
-    consent_revoked_at: datetime | None = None
+    barrier: Shortfall | None
     kyc_level: str = ""
     kyc_status: str = ""
     claims: tuple[HeldClaim, ...] = ()
-    identity_id: int | None = None
     rests_on_code: bool = False
 
-    def is_stale(self) -> bool:
-        """Whether something that was proven has run out, and a re-fetch may prove it anew."""
-        now = timezone.now()
-        return any(claim.has_run_out(now) for claim in self.claims)
+    @property
+    def is_linked(self) -> bool:
+        """Whether there is an identity whose consent is granted."""
+        return self.barrier is None
+
+    @property
+    def consent_revoked_at(self) -> datetime | None:
+        """Since when the consent is not granted, if that is what closes the gates."""
+        if self.barrier is None or self.barrier.reason is not Reason.CONSENT_REVOKED:
+            return None
+        return self.barrier.since
 
     def has_claim(self, requirement: Requirement) -> bool:
         """Whether the gate of ``requirement`` is open at this moment."""
         now = timezone.now()
         return self.is_linked and any(claim.meets(requirement, now) for claim in self.claims)
+
+    def open_until(self, requirement: Requirement) -> datetime | None:
+        """When the last claim that opens the gate of ``requirement`` runs out."""
+        now = timezone.now()
+        ends = [claim.valid_until for claim in self.claims if claim.meets(requirement, now)]
+        return max((end for end in ends if end is not None), default=None)
 
     def has_kyc_level(self, level: str) -> bool:
         """Whether the person is verified at ``level`` or a higher one."""
@@ -132,22 +170,19 @@ class Standing:
         """Why the gate of ``requirement`` is closed; None if it is open."""
         if self.has_claim(requirement):
             return None
-        return self._unlinked() or self._unproven(requirement.claim_type)
+        return self.barrier or self._unproven(requirement.claim_type)
 
     def level_shortfall(self, level: str) -> Shortfall | None:
         """Why the gate of ``level`` is closed; None if it is open."""
         if self.has_kyc_level(level):
             return None
+        if self.barrier is not None:
+            return self.barrier
+        if not self.kyc_status:
+            return Shortfall(Reason.KYC_UNKNOWN)
         if self.kyc_status != VERIFIED:
-            return self._unlinked() or Shortfall(Reason.NOT_VERIFIED)
-        return self._unlinked() or Shortfall(Reason.LOWER_LEVEL, held=self.kyc_level)
-
-    def _unlinked(self) -> Shortfall | None:
-        if self.is_linked:
-            return None
-        if self.consent_revoked_at is not None:
-            return Shortfall(Reason.CONSENT_REVOKED, since=self.consent_revoked_at)
-        return Shortfall(Reason.NOT_LINKED)
+            return Shortfall(Reason.NOT_VERIFIED)
+        return Shortfall(Reason.LOWER_LEVEL, held=self.kyc_level)
 
     def _unproven(self, claim_type: str) -> Shortfall:
         """Of several claims of that type the one nearest to a proof is spoken of."""
@@ -163,39 +198,48 @@ class Standing:
             return Shortfall(Reason.RUN_OUT, since=max(ends))
         if any(claim.revoked for claim in held):
             return Shortfall(Reason.REVOKED)
-        return Shortfall(Reason.NEVER_PROVEN)
+        return Shortfall(Reason.NEVER_PROVEN if held else Reason.NOT_HELD)
 
-    def proven_claims(self) -> dict[str, Any]:
-        """Claim name -> value, of those that hold at this moment."""
+    def proven_claims(self) -> dict[str, bool | str]:
+        """Claim name -> ``True``, or the text that a gate may ask for, such as a country.
+
+        Only what opens a gate at this moment is in it; a claim that the service denied is not. Of
+        two providers the one whose proof holds longer speaks; of equals, the first by name.
+        """
         now = timezone.now()
-        held = self.claims if self.is_linked else ()
-        return {claim.claim_type: claim.value for claim in held if claim.is_proven(now)}
+        proven = [claim for claim in self.claims if self.is_linked and claim.is_proven(now)]
+        proven.sort(key=lambda claim: claim.provider)
+        proven.sort(key=lambda claim: claim.valid_until or now, reverse=True)
+        said: dict[str, bool | str] = {}
+        for claim in proven:
+            if (value := affirmed(claim.value)) is not None:
+                said.setdefault(claim.claim_type, value)
+        return said
 
 
-NOBODY = Standing()
+NOBODY = Standing(barrier=Shortfall(Reason.NOT_LINKED))
 
 
-def standing_of(
-    user: AbstractBaseUser | AnonymousUser, *, application: str = conf.DEFAULT_ALIAS
-) -> Standing:
-    """The user's standing under that application: one query a request, none for an anonymous user.
+def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Standing:
+    """The standing of ``user`` under that application: one query a request, none for nobody.
 
-    It is remembered on ``user``, which Django makes anew for each request; what has run out since
-    is judged by the clock at each question. Where the policy says ``refetch_inline``, stale claims
-    are re-fetched first, once a request, and no longer than two seconds are waited for it.
+    Only an instance of the site's user model has a standing; another principal has that of the
+    user whom the policy's ``user_of_principal`` names. The standing is remembered until the request
+    ends; what has run out meanwhile is judged by the clock at each question.
     """
-    if not user.is_authenticated:
+    person = _person(user, application)
+    if person is None:
         return NOBODY
-    remembered: dict[str, Standing] = getattr(user, _REMEMBERED, {})
-    if application not in remembered:
-        standing = _current(user, conf.application(application))
-        setattr(user, _REMEMBERED, {**remembered, application: standing})
-        return standing
-    return remembered[application]
+    key = (person.pk, application)
+    standing: Standing | None = memory.recall(key)
+    if standing is None:
+        standing = _read(person.pk, conf.application(application))
+        memory.keep(key, standing)
+    return standing
 
 
 def shortfall_of(
-    user: AbstractBaseUser | AnonymousUser, asked: str, *, application: str = conf.DEFAULT_ALIAS
+    user: object, asked: str, *, application: str = conf.DEFAULT_ALIAS
 ) -> Shortfall | None:
     """Why the gate that asks for ``asked`` (a claim, a claim with its value, a level) is closed."""
     standing = standing_of(user, application=application)
@@ -215,21 +259,30 @@ def value_in_text(value: Any) -> str:
     return said if isinstance(said, str) else ""
 
 
-def _current(user: AbstractBaseUser | AnonymousUser, application: conf.Application) -> Standing:
-    standing = _read(user, application)
-    if standing.identity_id is None or not standing.is_stale():
-        return standing
-    if not policy.load(application.policy).refetch_inline:
-        return standing
-    return _read(user, application) if inline.is_refetched(standing.identity_id) else standing
+def affirmed(value: Any) -> bool | str | None:
+    """What a gate may ask for and opens on: a text, or ``True``; None if it opens on nothing."""
+    text = value_in_text(value)
+    if text and _affirms(value, text):
+        return text
+    return True if _affirms(value, UNASKED) else None
 
 
-def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application) -> Standing:
+def _person(user: object, application: str) -> AbstractBaseUser | None:
+    """The saved user whom a request is made for, if it is made for one."""
+    model = get_user_model()
+    if not isinstance(user, model):
+        if not getattr(user, "is_authenticated", False):
+            return None
+        chosen = policy.load(conf.application(application).policy)
+        user = chosen.user_of_principal(user)
+    return user if isinstance(user, model) and user.pk is not None else None
+
+
+def _read(user_id: Any, application: conf.Application) -> Standing:
     rows = list(
         LinkedIdentity.objects.of_user(
-            user.pk, application=application.alias, environment=application.environment
+            user_id, application=application.alias, environment=application.environment
         ).values_list(
-            "pk",
             "consent",
             "consent_changed_at",
             "kyc_level",
@@ -247,16 +300,15 @@ def _read(user: AbstractBaseUser | AnonymousUser, application: conf.Application)
     )
     if not rows:
         return NOBODY
-    identity_id, consent, changed_at, kyc_level, kyc_status = rows[0][:5]
-    by_code_at, signed_in_at, expires_at, revoked_at = rows[0][5:9]
+    consent, changed_at, kyc_level, kyc_status = rows[0][:4]
+    by_code_at, signed_in_at, expires_at, revoked_at = rows[0][4:8]
     if consent != Consent.GRANTED:
-        return Standing(consent_revoked_at=changed_at)
+        return Standing(barrier=Shortfall(Reason.CONSENT_REVOKED, since=changed_at))
     return Standing(
-        is_linked=True,
+        barrier=None,
         kyc_level=kyc_level,
         kyc_status=kyc_status,
         claims=_held(rows, is_over=revoked_at is not None and signed_in_at <= revoked_at),
-        identity_id=identity_id,
         rests_on_code=rests_on_code(
             by_code_at=by_code_at, signed_in_at=signed_in_at, expires_at=expires_at
         ),
@@ -272,15 +324,17 @@ def _held(rows: Sequence[tuple[Any, ...]], *, is_over: bool) -> tuple[HeldClaim,
     )
 
 
-def _affirms(value: Any, asked: str | None) -> bool:
-    wanted = True if asked is None else asked
+def _affirms(value: Any, asked: str | Unasked) -> bool:
     if not isinstance(value, dict):
-        return _is_exactly(value, wanted)
+        return _is_exactly(value, True if asked is UNASKED else asked)
     if "verified" in value and value["verified"] is not True:
         return False
-    if asked is None:
-        return value.get("verified") is True or value.get("value") is True
-    return _is_exactly(value.get("value"), asked)
+    if asked is not UNASKED:
+        return _is_exactly(value.get("value"), asked)
+    # Verified, and the answer is no: that is no plain truth.
+    if "value" in value and not value["value"]:
+        return False
+    return value.get("verified") is True or value.get("value") is True
 
 
 def _is_exactly(value: Any, wanted: bool | str) -> bool:

@@ -129,7 +129,7 @@ def _row(
     ends_at: datetime | None,
 ) -> StoredClaim:
     value = disclosed.get(listed.claim_type)
-    is_proven = listed.claim_type in disclosed and _same_provider(value, listed.provider)
+    is_proven = listed.claim_type in disclosed and _is_about(value, listed)
     expires_at = _earliest(listed.expires_at, _moment(value, "expires_at"))
     return StoredClaim(
         identity=identity,
@@ -144,10 +144,13 @@ def _row(
     )
 
 
-def _same_provider(value: object, provider: str) -> bool:
-    """A value that names its provider proves that provider's claim and no other."""
+def _is_about(value: object, listed: ListedClaim) -> bool:
+    """A value that names its provider proves that provider's claim and no other.
+
+    One that names none proves nothing for a provider whose claim is revoked.
+    """
     named = _member(value, "provider")
-    return named is None or named == provider
+    return not listed.revoked if named is None else named == listed.provider
 
 
 def _member(value: object, name: str) -> object:
