@@ -238,6 +238,7 @@ class IdentityActions(RecordAdmin):
             **self.admin_site.each_context(request),
             "title": question.title,
             "question": question,
+            "may_see_people": self.may_see_people(request),
             "opts": self.opts,
             "media": self.media,
         }

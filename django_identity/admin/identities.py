@@ -41,22 +41,30 @@ class LinkedIdentityAdmin(IdentityActions):
     def get_queryset(self, request: HttpRequest) -> QuerySet[LinkedIdentity]:
         return super().get_queryset(request).defer("credential")
 
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        first = "person" if self.may_see_people(request) else "masked_person"
+        return first, *self.list_display[1:]
+
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[LinkedIdentity], search_term: str
     ) -> tuple[QuerySet[LinkedIdentity], bool]:
-        return operators.find_identities(queryset, search_term), False
+        may_see = self.may_see_people(request)
+        found = operators.find_identities(queryset, search_term, may_see_people=may_see)
+        return found, False
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         """The page of one identity: everything to look at, and the actions that are allowed."""
-        identity = context["original"]
+        identity, may_see = context["original"], self.may_see_people(request)
+        email = getattr(identity.user, identity.user.get_email_field_name(), "")
         context |= {
             "page": page_of(identity, operators.report_on(identity)),
             "allowed_actions": self.allowed_actions(request),
-            "email": getattr(identity.user, identity.user.get_email_field_name(), ""),
+            "may_see_people": may_see,
+            "email": email if may_see else "",
             "user_url": self._user_url(request, identity),
-            "title": identity.user.get_username(),
+            "title": wording.person_name(identity.user, may_see=may_see),
         }
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -71,7 +79,12 @@ class LinkedIdentityAdmin(IdentityActions):
 
     @admin.display(description=_("person"))
     def person(self, identity: LinkedIdentity) -> str:
-        return identity.user.get_username()
+        return wording.person_name(identity.user, may_see=True)
+
+    @admin.display(description=_("person"))
+    def masked_person(self, identity: LinkedIdentity) -> str:
+        """For operators who may not see users."""
+        return wording.person_name(identity.user, may_see=False)
 
     @admin.display(description=_("subject"))
     def short_subject(self, identity: LinkedIdentity) -> SafeString:

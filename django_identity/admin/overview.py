@@ -74,6 +74,7 @@ class OverviewAdmin(RecordAdmin):
             "tabs": [_tab(known_alias, is_current=known_alias == alias) for known_alias in known],
             "badge": wording.environment_badge(environment),
             "alias": alias,
+            "may_see_people": self.may_see_people(request),
             "seen": seen,
             "charts": _charts(seen),
             "attention": seen.attention,

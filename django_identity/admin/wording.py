@@ -20,6 +20,7 @@ from django_identity.models import Environment
 from django_identity.service.moments import has_no_end
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
     from django.utils.functional import _StrPromise
 
     Words = str | _StrPromise
@@ -148,6 +149,16 @@ ERRORS: Mapping[str, Words] = {
     "nothing to fetch": gettext_lazy("There is no consent to read claims."),
     "configuration": gettext_lazy("The site's settings for this application are wrong."),
 }
+
+
+def person_name(user: AbstractBaseUser, *, may_see: bool) -> str:
+    """What the person is called at the site.
+
+    A user name that is an e-mail address is replaced where ``may_see``, the permission to see
+    users, is not given.
+    """
+    name = user.get_username()
+    return name if may_see or "@" not in name else _("user #%(number)s") % {"number": user.pk}
 
 
 def name_of(code: str) -> Words:

@@ -12,24 +12,31 @@ MOST_FOUND = 200
 SHORTEST_BEGINNING = 4
 
 
-def find_identities(identities: QuerySet[LinkedIdentity], text: str) -> QuerySet[LinkedIdentity]:
+def find_identities(
+    identities: QuerySet[LinkedIdentity], text: str, *, may_see_people: bool
+) -> QuerySet[LinkedIdentity]:
     """Those of ``identities`` whose user or subject is, or begins with, ``text``.
 
     A subject is found whole and exact under every collation, or by its first four characters or
-    more. Each way gives 200 at most.
+    more. Each way gives 200 at most. Without ``may_see_people`` no e-mail address is searched:
+    whether there is one that begins so would be an answer.
     """
     wanted = text.strip()
     if not wanted:
         return identities
-    users = get_user_model()._default_manager.filter(_names(wanted)).values_list("pk", flat=True)
+    names = _names(wanted, may_see_people=may_see_people)
+    users = get_user_model()._default_manager.filter(names).values_list("pk", flat=True)
     subjects = LinkedIdentity.objects.filter(_subjects(wanted)).values_list("pk", flat=True)
     return identities.filter(
         Q(user_id__in=list(users[:MOST_FOUND])) | Q(pk__in=list(subjects[:MOST_FOUND]))
     )
 
 
-def _names(wanted: str) -> Q:
+def _names(wanted: str, *, may_see_people: bool) -> Q:
     model = get_user_model()
+    if not may_see_people:
+        name = model.USERNAME_FIELD
+        return Q(**{f"{name}__istartswith": wanted}) & ~Q(**{f"{name}__contains": "@"})
     names = {model.USERNAME_FIELD, model.get_email_field_name()}
     held = {field.name for field in model._meta.get_fields()}
     return Q(*(Q(**{f"{name}__istartswith": wanted}) for name in names & held), _connector=Q.OR)
