@@ -1,14 +1,14 @@
 """A Django site as a relying party of the identity verification service.
 
-The rooms, from the ground up; imports point down only:
+The packages and modules, lowest layer first. A layer imports only from layers before it:
 
-- ``exceptions`` every error a site can catch; ``conf`` the setting; ``vault`` encryption at rest
-- ``service/`` the wire: HTTP and its bytes, both ways
-- ``credentials/`` the proof: pure functions that verify an SD-JWT
-- ``models/`` the records
-- ``lifecycle/`` what happens: the only place with rules and transactions; six rooms
-- the faces: ``views/``, ``gates``, ``api/``, ``tasks``, ``admin/``, commands: one verb in, one
-  response out
+- ``exceptions``: every error that a site can catch; ``conf``: the settings; ``vault``: encryption
+- ``service/``: HTTP in both directions
+- ``credentials/``: pure functions that verify an SD-JWT
+- ``models/``: the database tables
+- ``lifecycle/``: all rules and transactions, in six packages
+- ``views/``, ``gates``, ``api/``, ``tasks``, ``admin/`` and commands: each calls one function of
+  ``lifecycle/`` and turns its result into a response
 
-``sandbox/`` beside them is the whole service, played locally: a Django project of its own.
+``sandbox/`` is a separate Django project that plays the whole service locally.
 """

@@ -1,7 +1,7 @@
-"""Hand work over to Celery by task name: after the commit, and never inside a response's way.
+"""Publish Celery tasks by name, after the commit.
 
-Publishing happens in one thread of this process, so a broker that is dead or silent keeps nobody
-waiting; what it does not take is logged and left to the sweep, which finds it in the database.
+One thread of each process publishes, so a broker that is down or does not answer never delays a
+response. If publishing fails, the failure is logged, and the sweep finds the work in the database.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ logger = logging.getLogger("django_identity.background")
 
 
 class TaskName(StrEnum):
-    """The tasks; ``tasks.py`` holds them."""
+    """The names of the tasks in ``tasks.py``."""
 
     SWEEP = "django_identity.sweep"
     REFETCH_ONE = "django_identity.refetch_one"
@@ -44,7 +44,7 @@ class _Work:
 
 @dataclass(slots=True)
 class _Publisher:
-    """The site's Celery app, and this process's thread that publishes to it."""
+    """The site's Celery app, and the queue of the thread that publishes in this process."""
 
     app: Celery | None = None
     waiting: queue.Queue[_Work] = field(default_factory=lambda: queue.Queue(LONGEST_QUEUE))
@@ -56,17 +56,17 @@ _publisher = _Publisher()
 
 
 def remember_app() -> None:
-    """Keep the site's Celery app: Celery knows it only in the thread that imported it."""
+    """Store the site's Celery app, because Celery knows it only in the thread that imported it."""
     _publisher.app = app_or_default()
 
 
 def has_broker() -> bool:
-    """Whether the site set up a broker at all; without one everything is left to the sweep."""
+    """Whether the site has configured a broker. Without a broker the sweep does all the work."""
     return _publisher.app is not None and bool(_publisher.app.conf.broker_url)
 
 
 def has_broker_timeout() -> bool:
-    """Whether whoever talks to the broker gives up after a while; files need no time-out."""
+    """Whether connections to the broker have a time-out. Transports without sockets need none."""
     if _publisher.app is None:
         return True
     scheme = str(_publisher.app.conf.broker_url).partition(":")[0]
@@ -77,13 +77,13 @@ def has_broker_timeout() -> bool:
 
 
 def hand_over(task: TaskName, *arguments: object) -> None:
-    """Have ``task`` run with ``arguments`` (ids only) once the transaction has committed."""
-    # Not a partial: Django looks for the name of one that fails, and fails itself.
+    """Publish ``task`` with ``arguments`` (only ids) when the transaction has committed."""
+    # Not a partial: Django logs the function's name if the function raises, and a partial has none.
     transaction.on_commit(lambda: _enqueue(_Work(task, arguments)), robust=True)
 
 
 def publish_now(task: TaskName, *arguments: object) -> None:
-    """Publish from a worker, which may wait for its broker. Raises what the broker raises."""
+    """Publish at once. For workers, which may wait for the broker. Raises the broker's errors."""
     _publish(_Work(task, arguments))
 
 
@@ -98,7 +98,7 @@ def _enqueue(work: _Work) -> None:
 
 
 def _ensure_thread() -> None:
-    """One thread in each process, made when it is first needed: a fork takes none along."""
+    """Start this process's thread when it is first needed, because a fork copies no threads."""
     if _publisher.process == os.getpid():
         return
     with _publisher.starting:

@@ -1,6 +1,6 @@
-"""System checks: every mistake in the setting, with an id, before the first person meets it.
+"""System checks for the settings, each with an id.
 
-E001 to E008 come from ``conf.problems()``; ``docs/checks.md`` lists all of them.
+E001 to E008 come from ``conf.problems()``. ``docs/checks.md`` lists all checks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NOT_FOR_SITES = ("django_identity.sandbox", "django_identity.testing")
 
 
 def check_applications(**_kwargs: Any) -> list[CheckMessage]:
-    """The setting itself (E001 to E008)."""
+    """Check ``DJANGO_IDENTITY`` itself (E001 to E008)."""
     return [
         Error(problem.message, hint=problem.hint, id=f"{LABEL}.{problem.check_id}")
         for problem in conf.problems()
@@ -35,7 +35,7 @@ def check_applications(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def check_development_only(**_kwargs: Any) -> list[CheckMessage]:
-    """The sandbox and the test fixtures are no part of a site (E013)."""
+    """Check that a site does not install the sandbox or the test fixtures (E013)."""
     installed = [config.name for config in apps.get_app_configs()]
     named = {"INSTALLED_APPS": installed, "MIDDLEWARE": settings.MIDDLEWARE}
     return [
@@ -51,7 +51,7 @@ def check_development_only(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def check_installation(**_kwargs: Any) -> list[CheckMessage]:
-    """What stands around the setting: backend, broker, policy, hosts, database."""
+    """Check the other settings that the package depends on: backend, broker, policy, hosts, …"""
     if any(problem.fatal for problem in conf.problems()):
         return []
     found = [
@@ -83,7 +83,7 @@ def _policy_problems(application: conf.Application) -> Iterator[CheckMessage]:
 
 
 def _broker_problems() -> Iterator[CheckMessage]:
-    """A silent broker would hold whoever publishes to it, for minutes with Celery's defaults."""
+    """With Celery's defaults a broker that does not answer blocks publishing for minutes."""
     if background.has_broker() and not background.has_broker_timeout():
         yield Warning(
             "The broker's connections have no time-out: one that is silent is waited for.",
@@ -95,13 +95,13 @@ def _broker_problems() -> Iterator[CheckMessage]:
 
 
 def _isolation_problems() -> Iterator[CheckMessage]:
-    """In a stricter one a revocation may not see who was just linked, and pass them by."""
+    """In a stricter isolation level a revocation may miss an identity that was just linked."""
     options = connection.settings_dict["OPTIONS"]
     if connection.vendor not in ISOLATED or "isolation_level" not in options:
         return
     given = options["isolation_level"]
     level = str(getattr(given, "name", given)).replace("_", " ").lower()
-    # Without a word of ours PostgreSQL has the right one, MySQL and MariaDB do not.
+    # The default is READ COMMITTED in PostgreSQL, and stricter in MySQL and MariaDB.
     if level != "read committed" and (given is not None or connection.vendor == "mysql"):
         yield Warning(
             "The database's isolation level is not READ COMMITTED: a revocation may miss somebody "
@@ -112,7 +112,7 @@ def _isolation_problems() -> Iterator[CheckMessage]:
 
 
 def _cookie_problems() -> Iterator[CheckMessage]:
-    """Without ``Secure`` a browser sends a cookie over plain http, too, to whoever listens."""
+    """Without ``Secure`` a browser also sends the cookie over plain http."""
     if not any(application.environment == "live" for application in conf.applications()):
         return
     for setting in ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE"):
@@ -141,7 +141,7 @@ def _local_sign_in_problems() -> Iterator[CheckMessage]:
 
 
 def _proxy_problems(application: conf.Application) -> Iterator[CheckMessage]:
-    """Behind a proxy everybody comes from its address, and shares its tries of Connect codes."""
+    """Without the proxy's header all people share one address, and one limit of Connect codes."""
     given = [setting for setting in PROXY_SETTINGS if getattr(settings, setting)]
     if given and not application.trusted_proxies:
         yield Warning(
@@ -153,7 +153,7 @@ def _proxy_problems(application: conf.Application) -> Iterator[CheckMessage]:
 
 
 def _cache_problems() -> Iterator[CheckMessage]:
-    """Only the answers of gated views are marked as private, not what a template decides."""
+    """Gated views mark their responses as private, but a gate in a template cannot."""
     if CACHE_MIDDLEWARE in settings.MIDDLEWARE:
         yield Warning(
             "UpdateCacheMiddleware stores every page. A page that decides by a template's gate or "
@@ -165,7 +165,7 @@ def _cache_problems() -> Iterator[CheckMessage]:
 
 
 def _host_problems(application: conf.Application) -> Iterator[CheckMessage]:
-    # A wildcard domain may hold hosts that are somebody else's.
+    # Other people may own hosts of a wildcard domain.
     is_open = any(host == "*" or host.startswith(".") for host in settings.ALLOWED_HOSTS)
     if is_open and application.redirect_uri is None:
         yield Warning(

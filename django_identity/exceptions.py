@@ -4,44 +4,44 @@
 
     IdentityError
     ├── ConfigurationError                 the setting is wrong (also django's ImproperlyConfigured)
-    │   └── PlainHttpRefused               a page of a live application was asked for without TLS
-    ├── FlowError                          the person's way through the browser went astray
-    │   ├── CallbackInvalid                a callback that the service never sends
+    │   └── PlainHttpRefused               a page of a live application was requested without TLS
+    ├── FlowError                          a sign-in or a Connect code failed in the browser
+    │   ├── CallbackInvalid                the callback has parameters that the service never sends
     │   ├── RequestUnknown                 no such sign-in was started in this browser
-    │   ├── RequestExpired                 it was started too long ago
-    │   ├── RequestUsed                    it was already completed, or failed half-way
-    │   ├── UserChanged                    another user is signed in now than when it started
-    │   ├── ConnectCodeMalformed           no Connect code in what was handed in
-    │   ├── ConnectSignInNeeded            a Connect code, and nobody is signed in
-    │   ├── ConnectCodeInUse               the same code is being redeemed now
-    │   ├── ConnectCodeUsed                the same code was handed in here before
+    │   ├── RequestExpired                 the sign-in was started too long ago
+    │   ├── RequestUsed                    the sign-in was already completed or has failed
+    │   ├── UserChanged                    another user is signed in now than at the start
+    │   ├── ConnectCodeMalformed           the text contains no Connect code, or several
+    │   ├── ConnectSignInNeeded            a Connect code, but nobody is signed in
+    │   ├── ConnectCodeInUse               another request redeems the same code now
+    │   ├── ConnectCodeUsed                the same code was entered on this site before
     │   ├── TooManyTries                   too many Connect codes in a short time
-    │   ├── AccessDenied                   the person said no at the service
-    │   └── AuthorizationRefused           the service said no before it asked
-    ├── LinkingRefused                     the subject and the site user may not be joined
+    │   ├── AccessDenied                   the person denied the consent at the service
+    │   └── AuthorizationRefused           the service refused without asking the person
+    ├── LinkingRefused                     the subject may not be linked to the site's user
     │   ├── SubjectTaken                   the subject belongs to another user
     │   ├── UserHoldsAnother               the user already has another subject
-    │   ├── SubjectChanged                 a renewal came back as somebody else
-    │   ├── EmailTaken                     the address belongs to another account
-    │   ├── SignUpRefused                  the site takes no new user
-    │   ├── ConnectAnswerRefused           the policy does not take a Connect answer
+    │   ├── SubjectChanged                 the person renewed as another subject
+    │   ├── EmailTaken                     the e-mail address belongs to another account
+    │   ├── SignUpRefused                  the policy refuses the new user
+    │   ├── ConnectAnswerRefused           the policy refuses a Connect answer
     │   ├── UserInactive                   the site's account is disabled
-    │   └── ConsentWithdrawn               consent was revoked while the flow was on its way
+    │   └── ConsentWithdrawn               the consent was revoked during the sign-in
     ├── ServiceError                       the service did not answer as the spec says
     │   ├── ServiceUnavailable             no connection, or a 5xx
     │   │   ├── ServiceTimeout             no answer in time
     │   │   ├── KeysUnavailable            no current key set
-    │   │   ├── RefreshPending             a refresh is on its way, or was not answered a moment ago
-    │   │   ├── ServiceAway                the last calls failed, so none is made for a while
-    │   │   └── BudgetSpent                the calls allowed for now are spent
+    │   │   ├── RefreshPending             another refresh is running, or one just had no answer
+    │   │   ├── ServiceAway                the last calls failed, so calls are paused
+    │   │   └── BudgetSpent                the rate limit is reached
     │   ├── RateLimited                    429
-    │   ├── MalformedAnswer                unreadable, of the wrong types
-    │   │   ├── AnswerTooLarge             over the limit
+    │   ├── MalformedAnswer                unreadable, or with members of wrong types
+    │   │   ├── AnswerTooLarge             larger than the limit
     │   │   ├── UnexpectedRedirect         any 3xx
-    │   │   └── SubjectMismatch            the answer is about somebody else
-    │   ├── ConnectOutcomeUnknown          a Connect code was sent, and is spent or not
-    │   └── ServiceRefusal                 a well-formed no; keeps the service's code
-    │       ├── InvalidGrant               the authorization code or refresh token is dead
+    │   │   └── SubjectMismatch            the answer is about another subject
+    │   ├── ConnectOutcomeUnknown          a Connect code was sent, but its result is unknown
+    │   └── ServiceRefusal                 a well-formed error answer; keeps the service's code
+    │       ├── InvalidGrant               the authorization code or refresh token is invalid
     │       ├── AccessTokenRejected        401 on a user-data endpoint
     │       ├── AccessForbidden            403 on a user-data endpoint
     │       ├── InvalidConnectCode         the code is unknown, used or expired
@@ -49,17 +49,17 @@
     │       ├── ClientRejected             401 on a Connect request
     │       ├── VerificationPolicyNotMet   the person lacks a verification; see ``kyc_url``
     │       └── EnvironmentMismatch        test credentials and a live user, or the reverse
-    ├── EventRefused                       a webhook delivery that is not taken in
-    │   ├── SignatureInvalid               its signature does not fit its body
-    │   └── EventUnreadable                signed, and yet not an event
+    ├── EventRefused                       a webhook delivery that is not stored
+    │   ├── SignatureInvalid               the signature does not match the body
+    │   └── EventUnreadable                the signature is valid, but the body is not an event
     ├── StorageUnavailable                 the database did not answer
     ├── CredentialRejected                 a credential failed a check; see ``reason``
-    ├── NoCredential                       there is none to look at
-    ├── DocumentUnreadable                 no key of DOCUMENT_KEYS opens an encrypted document
-    ├── ReauthorizationNeeded              the grant is dead or gone; the person has to come again
-    └── SealedValueUnreadable              no key of ENCRYPTION_KEYS opens a stored value
+    ├── NoCredential                       no credential is stored
+    ├── DocumentUnreadable                 no key of DOCUMENT_KEYS decrypts the document
+    ├── ReauthorizationNeeded              the grant is dead; the person must sign in again
+    └── SealedValueUnreadable              no key of ENCRYPTION_KEYS decrypts a stored value
 
-Messages hold codes and endpoint names, never what the service or a person sent.
+Messages contain codes and endpoint names, never data of the service or of a person.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ SERVICE_CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
 
 class Stage(StrEnum):
-    """Where in the life of an identity something failed."""
+    """The part of the package in which something failed."""
 
     CONFIGURATION = "configuration"
     AUTHORIZATION = "authorization"
@@ -166,11 +166,13 @@ class Recovery(StrEnum):
 
 
 class IdentityError(Exception):
-    """The root: ``except IdentityError`` catches everything this package raises on purpose.
+    """The base class: ``except IdentityError`` catches every error that this package raises.
 
-    ``detail`` is for developers and logs, without secrets and persons; ``public_message`` is for
-    the person; ``reference`` stands on the page and in the one log line; ``next_url`` is where the
-    person wanted to go, if that is known; ``http_status`` is that of a response which tells of it.
+    - ``detail``: for developers and logs, without secrets and personal data.
+    - ``public_message``: for the person.
+    - ``reference``: an id that the page and the log line both show.
+    - ``next_url``: the page that the person wanted, if known.
+    - ``http_status``: the status of the response.
     """
 
     code: ClassVar[str] = "identity_error"
@@ -201,11 +203,11 @@ class PlainHttpRefused(ConfigurationError):
 
 
 def shaped_code(text: object) -> str:
-    """``text`` if it looks like an error code, else empty: foreign text is never quoted."""
+    """``text`` if it looks like an error code, else an empty text. Other text is never quoted."""
     return text if isinstance(text, str) and SERVICE_CODE.fullmatch(text) else ""
 
 
-# The person's way through the browser, and who they may become here.
+# Sign-in and linking.
 
 
 class FlowError(IdentityError):
@@ -297,13 +299,13 @@ class ConsentWithdrawn(LinkingRefused):
     public_message = _("Your consent was revoked while you were signing in.")
 
 
-# What the service answers.
+# Answers of the service.
 
 
 class ServiceError(IdentityError):
-    """The service did not answer as the spec says. ``endpoint`` is its name, never an address.
+    """The service did not answer as the spec says. ``endpoint`` is a name, never an address.
 
-    ``may_have_arrived``: whether the service may have read the request all the same.
+    ``may_have_arrived``: whether the service may have received the request.
     """
 
     may_have_arrived: bool = True
@@ -332,7 +334,7 @@ class KeysUnavailable(ServiceUnavailable):
 
 
 class RateLimited(ServiceError):
-    """``retry_after``: seconds until the service takes calls again."""
+    """``retry_after``: seconds until the service accepts calls again."""
 
     code = "rate_limited"
     public_message = _("The identity service is busy. Please try again in a moment.")
@@ -360,7 +362,7 @@ class SubjectMismatch(MalformedAnswer):
 
 
 class ServiceRefusal(ServiceError):
-    """A well-formed no. ``service_code`` is the service's own code, ``status`` its HTTP status."""
+    """A well-formed error answer with the service's code (``service_code``) and HTTP status."""
 
     code = "service_refusal"
     public_message = _("The identity service refused. Please start again.")
@@ -398,7 +400,7 @@ class EnvironmentMismatch(ServiceRefusal):
 
 
 class ConnectCodeMalformed(FlowError):
-    """What was handed in holds no code, or more than one. Nothing was sent."""
+    """The pasted text contains no code, or more than one. Nothing was sent."""
 
     code = "connect_code_malformed"
     stage = Stage.CONNECT
@@ -407,7 +409,7 @@ class ConnectCodeMalformed(FlowError):
 
 
 class ConnectSignInNeeded(FlowError):
-    """Nobody is signed in, and the policy takes no codes from strangers. Nothing was sent."""
+    """Nobody is signed in, and the policy requires it for a code. Nothing was sent."""
 
     code = "connect_sign_in_needed"
     http_status = 403
@@ -432,7 +434,7 @@ class ConnectCodeUsed(FlowError):
 
 
 class TooManyTries(FlowError):
-    """``retry_after``: seconds until the next code is taken. Nothing was sent."""
+    """``retry_after``: seconds until the next code is accepted. Nothing was sent."""
 
     code = "too_many_tries"
     http_status = 429
@@ -446,14 +448,14 @@ class TooManyTries(FlowError):
 
 
 class ConnectAnswerRefused(LinkingRefused):
-    """The site's policy does not take the service's answer."""
+    """The site's policy refuses the service's answer."""
 
     code = "connect_answer_refused"
     public_message = _("This site does not accept what the identity service said about you.")
 
 
 class ConnectOutcomeUnknown(ServiceError):
-    """The request left and no answer came that says what became of the code: it counts as spent."""
+    """The code was sent, and no answer told the result. The code counts as spent."""
 
     code = "connect_outcome_unknown"
     stage = Stage.CONNECT
@@ -469,7 +471,7 @@ class InvalidConnectCode(ServiceRefusal):
 
 
 class ConnectCodeRequired(ServiceRefusal):
-    """The service took the request for one of the retired form."""
+    """The service mistook the request for the retired form."""
 
     code = "connect_code_required"
     stage = Stage.CONNECT
@@ -486,7 +488,7 @@ class ClientRejected(ServiceRefusal):
 
 
 class VerificationPolicyNotMet(ServiceRefusal):
-    """The person lacks what the application requires. ``kyc_url``: where they get it, if known."""
+    """The person lacks a required verification. ``kyc_url``: where they get it, if known."""
 
     code = "verification_policy_not_met"
     http_status = 403
@@ -511,7 +513,7 @@ class VerificationPolicyNotMet(ServiceRefusal):
 
 
 class ReauthorizationNeeded(IdentityError):
-    """There is no token to be had: the person has to go through the service once more."""
+    """There is no valid token: the person must sign in again."""
 
     code = "reauthorization_needed"
     stage = Stage.TOKEN
@@ -520,21 +522,21 @@ class ReauthorizationNeeded(IdentityError):
 
 
 class RefreshPending(ServiceUnavailable):
-    """The refresh token was sent a moment ago and no answer is known yet; nothing was sent now."""
+    """The refresh token was just sent and has no answer yet. Nothing was sent now."""
 
     may_have_arrived = False
     code = "refresh_pending"
 
 
 class ServiceAway(ServiceUnavailable):
-    """The last calls of all workers failed, so this one was not made."""
+    """The last calls of all workers failed, so this call was not made."""
 
     may_have_arrived = False
     code = "service_away"
 
 
 class BudgetSpent(ServiceUnavailable):
-    """The calls that all workers may make together are spent for now; this one was not made."""
+    """All processes together have reached the rate limit, so this call was not made."""
 
     may_have_arrived = False
     code = "budget_spent"
@@ -559,7 +561,7 @@ class CredentialRejected(IdentityError):
 
 
 class NoCredential(IdentityError):
-    """There is no credential to look at: none came, or it went with the consent."""
+    """No credential is stored: the service sent none, or it was deleted with the consent."""
 
     code = "no_credential"
     stage = Stage.CREDENTIAL
@@ -567,7 +569,7 @@ class NoCredential(IdentityError):
 
 
 class DocumentUnreadable(IdentityError):
-    """An encrypted document that none of ``DOCUMENT_KEYS`` opens, or that is none."""
+    """No key of ``DOCUMENT_KEYS`` decrypts the document, or it is not a JWE."""
 
     code = "document_unreadable"
     stage = Stage.CREDENTIAL
@@ -584,7 +586,7 @@ class SealedValueUnreadable(IdentityError):
 
 
 class EventRefused(IdentityError):
-    """A delivery that is not taken in; delivering the same again changes nothing."""
+    """A delivery that is not stored. Delivering the same again does not help."""
 
     code = "event_refused"
     stage = Stage.EVENT
@@ -598,7 +600,7 @@ class SignatureInvalid(EventRefused):
 
 
 class EventUnreadable(EventRefused):
-    """Signed, and yet not an event. The body's SHA-256 digest is all that is kept of it."""
+    """The signature is valid but the body is not an event. Only its SHA-256 digest is logged."""
 
     code = "event_unreadable"
     http_status = 400
@@ -610,7 +612,7 @@ class EventUnreadable(EventRefused):
 
 
 class StorageUnavailable(IdentityError):
-    """The database did not answer, or found no order for us; deliver it again."""
+    """The database did not answer or reported a deadlock. The service must deliver again."""
 
     code = "storage_unavailable"
     http_status = 503

@@ -1,4 +1,4 @@
-"""The forms of the person's own pages."""
+"""The form for a Connect code."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from django_identity.service.connect_code import LONGEST_PASTE
 
 
 class ConnectForm(forms.Form):
-    """One field that takes a code however it was pasted; ``lifecycle.connect`` finds it in there.
+    """One field for pasted text; ``lifecycle.arrival`` finds the code in the text.
 
-    A page never shows a bound one: nothing of a code may stay in it.
+    Pages only show the unbound form, so that no page contains a code.
     """
 
     connect_code = forms.CharField(
@@ -34,5 +34,5 @@ class ConnectForm(forms.Form):
 
     @property
     def pasted(self) -> str:
-        """What was handed in; nothing if it is empty, too long or no text."""
+        """The pasted text, or an empty text if the field is invalid."""
         return str(self.cleaned_data["connect_code"]) if self.is_valid() else ""

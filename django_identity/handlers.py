@@ -1,9 +1,9 @@
-"""``@on_event("kyc.verified")``: a site's own code that runs for every event of a type.
+"""``@on_event("kyc.verified")``: the site's own code for every event of a type.
 
-A handler is called in a task after the event was stored and applied, with the ``WebhookEvent``, in
-a transaction of its own. If it raises it is tried again, eight times over about a day, and neither
-undoes what we did nor holds up another handler. It can be called twice for one event: a process may
-die between its last line and the commit.
+A handler gets the ``WebhookEvent`` in a task, in its own transaction, after the event was stored
+and applied. If a handler raises an error, it is retried eight times over about a day. The error
+rolls back only the handler's own changes, and other handlers do not wait. A handler must be
+idempotent: if the process dies before the commit, the handler runs again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class EventType(StrEnum):
-    """The event types of the spec. An event may be of another type; it is stored and ignored."""
+    """The event types of the spec. An event of another type is stored and ignored."""
 
     KYC_VERIFIED = "kyc.verified"
     KYC_REJECTED = "kyc.rejected"
@@ -32,10 +32,10 @@ class EventType(StrEnum):
 
 KYC_TYPES = frozenset[str]({EventType.KYC_VERIFIED, EventType.KYC_REJECTED})
 CLAIM_TYPES = frozenset[str]({EventType.CLAIM_ISSUED, EventType.CLAIM_REVOKED})
-#: Consent ends with these, whatever else they ask for.
+#: Events that end the consent.
 WITHDRAWALS = frozenset[str]({EventType.CONSENT_REVOKED, EventType.DATA_DELETION_REQUESTED})
 KNOWN_TYPES = frozenset[str](EventType)
-# What the service's policy text calls two of them.
+# Two types have other names in the service's policy text.
 _OTHER_NAMES: dict[str, str] = {
     "consent_revoked": EventType.CONSENT_REVOKED,
     "user_deleted": EventType.DATA_DELETION_REQUESTED,
@@ -43,7 +43,7 @@ _OTHER_NAMES: dict[str, str] = {
 
 
 def canonical(event_type: str) -> str:
-    """The spec's name of a type that may go by the name of the policy text."""
+    """The spec's name for ``event_type``, which may be a name from the policy text."""
     return str(_OTHER_NAMES.get(event_type, event_type))
 
 
@@ -54,12 +54,12 @@ _registry: dict[str, dict[str, Handler]] = {}
 
 
 def on_event(event_type: str, *, name: str = "") -> Callable[[H], H]:
-    """Register a handler of events of ``event_type``, one that the spec does not know included.
+    """Register a handler for events of ``event_type``, which may be a type outside the spec.
 
-    ``name`` stands in the event's record of who is done with it; without one it is the function's
-    path. Keep it while events wait: under a new name the handler would run again. Raises
-    ``ConfigurationError`` if another handler of that type has this name: one of the two would never
-    run.
+    The event records the ``name`` of each handler that succeeded; the default is the function's
+    path. Do not change a name while events are waiting, because the handler would run again. Raises
+    ``ConfigurationError`` if another handler of the type has the same name, because only one of the
+    two would run.
     """
 
     def register(handler: H) -> H:
@@ -75,11 +75,11 @@ def on_event(event_type: str, *, name: str = "") -> Callable[[H], H]:
 
 
 def handlers_of(event_type: str) -> Mapping[str, Handler]:
-    """The site's handlers of that type by their names, in the order of their registration."""
+    """The site's handlers for ``event_type`` by name, in the order of their registration."""
     return dict(_registry.get(event_type, {}))
 
 
 def forget(name: str) -> None:
-    """Take a handler out again, under every type; for tests."""
+    """Unregister a handler from every type. For tests."""
     for registered in _registry.values():
         registered.pop(name, None)

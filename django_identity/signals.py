@@ -1,7 +1,7 @@
-"""What a site may listen to. Every signal is sent on commit, with keyword arguments only.
+"""Signals for the site. Each signal is sent after the commit, with keyword arguments only.
 
-``identity`` is a ``LinkedIdentity``, ``user`` the site's user. A receiver that raises is logged by
-Django and never undoes what happened.
+``identity`` is a ``LinkedIdentity``, ``user`` the site's user. If a receiver raises an error,
+Django logs the error, and nothing is rolled back.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from django.db import transaction
 from django.dispatch import Signal
 
-#: A subject was bound to a user. Arguments: ``identity``, ``user``, ``created`` (a new user).
+#: A subject was linked to a user. Arguments: ``identity``, ``user``, ``created`` (a new user).
 identity_linked = Signal()
-#: The bond was taken away at the site. Arguments: ``user``, ``application``.
+#: An identity was disconnected at the site. Arguments: ``user``, ``application``.
 identity_unlinked = Signal()
-#: Consent was given, or given anew. Arguments: ``identity``.
+#: Consent was granted, or granted again. Arguments: ``identity``.
 consent_granted = Signal()
-#: Consent was taken back; gates are closed already. Arguments: ``identity``.
+#: Consent was revoked; the gates are closed already. Arguments: ``identity``.
 consent_revoked = Signal()
-#: KYC level or status changed. Arguments: ``identity``.
+#: The KYC level or status changed. Arguments: ``identity``.
 kyc_changed = Signal()
 #: The proven claims changed. Arguments: ``identity``.
 claims_changed = Signal()
-#: The grant is dead; the person's next visit offers renewal. Arguments: ``identity``.
+#: The grant is dead; the person has to sign in again. Arguments: ``identity``.
 reauthorization_needed = Signal()
 #: A person was erased. Arguments: ``application``, ``receipt``.
 data_erased = Signal()
@@ -30,5 +30,5 @@ event_received = Signal()
 
 
 def announce(signal: Signal, sender: type, **arguments: object) -> None:
-    """Send ``signal`` once the transaction that is under way has committed."""
+    """Send ``signal`` when the current transaction has committed."""
     transaction.on_commit(lambda: signal.send_robust(sender, **arguments), robust=True)

@@ -1,4 +1,4 @@
-"""Names of log events. A line carries codes, names and references; a subject only as a digest."""
+"""Names of log events. A log line has codes, names and references, and a subject as a digest."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class LogEvent(StrEnum):
 
 
 def log(event: LogEvent, *, application: str, **facts: object) -> None:
-    """One line at INFO for something that went as it should."""
+    """Log a success: one line at INFO."""
     logger.info("%s application=%s%s", event, application, _listed(facts))
 
 
 def log_failure(event: LogEvent, error: IdentityError, *, application: str) -> None:
-    """The one line of a failure; its reference stands on the person's page too."""
+    """Log a failure: one line at WARNING. The person's page shows the same reference."""
     logger.warning(
         "%s application=%s code=%s stage=%s reference=%s detail=%s",
         event,
@@ -43,7 +43,10 @@ def log_failure(event: LogEvent, error: IdentityError, *, application: str) -> N
 
 
 def log_trouble(event: LogEvent, error: Exception, /, *, application: str, **facts: object) -> None:
-    """One line at ERROR for code of the site's that raised; its own words may name somebody."""
+    """Log that the site's code raised ``error``: one line at ERROR.
+
+    The line has the class of the error but not its message, which may contain personal data.
+    """
     kind = type(error).__name__
     logger.error("%s application=%s error=%s%s", event, application, kind, _listed(facts))
 

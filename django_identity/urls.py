@@ -1,6 +1,6 @@
 """``path("identity/", include("django_identity.urls"))``.
 
-Each takes an application's alias, but for ``health``.
+Each address except ``health`` accepts the alias of an application.
 """
 
 from __future__ import annotations

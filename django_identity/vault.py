@@ -1,8 +1,9 @@
-"""Encryption at rest: ``seal``, ``unseal``, ``reseal`` texts under the application's keys.
+"""Encryption at rest: ``seal``, ``unseal`` and ``reseal`` texts with the application's keys.
 
-AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce under the first of ``ENCRYPTION_KEYS``; the
-key's id stands in front, so that older keys still open what they sealed. The context is
-authenticated with the text: a sealed value moved to another row or column does not open.
+AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce, under the first of ``ENCRYPTION_KEYS``.
+The sealed value starts with the key's id, so that values under older keys can still be unsealed.
+The context is authenticated with the text, so a value that was copied to another row or column
+cannot be unsealed.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Context = tuple[str, ...]
 
 @sensitive_variables()
 def seal(text: str, *, keys: tuple[str, ...], context: Context) -> str:
-    """Encrypt ``text`` under the first of ``keys``; only the same ``context`` opens it again."""
+    """Encrypt ``text`` under the first of ``keys``. To unseal it, pass the same ``context``."""
     key = _key(keys[0])
     nonce = os.urandom(NONCE_BYTES)
     sealed = AESGCM(key).encrypt(nonce, text.encode(), _bound(context))
@@ -36,13 +37,13 @@ def seal(text: str, *, keys: tuple[str, ...], context: Context) -> str:
 
 
 def unseal(sealed: str, *, keys: tuple[str, ...], context: Context) -> str:
-    """The text that ``seal`` was given.
+    """Decrypt a value of ``seal``.
 
-    Raises ``SealedValueUnreadable`` if no key opens it, or it was sealed in another context.
+    Raises ``SealedValueUnreadable`` if no key fits or the value has another context.
     """
     opened = _opened(sealed, keys, context)
     if opened is None:
-        # No frame of the traceback holds the keys: a decorator's would.
+        # Keeps the keys out of the traceback: sensitive_variables would add a frame with them.
         del keys
         raise SealedValueUnreadable("no key opens it")
     return opened
@@ -50,9 +51,9 @@ def unseal(sealed: str, *, keys: tuple[str, ...], context: Context) -> str:
 
 @sensitive_variables()
 def reseal(sealed: str, *, keys: tuple[str, ...], context: Context) -> str:
-    """The same text under the first of ``keys``; it is nowhere else in between.
+    """Encrypt a sealed value again, under the first of ``keys``.
 
-    Raises ``SealedValueUnreadable``.
+    Raises ``SealedValueUnreadable`` if no key fits or the value has another context.
     """
     opened = _opened(sealed, keys, context)
     if opened is None:
@@ -67,7 +68,7 @@ def is_current(sealed: str, *, keys: tuple[str, ...]) -> bool:
 
 
 def prefix_of(secret: str) -> str:
-    """What every value begins with that is sealed under this key of the ring."""
+    """The prefix of all values that are sealed under the key ``secret``."""
     return f"{VERSION}.{_key_id(_key(secret))}."
 
 
@@ -82,7 +83,7 @@ def _opened(sealed: str, keys: tuple[str, ...], context: Context) -> str | None:
         held = base64.urlsafe_b64decode(body)
         return AESGCM(key).decrypt(held[:NONCE_BYTES], held[NONCE_BYTES:], _bound(context)).decode()
     except (binascii.Error, ValueError, InvalidTag):
-        # Not base64url, cut short; changed, or moved to another row or column.
+        # Not base64url, incomplete, changed, or copied from another row or column.
         return None
 
 

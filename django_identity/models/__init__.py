@@ -1,8 +1,8 @@
-"""The records: shapes, constraints, indexes and named queries. Their rules stand in ``lifecycle/``.
+"""The database tables: columns, constraints, indexes and named queries. ``lifecycle/`` has rules.
 
-``identity`` a linked identity, its grant, its claims · ``events`` events and erasure receipts ·
-``flows`` sign-ins and Connect codes on their way · ``tally`` counts of a day · ``choices`` what
-columns have in common · ``querysets`` queries that have a name
+``identity``: linked identities, grants, claims · ``events``: events and erasure receipts ·
+``flows``: started sign-ins and redemptions of Connect codes · ``tally``: counts for each day ·
+``choices``: lengths and choices of columns · ``querysets``: named queries
 """
 
 from django_identity.models.choices import (

@@ -1,4 +1,4 @@
-"""What columns have in common: lengths, choices with their words, time-stamps."""
+"""What several tables share: lengths, choices with their labels, time-stamps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 DIGEST_LENGTH = 64
 SUBJECT_LENGTH = 255
 KID_LENGTH = 255
-# Older than anything that can happen, for "not yet" in a column that is compared.
+# A date before every event. It means "not yet" in columns that queries compare.
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -36,7 +36,7 @@ class Purpose(models.TextChoices):
 
 
 class Retained(models.IntegerChoices):
-    """What is left of a stored event: the purge takes from it in two steps."""
+    """How much of a stored event is kept. The purge reduces an event in two steps."""
 
     EVERYTHING = 0, _("everything")
     NO_PAYLOAD = 1, _("all but the payload")
@@ -67,9 +67,9 @@ class Timestamped(models.Model):
 def rests_on_code(
     *, by_code_at: datetime | None, signed_in_at: datetime, expires_at: datetime | None
 ) -> bool:
-    """Whether a Connect code alone stands behind an identity: no proofs, and nothing to re-fetch.
+    """Whether only a Connect code verified an identity, so that it has no claims to re-fetch.
 
-    ``expires_at``: of the credential. Whoever signed in after the code does not rest on it, even
-    where the sign-in brought no credential.
+    ``expires_at`` is the credential's expiry. A sign-in after the code counts even if it brought no
+    credential.
     """
     return by_code_at is not None and expires_at is None and signed_in_at < by_code_at

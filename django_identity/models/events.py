@@ -1,4 +1,4 @@
-"""What the service told the site, and what remains of an erased person."""
+"""Webhook events and erasure receipts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from django_identity.models.querysets import ErasureReceiptQuerySet, WebhookEven
 
 
 class WebhookEvent(Timestamped):
-    """One webhook delivery's content. The digest outlives the purged row's payload and subject."""
+    """The content of one webhook delivery. The purge keeps the digest and empties the rest."""
 
     application = models.CharField(_("application"), max_length=64)
     event_id = models.CharField(_("event id"), max_length=255, blank=True)
@@ -46,7 +46,7 @@ class WebhookEvent(Timestamped):
     class Meta:
         verbose_name = _("event")
         verbose_name_plural = _("events")
-        # A unique column would come with a second index on PostgreSQL, for LIKE.
+        # On PostgreSQL a unique column would get a second index, for LIKE.
         constraints: ClassVar = [
             models.UniqueConstraint(fields=["event_digest"], name="identity_event_once"),
         ]
@@ -69,9 +69,9 @@ class WebhookEvent(Timestamped):
 
 
 class ErasureReceipt(Timestamped):
-    """What remains of an erased person: that it was done, and nothing about whom.
+    """A record, without personal data, that an erasure was requested and done.
 
-    ``subject_digest`` is keyed, so that nobody without the site's key can ask it about a subject.
+    ``subject_digest`` is keyed, so nobody without the site's key can look up a subject in it.
     """
 
     application = models.CharField(_("application"), max_length=64)

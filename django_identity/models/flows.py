@@ -1,4 +1,4 @@
-"""What a person has begun: a started sign-in, a Connect code that was handed in."""
+"""Started sign-ins and redemptions of Connect codes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AuthorizationRequest(Timestamped):
-    """One started sign-in, claimed once by the conditional UPDATE of ``consumed_at``."""
+    """One started sign-in. A conditional UPDATE of ``consumed_at`` lets it be used once."""
 
     state_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
     browser_digest = models.CharField(max_length=DIGEST_LENGTH)
@@ -55,12 +55,12 @@ class AuthorizationRequest(Timestamped):
         return f"{self.purpose} ({self.outcome or 'open'})"
 
     def sealing_context(self) -> Context:
-        """What the sealed ``code_verifier`` is bound to: this row and no other."""
+        """The context that binds the sealed ``code_verifier`` to this row."""
         return (self.application, self.environment, self.state_digest, "code_verifier")
 
 
 class ConnectRedemption(Timestamped):
-    """One Connect code that was handed in here; the unique digest lets it be sent once."""
+    """One Connect code that was entered on this site. The unique digest lets it be sent once."""
 
     code_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
     application = models.CharField(max_length=64)

@@ -1,4 +1,4 @@
-"""A subject bound to a user, with its grant and its claims."""
+"""Linked identities with their grants and claims."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class LinkedIdentity(Timestamped):
-    """One subject bound to one site user, under one application and environment."""
+    """The link between one subject and one user, under one application and environment."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="linked_identities"
@@ -58,7 +58,7 @@ class LinkedIdentity(Timestamped):
     credential_issued_at = models.DateTimeField(null=True)
     credential_expires_at = models.DateTimeField(_("credential valid until"), null=True)
     refetch_due_at = models.DateTimeField(_("re-fetch due"), null=True)
-    # Taking a row moves no indexed column: it stays due until its re-fetch is done.
+    # A lease changes no indexed column: the row stays due until its re-fetch is done.
     refetch_taken_until = models.DateTimeField(null=True)
     refetch_started = models.BooleanField(default=False)
     refetch_failures = models.PositiveSmallIntegerField(default=0)
@@ -92,7 +92,7 @@ class LinkedIdentity(Timestamped):
                 fields=["application", "environment", "credential_kid"],
                 name="identity_credential_kid",
             ),
-            # The search for the beginning of a subject: LIKE under any collation of PostgreSQL.
+            # For the search by the beginning of a subject: LIKE under any collation of PostgreSQL.
             models.Index(
                 fields=["subject"], name="identity_subject", opclasses=["varchar_pattern_ops"]
             ),
@@ -115,7 +115,7 @@ class LinkedIdentity(Timestamped):
 
     @property
     def rests_on_code(self) -> bool:
-        """Whether a Connect code alone stands behind it: no proofs, and nothing to re-fetch."""
+        """Whether only a Connect code verified this identity, so that it has no claims."""
         return choices.rests_on_code(
             by_code_at=self.connect_issued_at,
             signed_in_at=self.signed_in_at,
@@ -123,12 +123,12 @@ class LinkedIdentity(Timestamped):
         )
 
     def sealing_context(self, column: str) -> Context:
-        """What a sealed column of this identity is bound to."""
+        """The context that binds a sealed column to this row."""
         return (self.application, self.environment, self.subject, column)
 
 
 class Overview(LinkedIdentity):
-    """No record of its own: the admin's overview, under a name that the admin's index can list."""
+    """A proxy without a table, so that the admin's index can list the overview page."""
 
     class Meta:
         proxy = True
@@ -137,7 +137,7 @@ class Overview(LinkedIdentity):
 
 
 class TokenGrant(Timestamped):
-    """The access and refresh token of a linked identity; never shown anywhere."""
+    """The access and refresh token of a linked identity. No page shows them."""
 
     identity = models.OneToOneField(LinkedIdentity, on_delete=models.CASCADE, related_name="grant")
     access_token = models.TextField(help_text=_("Sealed."))
@@ -159,7 +159,7 @@ class TokenGrant(Timestamped):
 
 
 class StoredClaim(Timestamped):
-    """One claim: proven by the credential if ``valid_until`` is set, only listed if it is not."""
+    """One claim. The credential proves it if ``valid_until`` is set; else it is only listed."""
 
     identity = models.ForeignKey(LinkedIdentity, on_delete=models.CASCADE, related_name="claims")
     claim_type = models.CharField(_("claim"), max_length=128)

@@ -1,4 +1,4 @@
-"""Queries that have a name, each served by an index."""
+"""Named queries. An index serves each of them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def digest(*parts: str) -> str:
-    """SHA-256 (hex) over ``parts``, each with its length: equal only if every part is equal.
+    """SHA-256 (hex) over ``parts`` with their lengths: equal only if all parts are equal.
 
-    Databases compare text by their collation; a digest is exact on all of them.
+    Databases compare text by a collation. A digest is compared exactly on every database.
     """
     hashed = hashlib.sha256()
     for part in parts:
@@ -32,7 +32,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
     def of_subject(
         self, *, application: str, environment: str, subject: str
     ) -> LinkedIdentityQuerySet:
-        """The identity of exactly that subject, whatever the database's collation."""
+        """The identity of exactly this subject, under any collation."""
         return self.filter(subject_digest=digest(application, environment, subject))
 
     def of_user(
@@ -43,13 +43,13 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
 class AuthorizationRequestQuerySet(models.QuerySet["AuthorizationRequest"]):
     def started_in(self, *, state: str, browser_key: str) -> AuthorizationRequestQuerySet:
-        """The request of that state, if it was started in the browser that holds the key."""
+        """The request with this state, if it was started in the browser with this key."""
         return self.filter(state_digest=digest(state), browser_digest=digest(browser_key))
 
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
     def of_subject_since(self, subject_digest: str, moment: datetime) -> WebhookEventQuerySet:
-        """The subject's events that came in at ``moment`` or later, the oldest happening first."""
+        """The subject's events received at ``moment`` or later, in the order of their time."""
         return self.filter(subject_digest=subject_digest, received_at__gte=moment).order_by(
             "occurred_at", "event_digest"
         )
@@ -59,11 +59,11 @@ class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
         return self.filter(next_attempt_at__lte=now)
 
     def not_under_way(self, now: datetime) -> WebhookEventQuerySet:
-        """Events that no worker is at. One that waits for its next attempt says why it failed."""
+        """Events on which no worker is working: events with a lease have no error."""
         return self.exclude(next_attempt_at__gt=now, error="")
 
 
 class ErasureReceiptQuerySet(models.QuerySet["ErasureReceipt"]):
     def pending(self) -> ErasureReceiptQuerySet:
-        """Erasures that were asked for and are not done."""
+        """Erasures that are requested and not done."""
         return self.filter(erased_at=None)

@@ -1,4 +1,4 @@
-"""The one record that is about nobody: how often something happened on a day."""
+"""Counts of sign-ins and re-fetches for each day."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django_identity.models.choices import Environment, TallyName
 
 
 class DailyTally(models.Model):
-    """How often something happened on one day (UTC); names nobody."""
+    """How often something happened on one day (UTC). It contains no personal data."""
 
     day = models.DateField()
     application = models.CharField(max_length=64)
