@@ -141,8 +141,8 @@ def keep_private(response: Any, *headers: str) -> Any:
     """
     if isinstance(response, HttpResponseBase):
         patch_vary_headers(response, ("Cookie", *headers))
-        if "no-store" not in response.get("Cache-Control", ""):
-            patch_cache_control(response, private=True)
+        # Beside no-store too: Django's own cache has not always heeded that.
+        patch_cache_control(response, private=True)
     return response
 
 

@@ -19,7 +19,7 @@ from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 
 from django_identity import labels
-from django_identity.lifecycle.standing import is_level, value_in_text
+from django_identity.lifecycle.standing import affirmed, is_level, value_in_text
 from django_identity.service.moments import bounded, has_no_end
 
 A_MINUTE = 60
@@ -84,6 +84,12 @@ def opens_by_code(asked: str) -> bool:
 def claim_value(value: Any) -> str:
     """What a claim's value says beyond its being proven, such as a country."""
     return value_in_text(value)
+
+
+@register.filter
+def is_affirmed(value: Any) -> bool:
+    """Whether a claim's value says yes, or names something: a proof may say no."""
+    return affirmed(value) is not None
 
 
 @register.filter

@@ -193,12 +193,14 @@ def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) 
         ({"valid_until": timezone.now() - timedelta(hours=3)}, "ran out 3 hours ago"),
         ({"revoked": True}, "<span>revoked</span>"),
         ({"valid_until": None}, "<span>not proven</span>"),
+        ({"value": False}, "the identity service says no"),
+        ({"value": {"verified": True, "value": False}}, "the identity service says no"),
     ],
 )
 def test_a_proof_that_does_not_hold(
     client: Client, ada: User, claim: dict[str, object], words: str
 ) -> None:
-    """What ran out, was revoked or never proven is not called proven."""
+    """What ran out, was revoked, denied or never proven is not called proven."""
     make_claim(make_identity(ada), **claim)
     page = account(client).replace("\xa0", " ")
     assert words in page

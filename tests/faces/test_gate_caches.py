@@ -116,7 +116,19 @@ def test_a_stricter_word_of_the_views_own_stays() -> None:
     user = adult_user()
     assert "no-store" in answer_of(adult(never_cache(view)), user)["Cache-Control"]
     answer = browser(user).get("/api/?Cache-Control=no-store")
-    assert answer["Cache-Control"] == "no-store"
+    assert answer["Cache-Control"] == "no-store, private"
+
+
+@pytest.mark.parametrize("said", ["no-store", "public", "public, max-age=60", "no-cache=x"])
+def test_what_a_view_says_of_itself_lets_no_cache_store_it(said: str) -> None:
+    """Whatever it is, strangers get their own answer."""
+
+    def page(request: HttpRequest) -> HttpResponse:
+        return HttpResponse("secret", headers={"Cache-Control": said})
+
+    gated = cached(adult(page))
+    assert answer_of(gated, adult_user()).content == b"secret"
+    assert answer_of(gated, AnonymousUser()).status_code == 302
 
 
 def test_a_public_page_becomes_private() -> None:

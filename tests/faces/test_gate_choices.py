@@ -184,7 +184,7 @@ def test_a_closed_gate_forbids_if_that_was_chosen(gated: Any, user: User, gate, 
     """403 for a page, which no cache keeps; 401 or 403 and a code for JSON."""
     view = gated(gate, on_closed="forbid")
     page = ask(view, user, hx_request="true")
-    assert (page.status_code, page["Cache-Control"]) == (403, "no-store")
+    assert (page.status_code, page["Cache-Control"]) == (403, "no-store, private")
     somebody, nobody = (
         ask(view, who, accept="application/json") for who in (user, AnonymousUser())
     )
