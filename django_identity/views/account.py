@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponseBase, JsonResponse
+from collections.abc import AsyncIterator, Iterator
+
+from asgiref.sync import sync_to_async
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
@@ -40,9 +44,19 @@ def download(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Htt
     user = signed_in_user(request)
     if user is None:
         return redirect(login_url(applied, next_url=address_of("account", applied)))
-    response = JsonResponse(erasure.export_of(user), json_dumps_params={"indent": 2})
-    response["Content-Disposition"] = f'attachment; filename="{DOWNLOAD_NAME}"'
-    return response
+    pieces = erasure.export_of(user)
+    return StreamingHttpResponse(
+        _in_turn(pieces) if isinstance(request, ASGIRequest) else pieces,
+        content_type="application/json",
+        headers={"Content-Disposition": f'attachment; filename="{DOWNLOAD_NAME}"'},
+    )
+
+
+async def _in_turn(pieces: Iterator[str]) -> AsyncIterator[str]:
+    """``pieces`` for a server that waits for each; Django would collect a plain iterator first."""
+    following = sync_to_async(lambda: next(pieces, None))
+    while (piece := await following()) is not None:
+        yield piece
 
 
 @flow_view

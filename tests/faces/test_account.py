@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import AsyncClient, Client
 from django.urls import reverse
 from django.utils import timezone, translation
 
@@ -45,7 +47,7 @@ def account(client: Client) -> str:
 
 
 def download(client: Client) -> dict[str, list[dict[str, object]]]:
-    return json.loads(client.get(reverse("identity:download")).content)
+    return json.loads(client.get(reverse("identity:download")).getvalue())
 
 
 def actions(page: str) -> list[str]:
@@ -116,7 +118,7 @@ def test_nobody_sees_somebody_elses(client: Client, ada: User, page: str) -> Non
     make_identity(ada, subject="subject-of-ada")
     other = make_identity(make_user("eve"), subject="subject-of-eve")
     make_claim(other, "unique_human")
-    content = client.get(reverse(f"identity:{page}")).content
+    content = client.get(reverse(f"identity:{page}")).getvalue()
     assert b"subject-of-ada" in content
     assert b"subject-of-eve" not in content
     assert b"unique_human" not in content
@@ -126,7 +128,7 @@ def test_nobody_sees_somebody_elses(client: Client, ada: User, page: str) -> Non
 def test_no_secret_is_shown(client: Client, ada: User, page: str) -> None:
     """Neither tokens nor credential, verifier, digests and internals."""
     hold_everything(ada)
-    assert SECRET not in client.get(reverse(f"identity:{page}")).content.decode()
+    assert SECRET not in client.get(reverse(f"identity:{page}")).getvalue().decode()
 
 
 def test_the_download_is_complete(client: Client, ada: User) -> None:
@@ -136,7 +138,7 @@ def test_the_download_is_complete(client: Client, ada: User) -> None:
     assert response["Content-Type"] == "application/json"
     assert response["Content-Disposition"] == 'attachment; filename="my-identity.json"'
     assert response["Cache-Control"] == "no-store"
-    held = json.loads(response.content)
+    held = json.loads(response.getvalue())
     assert {table: [set(record) for record in records] for table, records in held.items()} == {
         place.model._meta.model_name: [set(place.shown)] for place in PLACES
     }
@@ -270,3 +272,57 @@ def test_the_page_takes_few_queries(
         make_claim(identity, provider=f"vendor-{number}")
     with django_assert_max_num_queries(len(PLACES) + 5):
         account(client)
+
+
+def begun(user: User, count: int) -> None:
+    """So many sign-ins that ``user`` started."""
+    AuthorizationRequest.objects.bulk_create(
+        AuthorizationRequest(
+            state_digest=f"{user.pk}-{number}", browser_digest="b", application="default",
+            environment="test", purpose=Purpose.LINK, user=user, code_verifier=SECRET,
+            redirect_uri="/", next=f"/wanted/{number}/", expires_at=timezone.now(),
+        )
+        for number in range(count)
+    )  # fmt: skip
+
+
+def test_the_page_shows_the_newest_and_counts_all(
+    client: Client, ada: User, django_assert_max_num_queries: Any
+) -> None:
+    """However much there is, the page has 100 of a kind, and costs the same queries."""
+    make_identity(ada)
+    begun(ada, 101)
+    with django_assert_max_num_queries(16):
+        page = account(client)
+    assert re.findall(r'identity-count">([\d,]+)<', page) == ["1", "101"]
+    assert "These are the newest 100. The download has all of them." in page
+    assert ("/wanted/100/" in page, "/wanted/0/" in page) == (True, False)
+    AuthorizationRequest.objects.filter(next="/wanted/0/").delete()
+    assert "These are the newest" not in account(client)
+
+
+def test_the_download_is_streamed(client: Client, ada: User) -> None:
+    """Piece by piece, each bounded, and all of it is there in the end."""
+    begun(ada, 1_201)
+    begun(make_user("eve"), 3)
+    response = client.get(reverse("identity:download"))
+    assert response.streaming
+    pieces = list(response)
+    assert len([piece for piece in pieces if b"/wanted/" in piece]) == 3
+    wanted = [held["next"] for held in json.loads(b"".join(pieces))["authorizationrequest"]]
+    assert wanted == [f"/wanted/{number}/" for number in range(1_201)]
+
+
+def test_an_asynchronous_server_streams_it_too(ada: User) -> None:
+    """Django would collect a plain iterator there, and warn."""
+    begun(ada, 501)
+
+    async def downloaded() -> list[bytes]:
+        browser = AsyncClient()
+        await browser.aforce_login(ada, backend="django.contrib.auth.backends.ModelBackend")
+        response = await browser.get(reverse("identity:download"))
+        assert response.is_async
+        return [piece async for piece in response]
+
+    held = json.loads(b"".join(async_to_sync(downloaded)()))
+    assert len(held["authorizationrequest"]) == 501

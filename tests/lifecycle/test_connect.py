@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -189,7 +190,7 @@ def test_spent_codes_are_forgotten(service: HostileService, user: User) -> None:
 def test_a_redemption_is_in_the_dossier(service: HostileService, user: User) -> None:
     """The person sees that a code was handed in, and what it brought."""
     redeem(user)
-    held = dossier.export_of(user)
+    held = json.loads("".join(dossier.export_of(user)))
     assert held["connectredemption"][0]["outcome"] == "completed"
     assert held["linkedidentity"][0]["connect_request_id"] == "req_1"
     assert CODE not in str(held)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Model, Q, QuerySet
 from django.utils.functional import Promise
 
@@ -21,6 +23,9 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
+
+MOST_SHOWN = 100
+ROWS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +74,19 @@ class HeldField:
 
 @dataclass(frozen=True, slots=True)
 class HeldKind:
-    """All records of one table about a person: what they are called, and why there are any."""
+    """The records of one table about a person: what they are called, and why there are any.
 
-    table: str
+    ``count``: how many there are; ``records``: the newest of them.
+    """
+
     title: str | Promise
     purpose: str | Promise
+    count: int
     records: tuple[tuple[HeldField, ...], ...]
+
+    @property
+    def has_more(self) -> bool:
+        return self.count > len(self.records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,10 +198,7 @@ PLACES: tuple[Place, ...] = (
 
 def erase(forgotten: Forgotten) -> dict[str, int]:
     """Take the person out of every place, in the transaction that is under way. Returns counts."""
-    return {
-        place.model._meta.model_name or "": place.erase(place.of_forgotten(forgotten))
-        for place in reversed(PLACES)
-    }
+    return {_table(place): place.erase(place.of_forgotten(forgotten)) for place in reversed(PLACES)}
 
 
 def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
@@ -202,25 +211,52 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
         .first()
     )
     claims = tuple(identity.claims.all()) if identity else ()
-    held = tuple(kind for kind in held_about(user) if kind.records)
+    held = tuple(kind for kind in _newest_about(user) if kind.records)
     return Dossier(identity, claims, held, _needs_reauthorization(identity))
 
 
-def held_about(user: AbstractBaseUser) -> Iterator[HeldKind]:
-    """Every record that this app keeps about ``user``, as far as the person may see it."""
+def export_of(user: AbstractBaseUser) -> Iterator[str]:
+    """All that the person may take away: one JSON object, table -> records, piece by piece.
+
+    However much it is, no more than ``ROWS_AT_ONCE`` records are held in memory.
+    """
+    opening = "{"
     for place in PLACES:
-        table = place.model._meta.model_name or ""
-        records = place.of_user(user).order_by("pk")
-        fields = tuple(tuple(_field(record, name) for name in place.shown) for record in records)
-        yield HeldKind(table, *labels.kind_of(table), fields)
+        yield f'{opening}\n"{_table(place)}": ['
+        separator = "\n"
+        for records in _batches(place.of_user(user).values("pk", *place.shown)):
+            told = [{name: record[name] for name in place.shown} for record in records]
+            texts = (json.dumps(record, cls=DjangoJSONEncoder) for record in told)
+            yield separator + ",\n".join(texts)
+            separator = ",\n"
+        yield "]"
+        opening = ","
+    yield "}\n"
 
 
-def export_of(user: AbstractBaseUser) -> dict[str, Any]:
-    """What the person may take away: for each table the stored values of ``held_about``."""
-    return {
-        kind.table: [{field.name: field.stored for field in record} for record in kind.records]
-        for kind in held_about(user)
-    }
+def _newest_about(user: AbstractBaseUser) -> Iterator[HeldKind]:
+    """The newest records of each table about ``user``, as far as the person may see them."""
+    for place in PLACES:
+        rows = place.of_user(user)
+        newest = rows.only(*place.shown).order_by("-pk")[:MOST_SHOWN]
+        records = tuple(tuple(_field(row, name) for name in place.shown) for row in newest)
+        count = len(records) if len(records) < MOST_SHOWN else rows.count()
+        yield HeldKind(*labels.kind_of(_table(place)), count, records)
+
+
+def _batches(rows: QuerySet[Any, dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+    """All of ``rows`` in the order of their keys.
+
+    Not ``iterator()``: it needs a cursor of the server's, which a pooler may not keep.
+    """
+    batch = list(rows.order_by("pk")[:ROWS_AT_ONCE])
+    while batch:
+        yield batch
+        batch = list(rows.filter(pk__gt=batch[-1]["pk"]).order_by("pk")[:ROWS_AT_ONCE])
+
+
+def _table(place: Place) -> str:
+    return place.model._meta.model_name or ""
 
 
 def _needs_reauthorization(identity: LinkedIdentity | None) -> bool:
