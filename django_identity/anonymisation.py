@@ -1,4 +1,4 @@
-"""An account that nobody can be recognised by, nor sign in to."""
+"""Anonymise an account: nobody can be recognised by it or sign in to it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from django.db.models import (
 
 KEPT = frozenset({"password", "date_joined"})
 PREFIX = "erased-"
-# No database has an older one, and no time zone moves it out of its range.
+# Every database can store this time, in every time zone.
 LONG_PAST = datetime(1900, 1, 1, tzinfo=UTC)
 
-#: What says nothing where something must be said, by the name of the field's class: those of
+#: Neutral values for required fields, by the name of the field's class, because the classes of
 #: ``django.contrib.postgres`` cannot be imported everywhere.
 NOTHING: Mapping[str, Callable[[], object]] = {
     "IntegerField": int,
@@ -49,10 +49,10 @@ NOTHING: Mapping[str, Callable[[], object]] = {
 
 
 def anonymise(user: AbstractBaseUser) -> None:
-    """Empty every field of ``user`` that could say something about a person, and disable it.
+    """Empty every field of ``user`` that may contain personal data, and disable the account.
 
-    Texts, dates, numbers and files go; flags, relations and when the account was made stay. What
-    must be unique becomes random. Files are deleted from their storage.
+    Texts, dates, numbers and files are emptied. Flags, relations and the creation date stay. Unique
+    fields get random values. Files are deleted from their storage.
     """
     apart = _kept_apart(user)
     for field in user._meta.concrete_fields:
@@ -65,14 +65,14 @@ def anonymise(user: AbstractBaseUser) -> None:
 
 
 def delete_files(user: AbstractBaseUser) -> None:
-    """Delete the files of ``user`` from their storage; one that the model gives everybody stays."""
+    """Delete the files of ``user`` from their storage, except a field's default file."""
     for field in user._meta.concrete_fields:
         if isinstance(field, FileField):
             _delete_file(user, field)
 
 
 def _kept_apart(user: AbstractBaseUser) -> set[str]:
-    """The fields by which two accounts must differ, alone or together with others."""
+    """The fields that must be unique, alone or together with others."""
     names = set(_constrained(user))
     fields: Iterable[Any] = user._meta.concrete_fields
     for field in fields:
@@ -120,14 +120,14 @@ def _empty(user: AbstractBaseUser, field: Field[Any, Any], *, is_unique: bool) -
 
 
 def _delete_file(user: AbstractBaseUser, field: FileField) -> None:
-    """The one that whoever brought none has from the model is everybody's."""
+    """Delete one file, but not the field's default file, which other accounts share."""
     file = getattr(user, field.name)
     if file.name != field.get_default():
         file.delete(save=False)
 
 
 def _say_nothing(user: AbstractBaseUser, field: Field[Any, Any]) -> None:
-    """A field of a kind that we do not know stays as it is."""
+    """Empty one field. A required field of an unknown class is left unchanged."""
     for kind in type(field).__mro__:
         if kind.__name__ in NOTHING:
             setattr(user, field.attname, NOTHING[kind.__name__]())
@@ -135,7 +135,7 @@ def _say_nothing(user: AbstractBaseUser, field: Field[Any, Any]) -> None:
 
 
 def _random_text(field: Field[Any, Any]) -> str:
-    """As much chance as there is room for."""
+    """A random text, as long as the field allows."""
     text = uuid.uuid4().hex
     if field.max_length is None or len(PREFIX + text) <= field.max_length:
         return PREFIX + text

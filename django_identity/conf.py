@@ -1,7 +1,7 @@
-"""The setting ``DJANGO_IDENTITY``, read late and parsed once into frozen values.
+"""The setting ``DJANGO_IDENTITY``, read at first use and parsed once into frozen values.
 
-``application("default")`` is what everything else asks. ``problems()`` lists every mistake at once;
-the system checks report them, ``application()`` raises those that leave nothing to work with.
+All other code calls ``application("default")``. ``problems()`` lists all mistakes for the system
+checks; ``application()`` raises the fatal ones.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ DEFAULT_ALIAS = "default"
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """One registered client at the service, as the site's settings describe it.
+    """One registered client at the service, from the site's settings.
 
-    ``base_url`` ends in ``/api/v1``; ``auth_url`` and ``api_origin`` carry no trailing slash.
+    ``base_url`` ends in ``/api/v1``; ``auth_url`` and ``api_origin`` have no trailing slash.
     ``timeout`` is the total number of seconds one call may take. ``authorization_lifetime`` is the
     number of seconds between pressing the button and coming back. ``rate_limit`` is a number of
     calls and the seconds they are for; ``trusted_proxies``: how many proxies stand before the site.
@@ -62,7 +62,7 @@ class Application:
 
 
 def application(alias: str = DEFAULT_ALIAS) -> Application:
-    """The application of that alias.
+    """The application with this alias.
 
     Raises ``ConfigurationError`` if the alias is unknown or its settings are unusable.
     """
@@ -75,18 +75,18 @@ def application(alias: str = DEFAULT_ALIAS) -> Application:
 
 
 def applications() -> tuple[Application, ...]:
-    """All of them, in the setting's order. Raises as ``application``."""
+    """All applications, in the order of the setting. Raises like ``application``."""
     return tuple(map(application, aliases()))
 
 
 def aliases() -> tuple[str, ...]:
-    """The aliases that the site has set up, in the setting's order."""
+    """The aliases in the setting, in their order."""
     return tuple(_setting())
 
 
 @cache
 def problems() -> tuple[Problem, ...]:
-    """Every mistake in the setting, in the order of the aliases."""
+    """All mistakes in the setting, in the order of the aliases."""
     raw = getattr(settings, SETTING, None)
     if not isinstance(raw, Mapping) or DEFAULT_ALIAS not in raw:
         hint = 'Add DJANGO_IDENTITY = {"default": {…}} to the settings; see the README.'

@@ -1,4 +1,4 @@
-"""What each key of ``DJANGO_IDENTITY`` may hold, and every way in which it can be wrong."""
+"""The keys of ``DJANGO_IDENTITY`` with their parsers, and all mistakes that the keys may have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECONDS_IN = {"s": 1.0, "min": 60.0}
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One mistake in the setting. ``fatal``: the application cannot be used at all."""
+    """One mistake in the setting. ``fatal``: the application cannot be used."""
 
     check_id: str
     message: str
@@ -39,7 +39,7 @@ def is_loopback(host: str | None) -> bool:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of ``url`` (RFC 6454), the default port left out."""
+    """Scheme, host and port of ``url`` (RFC 6454), without a default port."""
     parts = urlsplit(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     default = {"http": 80, "https": 443}.get(parts.scheme)
@@ -47,7 +47,7 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{host}{port}"
 
 
-# What each key may hold: a parser returns what ``Application`` holds, or raises ``ValueError``.
+# The parsers: each returns the value for ``Application`` or raises ``ValueError``.
 
 
 def _text(value: object) -> str:
@@ -57,7 +57,7 @@ def _text(value: object) -> str:
 
 
 def _client_id(value: object) -> str:
-    """Basic credentials end the client id at the first colon (RFC 7617 §2)."""
+    """Refuse a colon, because it ends the client id in Basic credentials (RFC 7617 §2)."""
     text = _text(value)
     if ":" in text:
         raise ValueError
@@ -98,7 +98,7 @@ def _address(value: object) -> str:
 
 
 def _base(value: object) -> str:
-    """An address that others are made from."""
+    """A base address, to which paths are added."""
     return _address(value).rstrip("/")
 
 
@@ -134,7 +134,7 @@ def _or_none(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One key: how it is parsed, what it should be, and what it is where the site is silent."""
+    """One key: its parser, a description of valid values, and its default."""
 
     parse: Callable[[Any], Any]
     wanted: str
@@ -175,15 +175,12 @@ RULES: Mapping[str, Rule] = {
 
 
 def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Each key's value as an application holds it, by its name in lower case.
-
-    Raises ``ValueError``.
-    """
+    """The parsed value of each key, by its name in lower case. Raises ``ValueError``."""
     return {name.lower(): rule.parse(given.get(name, rule.default)) for name, rule in RULES.items()}
 
 
 def alias_problems(alias: str, given: object) -> Iterator[Problem]:
-    """Every mistake in the settings of one application."""
+    """All mistakes in the settings of one application."""
     where = f"{SETTING}[{alias!r}]"
     if not isinstance(given, Mapping):
         yield Problem("E001", f"{where} must be a dict.", "See the settings in the documentation.")

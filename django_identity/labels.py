@@ -1,4 +1,4 @@
-"""What the service's codes are called in words, for people."""
+"""Translated names of codes, columns and tables, for people."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ WORDS: Mapping[str, str | Promise] = {
 }
 
 
-# What a record's fields are called to the person it is about.
+# Column -> its name on the person's own pages.
 LABELS: Mapping[str, str | Promise] = {
     "access_expires_at": _("Access ends"),
     "application": _("Application"),
@@ -75,7 +75,7 @@ LABELS: Mapping[str, str | Promise] = {
     "value": _("Value"),
 }
 
-# Table -> what its records are called to the person they are about, and why there are any.
+# Table -> its name on the person's own pages, and why the site stores its records.
 KINDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
     "linkedidentity": (
         _("Linked identity"),
@@ -101,14 +101,14 @@ KINDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
         _("Connect codes"),
         _("Each code that you handed in here, without the code itself."),
     ),
-    # What an erasure counts besides; neither is shown to the person.
+    # Only counted by an erasure, and not shown to the person.
     "session": (_("Sessions"), ""),
     "user": (_("Account"), ""),
 }
 
 
 def in_words(code: str) -> str | Promise:
-    """``code`` in the person's language; a code without words stays as it is.
+    """The name of ``code`` in the person's language, or ``code`` itself if it has no name.
 
     ``"country_resident=NG"`` is a claim with its value.
     """
@@ -118,10 +118,10 @@ def in_words(code: str) -> str | Promise:
 
 
 def label_of(field: str) -> str | Promise:
-    """What the field of a record is called to the person the record is about."""
+    """The name of the column ``field`` on the person's own pages."""
     return LABELS.get(field, field)
 
 
 def kind_of(table: str) -> tuple[str | Promise, str | Promise]:
-    """What the records of a table are called, and why there are any."""
+    """The name of ``table``, and why the site stores its records."""
     return KINDS.get(table, (table, ""))

@@ -1,7 +1,7 @@
-"""Celery tasks: each takes ids, calls one verb, and may be lost, late or repeated without harm.
+"""Celery tasks. They take only ids and are idempotent: messages may be lost, late or repeated.
 
-The truth is in the database: a row is due until its work is done, and leased while somebody is at
-it. ``beat_schedule()`` is the site's schedule.
+The state is in the database: a row is due until its work is done, and leased while a worker works
+on it. ``beat_schedule()`` is the schedule for Celery's beat.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from django_identity.background import TaskName
 if TYPE_CHECKING:
     from django_identity.lifecycle import erasure, upkeep
 else:
-    # A site asks for the schedule in its settings or celery.py, where there are no models yet.
+    # A site imports this module in its settings or celery.py, before the models are loaded.
     erasure, upkeep = (
         SimpleLazyObject(partial(import_module, f"django_identity.lifecycle.{name}"))
         for name in ("erasure", "upkeep")
     )
 
-# The end of a worker that hangs; work that goes on ends by itself well before. The soft limit is
-# the same, which is none: a task that names none gets the site's, and its exception could come
-# between a refresh's answer and storing it.
+# Stops a worker that hangs; normal work ends well before. An equal soft limit never strikes. With
+# none the site's soft limit would apply: its exception could strike between the answer to a refresh
+# and the storing of the tokens.
 TIME_LIMIT = 600
 MINUTE = 60.0
 HOUR = 3600.0
 DAY = 24 * HOUR
 
 OPTIONS: dict[str, Any] = {
-    # Acknowledged when done; a worker that is killed gives its task back.
+    # Acknowledge after the work, so that the task of a killed worker returns to the queue.
     "acks_late": True,
     "reject_on_worker_lost": True,
     "ignore_result": True,
@@ -44,7 +44,7 @@ OPTIONS: dict[str, Any] = {
 
 @shared_task(name=TaskName.SWEEP.value, **OPTIONS)
 def sweep() -> None:
-    """Hand out what is due."""
+    """Publish the due identities in chunks."""
     upkeep.sweep()
 
 
@@ -62,32 +62,32 @@ def refetch_one(identity_id: int) -> None:
 
 @shared_task(name=TaskName.KEEP_ALIVE.value, **OPTIONS)
 def keep_alive() -> None:
-    """Refresh grants that would run out unused."""
+    """Refresh grants that would otherwise expire unused."""
     upkeep.keep_alive()
 
 
 @shared_task(name=TaskName.RUN_EVENT_HANDLERS.value, **OPTIONS)
 def run_event_handlers(event_id: int) -> None:
-    """Do what is left to do for one stored event."""
+    """Run the site's handlers of one stored event."""
     upkeep.run_handlers(event_id)
 
 
 @shared_task(name=TaskName.RETRY_PENDING.value, **OPTIONS)
 def retry_pending() -> None:
-    """Erasures and event handlers that were not done yet."""
+    """Retry pending erasures and event handlers."""
     upkeep.retry_pending()
 
 
 @shared_task(name=TaskName.PURGE.value, **OPTIONS)
 def purge() -> None:
-    """Take away what is older than the settings let it be kept."""
+    """Delete data that is older than the settings allow."""
     erasure.purge()
 
 
 def beat_schedule(*, sweep_every: float = MINUTE) -> dict[str, dict[str, Any]]:
     """The entries for Celery's beat: ``CELERY_BEAT_SCHEDULE = beat_schedule()`` in the settings.
 
-    ``sweep_every``: seconds. A tick that no worker took before the next one is dropped.
+    ``sweep_every``: seconds. A message that no worker took before the next one expires.
     """
     return {
         task.value: {

@@ -1,1 +1,1 @@
-"""The JSON faces. The only room that imports Django REST framework."""
+"""The JSON API. Only this package imports Django REST framework."""

@@ -1,4 +1,4 @@
-"""The one reader of what is sent to the API: a JSON object, bounded in length and depth."""
+"""The parser of request bodies: one JSON object, with limits for length and depth."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LARGEST_BODY = 64 * 1024
 
 
 class BodyTooLarge(APIException):
-    """More than any request to this API needs."""
+    """The body is larger than 64 KB."""
 
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
     default_code = "body_too_large"
@@ -23,9 +23,9 @@ class BodyTooLarge(APIException):
 
 
 class BoundedJSONParser(BaseParser):
-    """Reads with the same reader as the service's answers and events, 64 KB at most.
+    """Reads at most 64 KB, with the same reader as the service's answers and events.
 
-    Django REST framework's own parser has no bounds: 200,000 brackets end in a ``RecursionError``.
+    Django REST framework's own parser has no limits: 200,000 brackets raise ``RecursionError``.
     """
 
     media_type = "application/json"

@@ -22,7 +22,7 @@ from django_identity.lifecycle.standing import UNASKED, Requirement, Unasked
 
 
 class _Combining(OperationHolderMixin):
-    """Combined with ``&``, ``|`` and ``~``; ``and``, ``or`` and ``not`` would drop one of two."""
+    """Combine with ``&``, ``|`` and ``~``. ``and``, ``or`` and ``not`` would drop a permission."""
 
     def __bool__(self) -> NoReturn:
         raise TypeError("combine permissions with &, | and ~, not with and, or and not")
@@ -44,11 +44,11 @@ class _Combining(OperationHolderMixin):
 
 
 class _Combined(_Combining, OperandHolder):
-    """Two permissions, one of them ours."""
+    """Two combined permissions, at least one of them from this module."""
 
 
 class _Negated(_Combining, SingleOperandHolder):
-    """The opposite of one of our permissions."""
+    """The negation of a permission from this module."""
 
 
 def _combined(operator: Any, first: Any, second: Any) -> _Combined:
@@ -61,7 +61,7 @@ def _negated(permission: Any) -> _Negated:
 
 
 class _Permission(_Combining, BasePermission):
-    """Stands among classes although it is an object: calling it gives itself."""
+    """An object in a list of classes: calling it returns the object itself."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -78,7 +78,7 @@ class _Permission(_Combining, BasePermission):
 
 
 class HasClaim(_Permission):
-    """The claim is proven for the request's user, with that ``value`` if one is asked for."""
+    """The claim is proven for the request's user, with this ``value`` if one is given."""
 
     code = "claim_missing"
 
@@ -102,7 +102,7 @@ class HasKycLevel(_Permission):
 
 
 def _keep_answer_private(view: Any) -> None:
-    """Mark the answer that ``view`` is about to give, whichever way the permission decides."""
+    """Mark the response of ``view`` as private, whatever the permission decides."""
     finalize = getattr(view, "finalize_response", None)
     if finalize is None:
         return

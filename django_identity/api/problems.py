@@ -1,6 +1,6 @@
-"""Errors as JSON: ``code``, ``detail``, ``recovery``, ``reference``, and what else is known.
+"""Errors as JSON: ``code``, ``detail``, ``recovery``, ``reference`` and further members.
 
-What else a program may have to know of an endpoint's errors comes along as ``beside``.
+``beside`` holds further members that an endpoint adds to its errors.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from django_identity.telemetry import LogEvent, log_failure
 
 
 def problem(error: IdentityError, **beside: object) -> Response:
-    """The response for one of our own errors; ``kyc_url`` and ``retry_after`` if they are known."""
+    """The response for an ``IdentityError``, with ``kyc_url`` and ``retry_after`` if known."""
     described: dict[str, Any] = {
         "code": error.code,
         "detail": str(error.public_message),
@@ -35,7 +35,7 @@ def problem(error: IdentityError, **beside: object) -> Response:
 
 
 def as_problem(error: Exception, context: dict[str, Any], **beside: object) -> Response | None:
-    """Django REST framework's own errors in this form; they are not logged: no reference."""
+    """An error of Django REST framework in the same form. It is not logged: no reference."""
     if isinstance(error, PlainHttpRefused):
         alias = str(context["kwargs"].get("application", conf.DEFAULT_ALIAS))
         log_failure(LogEvent.SIGN_IN_FAILED, error, application=alias)

@@ -1,4 +1,4 @@
-"""What goes in and out as JSON."""
+"""Serializers of requests and responses."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from django_identity.service.connect_code import LONGEST_PASTE
 
 
 class ConnectRequestSerializer(serializers.Serializer[dict[str, str]]):
-    """A code, as it was pasted."""
+    """The pasted text with the Connect code."""
 
     connect_code = serializers.CharField(max_length=LONGEST_PASTE, write_only=True)
 
 
 class ConnectedSerializer(serializers.ModelSerializer[LinkedIdentity]):
-    """What the site now holds: no name, no address, no subject."""
+    """What the site now stores, without name, address and subject."""
 
     kyc_verified_at = serializers.DateTimeField(default_timezone=UTC)
 
@@ -36,39 +36,39 @@ class ConnectedSerializer(serializers.ModelSerializer[LinkedIdentity]):
 
 
 class LoginRequestSerializer(serializers.Serializer[dict[str, str]]):
-    """Where the person wants to go afterwards: a path of the site."""
+    """The page to show after the sign-in: a path of the site."""
 
     next = serializers.CharField(required=False, default="", write_only=True)
 
 
 class DepartureSerializer(serializers.Serializer[dict[str, str]]):
-    """Where the frontend sends the browser."""
+    """The address to which the frontend sends the browser."""
 
     authorization_url = serializers.URLField(read_only=True)
 
 
 class CallbackRequestSerializer(serializers.Serializer[dict[str, str]]):
-    """The query that the service's redirect carried: ``state``, and ``code`` or ``error``."""
+    """The query of the service's redirect: ``state``, and ``code`` or ``error``."""
 
     state = serializers.CharField(required=False, trim_whitespace=False, write_only=True)
     code = serializers.CharField(required=False, trim_whitespace=False, write_only=True)
     error = serializers.CharField(required=False, trim_whitespace=False, write_only=True)
 
     def values_of(self, name: str) -> list[str]:
-        """That member as a list of one; empty if it is not there, or the request has no form."""
+        """The member ``name`` as a list of one, or an empty list if the member is missing."""
         if not self.is_valid() or name not in self.validated_data:
             return []
         return [self.validated_data[name]]
 
 
 class ArrivalSerializer(serializers.Serializer[dict[str, str]]):
-    """Where the person wanted to go."""
+    """The page to show next."""
 
     next = serializers.CharField(read_only=True)
 
 
 class StandingSerializer(serializers.Serializer[Standing]):
-    """What holds for a person now, as every gate sees it: no name, no address, no subject."""
+    """The standing of a person, as every gate sees it, without name, address and subject."""
 
     is_linked = serializers.BooleanField(read_only=True)
     consent_revoked_at = serializers.DateTimeField(read_only=True, default_timezone=UTC)
@@ -78,7 +78,7 @@ class StandingSerializer(serializers.Serializer[Standing]):
 
 
 class DisconnectedSerializer(serializers.Serializer[dict[str, bool]]):
-    """Whether there was a bond, and whether the browser's session rested on it and has ended."""
+    """Whether an identity was linked, and whether the session was an identity session and ended."""
 
     disconnected = serializers.BooleanField(read_only=True)
     signed_out = serializers.BooleanField(read_only=True)

@@ -1,4 +1,4 @@
-"""Under ``api/`` of the package's addresses; names in the namespace ``identity:api``."""
+"""The addresses under ``api/``, in the URL namespace ``identity:api``."""
 
 from __future__ import annotations
 

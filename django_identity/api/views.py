@@ -1,4 +1,4 @@
-"""The JSON API. Sessions (with their CSRF check) or whatever authentication the site has set up."""
+"""The views of the JSON API. They use the authentication classes that the site has configured."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ TOKEN_SCHEMES = ("bearer", "jwt", "token")
 
 
 class _Endpoint(APIView):
-    """JSON in and out, errors included; each endpoint says itself whom it answers."""
+    """JSON requests and responses, including errors. Each endpoint checks the user itself."""
 
     parser_classes = (BoundedJSONParser,)
     renderer_classes = (JSONRenderer,)
@@ -56,14 +56,14 @@ class _Endpoint(APIView):
         return as_problem
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """What comes before every method: who asks, and from where."""
+        """Authenticate, then refuse forms of other sites."""
         super().initial(request, *args, **kwargs)
         if request.method not in SAFE_METHODS:
             _refuse_foreign_forms(request)
 
 
 class MeView(_Endpoint):
-    """``GET``: what holds for whoever is signed in, as every gate sees it."""
+    """``GET``: the standing of the signed-in person, as every gate sees it."""
 
     serializer_class = StandingSerializer
 
@@ -74,7 +74,7 @@ class MeView(_Endpoint):
 
 
 class LoginView(_Endpoint):
-    """``POST {"next": …}``: begin a sign-in; the frontend sends the browser to the answer."""
+    """``POST {"next": …}``: begin a sign-in. The frontend sends the browser to the address."""
 
     serializer_class = LoginRequestSerializer
 
@@ -96,9 +96,10 @@ class LoginView(_Endpoint):
 
 
 class CallbackView(_Endpoint):
-    """``POST {"state": …, "code": …}``: take the person back.
+    """``POST {"state": …, "code": …}``: complete a sign-in.
 
-    For a site whose ``REDIRECT_URI`` is its frontend's: the members are the redirect's query.
+    For a site whose ``REDIRECT_URI`` is a page of its frontend. The members are the redirect's
+    query.
     """
 
     serializer_class = CallbackRequestSerializer
@@ -128,9 +129,9 @@ class CallbackView(_Endpoint):
 
 
 class ConnectView(_Endpoint):
-    """``POST {"connect_code": …}``: redeem a Connect code for whoever is signed in.
+    """``POST {"connect_code": …}``: redeem a Connect code for the signed-in person.
 
-    ``code_spent`` in an error says whether a new code is needed.
+    ``code_spent`` in an error says whether the person needs a new code.
     """
 
     serializer_class = ConnectRequestSerializer
@@ -163,7 +164,7 @@ class ConnectView(_Endpoint):
 
 
 class DisconnectView(_Endpoint):
-    """``POST``: take the bond away, and end a session that rests on it."""
+    """``POST``: disconnect the identity, and end the session if it is an identity session."""
 
     serializer_class = DisconnectedSerializer
 
@@ -177,7 +178,7 @@ class DisconnectView(_Endpoint):
 
 
 def _signed_in_user(request: Request) -> AbstractBaseUser | None:
-    """A site may have set up None for nobody."""
+    """The signed-in user, or None. ``UNAUTHENTICATED_USER`` may be None."""
     user: Any = request.user
     return user if user is not None and user.is_authenticated else None
 
@@ -190,10 +191,10 @@ def _required_user(request: Request) -> AbstractBaseUser:
 
 
 def _refuse_foreign_forms(request: Request) -> None:
-    """Refuse what a foreign page can have a browser send without asking this site first.
+    """Refuse requests that a form of another site can send.
 
-    The browser adds sessions, Basic credentials and certificates to such a form by itself; JSON and
-    a token in the header it does not send from there.
+    The browser adds sessions, Basic credentials and certificates to such a form. It does not let
+    another site send JSON or a token in the header.
     """
     scheme = request.headers.get("Authorization", "").partition(" ")[0].lower()
     is_json = request._request.content_type == BoundedJSONParser.media_type
@@ -202,7 +203,7 @@ def _refuse_foreign_forms(request: Request) -> None:
 
 
 def _refuse_foreign_pages(request: Request, user: AbstractBaseUser | None) -> None:
-    """Whom nobody has authenticated is signed in by this: a foreign page must not do that."""
+    """Require the CSRF token if nobody is signed in: another site must not sign a visitor in."""
     if user is None:
         SessionAuthentication().enforce_csrf(request)
 

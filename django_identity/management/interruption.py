@@ -1,4 +1,4 @@
-"""A clean stop: Ctrl-C asks, and the work that is under way is finished first."""
+"""A clean stop: after Ctrl-C the current piece of work is finished first."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def asked_to_stop() -> Iterator[Callable[[], bool]]:
-    """Gives a question: has anybody pressed Ctrl-C, or sent SIGTERM?
+    """Yield a function that returns whether Ctrl-C was pressed or SIGTERM was sent.
 
-    The second time interrupts at once, as without this.
+    A second signal interrupts at once.
     """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():

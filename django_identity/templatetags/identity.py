@@ -1,4 +1,4 @@
-"""``{% load identity %}``: the button, and what holds for a user."""
+"""``{% load identity %}``: the sign-in button, gates and filters."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def identity_login_button(
 ) -> dict[str, Any]:
     """A POST form with one button: ``{% identity_login_button next="/adults/" %}``.
 
-    The first button of a page brings its stylesheet along, unless
-    ``{% identity_button_style %}`` stands in the page's head. ``size`` is one of ``SIZES``,
-    ``theme`` one of ``THEMES``; anything else is a ``TemplateSyntaxError``.
+    The first button of a page adds its stylesheet, unless ``{% identity_button_style %}`` did so in
+    the page's head. ``size`` is one of ``SIZES``, ``theme`` one of ``THEMES``; any other value
+    raises ``TemplateSyntaxError``.
     """
     for given, known in ((size, SIZES), (theme, THEMES)):
         if given not in known:
@@ -60,13 +60,13 @@ def identity_login_button(
 
 @register.inclusion_tag("django_identity/button_style.html", takes_context=True)
 def identity_button_style(context: Context) -> dict[str, Any]:
-    """The button's stylesheet, for the page's head."""
+    """Add the button's stylesheet in the page's head."""
     _is_first(context)
     return {}
 
 
 def _no_if_it_fails(ask: Callable[P, bool]) -> Callable[P, bool]:
-    """Log whatever ``ask`` raises, and answer no."""
+    """Log any exception of ``ask`` and return False."""
 
     @wraps(ask)
     def asked(*args: P.args, **kwargs: P.kwargs) -> bool:
@@ -86,8 +86,8 @@ def _no_if_it_fails(ask: Callable[P, bool]) -> Callable[P, bool]:
 def has_claim(user: object, asked: str) -> bool:
     """``user|has_claim:"age_over_18"`` or ``user|has_claim:"country_resident=NG"``.
 
-    Never raises: Django takes an exception under ``not``, ``or`` or ``==`` for false, and would
-    open the other branch. What is unexpected is logged, and the answer is no.
+    The filter never raises, because Django treats an exception under ``not``, ``or`` or ``==`` as
+    false and would show the other branch. It logs the exception and returns False.
     """
     return _holds(user, Gate((Requirement.parse(asked),)))
 
@@ -95,7 +95,7 @@ def has_claim(user: object, asked: str) -> bool:
 @register.filter
 @_no_if_it_fails
 def has_kyc_level(user: object, level: str) -> bool:
-    """``user|has_kyc_level:"level_2"``; it never raises, as ``has_claim``."""
+    """``user|has_kyc_level:"level_2"``. It never raises, like ``has_claim``."""
     return _holds(user, Gate(kyc_level=level))
 
 
@@ -103,9 +103,9 @@ def has_kyc_level(user: object, level: str) -> bool:
 def identity_gate(parser: Parser, token: Token) -> GateNode:
     """``{% identity_gate "age_over_18" %}…{% else %}…{% end_identity_gate %}``.
 
-    Asks for every claim that it names (``"country_resident=NG"`` for a value), and for a level with
-    ``level="level_2"``. The person is ``user=`` if it is given, else the request's. Whatever fails
-    shows the second part: an argument that is not there, too.
+    The first part is shown if all named claims are proven (``"country_resident=NG"`` asks for a
+    value) and the level of ``level="level_2"`` is reached. ``user=`` names the person; the default
+    is the request's user. After any failure, such as a missing argument, the second part is shown.
     """
     name, *bits = token.split_contents()
     claims, named = [], {}
@@ -124,7 +124,7 @@ def identity_gate(parser: Parser, token: Token) -> GateNode:
 
 
 class GateNode(template.Node):
-    """The two parts of ``identity_gate``, and what its gate asks for."""
+    """The two parts of ``identity_gate`` and its requirements."""
 
     child_nodelists = ("opened", "closed")
 
@@ -166,15 +166,15 @@ def _holds(user: object, gate: Gate) -> bool:
 
 
 def _person_of(context: Context) -> object:
-    """A page about somebody else may have them as ``user``: the request's own comes first."""
+    """Prefer the request's user, because ``user`` in the context may be another person."""
     request = context.get("request")
     return context.get("user") if request is None else request.user
 
 
 def _is_first(context: Context) -> bool:
-    """Whether this page has not brought the stylesheet yet.
+    """Whether the page has no stylesheet for the button yet.
 
-    Remembered on the request: a page is made of several templates, each with a context of its own.
+    The request stores it, because each template of a page has its own context.
     """
     request = context.get("request")
     if request is None:

@@ -1,4 +1,4 @@
-"""What the admin's pages need of templates; no promise to sites."""
+"""Filters for the admin's templates. They are not public."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ register = template.Library()
 
 @register.filter
 def person(user: AbstractBaseUser, may_see_people: bool) -> str:
-    """What the person is called, as far as the operator may see it."""
+    """The person's name or address, as far as the operator may see it."""
     return wording.person_name(user, may_see=may_see_people)

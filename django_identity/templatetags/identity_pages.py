@@ -1,4 +1,4 @@
-"""What the package's own pages need of templates; no promise to sites (``identity`` is)."""
+"""Filters for the package's own pages. They are not public, unlike those of ``identity``."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ register = template.Library()
 
 @register.filter
 def distance(moment: datetime) -> str:
-    """How far away ``moment`` is: "in 5 hours", "3 days ago"."""
+    """The time until or since ``moment``: "in 5 hours", "3 days ago"."""
     now = timezone.now()
     if has_no_end(moment):
         return _("no end")
@@ -42,7 +42,7 @@ def distance(moment: datetime) -> str:
 
 @register.filter
 def moment(given: datetime) -> SafeString:
-    """An absolute time in the site's time zone, for people and machines."""
+    """A ``<time>`` element with date and time in the site's time zone."""
     local = timezone.localtime(bounded(given))
     if has_no_end(local):
         return escape(_("no end"))
@@ -51,7 +51,7 @@ def moment(given: datetime) -> SafeString:
 
 
 def _date_and_time() -> str:
-    """The language's own format; Django has none for Arabic, and would fall back to English."""
+    """The format of the language. Django has none for Arabic and would use the English one."""
     together, day_alone = (get_format(name) for name in ("DATETIME_FORMAT", "DATE_FORMAT"))
     if together == settings.DATETIME_FORMAT and day_alone != settings.DATE_FORMAT:
         return f"{day_alone} {get_format('TIME_FORMAT')}"
@@ -60,7 +60,7 @@ def _date_and_time() -> str:
 
 @register.filter
 def day(given: datetime) -> SafeString:
-    """The day of a time for people, the whole time for machines."""
+    """A ``<time>`` element that shows only the day."""
     local = timezone.localtime(bounded(given))
     if has_no_end(local):
         return escape(_("no end"))
@@ -70,19 +70,19 @@ def day(given: datetime) -> SafeString:
 
 @register.filter
 def is_past(given: datetime) -> bool:
-    """Whether that time has come."""
+    """Whether ``given`` is in the past."""
     return given <= timezone.now()
 
 
 @register.filter
 def opens_by_code(asked: str) -> bool:
-    """Whether a Connect code may open the gate: it says the level, and proves no claim."""
+    """Whether a Connect code may open the gate: a code brings a KYC level, but no claims."""
     return is_level(asked)
 
 
 @register.filter
 def claim_value(value: Any) -> str:
-    """What a claim's value says beyond its being proven, such as a country."""
+    """The value of a claim that says more than "true", such as a country."""
     return value_in_text(value)
 
 
@@ -94,7 +94,7 @@ def is_affirmed(value: Any) -> bool:
 
 @register.filter
 def held(value: Any) -> str | Promise | SafeString:
-    """One value of a record in words."""
+    """One stored value as text for the page."""
     if isinstance(value, datetime):
         if has_no_end(value):
             return _("no end")

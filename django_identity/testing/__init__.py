@@ -1,7 +1,7 @@
 """For the tests of a site: ``pytest_plugins = ["django_identity.testing.plugin"]``.
 
 - ``plugin``: the fixtures; ``docs/testing.md`` lists them
-- ``build``: people whose gates are open, with no service at all
-- ``sandbox``: the service as a process of its own, and people with accounts there
-- ``clock``: moves the time by which claims, grants and sessions run out
+- ``build``: linked identities with open gates, without a service
+- ``sandbox``: the sandbox as a separate process, and accounts there
+- ``clock``: moves the clock, to test claims, grants and sessions that expire
 """

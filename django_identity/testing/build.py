@@ -1,6 +1,7 @@
-"""People whose gates are open, written straight into the database: for tests of a site's views.
+"""Linked identities with open gates, for tests of a site's views.
 
-Nothing here is proven. Where the proof itself matters, sign somebody in at the sandbox.
+These functions write to the database and verify nothing. If the proof itself matters, sign a person
+in at the sandbox.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ def build_identity(
     application: str = conf.DEFAULT_ALIAS,
     **fields: Any,
 ) -> LinkedIdentity:
-    """Link ``user``: consent granted, verified at ``kyc_level``, ``claims`` good for 24 hours.
+    """Link ``user``: consent granted, verified at ``kyc_level``, ``claims`` valid for 24 hours.
 
-    ``claims``: claim name -> value. ``fields``: columns of ``LinkedIdentity`` to write otherwise.
+    ``claims``: claim name -> value. ``fields``: columns of ``LinkedIdentity`` with other values.
     """
     now = timezone.now()
     held: dict[str, Any] = {
@@ -58,12 +59,12 @@ def build_identity(
 def build_claim(
     identity: LinkedIdentity, claim_type: str, value: Any = True, **fields: Any
 ) -> StoredClaim:
-    """A claim of ``identity`` as a verified credential would have left it."""
+    """Store a claim of ``identity`` with the columns that a verified credential sets."""
     now = timezone.now()
     held = {"provider": "Test", "issued_at": now, "valid_until": now + LIFETIME, **fields}
     return StoredClaim.objects.create(identity=identity, claim_type=claim_type, value=value, **held)
 
 
 def build_session(client: Client, user: AbstractBaseUser) -> None:
-    """Sign ``client`` in as after an identity sign-in: the session ends with the consent."""
+    """Sign ``client`` in with an identity session, which ends with the consent."""
     client.force_login(user, backend=BACKEND_PATH)  # type: ignore[arg-type]  # any user model

@@ -1,4 +1,4 @@
-"""The time that a site sees, moved by a test."""
+"""A clock for the site that a test can move."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Follower = Callable[[timedelta], object]
 
 
 class Clock:
-    """Real time plus what it was moved by; ``followers`` are told of each move."""
+    """Real time plus an offset. Each move also calls the ``followers``."""
 
     def __init__(self, real: Callable[[], datetime], *followers: Follower) -> None:
         self._real = real
@@ -23,7 +23,7 @@ class Clock:
         return self._real() + self._offset
 
     def advance(self, **span: float) -> None:
-        """``advance(hours=25)``: the words are those of ``timedelta``."""
+        """``advance(hours=25)``, with the arguments of ``timedelta``."""
         passed = timedelta(**span)
         self._offset += passed
         for follow in self._followers:
@@ -32,9 +32,9 @@ class Clock:
 
 @contextmanager
 def moved_clock(*followers: Follower) -> Iterator[Clock]:
-    """A clock that ``django.utils.timezone.now`` obeys until the block ends.
+    """A clock for ``django.utils.timezone.now`` until the block ends.
 
-    Code that has imported ``now`` by itself, or asks ``time``, goes on in real time.
+    Code that imported ``now`` itself or uses ``time`` still sees the real time.
     """
     real = timezone.now
     clock = Clock(real, *followers)

@@ -1,7 +1,7 @@
 """Fixtures for a site's tests: ``pytest_plugins = ["django_identity.testing.plugin"]``.
 
-They need pytest-django. Those that start the sandbox need the extra ``[sandbox]`` and tests with
-``django_db``; one process serves the whole run.
+They need pytest-django. Fixtures that start the sandbox also need the extra ``[sandbox]`` and tests
+with ``django_db``. One sandbox process serves the whole run.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ SANDBOX = "identity_sandbox"
 
 @pytest.fixture
 def identity_of() -> Callable[..., LinkedIdentity]:
-    """``identity_of(user, claims={"age_over_18": True})``: opens gates with no service at all."""
+    """``identity_of(user, claims={"age_over_18": True})`` opens gates without a service."""
     return build_identity
 
 
 @pytest.fixture(scope="session")
 def identity_running_sandbox() -> Iterator[RunningSandbox]:
-    """The process; use ``identity_sandbox``, which leaves its clock as it was."""
+    """The sandbox for the whole run. Prefer ``identity_sandbox``, which resets its clock."""
     with running_sandbox() as sandbox:
         yield sandbox
 
 
 @pytest.fixture
 def identity_sandbox(identity_running_sandbox: RunningSandbox) -> Iterator[RunningSandbox]:
-    """The service, played locally: clock, switches and faults are as new after each test."""
+    """The sandbox. Its clock, switches and faults are reset after each test."""
     switches = identity_running_sandbox.control("GET", "switches")
     yield identity_running_sandbox
     identity_running_sandbox.control("POST", "clock", reset=True)
@@ -54,7 +54,7 @@ def identity_application(identity_sandbox: RunningSandbox) -> Iterator[conf.Appl
     """The site, registered at the sandbox as its application ``"default"``."""
     own = getattr(settings, "DJANGO_IDENTITY", {}).get(conf.DEFAULT_ALIAS, {})
     registered = identity_sandbox.register([HOST + reverse("identity:callback")])
-    # The callback address is made from the request: the test client's host is no https one.
+    # The callback address is built from the request, because the test client uses plain http.
     given = {**own, "API_ORIGIN": None, "REDIRECT_URI": None, **registered}
     with override_settings(DJANGO_IDENTITY={conf.DEFAULT_ALIAS: given}):
         yield conf.application()
@@ -62,7 +62,7 @@ def identity_application(identity_sandbox: RunningSandbox) -> Iterator[conf.Appl
 
 @pytest.fixture
 def identity_person(identity_sandbox: RunningSandbox) -> SandboxPerson:
-    """Somebody who is verified at the sandbox."""
+    """A person who is verified at the sandbox."""
     return identity_sandbox.create_person()
 
 
@@ -72,7 +72,7 @@ def identity_sign_in(
     identity_application: conf.Application,
     identity_person: SandboxPerson,
 ) -> Callable[..., HttpResponseBase]:
-    """``identity_sign_in(client)``: the whole sign-in over real sockets; its last answer."""
+    """``identity_sign_in(client)``: a whole sign-in over real sockets. Returns the response."""
 
     def sign_in(
         client: Client, person: SandboxPerson = identity_person, next_url: str = ""
@@ -86,7 +86,7 @@ def identity_sign_in(
 
 @pytest.fixture
 def identity_clock(request: pytest.FixtureRequest) -> Iterator[Clock]:
-    """``identity_clock.advance(hours=25)``; the sandbox, if the test has one, moves along."""
+    """``identity_clock.advance(hours=25)`` moves the clock, also of the test's sandbox."""
     followers = []
     if SANDBOX in request.fixturenames:
         sandbox: RunningSandbox = request.getfixturevalue(SANDBOX)

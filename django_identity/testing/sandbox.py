@@ -1,7 +1,7 @@
-"""The sandbox as a process of its own, and people with accounts there.
+"""The sandbox as a separate process, and accounts there.
 
-It needs the extra ``django-identity[sandbox]`` and nothing of this process: what is asked of it
-goes over its control API, which ``docs/sandbox.md`` describes.
+It needs the extra ``django-identity[sandbox]``. All requests go to the control API of the sandbox
+(see ``docs/sandbox.md``).
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ PORTAL_TOKEN = "Portal session token"  # noqa: S105  what stands before it
 
 
 class SandboxError(Exception):
-    """The sandbox did not start, or refused what was asked."""
+    """The sandbox did not start, or refused a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxPerson:
-    """Somebody with an account at the sandbox."""
+    """A person with an account at the sandbox."""
 
     user_id: str
     email: str = field(repr=False)
@@ -37,14 +37,14 @@ class SandboxPerson:
 
 @dataclass(frozen=True, slots=True)
 class RunningSandbox:
-    """Where it answers, and how to drive it."""
+    """The addresses of a running sandbox, and functions that control it."""
 
     base_url: str
     auth_url: str
     portal_token: str = field(repr=False)
 
     def control(self, method: str, path: str, /, **body: Any) -> Any:
-        """Ask the control API, ``control("POST", "clock", advance=60)``; returns its JSON."""
+        """Call the control API, as ``control("POST", "clock", advance=60)``. Returns its JSON."""
         request = Request(  # noqa: S310  an http address of our own
             f"{self.auth_url}/sandbox/{path}", method=method, data=json.dumps(body).encode()
         )
@@ -58,7 +58,7 @@ class RunningSandbox:
     def register(
         self, redirect_uris: Sequence[str], *, environment: str = "test"
     ) -> dict[str, Any]:
-        """Register an application; returns its settings, for ``DJANGO_IDENTITY``."""
+        """Register an application. Returns its settings for ``DJANGO_IDENTITY``."""
         made = self.control("POST", "applications", redirect_uris=list(redirect_uris))
         return {
             "ENVIRONMENT": environment,
@@ -69,12 +69,12 @@ class RunningSandbox:
         }
 
     def create_person(self, *, verified: bool = True, **account: Any) -> SandboxPerson:
-        """Make an account; ``account`` is what ``POST users`` of the control API takes."""
+        """Create an account. ``account``: members of ``POST users`` of the control API."""
         made = self.control("POST", "users", verified=verified, **account)
         return SandboxPerson(made["user_id"], made["email"], made["password"])
 
     def approve(self, authorization_url: str, person: SandboxPerson) -> str:
-        """Sign ``person`` in there and approve; returns the callback address."""
+        """Sign ``person`` in at the sandbox and approve. Returns the callback address."""
         approved = self.control(
             "POST", "authorizations", url=authorization_url, user_id=person.user_id
         )
@@ -83,7 +83,7 @@ class RunningSandbox:
 
 @contextmanager
 def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
-    """A sandbox on a free port, with the command line's ``options``, until the block ends."""
+    """Run a sandbox on a free port, with command-line ``options``, until the block ends."""
     command = [sys.executable, "-m", "django_identity.sandbox", "--port", "0", *options]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  our own
     with process:
@@ -94,7 +94,7 @@ def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
 
 
 def _announced(process: subprocess.Popen[str]) -> dict[str, str]:
-    """What it prints until it is ready. Raises ``SandboxError`` if it ends before that."""
+    """The lines that the process prints before "Ready.". Raises ``SandboxError`` if it ends."""
     said: dict[str, str] = {}
     for line in process.stdout or ():
         words, _, value = line.strip().rpartition("  ")

@@ -1,8 +1,11 @@
-"""What the site's operators see and do.
+"""Everything for the site's operators.
 
-``overview`` how an application is doing, ``timeline`` and ``identity_report`` one person's history
-and state, ``search`` finds people and events, ``interventions`` what an operator may do,
-``credential_check`` how a verification goes, ``doctor`` what is wrong with the set-up.
+- ``overview``: figures of an application
+- ``identity_report`` and ``timeline``: the state and the history of one identity
+- ``search``: finds identities and events
+- ``interventions``: the actions of an operator
+- ``credential_check``: verifies one credential and shows all checks
+- ``doctor``: finds problems of the installation
 """
 
 from django_identity.lifecycle.operators.credential_check import check

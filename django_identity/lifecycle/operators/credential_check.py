@@ -1,4 +1,4 @@
-"""Examine one credential as the site would, and say how far it comes."""
+"""Verify one credential as the site would, and record the result of every check."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def check(
     now: datetime | None = None,
     keys: KeySet | None = None,
 ) -> Trace:
-    """How a verification of ``credential`` for ``application`` goes, with the site's own leeway.
+    """Verify ``credential`` for ``application`` with the site's leeway. Nothing is stored.
 
-    ``keys``: these and no others; by default the service's current key set, which an unknown
-    ``kid`` refreshes once. Nothing is stored. Raises ``KeysUnavailable``.
+    ``keys``: use only these keys. By default the service's current key set is used, and an unknown
+    ``kid`` refreshes it once. Raises ``KeysUnavailable``.
     """
 
     def traced(used: KeySet) -> Trace:

@@ -1,7 +1,7 @@
-"""Look at everything that an operator can do something about: ``diagnose`` is the whole of it.
+"""Find problems that an operator can fix, with ``diagnose``.
 
-Each check is one function that yields what it found; none of them changes anything, and the number
-of their queries does not depend on how much is stored.
+Each check is a function that yields findings. No check changes anything. The number of queries does
+not depend on the number of rows.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ OF_ONE_PROCESS = ("locmem.LocMemCache", "dummy.DummyCache")
 
 
 class Level(StrEnum):
-    """How much a finding matters; a problem needs a person."""
+    """The severity of a finding. An operator must fix a problem."""
 
     FINE = "ok"
     WARNING = "warning"
@@ -52,7 +52,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at. ``check`` is a stable name; ``message`` says it to people."""
+    """The result of one check. ``check`` is its stable name, ``message`` is for people."""
 
     check: str
     level: Level
@@ -60,7 +60,7 @@ class Finding:
 
 
 def is_ready() -> bool:
-    """Whether the settings can be used and the database answers with our tables: one query."""
+    """Whether the settings are usable and the database has the package's tables. One query."""
     if any(problem.fatal for problem in conf.problems()):
         return False
     try:
@@ -71,9 +71,9 @@ def is_ready() -> bool:
 
 
 def diagnose() -> Iterator[Finding]:
-    """Every finding, in an order that puts causes before their effects.
+    """Yield all findings, causes before their effects.
 
-    A setting that cannot be used at all ends it: nothing else could be asked.
+    Fatal mistakes in the settings end the diagnosis, because the other checks need the settings.
     """
     yield from _about_settings()
     if any(problem.fatal for problem in conf.problems()):
@@ -89,7 +89,7 @@ def diagnose() -> Iterator[Finding]:
             return
 
 
-# What stands around the records
+# Checks of the environment
 
 
 def _about_settings() -> Iterator[Finding]:
@@ -148,13 +148,13 @@ def _about_the_cache() -> Iterator[Finding]:
         yield Finding("cache", Level.FINE, "shared")
 
 
-# What stands in the records
+# Checks of the database rows
 
 
 def _about_sealed_values() -> Iterator[Finding]:
     for column in sealing.COLUMNS:
         if count := sealing.without_a_key(column).count():
-            # An open sign-in just starts again.
+            # A person can simply start a sign-in again.
             lasts = column.model is not AuthorizationRequest
             level = Level.PROBLEM if lasts else Level.WARNING
             said = f"{column.label}: {count} value(s) that no key of ENCRYPTION_KEYS opens"

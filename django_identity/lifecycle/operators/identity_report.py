@@ -1,4 +1,4 @@
-"""All that an operator may see of one linked identity; tokens and credentials are never read."""
+"""All data of one linked identity that an operator may see, without tokens and credentials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_CLAIMS = 200
 
 @dataclass(frozen=True, slots=True)
 class GrantState:
-    """Whether the site can still ask for this person, and until when without a new consent."""
+    """Whether the person must sign in again, and when the refresh token expires."""
 
     needs_reauthorization: bool
     ends_at: datetime | None
@@ -22,7 +22,7 @@ class GrantState:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """``grant`` is None if there is none: then nothing can be re-fetched."""
+    """The report. If ``grant`` is None, nothing can be re-fetched."""
 
     gates: Explanation
     claims: tuple[StoredClaim, ...]
@@ -31,7 +31,7 @@ class Inspection:
 
 
 def report_on(identity: LinkedIdentity) -> Inspection:
-    """What the gates say, the claims, the grant's state and the last hundred moments."""
+    """Report on ``identity``: gates, claims, state of the grant, and the last hundred entries."""
     claims = StoredClaim.objects.filter(identity=identity).order_by("claim_type", "provider")
     grant = (
         TokenGrant.objects.filter(identity=identity)

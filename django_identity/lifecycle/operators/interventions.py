@@ -1,4 +1,4 @@
-"""What an operator does to linked identities by hand."""
+"""The actions of an operator on linked identities."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 
 FETCHED_AT_ONCE = 10
 LONGEST_WAIT = 20.0
-#: These end with a code on the identity's row; the others say all there is to say.
+#: After these results the identity's row has an error code that says more.
 WITH_CODE = (
     Refetched.FAILED, Refetched.POSTPONED, Refetched.NOT_NOW, Refetched.REAUTHORIZATION_NEEDED,
 )  # fmt: skip
@@ -31,7 +31,7 @@ WITH_CODE = (
 
 @dataclass(frozen=True, slots=True)
 class RefetchedMany:
-    """How it went. ``failed``: the code of an error, or how it ended instead -> identities."""
+    """The results. ``failed``: error code, or other result -> number of identities."""
 
     fetched: int = 0
     failed: Mapping[str, int] = field(default_factory=dict)
@@ -39,7 +39,7 @@ class RefetchedMany:
 
 
 def refetch_now(identities: Sequence[LinkedIdentity]) -> RefetchedMany:
-    """Re-fetch the first ten while somebody waits, for 20 seconds; the others fall due now.
+    """Re-fetch the first ten identities, for 20 seconds at most; make the others due now.
 
     Must run outside any transaction.
     """
@@ -56,7 +56,7 @@ def refetch_now(identities: Sequence[LinkedIdentity]) -> RefetchedMany:
 
 
 def _refetched(pk: int) -> str:
-    """Re-fetch one, and say how it ended: ``STORED``, or why not."""
+    """Re-fetch one identity. Return ``STORED`` or the reason of the failure."""
     outcome = next(jobs.refetch_these([pk]), Refetched.OVERTAKEN)
     if outcome not in WITH_CODE:
         return outcome
@@ -65,7 +65,7 @@ def _refetched(pk: int) -> str:
 
 
 def _make_due(identities: Sequence[LinkedIdentity]) -> int:
-    """The sweep finds them within a minute; a revoked identity has nothing to fetch."""
+    """Make ``identities`` due, except revoked ones. The sweep finds them within a minute."""
     if not identities:
         return 0
     now = timezone.now()
@@ -76,7 +76,7 @@ def _make_due(identities: Sequence[LinkedIdentity]) -> int:
 
 @sensitive_variables()
 def check_credential(identity: LinkedIdentity) -> Trace:
-    """How a verification of the stored credential goes now. Nothing is changed.
+    """Verify the stored credential with the current keys. Nothing is changed.
 
     Raises ``NoCredential``, ``SealedValueUnreadable``, ``KeysUnavailable``.
     """
@@ -91,9 +91,9 @@ def check_credential(identity: LinkedIdentity) -> Trace:
 
 
 def revoke(identities: Sequence[LinkedIdentity]) -> int:
-    """End what was consented, at this site alone and at once; returns how many changed.
+    """Revoke the consent at this site, at once. Returns the number of changed identities.
 
-    A sign-in that is on its way is refused, as after a revocation by the service.
+    A sign-in that is in progress is refused, as after a revocation by the service.
     """
     return sum(map(_revoked, identities))
 
@@ -109,12 +109,12 @@ def _revoked(identity: LinkedIdentity) -> bool:
 
 
 def erase(identity: LinkedIdentity) -> ErasureReceipt:
-    """Erase the person, as their own request to the service would; the receipt is what remains.
+    """Erase the person, as their own deletion request would. Returns the receipt.
 
-    It is pending still (``erased_at`` is None) if the site's part of it failed. Raises
-    ``ConfigurationError`` if the application is no longer set up.
+    If the site's own erasure code failed, the receipt is pending (``erased_at`` is None). Raises
+    ``ConfigurationError`` if the application is no longer in the settings.
     """
     application = conf.application(identity.application)
-    # An identity from before the application changed sides is erased where it is.
+    # The application's environment may have changed since the identity was linked.
     there = replace(application, environment=identity.environment)
     return erasure.erase_now(there, identity.subject)

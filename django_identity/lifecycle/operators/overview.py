@@ -1,8 +1,9 @@
-"""The figures of one application, and what needs somebody's attention; bounded at any size.
+"""The figures of one application, and the rows that need attention.
 
-Up to 100,000 identities are counted. Above that 20,000 are looked at, in blocks spread evenly over
-the primary keys, and the figures are scaled up and say so. Events are the newest 10,000. What is
-counted is kept for a minute; what needs attention is read each time.
+The work is bounded for tables of any size. Up to 100,000 identities are counted. Above that the
+figures are estimates from 20,000 identities, in blocks that are spread evenly over the primary
+keys. Event figures cover the newest 10,000 events. Figures are cached for one minute; the rows that
+need attention are read at each visit.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ DAYS = 30
 GRANT_ENDS_SOON = timedelta(days=5)
 KEPT_SECONDS = 60
 CACHE_KEY = "django_identity.overview.1"
-# The upper end of each span of a credential's remaining life, in hours; above it is "24h".
+# The upper end of each span of a credential's remaining life, in hours. Longer lives are "24h".
 LIFE_SPANS = (("ran_out", 0), ("1h", 1), ("6h", 6), ("12h", 12))
 
 Place = tuple[str, str]
@@ -45,7 +46,7 @@ M = TypeVar("M", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Above ``most_counted`` identities, so many blocks of so many primary keys are looked at."""
+    """Above ``most_counted`` identities, count only ``blocks`` of ``block`` primary keys each."""
 
     most_counted: int = 100_000
     blocks: int = 100
@@ -57,7 +58,7 @@ SAMPLING = Sampling()
 
 @dataclass(frozen=True, slots=True)
 class Listed(Generic[M]):
-    """The first few rows of those that need attention; ``is_more``: there are others."""
+    """The first rows that need attention. ``is_more``: there are more rows."""
 
     rows: tuple[M, ...]
     is_more: bool
@@ -65,7 +66,7 @@ class Listed(Generic[M]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """What an operator should look at, the most urgent first in each."""
+    """The rows that need attention, most urgent first in each list."""
 
     erasures: Listed[ErasureReceipt]
     failing: Listed[LinkedIdentity]
@@ -97,7 +98,7 @@ class Overview:
 
 @dataclass(slots=True)
 class _Counted:
-    """What one look at the tables found, for every application at once."""
+    """The counts for all applications, from one pass over the tables."""
 
     taken_at: datetime
     is_sampled: bool = False
@@ -109,7 +110,7 @@ class _Counted:
 
 
 def overview_of(*, application: str, environment: str, sampling: Sampling = SAMPLING) -> Overview:
-    """The overview of that application in that environment."""
+    """The overview of ``application`` in ``environment``."""
     counted = cache.get(CACHE_KEY)
     if counted is None:
         counted = _counted(sampling)
@@ -167,7 +168,7 @@ def _count_identities(found: _Counted, sampling: Sampling) -> None:
 
 
 def _looked_at(sampling: Sampling) -> tuple[QuerySet[LinkedIdentity], float]:
-    """The identities to count, and which share they are of all: all of them, while they are few."""
+    """The identities to count, and their share of all identities (1.0 if all are counted)."""
     identities = LinkedIdentity.objects.all()
     ends = identities.aggregate(first=Min("pk"), last=Max("pk"))
     if ends["first"] is None:
@@ -181,7 +182,7 @@ def _looked_at(sampling: Sampling) -> tuple[QuerySet[LinkedIdentity], float]:
 
 
 def _blocks(first: int, span: int, sampling: Sampling) -> Iterator[tuple[int, int]]:
-    """Ranges of primary keys, evenly spread; the rows in them stand for the rows between them."""
+    """Ranges of primary keys, spread evenly. Their rows represent the rows between them."""
     for number in range(sampling.blocks):
         start = first + number * span // sampling.blocks
         yield start, start + sampling.block - 1

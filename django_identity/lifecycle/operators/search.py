@@ -1,4 +1,4 @@
-"""Find linked identities and events by what an operator was told: a name, an address, a subject."""
+"""Find linked identities and events by user name, e-mail address, subject or event id."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SHORTEST_BEGINNING = 4
 def find_identities(
     identities: QuerySet[LinkedIdentity], text: str, *, may_see_people: bool
 ) -> QuerySet[LinkedIdentity]:
-    """Those of ``identities`` whose user or subject is, or begins with, ``text``.
+    """Filter ``identities`` to those whose user or subject equals or begins with ``text``.
 
-    A subject is found whole and exact under every collation, or by its first four characters or
-    more. Each way gives 200 at most. Without ``may_see_people`` no e-mail address is searched:
-    whether there is one that begins so would be an answer.
+    The full subject is compared exactly under every collation; its beginning needs at least four
+    characters. Each way of searching finds at most 200. Without ``may_see_people`` e-mail addresses
+    are not searched, because even a match would disclose them.
     """
     wanted = text.strip()
     if not wanted:
@@ -50,7 +50,7 @@ def _subjects(wanted: str) -> Q:
 
 
 def find_events(events: QuerySet[WebhookEvent], text: str) -> QuerySet[WebhookEvent]:
-    """Those of ``events`` whose id or subject is exactly ``text``."""
+    """Filter ``events`` to those whose id or subject equals ``text``."""
     wanted = text.strip()
     if not wanted:
         return events

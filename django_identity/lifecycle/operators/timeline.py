@@ -1,4 +1,4 @@
-"""What happened to one identity, newest first, from every record that knows a moment of it."""
+"""The history of one identity, newest first, from all tables with its time-stamps."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One moment. ``detail``: an event's type, a failure's code, a purpose; never a person.
+    """One entry. ``detail`` is an event type, an error code or a purpose, never personal data.
 
-    ``event_id`` is the primary key of the stored event, for those that have one.
+    ``event_id`` is the primary key of the stored event, if the entry is an event.
     """
 
     at: datetime
@@ -49,9 +49,9 @@ class Happening:
 
 
 def timeline_of(identity: LinkedIdentity, *, longest: int = LONGEST) -> tuple[Happening, ...]:
-    """The newest ``longest`` moments in two queries, each bounded by the same number.
+    """The newest ``longest`` entries, in two queries that each read at most that many rows.
 
-    Of re-fetches the latest alone is known; every one before it left its mark in the tallies only.
+    Only the latest re-fetch is stored; earlier ones are only counted in the tallies.
     """
     happened = (*_own(identity), *_sign_ins(identity, longest), *_events(identity, longest))
     return tuple(heapq.nlargest(longest, happened, key=lambda happening: happening.at))
@@ -60,12 +60,12 @@ def timeline_of(identity: LinkedIdentity, *, longest: int = LONGEST) -> tuple[Ha
 def _own(identity: LinkedIdentity) -> Iterator[Happening]:
     yield Happening(identity.created_at, Kind.LINKED, detail=identity.linked_via)
     granted = identity.consent == Consent.GRANTED
-    # A consent that came with the linking is no second moment.
+    # A consent that came with the link gets no entry of its own.
     if not (granted and identity.consent_changed_at <= identity.created_at):
         kind = Kind.CONSENT_GRANTED if granted else Kind.CONSENT_REVOKED
         yield Happening(identity.consent_changed_at, kind)
     by_code_at = identity.connect_issued_at
-    # A code that came with the linking was issued before it.
+    # A code that made the link was issued before it and gets no entry of its own.
     if by_code_at is not None and by_code_at > identity.created_at:
         yield Happening(by_code_at, Kind.CODE_REDEEMED)
     if identity.credential_issued_at is not None:

@@ -1,4 +1,4 @@
-"""Have the service make a sandbox user."""
+"""Ask the service for a sandbox user."""
 
 from __future__ import annotations
 

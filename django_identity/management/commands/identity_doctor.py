@@ -1,4 +1,4 @@
-"""Say what an operator can do something about."""
+"""Report problems that an operator can fix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Command(BaseCommand):
         "Look at the settings, the key set, the broker and the records. "
         "Exits with 1 if something needs a person."
     )
-    # It reports what the checks say instead of ending with it.
+    # The command reports the checks' errors and must not stop at them.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,4 +1,4 @@
-"""Erase a person: what a deletion event does, by hand."""
+"""Erase a person by hand, as a deletion event does."""
 
 from __future__ import annotations
 

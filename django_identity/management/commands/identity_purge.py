@@ -1,4 +1,4 @@
-"""Take away stored events and started sign-ins that are older than the settings say."""
+"""Delete stored events and started sign-ins that are older than the settings allow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the sweep and its tasks do, here and now: for cron, and for a site without a worker."""
+"""Do the work of the sweep and its tasks. For cron, on a site without a worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run the site's handlers of stored events once more."""
+"""Run the site's handlers of stored events again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Move everything that is encrypted at rest under the first key of the ring."""
+"""Re-encrypt all stored secrets under the first of the ``ENCRYPTION_KEYS``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Have the service issue a new client secret."""
+"""Ask the service for a new client secret."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def _moment(text: str) -> datetime:
 
 
 def _read(name: str) -> bytes:
-    """As much of the file as could be a credential or a key set, and a little more."""
+    """Read the file up to a limit that no credential and no key set reaches."""
     enough = 2 * MAX_CHARACTERS
     try:
         if name == STANDARD_INPUT:
