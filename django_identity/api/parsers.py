@@ -9,7 +9,7 @@ from rest_framework import status
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.parsers import BaseParser
 
-from django_identity.service.json_body import UnreadableJson, read_object
+from django_identity.strict_json import NotStrictJSON, read_object
 
 LARGEST_BODY = 64 * 1024
 
@@ -41,5 +41,5 @@ class BoundedJSONParser(BaseParser):
             raise BodyTooLarge
         try:
             return read_object(body)
-        except UnreadableJson as error:
+        except NotStrictJSON as error:
             raise ParseError(f"The body is no JSON object that can be read: {error}.") from None

@@ -34,8 +34,3 @@ def is_alphabetic(text: bytes) -> bool:
 def decode(text: bytes) -> bytes:
     """The octets of ``text``, which is alphabetic and canonical (ask first)."""
     return a2b_base64(text.translate(_TO_STANDARD) + b"==")
-
-
-def decode_each(texts: list[bytes]) -> list[bytes]:
-    """``decode`` of each text."""
-    return [a2b_base64(text.translate(_TO_STANDARD) + b"==") for text in texts]

@@ -8,8 +8,9 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Any, Final
 
-from django_identity.credentials import base64url, strict_json
-from django_identity.credentials.payload import DIGEST_MEMBERS
+from django_identity import strict_json
+from django_identity.credentials import base64url
+from django_identity.credentials.json_values import DIGEST_MEMBERS, freeze, has_digests
 from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
 
@@ -44,8 +45,6 @@ def read_claims(disclosures: list[bytes], payload: dict[str, Any]) -> Mapping[st
     """
     try:
         claims = _claims(disclosures)
-    except strict_json.ReservedMember:
-        raise CredentialRejected(RejectionReason.DISCLOSURE_NESTED) from None
     except strict_json.NotStrictJSON:
         raise CredentialRejected(RejectionReason.DISCLOSURE_JSON) from None
     if not DIGEST_MEMBERS.isdisjoint(claims):
@@ -60,14 +59,17 @@ def read_claims(disclosures: list[bytes], payload: dict[str, Any]) -> Mapping[st
 def _claims(disclosures: list[bytes]) -> dict[str, Any]:
     """Name -> value of each disclosure; of two with one name the last."""
     claims: dict[str, Any] = {}
-    for disclosure in strict_json.scan_each(base64url.decode_each(disclosures)):
+    for text in disclosures:
+        disclosure = strict_json.read(base64url.decode(text))
         if type(disclosure) is not list or len(disclosure) != 3:
             raise CredentialRejected(_misshapen(disclosure))
         salt, name, value = disclosure
         if type(salt) is not str or type(name) is not str:
             raise CredentialRejected(RejectionReason.DISCLOSURE_SHAPE)
-        if type(value) is tuple or type(value) is list:
-            value = strict_json.freeze(value, DIGEST_MEMBERS, 1)
+        if type(value) is dict or type(value) is list:
+            if has_digests(value):
+                raise CredentialRejected(RejectionReason.DISCLOSURE_NESTED)
+            value = freeze(value)
         claims[name] = value
     return claims
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
-from django_identity.credentials import base64url, strict_json
+from django_identity import strict_json
+from django_identity.credentials import base64url
 from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
 
 _KEY_SOURCES: Final = frozenset({"jwk", "jku", "x5c", "x5u"})
 
 
+@lru_cache(maxsize=64)  # a service has few headers; what is refused is never kept
 def read_kid(segment: bytes) -> str:
     """The ``kid`` of a header that asks for exactly what we do anyway; other members are ignored.
 
@@ -18,7 +21,7 @@ def read_kid(segment: bytes) -> str:
     and a key that it brings or points to is refused, not followed.
     """
     try:
-        header = strict_json.read_members(base64url.decode(segment), frozenset())
+        header = strict_json.read_object(base64url.decode(segment))
     except strict_json.NotStrictJSON:
         raise CredentialRejected(RejectionReason.HEADER_JSON) from None
     if header.get("alg") != "ES256":

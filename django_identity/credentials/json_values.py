@@ -1,10 +1,13 @@
-"""JSON values that cannot be changed any more."""
+"""JSON values that cannot be changed any more, and what no claim may have in it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
+
+DIGEST_MEMBERS: Final = frozenset({"_sd", "_sd_alg", "..."})
+"""Member names that mean something to SD-JWT (RFC 9901 §4), so that no claim may have them."""
 
 
 def freeze(value: Any) -> Any:
@@ -15,6 +18,17 @@ def freeze(value: Any) -> Any:
     if kind is list:
         return tuple(map(freeze, value))
     return value
+
+
+def has_digests(value: Any) -> bool:
+    """Whether an object in ``value``, or ``value`` itself, has a member for digests."""
+    if type(value) is dict:
+        if not DIGEST_MEMBERS.isdisjoint(value):
+            return True
+        value = value.values()
+    elif type(value) is not list:
+        return False
+    return any(map(has_digests, value))
 
 
 def thaw(value: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from django_identity.credentials import strict_json
+from django_identity import strict_json
 from django_identity.credentials.keys import KeySet
 
 MOST_EXPECTED: Final = 5

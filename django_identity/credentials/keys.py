@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from django_identity.credentials import base64url, strict_json
+from django_identity import strict_json
+from django_identity.credentials import base64url
 from django_identity.exceptions import AnswerTooLarge, MalformedAnswer
 
 MAX_OCTETS = 64 * 1024
 MAX_KEYS = 32
-MAX_RECOGNISED_HEADERS = 64
 
 _P: Final = 0xFFFFFFFF00000001000000000000000000000000FFFFFFFFFFFFFFFFFFFFFFFF
 _COORDINATE_OCTETS: Final = 32
@@ -40,13 +40,10 @@ class KeySet:
     out and do not disturb the rest. A set without a usable key is a set: it verifies nothing.
     """
 
-    __slots__ = ("_by_kid", "recognised")
+    __slots__ = ("_by_kid",)
 
     def __init__(self, keys: Iterable[SigningKey]) -> None:
         self._by_kid = {key.kid: key for key in keys}
-        # Header text -> key, of headers that a good signature covered. It belongs to this set and
-        # goes with it, so that nothing learnt from one set is used for another.
-        self.recognised: dict[bytes, SigningKey] = {}
 
     @classmethod
     def from_jwks(cls, document: object) -> KeySet:
@@ -90,14 +87,6 @@ class KeySet:
     def get(self, kid: str) -> SigningKey | None:
         """The key of exactly that name, or None. There is no other way to choose one."""
         return self._by_kid.get(kid)
-
-    def remember(self, header: bytes, key: SigningKey) -> None:
-        """Spare the next credential with this very header its checks.
-
-        To be called once its signature is good: what a stranger sends is never kept.
-        """
-        if len(self.recognised) < MAX_RECOGNISED_HEADERS:
-            self.recognised[header] = key
 
     def __len__(self) -> int:
         return len(self._by_kid)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from django_identity.credentials import strict_json
+from django_identity import strict_json
+from django_identity.credentials.json_values import has_digests
 from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
-
-DIGEST_MEMBERS: Final = frozenset({"_sd", "_sd_alg", "..."})
-"""Member names that mean something to SD-JWT (RFC 9901 §4), so that no claim may have them."""
 
 _STRING: Final = frozenset({str})
 _NUMBERS: Final = frozenset({int, float})  # not bool
@@ -23,12 +21,12 @@ def read_payload(octets: bytes) -> dict[str, Any]:
     Only the top level may have digests: this profile is flat.
     """
     try:
-        payload = strict_json.read_members(octets, DIGEST_MEMBERS)
-    except strict_json.ReservedMember:
-        raise CredentialRejected(RejectionReason.PAYLOAD_NESTED) from None
+        payload = strict_json.read_object(octets)
     except strict_json.NotStrictJSON:
         raise CredentialRejected(RejectionReason.PAYLOAD_JSON) from None
-    if "..." in payload:
+    # With one brace there is nothing nested to look at.
+    is_nested = octets.count(b"{") > 1 and any(map(has_digests, payload.values()))
+    if is_nested or "..." in payload:
         raise CredentialRejected(RejectionReason.PAYLOAD_NESTED)
     return payload
 

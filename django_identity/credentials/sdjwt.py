@@ -10,7 +10,10 @@ from typing import Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import Prehashed
+from cryptography.hazmat.primitives.asymmetric.utils import (
+    Prehashed,
+    encode_dss_signature,
+)
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from django_identity.credentials import base64url
@@ -111,32 +114,16 @@ def _require_signature(token: bytes, header: bytes, signature: bytes, keys: KeyS
     ``signature`` is r and s, 32 octets each (RFC 7518 §3.4), of what stands before it, as sent.
     That both are between 1 and the order of the curve is OpenSSL's first check.
     """
-    recognised = keys.recognised.get(header)
-    key = recognised or keys.get(read_kid(header))
+    key = keys.get(read_kid(header))
     if key is None:
         raise CredentialRejected(RejectionReason.KEY)
     if len(signature) != _SIGNATURE_CHARACTERS:
         raise CredentialRejected(RejectionReason.SIGNATURE)
-    der = _der(base64url.decode(signature))
+    octets = base64url.decode(signature)
+    r, s = int.from_bytes(octets[:32], "big"), int.from_bytes(octets[32:], "big")
     digest = sha256(token[: -_SIGNATURE_CHARACTERS - 1]).digest()
     try:
-        key.public_key.verify(der, digest, _ES256)
+        key.public_key.verify(encode_dss_signature(r, s), digest, _ES256)
     except InvalidSignature:
         raise CredentialRejected(RejectionReason.SIGNATURE) from None
-    if recognised is None:
-        keys.remember(header, key)
     return key
-
-
-def _der(octets: bytes) -> bytes:
-    """The 64 octets as the DER sequence of two integers that ``cryptography`` asks for.
-
-    Its own ``encode_dss_signature`` takes integers and three times as long.
-    """
-    r, s = octets[:32].lstrip(b"\0") or b"\0", octets[32:].lstrip(b"\0") or b"\0"
-    # A first bit that is set would be read as a minus sign.
-    if r[0] > 127:
-        r = b"\0" + r
-    if s[0] > 127:
-        s = b"\0" + s
-    return b"\x30%c\x02%c%b\x02%c%b" % (len(r) + len(s) + 4, len(r), r, len(s), s)

@@ -18,9 +18,9 @@ from django_identity.service.budget import Priority
 from django_identity.service.connect_answer import ConnectAnswer
 from django_identity.service.developer_answers import NewTestUser, RotatedSecret
 from django_identity.service.dispatch import send
-from django_identity.service.json_body import UnreadableJson, read_object
 from django_identity.service.messages import ClaimsAnswer, KycStatus, Profile, TokenAnswer
 from django_identity.service.transport import Answer, Call, exchange
+from django_identity.strict_json import NotStrictJSON, read_object
 
 LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0
@@ -199,7 +199,7 @@ def _read_answer(
     """The JSON object of a good answer; every other one becomes an error."""
     try:
         body = read_object(answer.body)
-    except UnreadableJson as error:
+    except NotStrictJSON as error:
         if answer.status >= 400:
             raise refusals.of(call.endpoint, answer.status, answer.headers, {}) from None
         raise MalformedAnswer(str(error), endpoint=call.endpoint) from None

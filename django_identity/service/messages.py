@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from django_identity.exceptions import MalformedAnswer, SubjectMismatch
-from django_identity.service.json_body import UnreadableJson, read_object
 from django_identity.service.moments import bounded
+from django_identity.strict_json import NotStrictJSON, read_object
 
 LONGEST_TEXT = 1000
 LONGEST_SUBJECT = 255
@@ -197,7 +197,7 @@ def _jwt_claims(token: object) -> list[Members]:
     payload = token.split(".")[1]
     try:
         return [read_object(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))]
-    except (binascii.Error, ValueError, UnreadableJson):
+    except (binascii.Error, ValueError, NotStrictJSON):
         return []
 
 

@@ -20,8 +20,8 @@ from django_identity.exceptions import (
 )
 from django_identity.service import refusals
 from django_identity.service.dispatch import send
-from django_identity.service.json_body import UnreadableJson, read_object
 from django_identity.service.transport import Answer, Call
+from django_identity.strict_json import NotStrictJSON, read_object
 
 POLICY_CODE = "POA_REQUIRED"
 # RFC 3986: visible ASCII, without what no address holds.
@@ -67,7 +67,7 @@ def _answer(application: Application, call: Call) -> Answer:
 def _readable(call: Call, answer: Answer) -> dict[str, Any]:
     try:
         return read_object(answer.body)
-    except UnreadableJson as error:
+    except NotStrictJSON as error:
         detail = f"HTTP {answer.status}, {error}"
         raise ConnectOutcomeUnknown(detail, endpoint=call.endpoint) from None
 

@@ -17,9 +17,9 @@ from django_identity.handlers import (
     EventType,
     canonical,
 )
-from django_identity.service.json_body import UnreadableJson, read_object
 from django_identity.service.messages import subject_of
 from django_identity.service.moments import NotAMoment, parse_moment
+from django_identity.strict_json import NotStrictJSON, read_object
 
 LARGEST_BODY = 256 * 1024
 DEEPEST = 16
@@ -68,7 +68,7 @@ class Event:
         """Raises ``EventUnreadable``, which knows the body's digest and nothing else of it."""
         try:
             return _event(read_object(body, deepest=DEEPEST))
-        except (UnreadableJson, NotAMoment, MalformedAnswer, _Unusable) as error:
+        except (NotStrictJSON, NotAMoment, MalformedAnswer, _Unusable) as error:
             digest = hashlib.sha256(body).hexdigest()
             raise EventUnreadable(_reason(error), body_digest=digest) from None
 

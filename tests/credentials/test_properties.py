@@ -30,7 +30,7 @@ from tests.credentials.issuer import (
     rejection,
     token,
 )
-from tests.credentials.test_strict_json import VALUES
+from tests.test_strict_json import VALUES
 
 R = RejectionReason
 ALPHABET = string.ascii_letters + string.digits + "-_"

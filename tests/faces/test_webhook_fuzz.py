@@ -13,9 +13,9 @@ from django_identity.exceptions import EventUnreadable
 from django_identity.handlers import EventType
 from django_identity.models import WebhookEvent
 from django_identity.service.webhooks import Event
-from tests.credentials.test_strict_json import VALUES
 from tests.effort import effort
 from tests.fuzz.webhook_calls import ANSWERS, Call
+from tests.test_strict_json import VALUES
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
 TYPES = st.sampled_from([*EventType, "consent_revoked", "user_deleted", "wallet.opened"])

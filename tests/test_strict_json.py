@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from django_identity.credentials import strict_json
-from django_identity.credentials.json_values import thaw
+from django_identity import strict_json
 from tests.credentials.json_texts import NOT_STRICT_VALUES
 
 SCALARS = (
@@ -38,18 +37,11 @@ def outcome(call, *args):
         return type(error).__name__, error.__context__
 
 
-@given(st.lists(TEXTS, max_size=5))
-def test_reading_together_is_reading_one_by_one(texts):
-    """Texts scanned in one go give what each gives alone, or fail if one of them does."""
-    one_by_one = outcome(lambda: [strict_json.scan(text) for text in texts])
-    assert outcome(strict_json.scan_each, texts) == one_by_one
-
-
 @given(VALUES, st.sampled_from([None, 2]), st.booleans())
 def test_strict_texts_are_read_like_any_reader_reads_them(value, indent, ascii_only):
     """What is strict JSON is read exactly: values, types, and the order of members."""
     text = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode()
-    assert repr(thaw(strict_json.read(text))) == repr(json.loads(text))
+    assert repr(strict_json.read(text)) == repr(json.loads(text))
 
 
 @given(st.binary() | TEXTS)
@@ -67,11 +59,15 @@ def test_what_is_not_strict(text):
             strict_json.read(whole)
 
 
-def test_reserved_members():
-    """A reserved name is refused in every object but the outermost."""
-    names = frozenset({"_sd"})
-    assert strict_json.read(b'{"_sd":[{"a":1}]}', names)
-    for text in (b'[{"_sd":1}]', b'{"a":{"_sd":1}}', b'{"a":[[{"\\u005fsd":1}]]}'):
-        with pytest.raises(strict_json.ReservedMember):
-            strict_json.read(text, names)
-        assert strict_json.read(text)
+def test_a_caller_may_ask_for_fewer_levels():
+    """A bracket inside a text is no level."""
+    text = b'{"a":[["[[[["]]}'
+    assert strict_json.read(text, deepest=3) == {"a": [["[[[["]]}
+    with pytest.raises(strict_json.NotStrictJSON, match="nested too deep"):
+        strict_json.read(text, deepest=2)
+
+
+def test_an_object_is_not_just_any_value():
+    """Who asks for an object gets one, or the error."""
+    with pytest.raises(strict_json.NotStrictJSON, match="not an object"):
+        strict_json.read_object(b"[]")

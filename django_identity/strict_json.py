@@ -1,0 +1,93 @@
+"""The one JSON reader: of credentials, key sets, the service's answers and its events.
+
+Python's own reader takes UTF-16 and lone surrogates, ``NaN``, ``Infinity``, numbers that overflow
+to infinity, repeated members (the last one wins) and any depth. What two readers could understand
+differently is refused here (RFC 7515 §4, RFC 8259 §6, RFC 8725 §3.7).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+MAX_DEPTH: Final = 32
+
+_INFINITY: Final = float("inf")
+_WHITESPACE: Final = " \t\n\r"
+
+
+class NotStrictJSON(ValueError):
+    """The bytes are not one strict JSON text. The message says why and quotes nothing of them."""
+
+
+def read(octets: bytes, *, deepest: int = MAX_DEPTH) -> Any:
+    """The value that ``octets`` spell: UTF-8, of at most ``deepest`` levels.
+
+    Raises ``NotStrictJSON`` and nothing else. The work is linear in the length, which the caller
+    bounds.
+    """
+    try:
+        text = octets.decode("utf-8").strip(_WHITESPACE)
+        value, end = _scan(text, 0)
+        if end != len(text):
+            raise NotStrictJSON("not JSON")
+        # Few brackets cannot be deep, and only escapes spell a lone surrogate.
+        if text.count("[") + text.count("{") > deepest:
+            _require_depth(value, deepest)
+        if "\\" in text:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        return value
+    except NotStrictJSON as error:
+        reason = str(error)
+    except UnicodeError:
+        reason = "not Unicode"
+    except RecursionError:
+        reason = "nested too deep"
+    except (ValueError, StopIteration):
+        reason = "not JSON"
+    # Not in the clauses above: those errors hold the text, and would be chained to this one.
+    raise NotStrictJSON(reason)
+
+
+def read_object(octets: bytes, *, deepest: int = MAX_DEPTH) -> dict[str, Any]:
+    """As ``read``, of an object."""
+    value = read(octets, deepest=deepest)
+    if type(value) is not dict:
+        raise NotStrictJSON("not an object")
+    return value
+
+
+def _require_depth(value: Any, left: int) -> None:
+    if type(value) is not dict and type(value) is not list:
+        return
+    if not left:
+        raise NotStrictJSON("nested too deep")
+    for member in value.values() if type(value) is dict else value:
+        _require_depth(member, left - 1)
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise NotStrictJSON("a repeated name")
+    return members
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if abs(number) == _INFINITY:
+        raise NotStrictJSON("a number too large")
+    return number
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise NotStrictJSON("not a JSON number")
+
+
+# Built once: building a decoder costs more than reading a header. The scanner and not ``decode``,
+# which matches white space twice with a regular expression.
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_members, parse_float=_finite, parse_constant=_refuse_constant
+)
+_scan: Callable[[str, int], tuple[Any, int]] = _decoder.scan_once  # type: ignore[attr-defined]  # typeshed leaves it out
