@@ -1,4 +1,4 @@
-"""The authentication backend: sessions of the identity sign-in, which end with the consent."""
+"""The authentication backend for sessions of the identity sign-in, which end with the consent."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ BACKEND_PATH = "django_identity.backends.IdentityBackend"
 class IdentityBackend(BaseBackend):
     """Loads the user of a session that began with an identity sign-in.
 
-    It never authenticates by itself: the callback does, and names this backend.
+    It does not authenticate. The callback does, and names this backend for the session.
     """
 
     def get_user(self, user_id: Any) -> Any:
-        """The user, while they are active and a consent of theirs is granted: one query.
+        """The user, if the user is active and has a granted consent. One query.
 
-        Django compares a hash in the session with the user's own at every request. Ours also says
-        on which consent the session rests and when it was last revoked, so that a session which a
-        revocation ended stays ended, though consent be granted anew.
+        Django compares the hash in the session with the user's hash at every request. This
+        backend's hash also covers the identity and the time of its last revocation. A session that
+        a revocation has ended therefore stays ended after a new consent.
         """
         oldest = _granted().filter(user_id=OuterRef("pk"))[:1]
         user = (
@@ -56,7 +56,7 @@ def begin_session(request: HttpRequest, user: Any, identity: LinkedIdentity) -> 
 
 
 def end_session(request: HttpRequest) -> bool:
-    """Sign the browser out, if its session began with an identity sign-in and with nothing else."""
+    """Sign the browser out if its session is an identity session. Return whether it was."""
     if request.session.get(BACKEND_SESSION_KEY) != BACKEND_PATH:
         return False
     logout(request)
@@ -64,7 +64,7 @@ def end_session(request: HttpRequest) -> bool:
 
 
 def bind_session(*, request: HttpRequest, user: Any, **_kwargs: Any) -> None:
-    """Receives ``user_logged_in``: binds a session of this backend to the consent it rests on."""
+    """Receive ``user_logged_in``: bind a session of this backend to the user's consent."""
     is_ours = request.session.get(BACKEND_SESSION_KEY) == BACKEND_PATH
     if not is_ours or "get_session_auth_hash" in vars(user):
         return
@@ -74,7 +74,7 @@ def bind_session(*, request: HttpRequest, user: Any, **_kwargs: Any) -> None:
 
 
 def _granted() -> QuerySet[LinkedIdentity]:
-    """The granted identities under the applications that are set up, the oldest first."""
+    """The granted identities under the configured applications, oldest first."""
     configured = Q()
     for application in conf.applications():
         configured |= Q(application=application.alias, environment=application.environment)
@@ -82,7 +82,7 @@ def _granted() -> QuerySet[LinkedIdentity]:
 
 
 def _resting(user: Any, consent: object, revoked_at: object) -> Any:
-    """``user``, whose session hashes rest on that consent from here on."""
+    """Return ``user`` with a session hash that covers this consent."""
     rests_on = f"{consent}/{revoked_at}"
     user.get_session_auth_hash = partial(_hash, user, rests_on)
     user.get_session_auth_fallback_hash = partial(_fallback_hashes, user, rests_on)

@@ -1,7 +1,7 @@
-"""``IdentityPolicy``: the one class a site subclasses to decide things.
+"""``IdentityPolicy``: the class that a site subclasses to change decisions of the package.
 
-Name the subclass in ``DJANGO_IDENTITY["default"]["POLICY"]``. Each method is asked at one moment
-and its answer is final; none of them is asked whether an identity is proven.
+Name the subclass in ``DJANGO_IDENTITY["default"]["POLICY"]``. The package calls each method at one
+point and follows its result. No method decides whether an identity is proven.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PROFILE_FIELDS = ("email", "first_name", "last_name")
 
 
 class IdentityPolicy:
-    """The default answers: anyone may sign up, nothing of an existing user is overwritten."""
+    """The defaults: anyone may sign up, and no field of an existing user is overwritten."""
 
     #: Whether somebody who is not signed in may come in with a Connect code (it can be phished).
     connect_may_sign_in: bool = False
@@ -53,7 +53,7 @@ class IdentityPolicy:
     def changed_user_fields(
         self, user: AbstractBaseUser, *, profile: Profile, kyc: KycStatus | None
     ) -> Mapping[str, Any]:
-        """The fields to overwrite when ``user`` signs in again: none, unless the site says so."""
+        """The fields to overwrite when ``user`` signs in again. The default is none."""
         return {}
 
     def account_with_email(self, email: str) -> AbstractBaseUser | None:
@@ -75,21 +75,21 @@ class IdentityPolicy:
         return True
 
     def user_of_principal(self, principal: object) -> AbstractBaseUser | None:
-        """The user for whom ``principal`` stands, where a request is made by no user.
+        """The user whom ``principal`` represents, or None.
 
-        Gates ask it about a ``request.user`` that is no instance of the user model: the holder of a
-        stateless token, an API key, a device. By default nobody, whatever its ``pk``: numbers of
-        another kind of record are no users' numbers.
+        Gates call this method if ``request.user`` is not an instance of the user model: the holder
+        of a stateless token, an API key, a device. The default is None, because the primary keys of
+        such objects are not those of users.
         """
         return None
 
     def erase_user(self, user: AbstractBaseUser) -> None:
-        """Erase the site's user, in the transaction in which everything of ours goes.
+        """Erase the site's user, in the transaction that deletes the package's data.
 
-        By default the account stays as an empty, disabled shell, so that what hangs on it stays
-        whole; ``erasure = "delete"`` deletes it. Its files go in any case. Extend it to erase what
-        else the site holds: if it raises, nothing is done yet, and it is called again until it
-        does not.
+        By default the account is anonymised and disabled, so that related rows stay valid;
+        ``erasure = "delete"`` deletes the account. Its files are deleted in both cases. Extend this
+        method to erase the site's other data about the person. If the method raises an error, the
+        transaction is rolled back and the erasure is retried.
         """
         if self.erasure == "delete":
             user.delete()
@@ -104,7 +104,7 @@ class IdentityPolicy:
 
 @cache
 def load(dotted_path: str) -> IdentityPolicy:
-    """The site's policy, made once. Raises ``ConfigurationError`` if it cannot be loaded."""
+    """The site's policy, created once. Raises ``ConfigurationError`` if it cannot be loaded."""
     try:
         chosen = import_string(dotted_path)
     except ImportError as error:
@@ -115,7 +115,7 @@ def load(dotted_path: str) -> IdentityPolicy:
 
 
 def writable(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """``fields``, refused as a whole if one of them is the site's alone to decide.
+    """Return ``fields`` if a policy may write all of them.
 
     Raises ``ConfigurationError`` for staff, superuser, active, password and the primary key.
     """

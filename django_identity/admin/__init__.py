@@ -1,7 +1,7 @@
-"""The admin: what operators see and may do. One module for each entry of the admin's index.
+"""The admin pages for operators, with one module for each entry of the admin's index.
 
-``listing`` is what the lists have in common, ``filters`` and ``wording`` their choices and words,
-``actions`` what may be done to identities, ``charts`` the overview's drawings.
+``listing`` has the common base class, ``filters`` the filters of the lists, ``wording`` the texts,
+``actions`` the actions on identities, ``charts`` the charts of the overview.
 """
 
 from __future__ import annotations

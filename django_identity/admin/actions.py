@@ -1,4 +1,4 @@
-"""What an operator may do to linked identities: each with its permission and a page that asks."""
+"""The actions on linked identities, each with its own permission and confirmation page."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONFIRMED = "confirmed"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the confirmation page of an action asks. ``most``: how many rows it takes at once."""
+    """The confirmation page of an action. ``most``: the largest number of rows at once."""
 
     action: str
     title: Words
@@ -40,7 +40,7 @@ class Question:
 
     @property
     def permission(self) -> str:
-        """The verb of the permission: that of the action's name."""
+        """The verb of the permission, from the action's name."""
         return self.action.partition("_")[0]
 
 
@@ -90,7 +90,7 @@ QUESTIONS = (REFETCH, CHECK, REVOKE, ERASE)
 
 
 class EraseForm(forms.Form):
-    """The subject, typed by hand, so that nobody is erased by a slip."""
+    """A form with the subject, typed by hand, so that nobody is erased by mistake."""
 
     typed = forms.CharField(
         label=gettext_lazy("Type the subject to confirm"), max_length=255, strip=False
@@ -109,7 +109,7 @@ class EraseForm(forms.Form):
 
 
 class IdentityActions(RecordAdmin):
-    """The actions of the list; the buttons on an identity's own page post to them as well."""
+    """The actions of the list. The buttons on an identity's own page post to them too."""
 
     actions = ("refetch", "check_credential", "revoke", "erase")
 
@@ -129,7 +129,7 @@ class IdentityActions(RecordAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """The list and its actions; a re-fetch must not stand in a request's transaction."""
+        """The list and its actions, outside a transaction, because a re-fetch needs that."""
         return super().changelist_view(request, extra_context)
 
     def allowed_actions(self, request: HttpRequest) -> list[Question]:
@@ -137,7 +137,7 @@ class IdentityActions(RecordAdmin):
 
     @admin.action(description=REFETCH.title, permissions=["refetch"])
     def refetch(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
-        """Fetch a few now and make the others due; say how it went."""
+        """Re-fetch a few identities now, make the others due, and report the results."""
         chosen = self._chosen(request, queryset, REFETCH)
         if isinstance(chosen, HttpResponse):
             return chosen
@@ -160,7 +160,7 @@ class IdentityActions(RecordAdmin):
     def check_credential(
         self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]
     ) -> HttpResponse:
-        """Show the trace of a verification of the stored credential."""
+        """Verify the stored credential and show every check."""
         chosen = self._chosen(request, queryset, CHECK)
         if isinstance(chosen, HttpResponse):
             return chosen
@@ -175,7 +175,7 @@ class IdentityActions(RecordAdmin):
 
     @admin.action(description=REVOKE.title, permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
-        """Close every gate at this site, at once."""
+        """Revoke at this site: all gates close at once."""
         chosen = self._chosen(request, queryset, REVOKE)
         if isinstance(chosen, HttpResponse):
             return chosen
@@ -187,7 +187,7 @@ class IdentityActions(RecordAdmin):
 
     @admin.action(description=ERASE.title, permissions=["erase"])
     def erase(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
-        """Erase one person, whose subject has been typed."""
+        """Erase one person, after the operator typed the subject."""
         chosen = self._chosen(request, queryset, ERASE)
         if isinstance(chosen, HttpResponse):
             return chosen
@@ -209,7 +209,7 @@ class IdentityActions(RecordAdmin):
     def _chosen(
         self, request: HttpRequest, queryset: QuerySet[LinkedIdentity], question: Question
     ) -> tuple[LinkedIdentity, ...] | HttpResponse:
-        """What was chosen, once it is confirmed; until then the page that asks."""
+        """The chosen identities after the confirmation; before it, the confirmation page."""
         chosen = tuple(queryset.select_related("user").order_by("pk")[: question.most + 1])
         if len(chosen) > question.most:
             text = ngettext("Choose %d identity.", "Choose %d identities at most.", question.most)
@@ -245,7 +245,7 @@ class IdentityActions(RecordAdmin):
 
     @staticmethod
     def _back(chosen: tuple[LinkedIdentity, ...]) -> HttpResponse:
-        """To the identity's own page if it was one, else to the list."""
+        """Redirect to the identity's own page if one was chosen, else to the list."""
         if len(chosen) != 1:
             return HttpResponseRedirect(reverse("admin:django_identity_linkedidentity_changelist"))
         return HttpResponseRedirect(

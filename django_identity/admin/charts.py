@@ -1,4 +1,4 @@
-"""Small charts, drawn on the server: numbers in, the shapes of an SVG out."""
+"""Small charts as SVG shapes, computed on the server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GAP = 2
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One bar: where it lies, and what it stands for."""
+    """One bar with its place, label and value."""
 
     label: Words
     count: int
@@ -36,15 +36,15 @@ class Shape:
 
     @property
     def baseline(self) -> float:
-        """Where the words of a lying bar stand, above it."""
+        """The baseline of the label above a horizontal bar."""
         return self.y - BAR_TOP + LABEL_BASELINE
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A drawing with its title and description; ``shapes`` are its table as well.
+    """A chart with its title and description. ``shapes`` are also the rows of its table.
 
-    ``first`` and ``last`` are the ends of a time axis, empty for lying bars.
+    ``first`` and ``last`` are the ends of the time axis; horizontal bars have none.
     """
 
     slug: str
@@ -65,12 +65,12 @@ class Chart:
 
     @property
     def is_mirrored(self) -> bool:
-        """Whether it is read from right to left, as the page around it is."""
+        """Whether the page, and so the chart, is read from right to left."""
         return get_language_bidi()
 
     @property
     def start(self) -> int:
-        """Where a line of text begins."""
+        """The x coordinate where a line of text begins."""
         return self.width if self.is_mirrored else 0
 
     @property
@@ -81,7 +81,7 @@ class Chart:
 def bars(
     slug: str, title: Words, counted: Sequence[tuple[Words, int]], *, note: Words = ""
 ) -> Chart:
-    """Lying bars, one below the other, in the order given."""
+    """A chart of horizontal bars, in the given order."""
     highest = max((count for _label, count in counted), default=0)
     shapes = tuple(
         Shape(
@@ -101,7 +101,7 @@ def bars(
 
 
 def columns(slug: str, title: Words, days: Sequence[DayCount], *, note: Words = "") -> Chart:
-    """Standing bars, one a day."""
+    """A chart of vertical bars, one for each day."""
     highest = max((day.count for day in days), default=0)
     step = WIDTH / max(1, len(days))
     shapes = tuple(
@@ -125,7 +125,7 @@ def columns(slug: str, title: Words, days: Sequence[DayCount], *, note: Words = 
 
 
 def _scaled(count: int, highest: int, length: int) -> float:
-    """A length in proportion; what is not nothing is always to be seen."""
+    """The length of a bar. A count above zero is always visible."""
     if not count or not highest:
         return 0
     return max(1.0, round(length * count / highest, 2))

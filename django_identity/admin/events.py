@@ -1,4 +1,4 @@
-"""Events: what the service said, what came of it, and how to have it handled again."""
+"""The admin of webhook events."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONFIRMED = "confirmed"
 
 @admin.register(WebhookEvent)
 class WebhookEventAdmin(RecordAdmin):
-    """The list, and one page with the payload as it came."""
+    """The list, and a page with the payload of one event."""
 
     list_display = ("kind", "short_subject", "where", "outcome", "times", "attempts")
     list_filter = (filters.EventTypeFilter, "outcome", filters.ApplicationFilter)
@@ -40,7 +40,7 @@ class WebhookEventAdmin(RecordAdmin):
     actions = ("replay", "copy")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WebhookEvent]:
-        """Not those of which the purge left a digest alone: there is nothing to see."""
+        """All events except those that the purge has reduced to a digest."""
         return super().get_queryset(request).filter(kept__lt=Retained.DIGEST_ONLY)
 
     def get_search_results(
@@ -86,13 +86,13 @@ class WebhookEventAdmin(RecordAdmin):
         description=format_lazy("{}, {}", gettext_lazy("occurred"), gettext_lazy("received"))
     )
     def times(self, event: WebhookEvent) -> SafeString:
-        """One below the other: two columns would push the attempts out of sight."""
+        """Both times in one column, because two columns would push the attempts out of sight."""
         both = ((wording.spelt_short(at),) for at in (event.occurred_at, event.received_at))
         return format_html_join(" ", '<span class="identity-word">{}</span>', both)
 
     @admin.action(description=gettext_lazy("Replay the site's handlers"), permissions=["replay"])
     def replay(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> HttpResponse | None:
-        """Have the site's handlers run again, once it is confirmed."""
+        """Run the site's handlers again, after a confirmation."""
         chosen = tuple(queryset.order_by("pk")[: MOST_REPLAYED + 1])
         if len(chosen) > MOST_REPLAYED:
             text = ngettext("Choose %d event.", "Choose %d events at most.", MOST_REPLAYED)

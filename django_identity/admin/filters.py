@@ -1,4 +1,4 @@
-"""Filters that ask the database for nothing but the rows: their choices are known beforehand."""
+"""Filters with fixed choices, so that they need no query for the choices."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Choices = Iterable[tuple[str, Words]]
 
 
 class _Filter(admin.SimpleListFilter, ABC):
-    """``conditions()``: choice -> the rows it stands for."""
+    """A filter. ``conditions()`` returns choice -> condition of its rows."""
 
     choices_in_words: Choices = ()
 
@@ -52,13 +52,13 @@ class ApplicationFilter(_Filter):
 
 
 class _KnownValues(_Filter):
-    """A text column whose usual values are known: one of them, none, or another."""
+    """A filter for a text column: a known value, an empty value, or another value."""
 
     column: str
     known: Sequence[str]
 
     def name_of(self, value: str) -> Words:
-        """What the choice is called: as it is written, unless there are words for it."""
+        """The label of the choice: its translated name, or the value itself."""
         return value
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:

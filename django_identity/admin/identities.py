@@ -1,4 +1,4 @@
-"""Linked identities: who is linked, how fresh they are, and what can be done about it."""
+"""The admin of linked identities."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from django_identity.models import LinkedIdentity
 
 @admin.register(LinkedIdentity)
 class LinkedIdentityAdmin(IdentityActions):
-    """The list, and one page that says all there is to say about one person's identity."""
+    """The list, and a page with all facts about one identity."""
 
     list_display = (
         "person", "short_subject", "where", "consent", "kyc", "freshness", "refetch_due",
@@ -55,7 +55,7 @@ class LinkedIdentityAdmin(IdentityActions):
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """The page of one identity: everything to look at, and the actions that are allowed."""
+        """The page of one identity, with the actions that the operator may use."""
         identity, may_see = context["original"], self.may_see_people(request)
         email = getattr(identity.user, identity.user.get_email_field_name(), "")
         context |= {
@@ -69,7 +69,7 @@ class LinkedIdentityAdmin(IdentityActions):
         return super().render_change_form(request, context, *args, **kwargs)
 
     def _user_url(self, request: HttpRequest, identity: LinkedIdentity) -> str:
-        """The person's own page in this admin, if there is one that the operator may see."""
+        """The admin page of the user, if there is one and the operator may see it."""
         opts = identity.user._meta
         page = self.admin_site._registry.get(type(identity.user))
         if page is None or not page.has_view_permission(request, identity.user):
@@ -83,7 +83,7 @@ class LinkedIdentityAdmin(IdentityActions):
 
     @admin.display(description=_("person"))
     def masked_person(self, identity: LinkedIdentity) -> str:
-        """For operators who may not see users."""
+        """The person's name for operators who may not see users."""
         return wording.person_name(identity.user, may_see=False)
 
     @admin.display(description=_("subject"))
@@ -109,7 +109,7 @@ class LinkedIdentityAdmin(IdentityActions):
 
     @admin.display(description=_("re-fetch due"), ordering="refetch_due_at")
     def refetch_due(self, identity: LinkedIdentity) -> SafeString:
-        """When it is due; and how often it failed, if it does."""
+        """When the re-fetch is due, and the number of its failures in a row."""
         due, count = wording.due(identity.refetch_due_at), identity.refetch_failures
         if not count:
             return format_html("{}", due)

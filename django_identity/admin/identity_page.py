@@ -1,4 +1,4 @@
-"""The page of one linked identity, worded: what its template prints."""
+"""The texts on the page of one linked identity, for its template."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from django_identity.models import EventOutcome, LinkedIdentity, LinkedVia, Stor
 
 @dataclass(frozen=True, slots=True)
 class GateRow:
-    """What a gate says; ``code`` is what a view asks for."""
+    """The state of one gate. ``code`` is the claim or level that a view asks for."""
 
     words: Words
     code: str
@@ -39,7 +39,7 @@ class ClaimRow:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """One line of the timeline; ``event_id``: of the event that has a page of its own."""
+    """One line of the timeline. ``event_id``: the event with a page of its own, if any."""
 
     at: datetime
     words: Words
@@ -49,7 +49,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class IdentityPage:
-    """Everything on the page, in the operator's words."""
+    """Everything on the page, as texts in the operator's language."""
 
     badge: str
     kyc: tuple[Words, ...]
@@ -64,7 +64,7 @@ class IdentityPage:
 
 
 def page_of(identity: LinkedIdentity, seen: Inspection) -> IdentityPage:
-    """The page of ``identity``; ``seen`` is what the records say."""
+    """The page of ``identity``, from the report ``seen``."""
     answers = (*seen.gates.claims, *seen.gates.levels)
     has_failed = identity.refetch_failures or identity.last_error
     return IdentityPage(
@@ -100,7 +100,7 @@ def _kyc(identity: LinkedIdentity) -> tuple[Words, ...]:
 
 
 def _remedy(identity: LinkedIdentity, seen: Inspection) -> Words:
-    """What replaces a proof that ran out."""
+    """What the operator or the person can do about a proof that ran out."""
     if seen.grant is None or seen.grant.needs_reauthorization:
         return _("Nothing can be re-fetched: the person has to consent again at their next visit.")
     if identity.refetch_failures:

@@ -1,4 +1,4 @@
-"""What the lists have in common: nothing is editable, and no query grows with the table."""
+"""The common base class of the lists: read-only, with queries of bounded cost."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PER_PAGE = 50
 
 
 class BoundedPaginator(_Paginator):
-    """Counts no further than ``MOST_LISTED`` and lists no more; ``is_more``: there are others."""
+    """Counts and lists at most ``MOST_LISTED`` rows. ``is_more``: there are more rows."""
 
     @cached_property
     def _found(self) -> int:
@@ -122,7 +122,7 @@ def _title(picked: dict[str, int]) -> str:
 
 
 class RecordAdmin(_ModelAdmin):
-    """A list and a page to look at: nothing is added, changed or deleted here."""
+    """A read-only list with read-only pages."""
 
     paginator = BoundedPaginator
     show_full_result_count = False
@@ -130,7 +130,7 @@ class RecordAdmin(_ModelAdmin):
     list_per_page = PER_PAGE
     list_max_show_all = PER_PAGE
     ordering = ("-pk",)
-    #: What can be searched for. Not ``search_help_text``, which hides the field's label from axe.
+    #: The label of the search field. ``search_help_text`` would hide the field's label from axe.
     search_words: Words = ""
     change_list_template = "admin/django_identity/change_list.html"
 
@@ -150,9 +150,9 @@ class RecordAdmin(_ModelAdmin):
         return False
 
     def lookup_allowed(self, lookup: str, value: Any, request: HttpRequest | None = None) -> bool:
-        """Only what the list's own filters ask for; Django would take any column.
+        """Allow only the lookups of the list's own filters. Django would allow any column.
 
-        A beginning that is found or not spells out, letter by letter, what no page shows.
+        With a lookup by prefix an operator could find out, letter by letter, what no page shows.
         """
         offered: Iterable[Any] = (
             self.list_filter if request is None else self.get_list_filter(request)
@@ -172,11 +172,11 @@ class RecordAdmin(_ModelAdmin):
         )
 
     def note(self, request: HttpRequest, rows: Sequence[Model], flag: int, message: str) -> None:
-        """One line for each row in Django's own log: who did what, and nobody's data."""
+        """Write one line for each row to Django's log: who did what, without personal data."""
         LogEntry.objects.log_actions(cast("int", request.user.pk), rows, flag, message)
 
     def tell_of_gone(self, request: HttpRequest, chosen: Sequence[Model]) -> None:
-        """Say it if rows that were chosen are gone: another operator or the person was faster."""
+        """Tell the operator if chosen rows no longer exist."""
         selected = set(request.POST.getlist(ACTION_CHECKBOX_NAME))
         gone = len(selected) - len(chosen)
         if gone > 0 and request.POST.get("select_across", "0") == "0":
@@ -188,6 +188,6 @@ class RecordAdmin(_ModelAdmin):
             messages.warning(request, text % gone)
 
     def may(self, request: HttpRequest, verb: str) -> bool:
-        """Whether the operator has the permission that ``verb`` has for itself."""
+        """Whether the operator has the permission for ``verb``."""
         codename = f"{self.opts.app_label}.{verb}_{self.opts.model_name}"
         return request.user.has_perm(codename)

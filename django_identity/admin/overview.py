@@ -1,4 +1,4 @@
-"""The overview: how an application is doing, and what needs somebody's attention."""
+"""The overview page: figures of an application, and what needs attention."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LIVES: dict[str, Words] = {
 
 @admin.register(OverviewEntry)
 class OverviewAdmin(RecordAdmin):
-    """No list and no record: the entry in the admin's index leads to one page."""
+    """The entry in the admin's index. It has no list, only the overview page."""
 
     def get_urls(self) -> list[Any]:
         view = self.admin_site.admin_view(self.overview)
@@ -58,7 +58,7 @@ class OverviewAdmin(RecordAdmin):
         return self.has_view_permission(request)
 
     def overview(self, request: HttpRequest) -> HttpResponse:
-        """The page of the application that ``?of=`` names, or of the first."""
+        """The page of the application in ``?of=``, by default the first one."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         known = conf.aliases()

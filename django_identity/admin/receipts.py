@@ -1,4 +1,4 @@
-"""Erasure receipts: that somebody was erased, and nothing about whom."""
+"""The admin of erasure receipts, which contain no personal data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django_identity.models import ErasureReceipt
 
 @admin.register(ErasureReceipt)
 class ErasureReceiptAdmin(RecordAdmin):
-    """To look at only: a receipt is written once, when it is needed."""
+    """Read-only: operators cannot write receipts."""
 
     list_display = ("receipt", "application", "environment_badge", "requested_at", "erased")
     list_filter = (filters.ApplicationFilter, "environment", filters.ErasedFilter)
@@ -43,7 +43,7 @@ class ErasureReceiptAdmin(RecordAdmin):
 
     @admin.display(description=_("last error"))
     def trouble(self, receipt: ErasureReceipt) -> SafeString | str:
-        """What the site's own part of the erasure raised, while it is pending."""
+        """The error of the site's own erasure code, while the erasure is pending."""
         if receipt.erased_at is not None or not receipt.error:
             return "-"
         return format_html('<code dir="ltr">{}</code>', receipt.error)

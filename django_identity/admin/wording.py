@@ -1,4 +1,4 @@
-"""What an operator reads: codes, moments and reasons in plain words."""
+"""Texts for operators: names of codes, times and reasons."""
 
 from __future__ import annotations
 
@@ -152,53 +152,53 @@ ERRORS: Mapping[str, Words] = {
 
 
 def person_name(user: AbstractBaseUser, *, may_see: bool) -> str:
-    """What the person is called at the site.
+    """The person's user name.
 
-    A user name that is an e-mail address is replaced where ``may_see``, the permission to see
-    users, is not given.
+    Without ``may_see`` (the permission to see users) a user name that is an e-mail address is
+    replaced.
     """
     name = user.get_username()
     return name if may_see or "@" not in name else _("user #%(number)s") % {"number": user.pk}
 
 
 def name_of(code: str) -> Words:
-    """What a claim, a level or a scope is called here, where a person is not spoken to."""
+    """The name of a claim, a level or a scope for operators."""
     return NAMES.get(code, code)
 
 
 def open_reason(asked: str) -> Words:
-    """Why the gate that asks for it is open."""
+    """Why the gate for ``asked`` is open."""
     if is_level(asked):
         return OPEN_TO_LEVEL
     return OPEN_TO_VALUE if "=" in asked else OPEN_TO_CLAIM
 
 
 def level_name(level: str) -> str:
-    """The level as the service states it: “level 2”, not “or higher” as a gate asks."""
+    """The level that a person has: “level 2”, without the “or higher” of a gate."""
     known = LEVEL.fullmatch(level)
     return _("level %(number)s") % {"number": known[1]} if known else level
 
 
 def status_name(status: str) -> str:
-    """The KYC status; one that is not known stays as the service wrote it."""
+    """The name of the KYC status. An unknown status is shown as the service sent it."""
     return str(in_words(status))
 
 
 def error_in_words(code: str) -> Words:
-    """What a stored error means; ``code`` may have a detail behind a colon."""
+    """The meaning of a stored error. ``code`` may have a detail after a colon."""
     known = ERRORS.get(code.partition(":")[0].strip())
     return known or _("An error of the kind “%(code)s”.") % {"code": code}
 
 
 def handler_trouble(*, is_tried_again: bool) -> str:
-    """What became of an event for which a handler of the site failed."""
+    """The state of an event with a failed handler."""
     if is_tried_again:
         return _("A handler of the site failed, and is tried again by itself:")
     return _("A handler of the site failed, and is not tried again. Replay it once it is mended:")
 
 
 def span_in_words(span: timedelta) -> str:
-    """A length of time in its largest unit: 40 s, 12 min, 5 h, 3 d."""
+    """A duration in its largest unit: 40 s, 12 min, 5 h, 3 d."""
     seconds = int(abs(span.total_seconds()))
     for size, unit in ((86400 * 2, _("%d d")), (3600, _("%d h")), (60, _("%d min"))):
         if seconds >= size:
@@ -207,7 +207,7 @@ def span_in_words(span: timedelta) -> str:
 
 
 def freshness(valid_until: datetime | None) -> str:
-    """How long a credential still holds: “in 5 h”, or “ran out 2 h ago”."""
+    """When a credential expires or expired: “in 5 h”, “ran out 2 h ago”."""
     if valid_until is None:
         return _("none")
     left = valid_until - timezone.now()
@@ -216,7 +216,7 @@ def freshness(valid_until: datetime | None) -> str:
 
 
 def spelt(moment: datetime | None) -> str:
-    """The moment itself, in the operator's format and time zone."""
+    """Date and time in the operator's format and time zone."""
     if moment is None:
         return ""
     if has_no_end(moment):
@@ -225,7 +225,7 @@ def spelt(moment: datetime | None) -> str:
 
 
 def spelt_short(moment: datetime) -> str:
-    """The moment in as little room as the operator's format allows."""
+    """Date and time in the operator's short format."""
     local = timezone.localtime(moment)
     day = formats.date_format(local, "SHORT_DATE_FORMAT")
     return f"{day} {formats.time_format(local, 'TIME_FORMAT')}"
@@ -244,7 +244,7 @@ def failures(count: int) -> str:
 
 
 def short_subject(subject: str) -> SafeString:
-    """The beginning of a subject; the whole of it on hovering."""
+    """The beginning of a subject, with the full subject as a tooltip."""
     if len(subject) <= SHOWN_OF_SUBJECT + 1:
         return format_html('<bdi class="identity-subject">{}</bdi>', subject)
     return format_html(
@@ -253,14 +253,14 @@ def short_subject(subject: str) -> SafeString:
 
 
 def test_badge(alias: str) -> SafeString | str:
-    """A badge where the application is in test: an event says no environment of its own."""
+    """A badge if the application is in test, for events, which do not store an environment."""
     if alias not in conf.aliases() or conf.application(alias).environment == Environment.LIVE:
         return ""
     return environment_badge(Environment.TEST)
 
 
 def environment_badge(environment: str) -> SafeString:
-    """A badge that says in words that these are no real people."""
+    """A badge that marks test data."""
     if environment == Environment.LIVE:
         return format_html('<span class="identity-badge">{}</span>', _("live"))
     return format_html('<span class="identity-badge identity-badge-test">{}</span>', _("TEST DATA"))

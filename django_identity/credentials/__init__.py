@@ -1,8 +1,8 @@
-"""The proof: verify a credential (SD-JWT) offline with the service's published keys.
+"""Verify a credential (SD-JWT) offline with the service's published keys.
 
-Pure functions: no HTTP, no database, no settings. ``verify`` is the way in, ``KeySet`` holds the
-keys it may use, ``VerifiedCredential`` is what was proven, ``RejectionReason`` why it was not.
-``docs/credentials.md`` lists every check.
+The functions are pure: no HTTP, no database, no settings. ``verify`` takes a ``KeySet`` and returns
+a ``VerifiedCredential``; a rejection has a ``RejectionReason``. ``docs/credentials.md`` lists every
+check.
 """
 
 from django_identity.credentials.keys import KeySet

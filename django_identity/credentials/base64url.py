@@ -1,7 +1,7 @@
-"""Base64url without padding (RFC 7515 §2), in its canonical form only.
+"""Base64url without padding (RFC 7515 §2), only in its canonical form.
 
-A last character has bits that belong to no octet. If they may be anything, 15 other texts name the
-same octets (RFC 4648 §3.5), and a changed credential would still verify.
+The last character has bits that belong to no octet. If these bits were ignored, up to 15 other
+texts would decode to the same octets (RFC 4648 §3.5), and a changed credential would still verify.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LAST_OCTETS: Final[tuple[frozenset[int], ...]] = (
 
 
 def is_canonical(text: bytes) -> bool:
-    """Whether ``text``, not empty and of the alphabet's characters, is the one spelling."""
+    """Whether ``text`` is canonical. It must not be empty and must be alphabetic."""
     return text[-1] in LAST_OCTETS[len(text) & 3]
 
 
@@ -32,5 +32,5 @@ def is_alphabetic(text: bytes) -> bool:
 
 
 def decode(text: bytes) -> bytes:
-    """The octets of ``text``, which is alphabetic and canonical (ask first)."""
+    """Decode ``text``. The caller has checked that it is alphabetic and canonical."""
     return a2b_base64(text.translate(_TO_STANDARD) + b"==")

@@ -1,4 +1,4 @@
-"""The checks of the disclosures, which turn them into claims."""
+"""Check the disclosures and read their claims."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _TO_URL_SAFE_LINES: Final = bytes.maketrans(b"+/=", b"-_\n")
 
 
 def require_listed(disclosures: list[bytes], listed: frozenset[str]) -> None:
-    """Each disclosure was sent once and its digest is in the signed list (RFC 9901 §7.1).
+    """Check that each disclosure occurs once and its digest is in ``_sd`` (RFC 9901 §7.1).
 
-    The digest is over the text as sent (§4.2.3). One that is not listed rejects the whole
-    credential: nobody but a forger has a reason to add it.
+    The digest is over the text as sent (§4.2.3). An unlisted disclosure rejects the whole
+    credential, because only a forger has a reason to add one.
     """
-    # All at once: each line is one digest in the standard alphabet, its padding the line's end.
+    # In one go: each line is one digest in the standard alphabet, and padding ends the line.
     lines = b"".join([b2a_base64(sha256(text).digest()) for text in disclosures])
     digests = lines.translate(_TO_URL_SAFE_LINES).decode("ascii").split()
     if len(listed.difference(digests)) != len(listed) - len(digests):
@@ -39,7 +39,7 @@ def require_listed(disclosures: list[bytes], listed: frozenset[str]) -> None:
 
 
 def read_claims(disclosures: list[bytes], payload: dict[str, Any]) -> Mapping[str, Any]:
-    """Claim name -> value of listed disclosures, as the JSON says, read-only.
+    """Claim name -> value of the listed disclosures, read-only.
 
     A disclosure is a JSON array of salt, claim name and claim value (RFC 9901 §4.2.1).
     """
@@ -57,7 +57,7 @@ def read_claims(disclosures: list[bytes], payload: dict[str, Any]) -> Mapping[st
 
 
 def _claims(disclosures: list[bytes]) -> dict[str, Any]:
-    """Name -> value of each disclosure; of two with one name the last."""
+    """Name -> value of each disclosure. If a name occurs twice, the last one wins."""
     claims: dict[str, Any] = {}
     for text in disclosures:
         disclosure = strict_json.read(base64url.decode(text))

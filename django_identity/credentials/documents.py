@@ -1,6 +1,6 @@
-"""Encrypted documents of the trusted tier: JWE (RFC 7516). The one importer of joserfc.
+"""Encrypted documents of the trusted tier: JWE (RFC 7516). Only this module imports joserfc.
 
-It needs the extra ``django-identity[trusted]``; nothing imports it at start-up.
+It needs the extra ``django-identity[trusted]``. No other module imports it at start-up.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from joserfc.errors import JoseError
 from django_identity.exceptions import DocumentUnreadable
 
 MAX_CHARACTERS: Final = 8 * 1024 * 1024
-# To a public key, and authenticated. No RSA1_5 (padding oracles), no passwords, no shared key, and
-# no "zip": a small text would become a large one.
+# Authenticated encryption to a public key. No RSA1_5 (padding oracles), no passwords, no shared key
+# and no "zip" (a small document could inflate to a huge one).
 ALGORITHMS: Final = (
     "RSA-OAEP-256",
     "ECDH-ES",
@@ -31,14 +31,14 @@ ALGORITHMS: Final = (
 
 @sensitive_variables()
 def open_document(document: str, *, keys: Sequence[Mapping[str, Any]]) -> bytes:
-    """The content of ``document``, a JWE in its compact form, opened with one of our private JWKs.
+    """Decrypt ``document``, a compact JWE, with one of the site's private JWKs.
 
-    ``keys`` are the application's ``document_keys``, tried in their order. Raises
-    ``DocumentUnreadable``, whatever the text.
+    ``keys`` are the application's ``document_keys``, tried in their order. For any text it returns
+    the content or raises ``DocumentUnreadable``.
     """
     opened = _opened(document, keys) if len(document) <= MAX_CHARACTERS else None
     if opened is None:
-        # No frame of the traceback holds the keys.
+        # Keeps the keys out of the traceback.
         del document, keys
         raise DocumentUnreadable("no key opens it")
     return opened
@@ -53,6 +53,6 @@ def _opened(document: str, keys: Sequence[Mapping[str, Any]]) -> bytes | None:
             ours = jwk.import_key(dict(key))
             return jwe.decrypt_compact(document, ours, registry=registry).plaintext
         except (JoseError, ValueError, TypeError, KeyError):
-            # Another key's, changed, or no JWE at all.
+            # Encrypted to another key, changed, or not a JWE.
             continue
     return None

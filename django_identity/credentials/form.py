@@ -1,4 +1,4 @@
-"""The outer form of a credential: its limits, its characters and its parts. Nothing is decoded."""
+"""Check the outer form of a credential: limits, characters and parts. Nothing is decoded."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Parts: TypeAlias = tuple[bytes, list[bytes], list[bytes]]
 
 
 def take_apart(credential: str) -> Parts:
-    """The signed token, its three segments, and the disclosures, each as sent and canonical.
+    """Split ``credential`` into the signed token, its three segments and the disclosures.
 
-    The form is ``<header>.<payload>.<signature>~<disclosure>~…~`` (RFC 9901 §4); whatever ends
-    otherwise is cut off or has a key-binding part, which this profile has not.
+    The form is ``<header>.<payload>.<signature>~<disclosure>~…~`` (RFC 9901 §4). Without the last
+    ``~`` the credential is incomplete or has a key-binding part, which this profile does not allow.
     """
     if len(credential) > MAX_CHARACTERS:
         raise CredentialRejected(RejectionReason.LIMITS)
-    # A character that is not ASCII becomes a "?", which is refused like it.
+    # A character outside ASCII becomes "?", which the check of the characters refuses too.
     text = credential.encode("ascii", "replace")
     disclosures = text.split(b"~")
     token = disclosures.pop(0)

@@ -1,4 +1,4 @@
-"""The checks of the signed token's header."""
+"""Check the header of the signed token."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _KEY_SOURCES: Final = frozenset({"jwk", "jku", "x5c", "x5u"})
 
 @lru_cache(maxsize=64)  # a service has few headers; what is refused is never kept
 def read_kid(segment: bytes) -> str:
-    """The ``kid`` of a header that asks for exactly what we do anyway; other members are ignored.
+    """Check the header and return its ``kid``. Unknown members are ignored.
 
-    Nothing is chosen by the header but one of our own keys (RFC 8725 §3.1): the algorithm is ours,
-    and a key that it brings or points to is refused, not followed.
+    The header only chooses one of the service's published keys (RFC 8725 §3.1). It does not choose
+    the algorithm, and a header that brings or points to a key is refused.
     """
     try:
         header = strict_json.read_object(base64url.decode(segment))

@@ -1,4 +1,4 @@
-"""What an operator should know of a key set: its keys by name and thumbprint, and what is odd."""
+"""A report on a key set for operators: its keys by name and thumbprint, and warnings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ THUMBPRINT_MEMBERS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReportedKey:
-    """One entry of a key set. ``thumbprint``: RFC 7638, by SHA-256; empty if it has none."""
+    """One entry of a key set. ``thumbprint``: RFC 7638 with SHA-256, or empty."""
 
     kid: str
     thumbprint: str
@@ -34,14 +34,14 @@ class ReportedKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyReport:
-    """Every entry of a key set, and one sentence for each thing that is odd about them."""
+    """All entries of a key set, and one sentence for each warning."""
 
     keys: tuple[ReportedKey, ...]
     warnings: tuple[str, ...]
 
 
 def report(text: str) -> KeyReport:
-    """Look at the text of a key set. Raises ``MalformedAnswer`` if it is none."""
+    """Report on the text of a key set. Raises ``MalformedAnswer`` if the text is not a key set."""
     usable = KeySet.from_text(text)
     entries = [
         entry for entry in strict_json.read(text.encode())["keys"] if isinstance(entry, Mapping)
@@ -54,7 +54,7 @@ def report(text: str) -> KeyReport:
 
 
 def thumbprint(jwk: Mapping[str, Any]) -> str:
-    """The key's own name, whatever it is called: SHA-256 over its required members (RFC 7638)."""
+    """The thumbprint, independent of ``kid``: SHA-256 over the required members (RFC 7638)."""
     names = THUMBPRINT_MEMBERS.get(_text(jwk, "kty"), ())
     members = {name: jwk.get(name) for name in names}
     if not members or not all(isinstance(member, str) for member in members.values()):

@@ -1,4 +1,4 @@
-"""The service's published keys: parsed once, strictly, into keys ready to verify with."""
+"""The service's published keys, parsed once and strictly into loaded verification keys."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDPOINT: Final = "jwks"
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """One usable key: EC P-256, for signatures. Its point stays out of ``repr``."""
+    """One usable key: EC P-256, for signatures. ``repr`` does not show its point."""
 
     kid: str
     point: tuple[int, int] = field(repr=False)
@@ -34,10 +34,10 @@ class SigningKey:
 class KeySet:
     """The usable keys of one JSON Web Key Set (RFC 7517), by ``kid``. Immutable.
 
-    A key is usable if it can be nothing but an ES256 verification key: ``kty`` EC, ``crv`` P-256,
-    ``use``, ``key_ops`` and ``alg`` absent or saying so, no private part, a point that is on the
-    curve and written canonically, a ``kid`` that no other key of the set has. Other keys are left
-    out and do not disturb the rest. A set without a usable key is a set: it verifies nothing.
+    A key is usable only if it is clearly an ES256 verification key: ``kty`` is EC, ``crv`` is
+    P-256, ``use``, ``key_ops`` and ``alg`` are absent or agree, there is no private part, the point
+    is on the curve and canonical, and no other key has the same ``kid``. Other keys are left out. A
+    set without a usable key is valid, but it verifies nothing.
     """
 
     __slots__ = ("_by_kid",)
@@ -49,9 +49,9 @@ class KeySet:
     def from_jwks(cls, document: object) -> KeySet:
         """The usable keys of a parsed document: an object with a list ``keys`` of at most 32.
 
-        Raises ``MalformedAnswer`` if it is none (``AnswerTooLarge`` for more keys), nothing else.
-        Prefer ``from_text`` for what came over a wire: a parsed document has already lost its
-        repeated members.
+        Raises only ``MalformedAnswer`` (``AnswerTooLarge`` for more than 32 keys). Prefer
+        ``from_text`` for the text of a response, because a parsed document no longer shows repeated
+        members.
         """
         entries = document.get("keys") if isinstance(document, Mapping) else None
         if not isinstance(entries, list | tuple):
@@ -65,11 +65,11 @@ class KeySet:
 
     @classmethod
     def from_text(cls, text: str | bytes) -> KeySet:
-        """As ``from_jwks``, of the document's own text: at most 64 KB of strict JSON in UTF-8.
+        """Like ``from_jwks``, for the document's text: at most 64 KB of strict JSON in UTF-8.
 
-        Raises ``MalformedAnswer`` (``AnswerTooLarge`` for more), nothing else.
+        Raises only ``MalformedAnswer`` (``AnswerTooLarge`` for a longer text).
         """
-        # Lone surrogates pass here, for the reader to refuse.
+        # Lone surrogates pass here; the JSON reader refuses them.
         octets = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         if len(octets) > MAX_OCTETS:
             raise AnswerTooLarge(f"over {MAX_OCTETS} bytes", endpoint=_ENDPOINT)
@@ -81,11 +81,11 @@ class KeySet:
 
     @property
     def kids(self) -> tuple[str, ...]:
-        """The names of the usable keys, in the document's order."""
+        """The ``kid`` of each usable key, in the document's order."""
         return tuple(self._by_kid)
 
     def get(self, kid: str) -> SigningKey | None:
-        """The key of exactly that name, or None. There is no other way to choose one."""
+        """The key with exactly this ``kid``, or None."""
         return self._by_kid.get(kid)
 
     def __len__(self) -> int:
@@ -104,7 +104,7 @@ class KeySet:
 
 
 def _signing_key(jwk: Mapping[Any, Any]) -> SigningKey | None:
-    """The key that ``jwk`` (with a string ``kid``) describes, or None if it is not usable."""
+    """The key in ``jwk`` (which has a string ``kid``), or None if the key is not usable."""
     if jwk.get("kty") != "EC" or jwk.get("crv") != "P-256" or "d" in jwk:
         return None
     if jwk.get("use", "sig") != "sig" or jwk.get("alg", "ES256") != "ES256":
@@ -118,7 +118,7 @@ def _signing_key(jwk: Mapping[Any, Any]) -> SigningKey | None:
     try:
         public_key = ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1()).public_key()
     except ValueError:
-        # Not a point of the curve.
+        # Not a point on the curve.
         return None
     return SigningKey(jwk["kid"], (x, y), public_key)
 
@@ -131,5 +131,5 @@ def _coordinate(text: object) -> int | None:
     if not base64url.is_alphabetic(octets) or not base64url.is_canonical(octets):
         return None
     number = int.from_bytes(base64url.decode(octets), "big")
-    # cryptography accepts a coordinate beyond the field if it reduces to a point.
+    # cryptography accepts a coordinate outside the field if its remainder is valid.
     return number if number < _P else None

@@ -1,4 +1,4 @@
-"""The checks of the signed payload."""
+"""Check the signed payload."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _LAST_DATE: Final = 253_402_300_799  # 9999-12-31T23:59:59Z
 
 
 def read_payload(octets: bytes) -> dict[str, Any]:
-    """The payload's members; it has to be one strict JSON object (RFC 7519 §7.2).
+    """The members of the payload, which must be one strict JSON object (RFC 7519 §7.2).
 
-    Only the top level may have digests: this profile is flat.
+    Only the top level may have digests, because this profile is flat.
     """
     try:
         payload = strict_json.read_object(octets)
@@ -39,9 +39,9 @@ def require_parties(
     environment: str,
     subject: str | None,
 ) -> None:
-    """Who issued it, for which application and environment, about whom: all signed, all exact.
+    """Check issuer, audience, environment and subject. All must match exactly.
 
-    Types are asked for as well as values: an ``aud`` list that contains us is not our ``aud``.
+    Types must match too: an ``aud`` list that contains the client id is refused.
     """
     iss = payload.get("iss")
     if iss != issuer or type(iss) is not str:
@@ -53,16 +53,16 @@ def require_parties(
     if signed_environment != environment or type(signed_environment) is not str:
         raise CredentialRejected(RejectionReason.PAYLOAD_ENVIRONMENT)
     sub = payload.get("sub")
-    # PostgreSQL text takes no NUL.
+    # PostgreSQL cannot store NUL in text.
     if type(sub) is not str or not sub or "\0" in sub or (subject is not None and sub != subject):
         raise CredentialRejected(RejectionReason.PAYLOAD_SUB)
 
 
 def require_times(payload: dict[str, Any], *, now: float, leeway: float) -> None:
-    """It is not expired, and its other times, if there, are not in the future.
+    """Check that the payload is not expired, and that ``nbf`` and ``iat`` are not in the future.
 
-    ``now`` is in seconds since the epoch. ``leeway``, in seconds, is for clocks that differ; an
-    expiry has none (RFC 7519 §4.1.4 to §4.1.6).
+    ``now`` is in seconds since the epoch. ``leeway``, in seconds, allows for different clocks; an
+    expiry has no leeway (RFC 7519 §4.1.4 to §4.1.6).
     """
     exp: Any = payload.get("exp")
     if type(exp) not in _NUMBERS or not _FIRST_DATE <= exp <= _LAST_DATE:
@@ -81,9 +81,9 @@ def require_times(payload: dict[str, Any], *, now: float, leeway: float) -> None
 
 
 def listed_digests(payload: dict[str, Any]) -> frozenset[str]:
-    """The digests of all disclosures there may be, decoys included (RFC 9901 §4.2.4.1, §7.1).
+    """The listed digests of disclosures and decoys (RFC 9901 §4.2.4.1, §7.1).
 
-    No list is an empty one.
+    An absent list counts as an empty one.
     """
     digests = payload.get("_sd", [])
     if type(digests) is not list or not _STRING.issuperset(map(type, digests)):

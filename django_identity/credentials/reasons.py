@@ -1,4 +1,4 @@
-"""Why a credential is rejected, and the order in which the checks run."""
+"""The reasons to reject a credential, and the order of the checks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class RejectionReason(StrEnum):
-    """Every reason ``verify`` can give; the value is stable and safe to store, log and show."""
+    """All reasons of ``verify``. The values are stable and safe to store, log and show."""
 
     # Before any work: the text alone
     LIMITS = "limits"  # too long, a header too long, or too many disclosures
@@ -57,7 +57,7 @@ class RejectionReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One step of ``verify``: what holds once it is passed, and the reasons it can give if not."""
+    """One check of ``verify``: what it proves, and the reasons of its failures."""
 
     title: str
     reasons: tuple[RejectionReason, ...]

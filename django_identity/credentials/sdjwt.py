@@ -1,4 +1,4 @@
-"""Verify a credential: an SD-JWT (RFC 9901) in the profile of the service's specification."""
+"""Verify a credential: an SD-JWT (RFC 9901) with the service's profile."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from django_identity.credentials.reasons import RejectionReason
 from django_identity.credentials.verified import VerifiedCredential
 from django_identity.exceptions import CredentialRejected
 
-# The one algorithm there is; nothing in a credential chooses it. Prehashed, because hashlib is
-# quicker; cryptography itself and not PyJWT around it, which would convert the signature slower.
+# The only algorithm; a credential cannot choose another. Prehashed, because hashlib is faster.
+# PyJWT would add a slower conversion of the signature.
 _ES256: Final = ec.ECDSA(Prehashed(SHA256()))
 _SIGNATURE_CHARACTERS: Final = 86  # 64 octets
 
@@ -48,16 +48,17 @@ def verify(
     now: datetime | None = None,
     leeway: float = 0,
 ) -> VerifiedCredential:
-    """What ``credential`` proves, if every check of ``docs/credentials.md`` is passed.
+    """Verify ``credential`` with all checks of ``docs/credentials.md``.
 
-    ``keys``: the service's key set. ``issuer``: the API origin. ``audience``: the application's
-    client id. ``environment``: ``"live"`` or ``"test"``. ``subject``: whose it has to be; always
-    give it where a user is known, for a credential has no other bond to its user. ``now``: aware,
-    by default the current time. ``leeway``: seconds by which the issuer's clock may be ahead
-    (``nbf``, ``iat``); an expiry has none.
+    - ``keys``: the service's key set. ``issuer``: the API origin. ``audience``: the application's
+      client id. ``environment``: ``"live"`` or ``"test"``.
+    - ``subject``: the required subject. Always pass it if the user is known, because nothing else
+      ties a credential to a user.
+    - ``now``: an aware datetime, by default the current time. ``leeway``: seconds by which the
+      issuer's clock may be ahead (for ``nbf`` and ``iat``); an expiry has no leeway.
 
-    Raises ``CredentialRejected`` with a ``reason``, whatever the text. ``TypeError`` and
-    ``ValueError`` are for the caller's own mistakes: no text, a naive ``now``, a negative leeway.
+    For any text it returns or raises ``CredentialRejected`` with a ``reason``. ``TypeError`` and
+    ``ValueError`` mean a wrong call: not a text, a naive ``now``, a negative leeway.
     """
     if not isinstance(credential, str):
         raise TypeError("credential must be a str")
@@ -68,7 +69,7 @@ def verify(
         return _verified(credential, keys, issuer, audience, environment, subject, seconds, leeway)
     except CredentialRejected as rejected:
         reason = rejected.reason
-    # A new error, without the frames of the first: their variables hold the credential.
+    # Raise a new error: the frames of the first one hold the credential in their variables.
     del credential, subject
     raise CredentialRejected(reason)
 
@@ -83,7 +84,7 @@ def _verified(
     now: float,
     leeway: float,
 ) -> VerifiedCredential:
-    """The checks, in the order of ``reasons.CHECKS``; the only way to a result is the last line."""
+    """Run all checks, in the order of ``reasons.CHECKS``. Only the last line returns a result."""
     token, (header, body, signature), disclosures = take_apart(credential)
     key = _require_signature(token, header, signature, keys)
     payload = read_payload(base64url.decode(body))
@@ -109,10 +110,10 @@ def _seconds(now: datetime) -> float:
 
 
 def _require_signature(token: bytes, header: bytes, signature: bytes, keys: KeySet) -> SigningKey:
-    """The key of the set whose signature ``token`` bears.
+    """Check the signature of ``token`` and return the key.
 
-    ``signature`` is r and s, 32 octets each (RFC 7518 §3.4), of what stands before it, as sent.
-    That both are between 1 and the order of the curve is OpenSSL's first check.
+    ``signature`` is r and s, 32 octets each (RFC 7518 §3.4), over the text before it as sent.
+    OpenSSL checks that both are between 1 and the order of the curve.
     """
     key = keys.get(read_kid(header))
     if key is None:

@@ -1,7 +1,7 @@
-"""A verification written down check by check, for people.
+"""The result of every check of a verification, for people.
 
-There is one verifier. Its reason stands in exactly one of ``CHECKS``, which are in the order they
-run, so the reason alone tells how far it came; a trace repeats no check and cannot disagree.
+The trace repeats no check, so it cannot disagree with the verifier: each reason belongs to exactly
+one of ``CHECKS``, which are in the order of their run, so the reason tells which checks passed.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One check by its title, and what came of it."""
+    """One check with its title and its result."""
 
     title: str
     outcome: Outcome
@@ -75,17 +75,17 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """How one verification went: its steps in order, and what was proven or why it was not."""
+    """One verification: its steps in order, and the proven claims or the rejection's reason."""
 
     steps: tuple[Step, ...]
     proven: VerifiedCredential | None
     reason: RejectionReason | None
 
     def lines(self) -> list[str]:
-        """The trace as text: every check, then what was proven or why it was not.
+        """The trace as text: every check, then the proven claims or the reason.
 
-        It shows the person's claims if they were proven, and the credential itself never. What the
-        issuer wrote is in JSON's ASCII form, so that no character of it reaches a terminal raw.
+        It never shows the credential. The issuer's texts are written as ASCII JSON, so that no
+        control character reaches a terminal.
         """
         checks = [f"  {step.outcome:<8}  {step.title}" for step in self.steps]
         if self.reason is not None:
@@ -94,7 +94,7 @@ class Trace:
 
 
 def trace(verification: Callable[[], VerifiedCredential]) -> Trace:
-    """Make ``verification``, a call of ``verify``, and write down how far it came."""
+    """Run ``verification``, a call of ``verify``, and record its result."""
     try:
         proven = verification()
     except CredentialRejected as rejected:

@@ -1,4 +1,4 @@
-"""What a verified credential proves."""
+"""The result of a verification."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from django_identity.credentials.json_values import freeze, thaw
 
 @dataclass(frozen=True, slots=True, repr=False)
 class VerifiedCredential:
-    """All that one credential proves, and nothing it does not. Made by ``verify`` alone.
+    """A verified credential. Only ``verify`` creates it.
 
-    ``subject``: the service's user id. ``environment``: ``"live"`` or ``"test"``.
-    ``kid``: the key that signed. ``claims``: claim name -> disclosed value; a claim that was not
-    disclosed is not there. ``exp``, ``iat``: the signed times, in seconds since the epoch.
+    ``subject``: the service's user id. ``environment``: ``"live"`` or ``"test"``. ``kid``: the
+    signing key. ``claims``: claim name -> disclosed value. ``exp``, ``iat``: the signed times, in
+    seconds since the epoch.
 
-    A disclosed claim is proven to be what the service said, not to be true: ``False`` and
-    ``{"verified": false}`` are signed as well.
+    A disclosed claim can be false: the service also signs ``False`` and ``{"verified": false}``.
 
     Deeply immutable: objects are read-only mappings (equal to dicts) and arrays are tuples.
     ``claims_as_json`` gives plain dicts and lists.
@@ -39,16 +38,16 @@ class VerifiedCredential:
 
     @property
     def issued_at(self) -> datetime | None:
-        """``iat`` as an aware datetime, in UTC; None if the service did not say."""
+        """``iat`` as an aware datetime, in UTC, or None if the credential has no ``iat``."""
         return None if self.iat is None else datetime.fromtimestamp(self.iat, UTC)
 
     def claims_as_json(self) -> dict[str, Any]:
-        """The claims as fresh dicts and lists, for ``json.dumps`` or a ``JSONField``."""
+        """The claims as new dicts and lists, for ``json.dumps`` or a ``JSONField``."""
         plain: dict[str, Any] = thaw(self.claims)
         return plain
 
     def __repr__(self) -> str:
-        # Names only: neither the person nor what is known of them.
+        # Names only: no personal data.
         return (
             f"<VerifiedCredential environment={self.environment!r} kid={self.kid!r} "
             f"expires_at={self.expires_at.isoformat()} claims={sorted(self.claims)}>"
