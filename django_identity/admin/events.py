@@ -31,8 +31,10 @@ class WebhookEventAdmin(RecordAdmin):
     """The list, and a page with the payload of one event."""
 
     list_display = ("kind", "short_subject", "where", "outcome", "times", "attempts")
-    list_filter = (filters.EventTypeFilter, "outcome", filters.ApplicationFilter)
-    date_hierarchy = "received_at"
+    list_filter = (
+        filters.EventTypeFilter, "outcome", filters.ApplicationFilter,
+        ("received_at", admin.DateFieldListFilter),
+    )  # fmt: skip
     sortable_by = ()
     search_fields = ("event_id",)
     search_words = gettext_lazy("A whole event id or a whole subject.")

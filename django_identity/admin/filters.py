@@ -161,12 +161,3 @@ class EventTypeFilter(_KnownValues):
     parameter_name = "type"
     column = "event_type"
     known = tuple(EventType)
-
-
-class ErasedFilter(_Filter):
-    title = _("erased")
-    parameter_name = "erased"
-    choices_in_words = (("pending", _("pending")), ("done", _("done")))
-
-    def conditions(self) -> dict[str, Q]:
-        return {"pending": Q(erased_at=None), "done": Q(erased_at__isnull=False)}

@@ -29,10 +29,9 @@ class LinkedIdentityAdmin(IdentityActions):
     list_filter = (
         filters.ApplicationFilter, "environment", "consent", filters.KycLevelFilter,
         filters.KycStatusFilter, filters.FreshnessFilter, filters.DueFilter, filters.FailingFilter,
-        filters.GrantFilter,
+        filters.GrantFilter, ("created_at", admin.DateFieldListFilter),
     )  # fmt: skip
     list_select_related = ("user",)
-    date_hierarchy = "created_at"
     search_fields = ("subject",)
     search_words = _("The beginning of a user name, an e-mail address or a subject.")
     sortable_by = ("refetch_due",)

@@ -19,8 +19,10 @@ class ErasureReceiptAdmin(RecordAdmin):
     """Read-only: operators cannot write receipts."""
 
     list_display = ("receipt", "application", "environment_badge", "requested_at", "erased")
-    list_filter = (filters.ApplicationFilter, "environment", filters.ErasedFilter)
-    date_hierarchy = "requested_at"
+    list_filter = (
+        filters.ApplicationFilter, "environment", ("erased_at", admin.EmptyFieldListFilter),
+        ("requested_at", admin.DateFieldListFilter),
+    )  # fmt: skip
     sortable_by = ("requested_at",)
     fields = (
         "where", "event_id", "requested_at", "erased", "attempts", "next_attempt_at", "trouble",
