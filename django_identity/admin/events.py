@@ -39,7 +39,7 @@ class WebhookEventAdmin(RecordAdmin):
     search_fields = ("event_id",)
     search_words = gettext_lazy("A whole event id or a whole subject.")
     fields = ("event_type",)
-    actions = ("replay", "copy")
+    actions = ("replay",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WebhookEvent]:
         """All events except those that the purge has reduced to a digest."""
@@ -53,9 +53,6 @@ class WebhookEventAdmin(RecordAdmin):
     def has_replay_permission(self, request: HttpRequest) -> bool:
         return self.may(request, "replay")
 
-    def has_copy_permission(self, request: HttpRequest) -> bool:
-        return self.may(request, "copy")
-
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
@@ -67,7 +64,6 @@ class WebhookEventAdmin(RecordAdmin):
             else "",
             "badge": wording.test_badge(event.application),
             "may_replay": self.may(request, "replay"),
-            "may_copy": self.may(request, "copy"),
             "title": _("Event"),
         }
         return super().render_change_form(request, context, *args, **kwargs)
@@ -120,25 +116,6 @@ class WebhookEventAdmin(RecordAdmin):
             )
             messages.warning(request, text % skipped)
         return None
-
-    @admin.action(description=gettext_lazy("Copy as a script for support"), permissions=["copy"])
-    def copy(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> HttpResponse | None:
-        """One event as a file that curl sends again; the secret is never in it."""
-        chosen = tuple(queryset[:2])
-        if len(chosen) != 1 or chosen[0].payload is None:
-            messages.error(request, _("Choose one event whose payload is still held."))
-            return None
-        event, name = chosen[0], f"event-{chosen[0].pk}.sh"
-        self.note(request, chosen, CHANGE, _("Copied for support."))
-        return HttpResponse(
-            operators.script_of(event, name=name),
-            content_type="application/x-sh; charset=utf-8",
-            headers={
-                "Content-Disposition": f'attachment; filename="{name}"',
-                "Cache-Control": "no-store",
-                "X-Content-Type-Options": "nosniff",
-            },
-        )
 
     def _question(self, request: HttpRequest, chosen: tuple[WebhookEvent, ...]) -> TemplateResponse:
         context = {

@@ -230,7 +230,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'event',
                 'verbose_name_plural': 'events',
-                'permissions': [('replay_webhookevent', 'Can replay the handlers of events'), ('copy_webhookevent', 'Can copy events as a script for support')],
+                'permissions': [('replay_webhookevent', 'Can replay the handlers of events')],
                 'default_permissions': ('view',),
                 'indexes': [models.Index(fields=['subject_digest', 'event_type', 'occurred_at'], name='identity_event_subject'), models.Index(fields=['outcome', 'received_at'], name='identity_event_outcome'), models.Index(fields=['kept', 'received_at'], name='identity_event_purge')],
                 'constraints': [models.UniqueConstraint(fields=('event_digest',), name='identity_event_once')],

@@ -61,7 +61,6 @@ class WebhookEvent(Timestamped):
         default_permissions = ("view",)
         permissions: ClassVar = [
             ("replay_webhookevent", "Can replay the handlers of events"),
-            ("copy_webhookevent", "Can copy events as a script for support"),
         ]
 
     def __str__(self) -> str:

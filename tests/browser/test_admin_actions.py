@@ -96,13 +96,10 @@ def test_an_erasure(operator: Visitor) -> None:
     look(operator, "done-erase")
 
 
-def test_a_replay_and_a_copy(operator: Visitor) -> None:
-    """A failed event's handlers run again; its copy is a file to download."""
+def test_a_replay(operator: Visitor) -> None:
+    """A failed event's handlers run again."""
     operator.go(f"{EVENTS}?outcome__exact=failed")
     operator.page.locator("#result_list tbody th a").first.click()
-    with operator.page.expect_download() as download:
-        operator.page.get_by_role("button", name="Copy as a script for support").click()
-    assert download.value.suggested_filename.endswith(".sh")
     operator.page.get_by_role("button", name="Replay the site's handlers").click()
     look(operator, "ask-replay")
     operator.page.get_by_role("button", name="Replay", exact=True).click()

@@ -44,7 +44,7 @@ PAGES = (
     the_first(f"{EVENTS}?outcome__exact=failed", "event-failed"),
     the_first(f"{EVENTS}?q=by-code-alone", "event-emptied"),
     Exhibit("receipts", at(RECEIPTS)),
-    the_first(f"{RECEIPTS}?erased=pending", "receipt-pending"),
+    the_first(f"{RECEIPTS}?erased_at__isempty=1", "receipt-pending"),
     the_first(f"{RECEIPTS}?erased=done", "receipt"),
     Exhibit("overview", at(OVERVIEW)),
     Exhibit("overview-empty", at(SHOP)),

@@ -19,7 +19,6 @@ from django_identity.lifecycle.operators.interventions import (
 )
 from django_identity.lifecycle.operators.overview import NEWEST_EVENTS, Overview, overview_of
 from django_identity.lifecycle.operators.search import find_events, find_identities
-from django_identity.lifecycle.operators.support import script_of
 from django_identity.lifecycle.operators.timeline import Happening, Kind
 
 __all__ = [
@@ -41,5 +40,4 @@ __all__ = [
     "refetch_now",
     "report_on",
     "revoke",
-    "script_of",
 ]
