@@ -18,6 +18,8 @@ Key = tuple[str, str]
 
 LONGEST_NAME = 128
 WRITTEN = ("value", "proof_hash", "issued_at", "expires_at", "valid_until", "revoked")
+# What a claim says to the site; the other columns say where from and how long.
+SAID = ("value", "revoked")
 
 
 def rows(
@@ -51,14 +53,22 @@ def replace(identity: LinkedIdentity, wanted: Iterable[StoredClaim]) -> bool:
     by_key = {key_of(row): row for row in wanted}
     gone = [row.pk for key, row in held.items() if key not in by_key]
     new = [row for key, row in by_key.items() if key not in held]
-    kept = [(held[key], row) for key, row in by_key.items() if key in held]
-    says_more = any(_says(before) != _says(after) for before, after in kept)
+    has_changed = bool(gone or new)
+    rewritten: list[StoredClaim] = []
+    columns: set[str] = set()
+    for key in held.keys() & by_key.keys():
+        before, after = held[key], by_key[key]
+        if differing := _differing(before, after):
+            has_changed |= not differing.isdisjoint(SAID) or _is_proof(before) != _is_proof(after)
+            rewritten.append(_overwrite(before, after))
+            columns |= differing
     if gone:
         StoredClaim.objects.filter(pk__in=gone).delete()
-    _overwrite([(before, after) for before, after in kept if _written(before) != _written(after)])
+    if rewritten:
+        StoredClaim.objects.bulk_update(rewritten, [*columns, "updated_at"])
     if new:
         StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
-    return bool(gone or new) or says_more
+    return has_changed
 
 
 def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> bool:
@@ -79,30 +89,21 @@ def key_of(row: StoredClaim) -> Key:
     return row.claim_type, row.provider
 
 
-def _overwrite(kept: list[tuple[StoredClaim, StoredClaim]]) -> None:
-    if not kept:
-        return
-    now = timezone.now()
-    fields = {name for pair in kept for name in WRITTEN if _differ(*pair, name)}
-    for before, after in kept:
-        before.updated_at = now
-        for name in fields:
-            setattr(before, name, getattr(after, name))
-    StoredClaim.objects.bulk_update([before for before, _ in kept], [*fields, "updated_at"])
+def _differing(before: StoredClaim, after: StoredClaim) -> set[str]:
+    """The columns in which two rows of one claim differ."""
+    others = {name for name in WRITTEN[1:] if getattr(before, name) != getattr(after, name)}
+    return others | ({"value"} if _as_text(before.value) != _as_text(after.value) else set())
 
 
-def _differ(before: StoredClaim, after: StoredClaim, name: str) -> bool:
-    if name == "value":
-        return _as_text(before.value) != _as_text(after.value)
-    return bool(getattr(before, name) != getattr(after, name))
+def _is_proof(row: StoredClaim) -> bool:
+    return row.valid_until is not None
 
 
-def _written(row: StoredClaim) -> tuple[object, ...]:
-    return (_as_text(row.value), *(getattr(row, name) for name in WRITTEN if name != "value"))
-
-
-def _says(row: StoredClaim) -> tuple[object, ...]:
-    return _as_text(row.value), row.revoked, row.valid_until is not None
+def _overwrite(row: StoredClaim, after: StoredClaim) -> StoredClaim:
+    for name in WRITTEN:
+        setattr(row, name, getattr(after, name))
+    row.updated_at = timezone.now()
+    return row
 
 
 def _as_text(value: object) -> str:
