@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -34,6 +35,8 @@ class Application:
     ``timeout`` is the total number of seconds one call may take. ``authorization_lifetime`` is the
     number of seconds between pressing the button and coming back. ``rate_limit`` is a number of
     calls and the seconds they are for; ``trusted_proxies``: how many proxies stand before the site.
+    ``kyc_holds`` is how long a KYC level counts after the service last vouched for it;
+    ``connect_kyc_holds`` the same for a level that only a Connect code brought.
     ``ca_file``: the only authorities trusted for TLS; ``proxy``: what all calls go through.
     """
 
@@ -57,6 +60,8 @@ class Application:
     trusted_proxies: int
     event_payload_days: int
     event_days: int
+    kyc_holds: timedelta
+    connect_kyc_holds: timedelta
     ca_file: str | None
     proxy: str | None = field(repr=False)
 

@@ -7,6 +7,7 @@ import re
 import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ SETTING = "DJANGO_IDENTITY"
 ENVIRONMENTS = ("live", "test")
 SHORTEST_SECRET = 16
 LONGEST_FLOW = 600
+SHORTEST_SPAN, LONGEST_SPAN = timedelta(hours=1), timedelta(days=366)
 RATE = re.compile(r"(?P<calls>[1-9][0-9]{0,5})/(?P<unit>s|min)")
 SECONDS_IN = {"s": 1.0, "min": 60.0}
 
@@ -120,6 +122,12 @@ def _whole(least: int, most: int) -> Callable[[object], int]:
     return parse
 
 
+def _span(value: object) -> timedelta:
+    if not isinstance(value, timedelta) or not SHORTEST_SPAN <= value <= LONGEST_SPAN:
+        raise ValueError
+    return value
+
+
 def _rate(value: object) -> tuple[int, float]:
     """``"50/s"`` as calls and seconds: ``(50, 1.0)``."""
     found = RATE.fullmatch(_text(value))
@@ -147,6 +155,7 @@ SCOPES = ("profile:read", "kyc:read", "claims:read")
 CONNECT_SCOPES = ("profile:basic", "kyc:status")
 CALLBACK = "the registered callback address, or None"
 PROXIES = "the number of proxies before the site"
+SPAN = "a datetime.timedelta from an hour to a year"
 FLOW = f"seconds up to {LONGEST_FLOW}"
 
 RULES: Mapping[str, Rule] = {
@@ -169,6 +178,8 @@ RULES: Mapping[str, Rule] = {
     "TRUSTED_PROXIES": Rule(_whole(0, 32), PROXIES, default=0),
     "EVENT_PAYLOAD_DAYS": Rule(_whole(1, 3650), "a number of days", default=30),
     "EVENT_DAYS": Rule(_whole(1, 3650), "a number of days", default=180),
+    "KYC_HOLDS": Rule(_span, SPAN, default=timedelta(hours=48)),
+    "CONNECT_KYC_HOLDS": Rule(_span, SPAN, default=timedelta(days=30)),
     "CA_FILE": Rule(_or_none(_text), "the path of a PEM file, or None"),
     "PROXY": Rule(_or_none(_text), 'an address as "http://proxy.example:3128", or None'),
 }

@@ -56,6 +56,7 @@ LABELS: Mapping[str, str | Promise] = {
     "kyc_provider": _("Verified by"),
     "kyc_status": _("Verification"),
     "kyc_verified_at": _("Verified on"),
+    "kyc_checked_at": _("Last confirmed by the identity service"),
     "linked_via": _("Linked by"),
     "needs_reauthorization": _("Needs you to renew"),
     "next": _("Page you wanted"),

@@ -21,6 +21,8 @@ from django_identity.models import (
 )
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+# One moment for all rows of a run, so that the ends of two stories can be compared.
+JUST_NOW = timezone.now()
 
 
 def make_user(username: str = "ada", **fields: Any) -> User:
@@ -36,6 +38,7 @@ def make_identity(user: User, *, subject: str = "subject-1", **fields: Any) -> L
         "linked_via": LinkedVia.OAUTH,
         "kyc_level": "level_2",
         "kyc_status": "verified",
+        "kyc_checked_at": JUST_NOW,
         "credential_expires_at": timezone.now() + timedelta(hours=24),
         **fields,
     }

@@ -11,7 +11,8 @@ RECORDS = {
         code_verifier redirect_uri scopes expires_at consumed_at outcome""",
     "LinkedIdentity": """user application environment subject subject_digest consent
         consent_changed_at linked_via scopes kyc_level kyc_status kyc_provider kyc_verified_at
-        credential credential_expires_at refetch_due_at refetch_failures last_error""",
+        kyc_checked_at credential credential_expires_at refetch_due_at refetch_failures
+        last_error""",
     "TokenGrant": """identity access_token refresh_token scopes access_expires_at refresh_expires_at
         generation lease_until needs_reauthorization""",
     "StoredClaim": """identity claim_type provider value proof_hash issued_at expires_at valid_until

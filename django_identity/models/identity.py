@@ -49,6 +49,9 @@ class LinkedIdentity(Timestamped):
     kyc_status = models.CharField(_("KYC status"), max_length=64, blank=True)
     kyc_provider = models.CharField(_("KYC provider"), max_length=255, blank=True)
     kyc_verified_at = models.DateTimeField(_("KYC verified"), null=True)
+    kyc_checked_at = models.DateTimeField(
+        _("KYC checked"), null=True, help_text=_("When the service last said so.")
+    )
     kyc_changed_at = models.DateTimeField(default=NEVER)
     kyc_rank = models.CharField(
         max_length=DIGEST_LENGTH + 1, blank=True, help_text=_("Which of two of one moment wins.")

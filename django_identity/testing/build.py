@@ -47,6 +47,7 @@ def build_identity(
         "kyc_level": kyc_level,
         "kyc_status": "verified" if kyc_level else "",
         "kyc_verified_at": now if kyc_level else None,
+        "kyc_checked_at": now if kyc_level else None,
         "credential_expires_at": now + LIFETIME,
         **fields,
     }

@@ -171,6 +171,7 @@ def _identity(user: User, **fields: object) -> LinkedIdentity:
         "consent_changed_at": _in(days=-18),
         "kyc_provider": "Verify Ltd",
         "kyc_verified_at": _in(days=-40),
+        "kyc_checked_at": _in(hours=-3),
         "credential_issued_at": _in(hours=-4),
         **fields,
     }

@@ -10,6 +10,7 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import Exists
+from django.utils import timezone
 
 from django_identity import signals
 from django_identity.conf import Application
@@ -24,7 +25,7 @@ from django_identity.exceptions import (
 )
 from django_identity.lifecycle.arrival import accounts
 from django_identity.lifecycle.events import events_meanwhile
-from django_identity.lifecycle.upkeep import replacement, tokens
+from django_identity.lifecycle.upkeep import kyc_checks, replacement, tokens
 from django_identity.models import NEVER, Consent, LinkedIdentity, LinkedVia, Purpose
 from django_identity.service.connect_answer import ConnectAnswer
 from django_identity.service.messages import ClaimsAnswer, KycStatus, Profile, TokenAnswer
@@ -233,6 +234,10 @@ def _store(
         columns |= new.columns
     for name, value in columns.items():
         setattr(identity, name, value)
+    if arrival.tokens is not None:
+        identity.refetch_due_at = columns["refetch_due_at"] = kyc_checks.next_refetch(
+            application, identity, claims_due_at=columns.get("refetch_due_at")
+        )
     is_sign_in = arrival.connect is None
     since = events_meanwhile.Since(errand.began_at, errand.began_at if is_sign_in else consented_at)
     undisturbed = not is_new and events_meanwhile.save_undisturbed(identity, since, columns)
@@ -278,6 +283,7 @@ def _columns(
         columns["kyc_status"] = arrival.kyc.status
         columns["kyc_provider"] = arrival.kyc.provider
         columns["kyc_verified_at"] = arrival.kyc.verified_at
+        columns["kyc_checked_at"] = timezone.now()
     if arrival.tokens is not None:
         columns["signed_in_at"] = max(identity.signed_in_at, consented_at)
         if identity.revoked_at is not None and identity.revoked_at >= consented_at:

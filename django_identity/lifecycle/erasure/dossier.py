@@ -122,6 +122,7 @@ PLACES: tuple[Place, ...] = (
         shown=(
             "application", "environment", "subject", "consent", "consent_changed_at", "linked_via",
             "scopes", "kyc_level", "kyc_status", "kyc_provider", "kyc_verified_at",
+            "kyc_checked_at",
             "credential_issued_at", "credential_expires_at", "connect_request_id",
             "connect_issued_at", "connect_signature", "created_at", "updated_at",
         ),

@@ -50,7 +50,8 @@ def explained(identity: LinkedIdentity) -> Explanation:
     standing = _standing(identity)
     others = sorted({claim.claim_type for claim in standing.claims} - set(CLAIM_TYPES))
     claims = [answer for name in (*CLAIM_TYPES, *others) for answer in _answers(name, standing)]
-    levels = [GateAnswer(level, standing.level_shortfall(level)) for level in KYC_LEVELS]
+    until = standing.kyc_holds_until
+    levels = [GateAnswer(level, standing.level_shortfall(level), until) for level in KYC_LEVELS]
     return Explanation(tuple(claims), tuple(levels))
 
 

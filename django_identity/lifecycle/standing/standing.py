@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from django_identity import conf, policy
 from django_identity.lifecycle.standing.request_memory import memory
+from django_identity.lifecycle.upkeep import kyc_checks
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.models.choices import rests_on_code
 
@@ -125,12 +126,14 @@ class Standing:
     """What a site holds on one user.
 
     ``barrier`` closes every gate at once; without one there is an identity, its consent granted.
+    ``kyc_holds_until`` is the end of the time for which the service vouched for the KYC level.
     ``rests_on_code``: a Connect code alone stands behind it, which brings no proofs.
     """
 
     barrier: Shortfall | None
     kyc_level: str = ""
     kyc_status: str = ""
+    kyc_holds_until: datetime | None = None
     claims: tuple[HeldClaim, ...] = ()
     rests_on_code: bool = False
 
@@ -158,7 +161,12 @@ class Standing:
         return max((end for end in ends if end is not None), default=None)
 
     def has_kyc_level(self, level: str) -> bool:
-        """Whether the person is verified at ``level`` or a higher one."""
+        """Whether the service vouches at this moment for ``level`` or a higher one."""
+        until = self.kyc_holds_until
+        return until is not None and timezone.now() < until and self._has_reached(level)
+
+    def _has_reached(self, level: str) -> bool:
+        """Whether the person was verified at ``level`` or a higher one, however long ago."""
         if not self.is_linked or self.kyc_status != VERIFIED:
             return False
         held, asked = LEVEL.fullmatch(self.kyc_level), LEVEL.fullmatch(level)
@@ -182,6 +190,8 @@ class Standing:
             return Shortfall(Reason.KYC_UNKNOWN)
         if self.kyc_status != VERIFIED:
             return Shortfall(Reason.NOT_VERIFIED)
+        if self._has_reached(level):
+            return Shortfall(Reason.RUN_OUT, since=self.kyc_holds_until)
         return Shortfall(Reason.LOWER_LEVEL, held=self.kyc_level)
 
     def _unproven(self, claim_type: str) -> Shortfall:
@@ -287,6 +297,10 @@ def _read(user_id: Any, application: conf.Application) -> Standing:
             "consent_changed_at",
             "kyc_level",
             "kyc_status",
+            "kyc_checked_at",
+            "scopes",
+            "grant__needs_reauthorization",
+            "grant__updated_at",
             "connect_issued_at",
             "signed_in_at",
             "credential_expires_at",
@@ -300,19 +314,43 @@ def _read(user_id: Any, application: conf.Application) -> Standing:
     )
     if not rows:
         return NOBODY
-    consent, changed_at, kyc_level, kyc_status = rows[0][:4]
-    by_code_at, signed_in_at, expires_at, revoked_at = rows[0][4:8]
+    consent, changed_at, kyc_level, kyc_status, checked_at, scopes = rows[0][:6]
+    is_dead, died_at, by_code_at, signed_in_at, expires_at, revoked_at = rows[0][6:12]
     if consent != Consent.GRANTED:
         return Standing(barrier=Shortfall(Reason.CONSENT_REVOKED, since=changed_at))
     return Standing(
         barrier=None,
         kyc_level=kyc_level,
         kyc_status=kyc_status,
+        kyc_holds_until=_kyc_holds_until(
+            application, checked_at, scopes, grant_died_at=died_at if is_dead else None
+        ),
         claims=_held(rows, is_over=revoked_at is not None and signed_in_at <= revoked_at),
         rests_on_code=rests_on_code(
             by_code_at=by_code_at, signed_in_at=signed_in_at, expires_at=expires_at
         ),
     )
+
+
+def _kyc_holds_until(
+    application: conf.Application,
+    checked_at: datetime | None,
+    scopes: Sequence[str],
+    *,
+    grant_died_at: datetime | None,
+) -> datetime | None:
+    """When the service's word for the KYC level runs out; None if nobody vouches for it.
+
+    A level that upkeep may not read again was brought by a Connect code. What a grant brought
+    counts no more once the grant needs reauthorization; what the service said since then counts.
+    """
+    if checked_at is None:
+        return None
+    if kyc_checks.KYC_SCOPE not in scopes:
+        return checked_at + application.connect_kyc_holds
+    if grant_died_at is not None and checked_at <= grant_died_at:
+        return None
+    return checked_at + application.kyc_holds
 
 
 def _held(rows: Sequence[tuple[Any, ...]], *, is_over: bool) -> tuple[HeldClaim, ...]:

@@ -1,16 +1,21 @@
-"""Claims: what the service lists, believed only as far as its credential proves it."""
+"""A re-fetch: what the service says about a person now, believed only as far as it is proven.
+
+Claims need a credential that proves them. A KYC level rests on the service's own answer.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import backoff, conf
+from django_identity import backoff, conf, signals
 from django_identity.conf import Application
 from django_identity.credentials import KeySet, RejectionReason, VerifiedCredential, verify
 from django_identity.exceptions import (
@@ -28,7 +33,7 @@ from django_identity.exceptions import (
     ServiceUnavailable,
     SubjectMismatch,
 )
-from django_identity.lifecycle.upkeep import key_sets, replacement, tokens
+from django_identity.lifecycle.upkeep import key_sets, kyc_checks, replacement, tokens
 from django_identity.lifecycle.upkeep.tokens import HeldToken
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.service import ServiceClient, outage
@@ -42,6 +47,8 @@ FIRST_BACKOFF = 60.0
 LONGEST_BACKOFF = 6 * 3600.0
 NOT_NOW = (BudgetSpent, ServiceAway, RateLimited)
 TRY_LATER = (KeysUnavailable, RefreshPending)
+
+T = TypeVar("T")
 
 
 class Refetched(StrEnum):
@@ -112,23 +119,20 @@ def verify_for(
 
 @sensitive_variables()
 def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) -> Refetched:
-    """Read the claims of ``identity`` anew and store what its credential proves.
+    """Read the claims of ``identity`` anew, and its KYC level if that is due; store what is proven.
 
-    Costs at most one refresh and one read, unless a token is refused before its time. ``identity``
-    is a row as it was read just now: if consent, the due date or the credential have changed in the
-    database since, what comes is thrown away. However it ends is written on the row; an answer that
-    fails a check changes nothing but may revoke. Must run outside any transaction.
+    Costs at most one refresh and one read, or two, unless a token is refused before its time.
+    ``identity`` is a row as it was read just now: if consent, the due date or the credential have
+    changed in the database since, what comes is thrown away. However it ends is written on the row;
+    an answer that fails a check changes nothing but may revoke. Must run outside any transaction.
     """
     application = conf.application(identity.application)
-    if not _has_claims(identity):
+    if not (may_read_claims(identity) or kyc_checks.may_check(identity)):
         _conclude(identity, refetch_due_at=None)
         return Refetched.NOTHING_TO_FETCH
     sender = client or ServiceClient(application, priority=Priority.UPKEEP)
     try:
-        # Before anything is spent: without keys no answer can be believed.
-        key_sets.current(application)
-        answer = _read(identity, sender)
-        return _take(application, identity, answer)
+        return _refetch(application, identity, _Reader(identity, sender))
     except ReauthorizationNeeded as error:
         _conclude(identity, refetch_due_at=None, last_error=error.code)
         return Refetched.REAUTHORIZATION_NEEDED
@@ -139,7 +143,7 @@ def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) ->
         _conclude(identity, last_error=error.code)
         return Refetched.POSTPONED
     except IdentityError as error:
-        if isinstance(error, ServiceUnavailable) and outage.is_away(application):
+        if _is_everybodys(application, error):
             # Everybody's failure, so it is not counted; but if it is this identity's after all, the
             # next try must be another one's, or nobody would ever see that the service is there.
             _conclude(identity, refetch_due_at=backed_off(0), last_error=error.code)
@@ -147,40 +151,101 @@ def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) ->
         return _note_error(identity, error)
 
 
-def _has_claims(identity: LinkedIdentity) -> bool:
-    may_read = not identity.scopes or CLAIMS_SCOPE in identity.scopes
-    return identity.consent == Consent.GRANTED and may_read
+def may_read_claims(identity: LinkedIdentity) -> bool:
+    """Whether the service answers about this person's claims: consent stands and covers them."""
+    covers = not identity.scopes or CLAIMS_SCOPE in identity.scopes
+    return identity.consent == Consent.GRANTED and covers
 
 
-@sensitive_variables()
-def _read(identity: LinkedIdentity, client: ServiceClient) -> ClaimsAnswer:
-    """The claims response. A token that is refused before its time is refreshed once.
+class _Reader:
+    """Reads about one person with their access token, refreshed once if it is refused."""
 
-    401 or 403 to a fresh token means that the person took the consent back.
-    """
-    held = tokens.current(identity, client=client)
-    if not held.fresh:
+    def __init__(self, identity: LinkedIdentity, client: ServiceClient) -> None:
+        self._identity = identity
+        self.client = client
+        self._held: HeldToken | None = None
+
+    @sensitive_variables()
+    def read(self, call: Callable[[str], T]) -> T:
+        """``call(access_token)``. 401 to a fresh token means that the consent was taken back."""
+        held = self._held or tokens.current(self._identity, client=self.client)
+        if not held.fresh:
+            try:
+                return self._called(call, held)
+            except (AccessTokenRejected, AccessForbidden):
+                held = tokens.current(self._identity, rejected=held.value, client=self.client)
         try:
-            return client.claims(identity.subject, access_token=held.value)
-        except (AccessTokenRejected, AccessForbidden):
-            held = tokens.current(identity, rejected=held.value, client=client)
-    return _read_with_fresh(identity, client, held)
+            return self._called(call, held)
+        except AccessTokenRejected as refused:
+            tokens.mark_dead(self._identity, generation=held.generation)
+            raise ReauthorizationNeeded(f"a fresh token was refused: {refused.code}") from refused
+
+    @sensitive_variables()
+    def _called(self, call: Callable[[str], T], held: HeldToken) -> T:
+        self._held = held
+        return call(held.value)
 
 
 @sensitive_variables()
-def _read_with_fresh(
-    identity: LinkedIdentity, client: ServiceClient, held: HeldToken
-) -> ClaimsAnswer:
+def _refetch(application: Application, identity: LinkedIdentity, reader: _Reader) -> Refetched:
+    """The level first: it needs no key set, and what is wrong with one must not stop the other."""
+    failure = None
+    if kyc_checks.is_due(application, identity):
+        failure = _check_kyc(application, identity, reader)
+    if may_read_claims(identity):
+        # Before anything is spent: without keys no answer can be believed.
+        key_sets.current(application)
+        subject, client = identity.subject, reader.client
+        answer = reader.read(lambda token: client.claims(subject, access_token=token))
+        return _take(application, identity, answer, failure)
+    if failure is not None:
+        return _note_error(identity, failure)
+    due_at = kyc_checks.next_refetch(application, identity, claims_due_at=None)
+    written = _conclude(identity, refetch_failures=0, last_error="", refetch_due_at=due_at)
+    return Refetched.STORED if written else Refetched.OVERTAKEN
+
+
+@sensitive_variables()
+def _check_kyc(
+    application: Application, identity: LinkedIdentity, reader: _Reader
+) -> IdentityError | None:
+    """Read the level and store it at once. Returns a failure that concerns nothing else."""
+    asked_at = timezone.now()
+    subject, client = identity.subject, reader.client
     try:
-        return client.claims(identity.subject, access_token=held.value)
-    except (AccessTokenRejected, AccessForbidden) as refused:
-        tokens.mark_dead(identity, generation=held.generation)
-        raise ReauthorizationNeeded(f"a fresh token was refused: {refused.code}") from refused
+        answer = reader.read(lambda token: client.kyc(subject, access_token=token))
+    except (ReauthorizationNeeded, *NOT_NOW, *TRY_LATER):
+        raise
+    except IdentityError as error:
+        if _is_everybodys(application, error):
+            raise
+        return error
+    before = (identity.kyc_level, identity.kyc_status)
+    columns = kyc_checks.columns_of(answer, checked_at=asked_at)
+    if _unchanged(identity).update(updated_at=timezone.now(), **columns):
+        for name, value in columns.items():
+            setattr(identity, name, value)
+        if (identity.kyc_level, identity.kyc_status) != before:
+            signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
+    return None
+
+
+def _is_everybodys(application: Application, error: IdentityError) -> bool:
+    """Whether the service is away, so that the failure says nothing about this person."""
+    return isinstance(error, ServiceUnavailable) and outage.is_away(application)
 
 
 @sensitive_variables()
-def _take(application: Application, identity: LinkedIdentity, answer: ClaimsAnswer) -> Refetched:
-    """Store ``answer`` if it is proven and nothing came before it; else only what it revokes."""
+def _take(
+    application: Application,
+    identity: LinkedIdentity,
+    answer: ClaimsAnswer,
+    failure: IdentityError | None,
+) -> Refetched:
+    """Store ``answer`` if it is proven and nothing came before it; else only what it revokes.
+
+    ``failure``: of the KYC check before, which is to be tried again soon.
+    """
     try:
         proof = verify_answer(application, answer, subject=identity.subject)
     except CredentialRejected:
@@ -190,12 +255,20 @@ def _take(application: Application, identity: LinkedIdentity, answer: ClaimsAnsw
         replacement.write(identity, replacement.Replacement(answer))
         raise MalformedAnswer("no credential, or an older one", endpoint="claims")
     new = replacement.prepare(application, identity, answer, proof)
+    columns = {"refetch_failures": 0, "last_error": "", **new.columns}
+    columns["refetch_due_at"] = kyc_checks.next_refetch(
+        application, identity, claims_due_at=columns["refetch_due_at"]
+    )
+    if failure is not None:
+        columns |= _columns_of_failure(identity, failure.code)
     with transaction.atomic():
-        columns = {"refetch_failures": 0, "last_error": "", **new.columns}
         if not _conclude(identity, **columns):
             return Refetched.OVERTAKEN
         replacement.write(identity, new)
-    return Refetched.STORED
+    if failure is None:
+        return Refetched.STORED
+    log_failure(LogEvent.REFETCH_FAILED, failure, application=identity.application)
+    return Refetched.FAILED
 
 
 def _has_no_newer_proof(
@@ -218,9 +291,16 @@ def _note_error(identity: LinkedIdentity, error: IdentityError) -> Refetched:
 
 def note_failure(identity: LinkedIdentity, *, code: str) -> None:
     """Count a failure on the row and put the next try off."""
+    _conclude(identity, **_columns_of_failure(identity, code))
+
+
+def _columns_of_failure(identity: LinkedIdentity, code: str) -> dict[str, Any]:
     failures = identity.refetch_failures + 1
-    due_at = backed_off(failures)
-    _conclude(identity, refetch_due_at=due_at, refetch_failures=failures, last_error=code)
+    return {
+        "refetch_due_at": backed_off(failures),
+        "refetch_failures": failures,
+        "last_error": code,
+    }
 
 
 def backed_off(failures: int) -> datetime:
@@ -230,23 +310,31 @@ def backed_off(failures: int) -> datetime:
 
 
 def _conclude(identity: LinkedIdentity, **columns: Any) -> bool:
-    """Write how it ended and let the row go. False, and nothing is written, if it was overtaken.
+    """Write how it ended and let the row go. False, and nothing is written, if it was overtaken."""
+    let_go = {
+        "refetch_taken_until": None,
+        "refetch_started": False,
+        "updated_at": timezone.now(),
+    }
+    written = _unchanged(identity).update(
+        **{"refetch_failures": identity.refetch_failures, **let_go, **columns}
+    )
+    if not written and identity.refetch_taken_until is not None:
+        row = LinkedIdentity.objects.filter(pk=identity.pk)
+        row.filter(refetch_taken_until=identity.refetch_taken_until).update(**let_go)
+    return bool(written)
 
-    An event leaves its digest, a sign-in and another re-fetch move the due date.
+
+def _unchanged(identity: LinkedIdentity) -> QuerySet[LinkedIdentity]:
+    """The row, unless an event, a sign-in or another re-fetch has changed it since it was read.
+
+    An event leaves its digest; a sign-in and another re-fetch move the due date.
     """
-    now = timezone.now()
-    row = LinkedIdentity.objects.filter(pk=identity.pk)
-    unchanged = row.filter(
+    return LinkedIdentity.objects.filter(
+        pk=identity.pk,
         consent=identity.consent,
         consent_changed_at=identity.consent_changed_at,
         revoked_at=identity.revoked_at,
         last_event_digest=identity.last_event_digest,
         refetch_due_at=identity.refetch_due_at,
     )
-    let_go = {"refetch_taken_until": None, "refetch_started": False, "updated_at": now}
-    written = unchanged.update(
-        **{"refetch_failures": identity.refetch_failures, **let_go, **columns}
-    )
-    if not written and identity.refetch_taken_until is not None:
-        row.filter(refetch_taken_until=identity.refetch_taken_until).update(**let_go)
-    return bool(written)

@@ -28,7 +28,8 @@ from django_identity.service import ServiceClient, outage
 from django_identity.service.budget import Priority
 
 CHUNK = 50
-CALLS_EACH = 2
+# A refresh, the claims, and the KYC level once a day.
+CALLS_EACH = 3
 # What may wait in queues at once where no budget says how fast it goes.
 MOST_IN_HAND = 100_000
 MOST_GRANTS = 1000

@@ -1,0 +1,242 @@
+"""A KYC level opens gates only as long as the service vouches for it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import override_settings
+from django.utils import timezone
+
+from django_identity import conf
+from django_identity.lifecycle.standing import Reason, Shortfall, shortfall_of
+from django_identity.lifecycle.upkeep import access_token_for, refetch_these
+from django_identity.lifecycle.upkeep.claims import Refetched, refetch
+from django_identity.models import LinkedIdentity, StoredClaim
+from tests.hostile import HostileService, answer, html, refusal
+from tests.records import make_grant, make_identity, make_identity_by_code, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+ALL = ["profile:read", "kyc:read", "claims:read"]
+REJECTED = answer({"success": False, "error": {"code": "x"}}, status="401 Unauthorized")
+NOT_FOUND = refusal("NO_SUCH_USER", "404 Not Found")
+ODD = {"success": True, "data": {"kyc_level": 2}}
+
+
+def linked(*, checked: timedelta | None = timedelta(0), **fields: Any) -> LinkedIdentity:
+    """Somebody of level 2 for whom the service vouched that long ago."""
+    now = timezone.now()
+    held = {
+        "scopes": ALL,
+        "refetch_due_at": now - timedelta(seconds=1),
+        "kyc_checked_at": None if checked is None else now - checked,
+        **fields,
+    }
+    return make_identity(make_user(), **held)
+
+
+def with_grant(identity: LinkedIdentity) -> LinkedIdentity:
+    make_grant(identity)
+    return LinkedIdentity.objects.get(pk=identity.pk)
+
+
+def shortfall(identity: LinkedIdentity) -> Shortfall | None:
+    return shortfall_of(identity.user, "level_2")
+
+
+def reread(identity: LinkedIdentity) -> LinkedIdentity:
+    return LinkedIdentity.objects.get(pk=identity.pk)
+
+
+# How long a level counts
+
+
+def test_a_level_counts_for_two_days() -> None:
+    """From the service's last word; then the gate says that it ran out, and when."""
+    identity = linked(checked=48 * HOUR - timedelta(minutes=1))
+    assert shortfall(identity) is None
+    checked_at = timezone.now() - 48 * HOUR
+    LinkedIdentity.objects.update(kyc_checked_at=checked_at)
+    assert shortfall(identity) == Shortfall(Reason.RUN_OUT, since=checked_at + 48 * HOUR)
+
+
+def test_a_level_that_is_in_doubt_counts_no_more() -> None:
+    """After a withdrawal the gate stays closed until the service has answered."""
+    assert shortfall(linked(checked=None)) == Shortfall(Reason.RUN_OUT)
+
+
+def test_a_lower_level_is_said_to_be_lower(service: HostileService) -> None:
+    """Waiting for the service would not open the gate of a higher level."""
+    identity = linked(checked=9 * DAY, kyc_level="level_1")
+    assert shortfall(identity) == Shortfall(Reason.LOWER_LEVEL, held="level_1")
+
+
+def test_a_level_by_code_alone_counts_for_a_month() -> None:
+    """Nothing can ask for it again."""
+    identity = make_identity_by_code(make_user(), kyc_checked_at=timezone.now() - 30 * DAY + HOUR)
+    assert shortfall(identity) is None
+    LinkedIdentity.objects.update(kyc_checked_at=timezone.now() - 30 * DAY)
+    gone = shortfall(identity)
+    assert gone is not None
+    assert gone.reason is Reason.RUN_OUT
+
+
+def test_the_site_sets_how_long_levels_count(service: HostileService) -> None:
+    settings = service.settings(KYC_HOLDS=2 * HOUR, CONNECT_KYC_HOLDS=HOUR)
+    with override_settings(DJANGO_IDENTITY={"default": settings}):
+        assert shortfall(linked(checked=HOUR)) is None
+        LinkedIdentity.objects.update(kyc_checked_at=timezone.now() - 2 * HOUR)
+        assert shortfall(LinkedIdentity.objects.get()) is not None
+        by_code = make_identity_by_code(
+            make_user("efe"), subject="subject-2", kyc_checked_at=timezone.now() - HOUR
+        )
+        assert shortfall(by_code) is not None
+
+
+@pytest.mark.parametrize("span", [48, "48h", timedelta(minutes=59), timedelta(days=400), None])
+def test_a_span_that_cannot_be_meant_is_a_mistake(service: HostileService, span: object) -> None:
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(KYC_HOLDS=span)}):
+        assert [problem.check_id for problem in conf.problems()] == ["E004"]
+
+
+def test_a_dead_grant_vouches_for_nothing(service: HostileService) -> None:
+    """The service's no to the refresh token closes the gate at once, whoever asked."""
+    identity = with_grant(linked())
+    identity.grant.access_expires_at = timezone.now()
+    identity.grant.save()
+    service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
+    assert shortfall(identity) is None
+    with pytest.raises(Exception, match="refresh"):
+        access_token_for(identity)
+    assert shortfall(identity) == Shortfall(Reason.RUN_OUT)
+
+
+def test_what_is_said_after_the_grant_died_counts(service: HostileService) -> None:
+    """A Connect code, for example: the person is here, and the service has just spoken."""
+    identity = linked()
+    make_grant(identity, needs_reauthorization=True)
+    assert shortfall(identity) == Shortfall(Reason.RUN_OUT)
+    LinkedIdentity.objects.update(kyc_checked_at=timezone.now() + timedelta(seconds=1))
+    assert shortfall(identity) is None
+
+
+# Upkeep
+
+
+def test_the_first_refetch_after_a_day_asks_again(service: HostileService) -> None:
+    identity = with_grant(linked(checked=23 * HOUR))
+    assert refetch(identity) is Refetched.STORED
+    assert service.calls("kyc") == 0
+    LinkedIdentity.objects.update(kyc_checked_at=timezone.now() - 24 * HOUR)
+    assert list(refetch_these([identity.pk])) == [Refetched.STORED]
+    assert (service.calls("kyc"), service.calls("token")) == (1, 0)
+    checked_at = reread(identity).kyc_checked_at
+    assert checked_at is not None
+    assert checked_at > timezone.now() - timedelta(minutes=1)
+
+
+def test_doubt_is_settled_by_the_next_refetch(service: HostileService) -> None:
+    """In either way: the answer opens the gate again, or says why it stays closed."""
+    identity = with_grant(linked(checked=None))
+    assert refetch(identity) is Refetched.STORED
+    assert shortfall(identity) is None
+    service.kyc = {"status": "rejected", "kyc_level": "level_1"}
+    LinkedIdentity.objects.update(kyc_checked_at=None)
+    assert list(refetch_these([identity.pk])) == [Refetched.STORED]
+    assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
+
+
+def test_an_event_is_followed_by_a_question(service: HostileService) -> None:
+    """A level that an event brought counts at once, and is read anew at the next re-fetch."""
+    at = timezone.now() - timedelta(minutes=1)
+    identity = with_grant(linked(kyc_changed_at=at, kyc_checked_at=at))
+    assert shortfall(identity) is None
+    assert refetch(identity) is Refetched.STORED
+    assert refetch(reread(identity)) is Refetched.STORED
+    assert service.calls("kyc") == 1
+
+
+def test_people_who_show_no_claims_are_asked_about_too(service: HostileService) -> None:
+    """With ``kyc:read`` alone there is a re-fetch a day, which reads the level and nothing else."""
+    identity = with_grant(linked(checked=25 * HOUR, scopes=["kyc:read"]))
+    assert refetch(identity) is Refetched.STORED
+    assert [name for name, _, _ in service.requests] == ["kyc"]
+    due_at = reread(identity).refetch_due_at
+    assert due_at is not None
+    assert 20 * HOUR < due_at - timezone.now() < 28 * HOUR
+
+
+def test_nothing_is_asked_without_the_scope(service: HostileService) -> None:
+    identity = with_grant(linked(checked=None, scopes=["claims:read"]))
+    assert refetch(identity) is Refetched.STORED
+    assert service.calls("kyc") == 0
+
+
+@pytest.mark.parametrize("no", [html("404 Not Found"), NOT_FOUND, ODD])
+def test_a_failing_check_takes_no_claims_with_it(service: HostileService, no: Any) -> None:
+    """Claims are stored, the level stays in doubt, and both are tried again soon."""
+    identity = with_grant(linked(checked=None))
+    service.answers["kyc"] = no
+    assert refetch(identity) is Refetched.FAILED
+    row = reread(identity)
+    assert row.refetch_failures == 1
+    assert row.refetch_due_at is not None
+    assert row.refetch_due_at < timezone.now() + HOUR
+    assert StoredClaim.objects.filter(valid_until__gt=timezone.now()).exists()
+    assert shortfall(identity) == Shortfall(Reason.RUN_OUT)
+
+
+def test_failing_claims_take_no_level_with_them(service: HostileService) -> None:
+    identity = with_grant(linked(checked=None))
+    service.answers["jwks"] = html("500 Oops")
+    service.answers["claims"] = html("404 Not Found")
+    assert refetch(identity) is not Refetched.STORED
+    assert shortfall(identity) is None
+
+
+def test_a_fresh_token_that_is_refused_closes_the_gate(service: HostileService) -> None:
+    identity = with_grant(linked(checked=25 * HOUR, scopes=["kyc:read"]))
+    service.answers["kyc"] = REJECTED
+    assert refetch(identity) is Refetched.REAUTHORIZATION_NEEDED
+    assert shortfall(identity) == Shortfall(Reason.RUN_OUT)
+
+
+@pytest.mark.parametrize("endpoint", ["kyc", "claims"])
+def test_a_forbidden_answer_ends_no_grant(service: HostileService, endpoint: str) -> None:
+    """The application may be suspended for an hour; that says nothing about the person."""
+    identity = with_grant(linked(checked=25 * HOUR))
+    service.answers[endpoint] = refusal("APP_SUSPENDED", "403 Forbidden")
+    assert refetch(identity) is Refetched.FAILED
+    identity.grant.refresh_from_db()
+    assert not identity.grant.needs_reauthorization
+    assert identity.grant.refresh_token
+
+
+def test_an_answer_from_before_an_event_is_thrown_away(service: HostileService) -> None:
+    """What came in while the service was being asked is newer than its answer."""
+    identity = with_grant(linked(checked=25 * HOUR, scopes=["kyc:read"]))
+
+    def an_event() -> None:
+        LinkedIdentity.objects.update(
+            kyc_status="rejected", kyc_checked_at=None, last_event_digest="x"
+        )
+
+    service.meanwhile["kyc"] = an_event
+    assert refetch(identity) is Refetched.OVERTAKEN
+    assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
+
+
+def test_a_short_span_is_read_in_time(service: HostileService) -> None:
+    """A site that lets levels count for six hours has them read well before."""
+    settings = service.settings(KYC_HOLDS=6 * HOUR)
+    with override_settings(DJANGO_IDENTITY={"default": settings}):
+        identity = with_grant(linked(checked=4 * HOUR))
+        assert refetch(identity) is Refetched.STORED
+        assert service.calls("kyc") == 1
+        due_at = reread(identity).refetch_due_at
+    assert due_at is not None
+    assert due_at < timezone.now() + 6 * HOUR
