@@ -30,9 +30,11 @@ class EventWalk:
         client_id: str,
         database: Path,
         say: Callable[[str], None],
+        erased_within: float = ERASED_WITHIN,
     ) -> None:
         self._site, self._pages, self._say = site, pages, say
         self._person, self._client_id, self._database = person, client_id, database
+        self._erased_within = erased_within
         self._browser = Browser()
 
     def run(self) -> None:
@@ -90,7 +92,7 @@ class EventWalk:
             self._asks_to_sign_in,
             "asked the service for deletion: the account page asks to sign in",
         )
-        until = time.monotonic() + ERASED_WITHIN
+        until = time.monotonic() + self._erased_within
         erased = _comes_true(lambda: self._receipts() == receipts + 1, until=until)
         self._prove(erased, "the worker erased what was held, and left a receipt")
         self._prove(not self._is_named(), "nothing in the site's database names the person")

@@ -17,6 +17,7 @@ import httpx
 HOST = "127.0.0.1"
 ROOT = Path(__file__).resolve().parent.parent.parent
 READY_WITHIN = 20.0
+ENDED_WITHIN = 1.0
 
 
 class DemoError(Exception):
@@ -59,7 +60,7 @@ def running(
     finally:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=5)
+            process.wait(timeout=ENDED_WITHIN)
         # The group has the first process's number, and outlives it if a child does.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -10,25 +10,29 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from django.core.management import CommandError
 
 from example_project.circle.management.commands.demo import (
     Demo,
     by_hand,
+    failures_in_words,
     pages_of,
     started,
 )
-from example_project.demo.event_walk import EventWalk
+from example_project.demo.event_walk import AT_ONCE, ERASED_WITHIN, EventWalk
 from example_project.demo.processes import HOST, free_port
-from example_project.demo.walk import StepFailed
+from example_project.demo.walk import StepFailed, Walk
 from tests.sandbox.driver import TLS
 
 CLAIM = "a verified person signed in, and /adults/ is open"
 CONSENT = "and nothing else: /loans/ is open still"
+LATE = AT_ONCE + 0.3
 DELETION = "a verified person signed in, and /loans/ is open"
 
 
@@ -49,7 +53,7 @@ class Stage:
         return self.control.post(path, json=body).raise_for_status().json()
 
     def delay_what_happens_next(self) -> threading.Thread:
-        """The next event comes two seconds after its cause, and then the thread is over."""
+        """The next event comes too late after its cause, and then the thread is over."""
         self.tell("deliveries/hold", client_id=self.client_id)
         releasing = threading.Thread(target=self._release_late, daemon=True)
         releasing.start()
@@ -58,7 +62,7 @@ class Stage:
     def _release_late(self) -> None:
         while not any(each["state"] == "held" for each in self.control.get("deliveries").json()):
             time.sleep(0.02)
-        time.sleep(2)
+        time.sleep(LATE)
         self.tell("deliveries/release", client_id=self.client_id)
 
     def in_database(self, statement: str, *values: str) -> list[Any]:
@@ -66,7 +70,7 @@ class Stage:
         with closing(sqlite3.connect(self.demo.database, timeout=20)) as database, database:
             return database.execute(statement, values).fetchall()
 
-    def walk(self, hear: Callable[[str], None]) -> None:
+    def walk(self, hear: Callable[[str], None], *, erased_within: float = ERASED_WITHIN) -> None:
         """A verified person's walk; ``hear`` is told each step that held."""
         walk = EventWalk(
             self.site,
@@ -75,6 +79,7 @@ class Stage:
             client_id=self.client_id,
             database=self.demo.database,
             say=hear,
+            erased_within=erased_within,
         )
         walk.run()
 
@@ -99,7 +104,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     ],
 )
 def test_an_effect_that_is_late_fails(stage: Stage, after: str, step: str) -> None:
-    """Two seconds after the cause is too late, of whichever event."""
+    """More than a second after the cause is too late, of whichever event."""
     heard: list[str] = []
     releasing: list[threading.Thread] = []
 
@@ -112,6 +117,25 @@ def test_an_effect_that_is_late_fails(stage: Stage, after: str, step: str) -> No
         stage.walk(hear)
     assert heard[-1] == f"ok  {after}"
     releasing[0].join()
+
+
+def test_a_step_that_does_not_hold_ends_the_walk(stage: Stage) -> None:
+    """Somebody who is not 18 gets no further: the command fails with the name of the step."""
+    young = stage.tell("users", date_of_birth=str(datetime.now(UTC).date()))
+    heard: list[str] = []
+    walk = Walk(
+        stage.site,
+        email=young["email"],
+        password=young["password"],
+        env=stage.demo.env,
+        say=heard.append,
+    )
+    with (
+        pytest.raises(CommandError, match="not so: consent brought the person back"),
+        failures_in_words(),
+    ):
+        walk.run()
+    assert heard[-1] == "ok  the consent screen says what is asked for"
 
 
 def test_the_command_that_is_printed_reaches_the_site(stage: Stage) -> None:
@@ -133,7 +157,7 @@ def test_an_erasure_that_is_not_done_fails(stage: Stage) -> None:
             )
 
     with pytest.raises(StepFailed, match="not so: the worker erased what was held"):
-        stage.walk(hear)
+        stage.walk(hear, erased_within=1)
     stage.in_database("DROP TRIGGER undone")
 
 

@@ -48,19 +48,18 @@ class Command(BaseCommand):
         port = options["port"] or (free_port() if check else 8000)
         sandbox_port = options["sandbox_port"] or (free_port() if check else 9400)
         try:
-            require_free(port, "--port")
-            require_free(sandbox_port, "--sandbox-port")
-            with ExitStack() as stack:
-                folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-                database = folder / "demo.sqlite3" if check else ROOT / "demo.sqlite3"
-                demo = stack.enter_context(started(port, sandbox_port, database, folder))
-                self._go(f"http://{HOST}:{port}", sandbox_port, demo, check=check)
+            with failures_in_words():
+                require_free(port, "--port")
+                require_free(sandbox_port, "--sandbox-port")
+                with ExitStack() as stack:
+                    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+                    database = folder / "demo.sqlite3" if check else ROOT / "demo.sqlite3"
+                    demo = stack.enter_context(started(port, sandbox_port, database, folder))
+                    self._go(f"http://{HOST}:{port}", sandbox_port, demo, check=check)
         except KeyboardInterrupt:
             if check:
                 raise CommandError("Stopped before the end of the walk.") from None
             self.stdout.write("Stopped.")
-        except (DemoError, StepFailed, httpx.HTTPError) as error:
-            raise CommandError(str(error)) from error
 
     def _go(self, site: str, sandbox_port: int, demo: Demo, *, check: bool) -> None:
         if check:
@@ -101,6 +100,15 @@ class Command(BaseCommand):
         )
         event_walk.run()
         self.stdout.write(self.style.SUCCESS("All of it holds."))
+
+
+@contextmanager
+def failures_in_words() -> Iterator[None]:
+    """What a person can mend, and a step that does not hold, end the command with their words."""
+    try:
+        yield
+    except (DemoError, StepFailed, httpx.HTTPError) as error:
+        raise CommandError(str(error)) from error
 
 
 def _interrupt(*_received: object) -> None:
@@ -154,14 +162,14 @@ def started(port: int, sandbox_port: int, database: Path, folder: Path) -> Itera
             "IDENTITY_CLIENT_SECRET": registered["test"]["client_secret"],
             "IDENTITY_WEBHOOK_SECRETS": hook["secret"],
             "BROKER_FOLDER": str(folder / "broker"),
-            "SWEEP_EVERY": "2",
+            "SWEEP_EVERY": "1",
         }
         stack.enter_context(
             running("-m", "example_project.demo.site", str(port), ready_at=f"{site}/", env=env)
         )
         # The site has made the tables by now.
         beat = ("--beat", "--schedule", str(folder / "beat"))
-        worker = ("-m", "celery", "-A", "example_project", "worker", "--concurrency", "1", *beat)
+        worker = ("-m", "celery", "-A", "example_project", "worker", "--pool", "solo", *beat)
         stack.enter_context(running(*worker, ready_at=None, env=env))
         yield Demo(people, env, database)
 
