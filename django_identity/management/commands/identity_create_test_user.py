@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
-from django_identity.exceptions import ConfigurationError, ServiceError
+from django_identity.management.command import IdentityCommand
 from django_identity.management.portal_token import VARIABLE, portal_token
 from django_identity.models import Environment
 from django_identity.service import ServiceClient
 
 
-class Command(BaseCommand):
+class Command(IdentityCommand):
     help = (
         "Have the service make a sandbox user, and print the e-mail address and the password to "
         "sign in with this once. For applications of the test environment. The developer portal's "
@@ -27,16 +27,10 @@ class Command(BaseCommand):
 
     @sensitive_variables()
     def handle(self, *, app_id: str, application: str, **_options: Any) -> None:
-        try:
-            applied = conf.application(application)
-        except ConfigurationError as error:
-            raise CommandError(f"{error.code}: {error}") from None
+        applied = conf.application(application)
         if applied.environment != Environment.TEST:
             raise CommandError(f"The application {applied.alias!r} is live. Test users are not.")
-        try:
-            made = ServiceClient(applied).create_test_user(app_id, portal_token=portal_token())
-        except ServiceError as error:
-            raise CommandError(f"{error.code}: {error}") from None
+        made = ServiceClient(applied).create_test_user(app_id, portal_token=portal_token())
         self.stdout.write(f"user id   {made.user_id}")
         self.stdout.write(f"e-mail    {made.email}")
         self.stdout.write(f"password  {made.password}")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from django_identity import conf
-from django_identity.exceptions import ConfigurationError, StorageUnavailable
+from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import erasure
+from django_identity.management.command import IdentityCommand
 
 
-class Command(BaseCommand):
+class Command(IdentityCommand):
     help = (
         "Revoke and erase everything about a subject, the site's user included, as the policy "
         "says. There is no way back."
@@ -23,10 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
 
     def handle(self, *, subject: str, application: str, yes: bool, **_options: Any) -> None:
-        try:
-            applied = conf.application(application)
-        except ConfigurationError as error:
-            raise CommandError(f"{error.code}: {error}") from None
+        applied = conf.application(application)
         if not yes and input("Type the subject again to erase them for good: ") != subject:
             raise CommandError("That is another subject. Nothing was done.")
         try:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from django_identity.exceptions import ConfigurationError
 from django_identity.lifecycle import erasure
-from django_identity.management.progress import Progress
-
-INTERRUPTED = 130
+from django_identity.management.command import INTERRUPTED, IdentityCommand
 
 
-class Command(BaseCommand):
+class Command(IdentityCommand):
     help = (
         "Empty the payloads of events older than EVENT_PAYLOAD_DAYS, reduce those older than "
         "EVENT_DAYS to a digest, and delete started sign-ins and Connect redemptions that ran out. "
@@ -29,10 +26,8 @@ class Command(BaseCommand):
         if batch < 1:
             raise CommandError("--batch is at least 1.")
         try:
-            with Progress(self.stderr, total=erasure.count_purgeable()) as progress:
-                purged = erasure.purge(size=batch, progress=progress.advance)
-        except ConfigurationError as error:
-            raise CommandError(f"{error.code}: {error}") from None
+            with self.progress(total=erasure.count_purgeable()) as progress:
+                purged = erasure.purge(size=batch, progress=progress.update)
         except KeyboardInterrupt:
             raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
         self.stdout.write(

@@ -7,17 +7,14 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from django_identity.exceptions import ConfigurationError
 from django_identity.lifecycle import upkeep
+from django_identity.management.command import INTERRUPTED, IdentityCommand
 from django_identity.management.interruption import asked_to_stop
-from django_identity.management.progress import Progress
-
-INTERRUPTED = 130
 
 
-class Command(BaseCommand):
+class Command(IdentityCommand):
     help = (
         "Re-fetch the claims of linked identities: of all that are due, or of those named. "
         "May run beside workers, and be stopped with Ctrl-C."
@@ -35,12 +32,9 @@ class Command(BaseCommand):
             raise CommandError("Name linked identities by their ids, or give --due.")
         if limit is not None and limit < 1:
             raise CommandError("--limit is at least 1.")
-        try:
-            with asked_to_stop() as stop:
-                tally = self._refetch(ids, limit=limit, stop=stop)
-                was_stopped = stop()
-        except ConfigurationError as error:
-            raise CommandError(f"{error.code}: {error}") from None
+        with asked_to_stop() as stop:
+            tally = self._refetch(ids, limit=limit, stop=stop)
+            was_stopped = stop()
         is_away = due and upkeep.takes_no_calls()
         self._report(tally, was_held_off=is_away)
         if was_stopped:
@@ -55,11 +49,11 @@ class Command(BaseCommand):
         total = len(named) if ids else upkeep.count_due()
         outcomes = upkeep.refetch_these(named) if ids else upkeep.refetch_due(most=limit)
         tally: upkeep.Tally = Counter()
-        progress_bar = Progress(self.stderr, total=min(total, limit or total))
-        with progress_bar as progress, closing(outcomes):
+        bar = self.progress(total=min(total, limit or total))
+        with bar as progress, closing(outcomes):
             for outcome in outcomes:
                 tally[outcome] += 1
-                progress.advance(1)
+                progress.update()
                 if stop():
                     break
         return tally

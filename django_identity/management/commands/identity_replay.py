@@ -5,15 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from django_identity.exceptions import ConfigurationError
 from django_identity.lifecycle import upkeep
-from django_identity.management.progress import Progress
+from django_identity.management.command import IdentityCommand
 from django_identity.service.moments import NotAMoment, parse_moment
 
 
-class Command(BaseCommand):
+class Command(IdentityCommand):
     help = (
         "Run the handlers of stored events that have not succeeded: of the named ones, of those "
         "that were given up, of those received since a moment. Our own effects are not repeated."
@@ -40,14 +39,11 @@ class Command(BaseCommand):
             event_ids, failed=failed, since=_moment(since) if since else None
         )
         found, done = chosen.count(), 0
-        try:
-            keys = upkeep.replay(chosen, again=again)
-            with Progress(self.stderr, total=len(keys)) as progress:
-                for key in keys:
-                    done += upkeep.run_handlers(key)
-                    progress.advance(1)
-        except ConfigurationError as error:
-            raise CommandError(f"{error.code}: {error}") from None
+        keys = upkeep.replay(chosen, again=again)
+        with self.progress(total=len(keys)) as progress:
+            for key in keys:
+                done += upkeep.run_handlers(key)
+                progress.update()
         self.stdout.write(f"{len(keys)} event(s) replayed, {done} done")
         if skipped := found - len(keys):
             self.stdout.write(f"{skipped} skipped: a worker is running their handlers")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from django_identity.exceptions import ConfigurationError
 from django_identity.lifecycle import upkeep
-from django_identity.management.progress import Progress
-
-INTERRUPTED = 130
+from django_identity.management.command import INTERRUPTED, IdentityCommand
 
 
-class Command(BaseCommand):
+class Command(IdentityCommand):
     help = (
         "Re-encrypt every stored token, credential and verifier under the first of the "
         "ENCRYPTION_KEYS. May run beside the site, be stopped with Ctrl-C and be started again."
@@ -29,12 +26,10 @@ class Command(BaseCommand):
             raise CommandError("--batch is at least 1.")
         found: list[upkeep.Batch] = []
         try:
-            with Progress(self.stderr, total=upkeep.count_outdated()) as progress:
+            with self.progress(total=upkeep.count_outdated()) as progress:
                 for done in upkeep.rotate_keys(size=batch):
                     found.append(done)
-                    progress.advance(done.seen)
-        except ConfigurationError as error:
-            raise CommandError(f"{error.code}: {error}") from None
+                    progress.update(done.seen)
         except KeyboardInterrupt:
             self._report(found)
             raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None

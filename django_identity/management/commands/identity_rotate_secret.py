@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
-from django_identity.exceptions import (
-    ConfigurationError,
-    RateLimited,
-    ServiceError,
-    ServiceRefusal,
-)
+from django_identity.exceptions import RateLimited, ServiceError, ServiceRefusal
+from django_identity.management.command import IdentityCommand
 from django_identity.management.portal_token import VARIABLE, portal_token
 from django_identity.service import ServiceClient
 
 
-class Command(BaseCommand):
+class Command(IdentityCommand):
     help = (
         "Have the service issue a new client secret for the application's environment, and print "
         "it this once on standard output. The present secret is void at once. The developer "
@@ -32,10 +28,7 @@ class Command(BaseCommand):
 
     @sensitive_variables()
     def handle(self, *, app_id: str, application: str, yes: bool, **_options: Any) -> None:
-        try:
-            applied = conf.application(application)
-        except ConfigurationError as error:
-            raise CommandError(f"{error.code}: {error}") from None
+        applied = conf.application(application)
         token = portal_token()
         if not yes and input(f"Type {applied.environment} to void its secret now: ") != (
             applied.environment

@@ -8,20 +8,20 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils.dateparse import parse_datetime
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
 from django_identity.credentials import KeySet
 from django_identity.credentials.form import MAX_CHARACTERS
-from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import operators
+from django_identity.management.command import IdentityCommand
 
 STANDARD_INPUT = "-"
 
 
-class Command(BaseCommand):
+class Command(IdentityCommand):
     help = (
         "Verify a credential with the settings of an application and print every check, in order. "
         "Exits with 1 and the reason if it is rejected. Never prints the credential."
@@ -54,16 +54,13 @@ class Command(BaseCommand):
         now: datetime | None,
         **_options: Any,
     ) -> None:
-        try:
-            found = operators.check(
-                conf.application(application),
-                _read(file).decode("utf-8", "replace").strip(),
-                subject=subject,
-                now=now,
-                keys=None if jwks is None else KeySet.from_text(_read(jwks)),
-            )
-        except IdentityError as error:
-            raise CommandError(f"{error.code}: {error}") from None
+        found = operators.check(
+            conf.application(application),
+            _read(file).decode("utf-8", "replace").strip(),
+            subject=subject,
+            now=now,
+            keys=None if jwks is None else KeySet.from_text(_read(jwks)),
+        )
         for line in found.lines():
             self.stdout.write(line)
         if found.reason is not None:
