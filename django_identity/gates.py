@@ -1,4 +1,4 @@
-"""Gates: views that open on a proven claim or a KYC level, and what a closed one answers.
+"""Gates: open a view only to people with a proven claim or a KYC level.
 
 ::
 
@@ -46,26 +46,26 @@ CLAIM_MISSING = "claim_missing"
 KYC_LEVEL_MISSING = "kyc_level_missing"
 
 
-# What gates of this site have asked for; a gate whose question comes from a request cannot fill it.
+# The limit of remembered requirements, in case a gate takes its requirement from the request.
 MOST_ASKED = 1000
 _asked: set[str] = set()
 
 
 def note_asked(*asked: object) -> None:
-    """Remember the claims and levels that a gate of this site asks for."""
+    """Remember the claims and levels that a gate of this site requires."""
     _asked.update(text for text in asked if isinstance(text, str) and len(_asked) < MOST_ASKED)
 
 
 def was_asked(text: str) -> bool:
-    """Whether a gate of this site asks for that claim or level: a link may name nothing else."""
+    """Whether a gate of this site requires this claim or level. A link may name no other."""
     return text in _asked
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What a view asks for: proven claims, a KYC level, or both.
+    """The requirements of a view: proven claims, a KYC level, or both.
 
-    Raises ``ImproperlyConfigured`` if it asks for nothing, or for anything but non-empty text.
+    Raises ``ImproperlyConfigured`` if there is no requirement, or one that is not non-empty text.
     """
 
     claims: tuple[Requirement, ...] = ()
@@ -87,10 +87,10 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Why a gate is closed: a stable ``code``, and the claim or the level that is missing.
+    """Why a gate is closed: a stable ``code``, and the missing claim or level.
 
-    ``asked`` is that claim with the value that was asked for (``"country_resident=NG"``);
-    ``shortfall`` says what keeps the gate closed to a person who is signed in.
+    ``asked`` is the claim with its required value (``"country_resident=NG"``). ``shortfall`` is the
+    reason for a signed-in person.
     """
 
     code: str
@@ -106,12 +106,12 @@ def claim_required(
     application: str = conf.DEFAULT_ALIAS,
     on_closed: OnClosed = "redirect",
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Open a view, sync or async, only to a person for whom every one of ``claims`` is proven.
+    """Open a sync or async view only to people for whom all ``claims`` are proven.
 
-    ``value`` asks for that value of a single claim instead of plain truth. ``on_closed`` is
-    ``"redirect"`` (to the page that says what is missing and how to get it), ``"forbid"`` (403) or
-    a callable that takes the request and a ``Closed`` and returns a response. Raises
-    ``ImproperlyConfigured`` for anything but non-empty text: ``None`` is no value.
+    ``value`` requires this value of a single claim, instead of true. ``on_closed`` is
+    ``"redirect"`` (to the login page, which says what is missing and how to get it), ``"forbid"``
+    (403) or a callable that takes the request and a ``Closed`` and returns a response. Raises
+    ``ImproperlyConfigured`` for arguments that are not non-empty text, such as ``None``.
     """
     gate = Gate(_requirements(claims, value), application=application, on_closed=on_closed)
     return _gated(gate)
@@ -120,7 +120,7 @@ def claim_required(
 def kyc_level_required(
     level: str, *, application: str = conf.DEFAULT_ALIAS, on_closed: OnClosed = "redirect"
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Open a view only to a person whom the service verified at ``level`` or above."""
+    """Open a view only to people whom the service verified at ``level`` or above."""
     return _gated(Gate(kyc_level=level, application=application, on_closed=on_closed))
 
 
@@ -135,21 +135,21 @@ def is_open(gate: Gate, user: object) -> bool:
 
 
 def keep_private(response: Any, *headers: str) -> Any:
-    """Let no shared cache store ``response``; ``headers``: what decides beside the cookie.
+    """Mark ``response`` as private, varying by cookie and by ``headers``, and return it.
 
-    Returns the same response, so that a decorator above the gate finds it marked.
+    A cache decorator above the gate then does not store the response.
     """
     if isinstance(response, HttpResponseBase):
         patch_vary_headers(response, ("Cookie", *headers))
-        # Beside no-store too: Django's own cache has not always heeded that.
+        # Needed beside no-store too, because some versions of Django's cache ignore no-store.
         patch_cache_control(response, private=True)
     return response
 
 
 class _GateMixin(View):
-    """For class-based views, sync and async; put it first among the bases.
+    """For class-based views, sync and async. Put it first among the bases.
 
-    What each class along the MRO asks for is asked: a subclass adds, and takes nothing away.
+    The requirements of all classes in the MRO apply. A subclass can only add requirements.
     """
 
     identity_application: str = conf.DEFAULT_ALIAS
@@ -163,7 +163,7 @@ class _GateMixin(View):
         note_asked(getattr(cls, "required_kyc_level", UNASKED))
 
     def get_gate(self) -> Gate:
-        """What this class asks for; a subclass may add a gate of its own for each request."""
+        """An additional gate for the request. Subclasses may override it."""
         raise NotImplementedError
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
@@ -182,7 +182,7 @@ class _GateMixin(View):
 
 
 class ClaimRequiredMixin(_GateMixin):
-    """``required_claims`` must be proven; ``required_value`` asks for a value of a single one."""
+    """``required_claims`` must be proven. ``required_value`` requires a value of a single claim."""
 
     required_claims: tuple[str, ...] = ()
     required_value: str | Unasked = UNASKED
@@ -212,9 +212,9 @@ _OURS = (_GateMixin, ClaimRequiredMixin, KycLevelRequiredMixin)
 
 
 def _gates_of(view: _GateMixin) -> Iterator[Gate]:
-    """Every gate of ``view``: what its classes declare, and what their ``get_gate`` adds.
+    """All gates of ``view``: those that its classes declare, and those of ``get_gate``.
 
-    Raises ``ImproperlyConfigured`` where a mixin is put to use and asks for nothing.
+    Raises ``ImproperlyConfigured`` if a mixin is used without a requirement.
     """
     declared, added = tuple(_declared(view)), tuple(_added(view))
     for mixin, is_asked in (
@@ -230,8 +230,8 @@ def _gates_of(view: _GateMixin) -> Iterator[Gate]:
 def _declared(view: _GateMixin) -> Iterator[Gate]:
     """A gate for each class that declares a requirement, from the instance to the last base.
 
-    A value goes with the claim of its own class, or with that of the nearest relative that has one;
-    an application is inherited, and one that is named without a requirement goes with the next.
+    A value belongs to the claim of the same class, or of the nearest class that has a claim. An
+    application is inherited; without a requirement it belongs to the next class that has one.
     """
     chosen: dict[str, Any] = {}
     for held, above in _layers(view):
@@ -256,7 +256,7 @@ def _declared(view: _GateMixin) -> Iterator[Gate]:
 
 
 def _added(view: _GateMixin) -> Iterator[Gate]:
-    """A gate for each class of the site's that has a ``get_gate`` of its own."""
+    """A gate for each class of the site that overrides ``get_gate``."""
     for held, _above in _layers(view):
         if "get_gate" in held:
             gate = _bound(view, held["get_gate"])()
@@ -266,7 +266,7 @@ def _added(view: _GateMixin) -> Iterator[Gate]:
 
 
 def _layers(view: _GateMixin) -> Iterator[tuple[Mapping[str, Any], tuple[type, ...]]]:
-    """What the instance and each class of the site's says itself, with the classes above it."""
+    """The own attributes of the instance and of each class of the site, with its bases."""
     yield vars(view), type(view).__mro__
     for owner in type(view).__mro__:
         if owner not in _OURS:
@@ -274,7 +274,7 @@ def _layers(view: _GateMixin) -> Iterator[tuple[Mapping[str, Any], tuple[type, .
 
 
 def _value_above(view: _GateMixin, above: tuple[type, ...]) -> Any:
-    """The value that a base names without a claim of its own."""
+    """The value of a base that declares no claim itself."""
     for base in above:
         if base in _OURS or "required_claims" in vars(base):
             return UNASKED
@@ -291,12 +291,12 @@ def _application_above(view: _GateMixin, above: tuple[type, ...]) -> Any:
 
 
 def _bound(view: _GateMixin, found: Any) -> Any:
-    """What was found in a class, as an instance has it: properties and methods too."""
+    """A class attribute as the instance sees it, including properties and methods."""
     return found.__get__(view, type(view)) if hasattr(type(found), "__get__") else found
 
 
 def _on_closed(view: _GateMixin) -> OnClosed:
-    """A function that takes a request and a ``Closed`` stays as it is; a method is bound."""
+    """``on_closed``. A function of a request and a ``Closed`` is not bound; a method is."""
     given = getattr_static(view, "on_closed")
     if isfunction(given) and len(signature(given).parameters) < len(("self", "request", "closed")):
         return given
@@ -336,7 +336,7 @@ def _gated(gate: Gate) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 def _first_closed(gates: Iterable[Gate], user: object) -> tuple[Gate, Closed] | None:
-    """The first gate that is closed to ``user``, with the first thing that is missing."""
+    """The first gate that is closed to ``user``, and its first missing requirement."""
     for gate in gates:
         closed = _first_missing(gate, standing_of(user, application=gate.application))
         if closed is not None:
@@ -378,11 +378,11 @@ def _own_answer(request: HttpRequest, gate: Gate, closed: Closed) -> HttpRespons
 
 
 def _explained(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> HttpResponse:
-    """The page that says which proof is missing, why, and how to get it."""
+    """The page that says which proof is missing, why, and how to get it (403)."""
     application = conf.application(closed.application)
     context = {"closed": closed, "application": application, **ways}
     response = render(request, "django_identity/gate_closed.html", context, status=403)
     response["Cache-Control"] = "no-store"
-    # It has a button that signs somebody in: no foreign page may lay itself over it.
+    # The page has a sign-in button, so other sites must not frame it.
     response["X-Frame-Options"] = "DENY"
     return response

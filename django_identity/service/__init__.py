@@ -1,4 +1,4 @@
-"""The wire: HTTP and its bytes, both ways. No database, no rules."""
+"""HTTP in both directions: calls to the service, and webhook deliveries. No database, no rules."""
 
 from django_identity.service.client import ServiceClient
 

@@ -1,4 +1,4 @@
-"""The way out: authorization address, PKCE pair and state. Pure."""
+"""The authorization address, the PKCE pair and ``state``. Pure functions."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from django_identity.conf import Application
 
 @dataclass(frozen=True, slots=True)
 class PkcePair:
-    """A ``code_verifier`` and the ``code_challenge`` made from it (RFC 7636 §4.1, §4.2)."""
+    """A ``code_verifier`` and its ``code_challenge`` (RFC 7636 §4.1, §4.2)."""
 
     verifier: str = field(repr=False)
     challenge: str
 
 
 def pkce_pair() -> PkcePair:
-    """A fresh pair; the verifier has 64 characters and 384 random bits."""
+    """A new pair. The verifier has 64 characters and 384 random bits."""
     verifier = secrets.token_urlsafe(48)
     hashed = hashlib.sha256(verifier.encode("ascii")).digest()
     return PkcePair(verifier, base64.urlsafe_b64encode(hashed).rstrip(b"=").decode("ascii"))
 
 
 def state_value() -> str:
-    """A fresh ``state``: 43 characters, 256 random bits."""
+    """A new ``state`` with 43 characters and 256 random bits."""
     return secrets.token_urlsafe(32)
 
 
@@ -39,7 +39,7 @@ def authorization_url(
     redirect_uri: str,
     scopes: tuple[str, ...],
 ) -> str:
-    """The address that the browser is sent to (RFC 6749 §4.1.1, RFC 7636 §4.3)."""
+    """The address to which the browser is redirected (RFC 6749 §4.1.1, RFC 7636 §4.3)."""
     query = urlencode(
         {
             "response_type": "code",

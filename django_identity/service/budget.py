@@ -1,7 +1,7 @@
-"""One budget of calls for an application, shared by all its workers, and the pause after a 429.
+"""The rate limit of an application, for all its processes together, and the pause after a 429.
 
-Calls are counted in windows of about a second. Upkeep leaves a fifth of each to the people who are
-waiting; nobody waits longer for a turn than the call's own deadline allows.
+Calls are counted in windows of about one second. Upkeep leaves a fifth of each window to people who
+are waiting. A call waits for its turn at most until its own deadline.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LONGEST_NAP = 1.0
 
 
 class Priority(StrEnum):
-    """For whom a call is made."""
+    """Whether a person or upkeep waits for the call."""
 
     INTERACTIVE = "a person who waits"
     UPKEEP = "nobody who waits"
@@ -44,12 +44,12 @@ def await_turn(application: Application, priority: Priority, *, patience: float)
             if pause:
                 raise RateLimited("all workers pause", retry_after=pause)
             raise BudgetSpent("no turn in time")
-        # The pause may be lengthened while we sleep, so look up now and then.
+        # The pause may become longer meanwhile, so check it now and then.
         time.sleep(min(wait, LONGEST_NAP))
 
 
 def pause(application: Application, *, seconds: float) -> None:
-    """The service said 429: no worker calls it for that long, a second at least."""
+    """After a 429: no process calls the service for ``seconds``, at least one second."""
     length = max(seconds, SHORTEST_PAUSE)
     until = time.time() + length
     if until > shared_state.read(name_of(application, "pause")):
@@ -57,19 +57,19 @@ def pause(application: Application, *, seconds: float) -> None:
 
 
 def paused_for(application: Application) -> float:
-    """Seconds until the service may be called again; zero if it may be now."""
+    """Seconds until the service may be called again, or zero."""
     return max(0.0, shared_state.read(name_of(application, "pause")) - time.time())
 
 
 def name_of(application: Application, what: str) -> str:
-    """The name in the cache of what all workers of ``application`` share."""
+    """The cache key of a value that all processes of ``application`` share."""
     parts = (application.alias, application.base_url, application.client_id)
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
     return f"django_identity.{digest}.{what}"
 
 
 def _wait_for_turn(application: Application, priority: Priority) -> float:
-    """Zero if a call was counted; else the seconds until the next window, and a little chance."""
+    """Count a call and return zero, or return the seconds until the next window plus a jitter."""
     if application.rate_limit is None:
         return 0.0
     allowed, window = _window(*application.rate_limit)
@@ -87,7 +87,7 @@ def _wait_for_turn(application: Application, priority: Priority) -> float:
 
 
 def _window(calls: int, seconds: float) -> tuple[int, float]:
-    """Short windows, so that calls come evenly, but of ten calls at least where there are ten."""
+    """A short window, so that calls are spread evenly, with at least ten calls if possible."""
     apart = seconds / calls
     window = min(seconds, max(1.0, CALLS_IN_WINDOW * apart))
     return max(1, round(window / apart)), window

@@ -24,23 +24,23 @@ from django_identity.strict_json import NotStrictJSON, read_object
 
 LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0
-# Well below the 30 seconds for which a grant is leased.
+# Well below the 30 seconds of a grant's lease.
 TOKEN_SECONDS = 20.0
 MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class KeySetAnswer:
-    """The key set's text, and for how many seconds the service lets it be kept, if it says so."""
+    """The text of the key set, and its ``max-age`` in seconds if the service sent one."""
 
     text: str
     max_age: int | None
 
 
 class ServiceClient:
-    """The service, as one application sees it. Holds no connection and no state.
+    """A client for one application, without connection and state.
 
-    ``priority``: for whom the calls are made; upkeep leaves people who wait the first place.
+    ``priority``: whether a person or upkeep waits for the calls. People go first.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class ServiceClient:
 
     @sensitive_variables()
     def exchange_code(self, *, code: str, code_verifier: str, redirect_uri: str) -> TokenAnswer:
-        """Trade an authorization code for tokens; sent once (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
+        """Exchange an authorization code for tokens. Sent once (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
         form = {"code": code, "code_verifier": code_verifier, "redirect_uri": redirect_uri}
         return self._token("authorization_code", form)
 
     @sensitive_variables()
     def refresh(self, refresh_token: str) -> TokenAnswer:
-        """Trade a refresh token for new tokens; sent once (RFC 6749 §6)."""
+        """Exchange a refresh token for new tokens. Sent once (RFC 6749 §6)."""
         return self._token("refresh_token", {"refresh_token": refresh_token})
 
     @sensitive_variables()
@@ -66,7 +66,7 @@ class ServiceClient:
 
     @sensitive_variables()
     def profile_of_token(self, access_token: str) -> Profile:
-        """The profile of whoever the access token belongs to."""
+        """The profile of the access token's user."""
         return Profile.parse(self._read("profile", "me", access_token))
 
     @sensitive_variables()
@@ -81,12 +81,13 @@ class ServiceClient:
     def redeem_connect_code(
         self, code: str, scopes: Sequence[str], callback_url: str | None = None
     ) -> ConnectAnswer:
-        """Redeem a Connect code for what ``scopes`` name. Sent exactly once, whatever happens.
+        """Redeem a Connect code for ``scopes``. The request is sent once and never repeated.
 
         Raises ``InvalidConnectCode``, ``VerificationPolicyNotMet``, ``EnvironmentMismatch`` or
-        another ``ServiceRefusal``; ``RateLimited``; ``MalformedAnswer`` for a yes of wrong types;
-        ``ConnectOutcomeUnknown`` where nobody can tell. The code is spent after each of them; only
-        after a ``ServiceError`` whose ``may_have_arrived`` is false it is not.
+        another ``ServiceRefusal``; ``RateLimited``; ``MalformedAnswer`` for a success response with
+        mistyped members; ``ConnectOutcomeUnknown`` if the result is unknown. After these errors the
+        code is spent. It is unspent only after a ``ServiceError`` with a false
+        ``may_have_arrived``.
         """
         sent: dict[str, Any] = {"connect_code": code, "scopes": list(scopes)}
         if callback_url is not None:
@@ -105,7 +106,7 @@ class ServiceClient:
     def key_set(self) -> KeySetAnswer:
         """The published key set, as text.
 
-        One try, and no part of the call budget: ``lifecycle.key_sets`` says when to ask again.
+        Sent once, and not counted by the rate limit: ``upkeep.key_sets`` limits these calls.
         """
         url = f"{self._application.api_origin}/.well-known/jwks.json"
         seconds = min(KEY_SET_SECONDS, self._application.timeout)
@@ -122,10 +123,10 @@ class ServiceClient:
 
     @sensitive_variables()
     def rotate_secret(self, app_id: str, *, mode: str, portal_token: str) -> RotatedSecret:
-        """A new client secret for ``mode``; the present one is void at once. Sent once.
+        """Ask for a new client secret for ``mode``. The current one is void at once. Sent once.
 
-        ``portal_token``: the developer portal's session token. After a ``ServiceError`` whose
-        ``may_have_arrived`` is true and that is no ``ServiceRefusal``, the secret may be another.
+        ``portal_token``: the developer portal's session token. The secret may have changed after a
+        ``ServiceError`` that has a true ``may_have_arrived`` and is not a ``ServiceRefusal``.
         """
         path = f"apps/{quote(app_id, safe='')}/rotate-secret"
         sent = {"mode": mode}
@@ -133,13 +134,13 @@ class ServiceClient:
 
     @sensitive_variables()
     def create_test_user(self, app_id: str, *, portal_token: str) -> NewTestUser:
-        """A new sandbox user; the password is shown this once. Sent once."""
+        """Ask for a new sandbox user. The answer has the password. Sent once."""
         sent = {"appId": app_id}
         return NewTestUser.parse(self._develop("test_users", "test-users", sent, portal_token))
 
     @sensitive_variables()
     def _basic_credentials(self) -> str:
-        """Basic credentials in UTF-8 (RFC 7617 §2.1); the client id holds no colon, see E004."""
+        """Basic credentials in UTF-8 (RFC 7617 §2.1). The client id has no colon (E004)."""
         pair = f"{self._application.client_id}:{self._application.client_secret}"
         return f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"
 
@@ -161,7 +162,7 @@ class ServiceClient:
 
     @sensitive_variables()
     def _read(self, endpoint: str, subject: str, access_token: str) -> dict[str, Any]:
-        """The ``data`` of a user endpoint; the endpoint's name is its last path segment."""
+        """The ``data`` of a user endpoint. The endpoint's name is its last path segment."""
         url = f"{self._application.base_url}/users/{quote(subject, safe='')}/{endpoint}"
         headers = {"Authorization": f"Bearer {access_token}"}
         call = Call(endpoint, "GET", url, headers, seconds=self._application.timeout)
@@ -196,7 +197,7 @@ def _opened(call: Call, answer: Answer, *, expected: tuple[int, ...] = (200,)) -
 def _read_answer(
     call: Call, answer: Answer, *, expected: tuple[int, ...] = (200,)
 ) -> dict[str, Any]:
-    """The JSON object of a good answer; every other one becomes an error."""
+    """The JSON object of a success response. Other responses raise an error."""
     try:
         body = read_object(answer.body)
     except NotStrictJSON as error:

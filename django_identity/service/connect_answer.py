@@ -26,10 +26,10 @@ KYC_SCOPE = "kyc:status"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ConnectAnswer:
-    """What the service shares for a Connect code, as far as it was asked for.
+    """The service's data for a Connect code, limited to the requested scopes.
 
-    ``received`` is the ``data`` as it came, for a policy that can check the ``signature``: its
-    algorithm and the signed bytes are not published. It is handed over and not kept.
+    ``received`` is the complete ``data``, for a policy that can check the ``signature`` (the
+    service does not publish how the signature is made). It is not stored.
     """
 
     request_id: str
@@ -42,7 +42,7 @@ class ConnectAnswer:
 
     @classmethod
     def parse(cls, body: Members, *, asked: Collection[str]) -> ConnectAnswer:
-        """From the ``data`` of the answer. Raises ``MalformedAnswer``; ``SubjectMismatch``."""
+        """Parse the ``data`` of the answer. Raises ``MalformedAnswer``; ``SubjectMismatch``."""
         if body.get("status") != "approved":
             raise MalformedAnswer("status is not approved", endpoint="connect")
         subject = subject_of(body.get("user_id"), "connect")
@@ -74,9 +74,9 @@ def _connect_kyc(body: Members) -> KycStatus:
 
 
 def _shared(body: Members, name: str) -> Members:
-    """``data.profile`` or ``data.kyc``: in a ``data`` of the result's own, or beside its status.
+    """The member ``profile`` or ``kyc``, in the result's member ``data`` or in the result itself.
 
-    The spec's "data.profile" can be read both ways.
+    The spec's "data.profile" can mean both.
     """
     within = body.get("data", {})
     places = [place for place in (within, body) if isinstance(place, dict) and name in place]

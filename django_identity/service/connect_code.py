@@ -1,7 +1,7 @@
-"""Connect codes as people hand them in. Pure: nothing is sent from here.
+"""Find a Connect code in pasted text. Pure functions: nothing is sent.
 
 A code is ``CNX-XXXX-XXXX`` with upper-case letters and digits. People paste it in lower case, with
-spaces or typographic dashes, without hyphens, or with the whole sentence it came in.
+spaces or typographic dashes, without hyphens, or with the sentence around it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from django_identity.exceptions import ConnectCodeMalformed
 
 LONGEST_PASTE = 1000
 MINUS = "\u2212"
-# What stands next to a code is no part of it: ``CNX-ABCD-12345`` holds no code.
+# A code must stand alone: ``CNX-ABCD-12345`` contains no code.
 _BEFORE, _AFTER = r"(?<![A-Z0-9])", r"(?!-?[A-Z0-9])"
 _WRITTEN_OUT = re.compile(_BEFORE + r"CNX ?- ?([A-Z0-9]{4}) ?- ?([A-Z0-9]{4})" + _AFTER)
 _ALONE = re.compile(r"CNX([A-Z0-9]{4})([A-Z0-9]{4})")
@@ -22,9 +22,9 @@ _LOOSE = re.compile(_BEFORE + r"CNX[ -]*([A-Z0-9]{4})[ -]*([A-Z0-9]{4})" + _AFTE
 
 
 def code_in(pasted: str) -> str:
-    """The one code in what a person handed in, in its plain form.
+    """The code in ``pasted``, in its canonical form.
 
-    Raises ``ConnectCodeMalformed`` if there is none, or more than one: a guess would spend a code.
+    Raises ``ConnectCodeMalformed`` if the text contains no code, or two different codes.
     """
     if len(pasted) > LONGEST_PASTE:
         raise ConnectCodeMalformed("longer than any sentence around a code")
@@ -36,7 +36,7 @@ def code_in(pasted: str) -> str:
 
 
 def _plain(pasted: str) -> str:
-    """Upper case, one kind of dash and of space, nothing invisible."""
+    """Normalise: upper case, one kind of dash and of space, no invisible characters."""
     characters = []
     for character in unicodedata.normalize("NFKC", pasted):
         category = unicodedata.category(character)
@@ -55,12 +55,12 @@ def _codes(matches: Iterator[re.Match[str]]) -> Iterator[str]:
 
 
 def _alone(text: str) -> Iterator[str]:
-    """A code and nothing else, however it is spaced."""
+    """A code in a text that contains nothing else, with any spacing."""
     match = _ALONE.fullmatch(re.sub("[ -]", "", text))
     return _codes(iter([match] if match else []))
 
 
 def _loose(text: str) -> set[str]:
-    """Codes without hyphens in a sentence; those with a digit win, as "CNX code from" is words."""
+    """Codes without hyphens in a sentence. Codes with a digit win: "CNX code from" is text."""
     found = {*_codes(_LOOSE.finditer(text))}
     return {code for code in found if any(map(str.isdigit, code))} or found

@@ -1,8 +1,8 @@
-"""A TCP connection to a name: looked up and connected to within one limit, whatever is silent.
+"""Open a TCP connection to a host within one time limit, including name resolution.
 
-The system's resolver knows no limit of its own, so it works in a thread of its own, one for all
-who ask for the same name at a time. The addresses of a name are tried as RFC 8305 says: one that
-does not answer within 250 ms is not given up, but the next is tried beside it.
+The system's resolver has no time-out, so it runs in a separate thread, which all concurrent
+look-ups of the same host share. The addresses of a host are tried as in RFC 8305: if an address
+does not answer within 250 ms, the next one is tried in parallel.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _looking = threading.Lock()
 
 
 def connected(host: str, port: int, *, left: Callable[[], float]) -> socket.socket:
-    """A connected socket. ``left``: how many seconds are left, at any moment.
+    """Open a socket. ``left`` returns the remaining seconds.
 
     Raises ``TimeoutError``, or the ``OSError`` of the resolver or of the last address.
     """
@@ -59,19 +59,19 @@ def _look_up(host: str, port: int, lookup: Future[list[Address]]) -> None:
     else:
         lookup.set_result(found)
     finally:
-        # Whoever asks from here on gets an answer that is not older than the question.
+        # Later callers start a new look-up, so no caller gets an answer older than its question.
         _lookups.pop((host, port), None)
 
 
 def _in_turn(addresses: Sequence[Address]) -> list[Address]:
-    """The addresses, their two families in turn (RFC 8305 §4)."""
+    """The addresses, alternating between IPv6 and IPv4 (RFC 8305 §4)."""
     first = [address for address in addresses if address[0] == addresses[0][0]]
     others = [address for address in addresses if address[0] != addresses[0][0]]
     return [one for one in chain(*zip_longest(first, others)) if one is not None]
 
 
 def _first_of(addresses: list[Address], *, left: Callable[[], float]) -> socket.socket:
-    """The socket that is connected first; all others are closed."""
+    """The first connected socket. The others are closed."""
     failure = OSError("a name without an address")
     waiting, next_at = iter(addresses), 0.0
     begun: dict[int, socket.socket] = {}
@@ -105,9 +105,9 @@ def _first_of(addresses: list[Address], *, left: Callable[[], float]) -> socket.
 
 
 def _begun(address: Address) -> socket.socket:
-    """A socket that is connecting: once it can be written to, its ``SO_ERROR`` says how it went.
+    """A connecting socket. When it becomes writable, its ``SO_ERROR`` has the result.
 
-    Raises ``OSError`` for an address that cannot be tried at all.
+    Raises ``OSError`` for an address that cannot be tried.
     """
     family, kind, protocol, _, target = address
     attempt = socket.socket(family, kind, protocol)
@@ -121,11 +121,11 @@ def _begun(address: Address) -> socket.socket:
 
 
 def _pause(left: float, next_at: float) -> float:
-    """How long to wait for one of the tries. Raises ``TimeoutError`` if nothing is left."""
+    """Seconds to wait for the current attempts. Raises ``TimeoutError`` if no time is left."""
     if left <= 0:
         raise TimeoutError
     return min(left, max(0.0, next_at - time.monotonic()))
 
 
-# A child process has none of its parent's threads, so their lookups never end in it.
+# A forked process has no threads of its parent, so their look-ups would never end there.
 os.register_at_fork(after_in_child=_lookups.clear)

@@ -1,7 +1,7 @@
-"""A network whose every step shares one deadline: name, connection, TLS, each read and write.
+"""A network back end with one deadline for name resolution, connection, TLS, reads and writes.
 
-httpcore counts its time-outs for each step by itself; a server that sends a byte a second would
-keep a call alive for ever. Here each step gets what is left of the whole.
+httpcore has a time-out for each single step, so a server that sends one byte a second could keep a
+call alive for ever. Here each step gets only the remaining time of the call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _deadline: ContextVar[float] = ContextVar("identity_call_deadline")
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Everything that the bounded network does inside the block shares these seconds."""
+    """Limit all network steps inside the block to ``seconds`` together."""
     token = _deadline.set(time.monotonic() + seconds)
     try:
         yield
@@ -33,12 +33,12 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def seconds_left() -> float:
-    """What is left of the block's seconds; negative when they are over."""
+    """The remaining seconds of the block, negative after its end."""
     return _deadline.get() - time.monotonic()
 
 
 class BoundedNetwork(httpcore.NetworkBackend):
-    """TCP connections, each step bounded by what is left of the call."""
+    """TCP connections. Each step is limited to the remaining time of the call."""
 
     def connect_tcp(
         self,
@@ -97,14 +97,14 @@ class _BoundedStream(httpcore.NetworkStream):
         return self._socket if info == "socket" else None
 
     def _limit(self) -> None:
-        """The next step may take what is left. Raises ``TimeoutError`` if nothing is."""
+        """Set the next step's time-out to the remaining time. Raises ``TimeoutError`` if none."""
         left = seconds_left()
         if left <= 0:
             raise TimeoutError
         self._socket.settimeout(left)
 
     def _is_readable(self) -> bool:
-        """Whether there is something to read where nothing should be: it was closed, mostly."""
+        """Whether an idle connection has something to read, usually because it was closed."""
         if self._socket.fileno() < 0:
             return True
         with selectors.DefaultSelector() as selector:
@@ -114,7 +114,7 @@ class _BoundedStream(httpcore.NetworkStream):
 
 @contextmanager
 def _failing(*, late: type[Exception], failed: type[Exception]) -> Iterator[None]:
-    """The system's errors as httpcore's, without what they hold."""
+    """Translate errors of the system into httpcore's, without their data."""
     try:
         yield
     except TimeoutError:

@@ -1,4 +1,4 @@
-"""The answers of the developer endpoints as frozen values; what they show once is never printed."""
+"""The answers of the developer endpoints as frozen values. Their ``repr`` shows no secret."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django_identity.service.messages import text_of
 
 @dataclass(frozen=True, slots=True)
 class RotatedSecret:
-    """The new client secret of one mode; the one before is void."""
+    """The new client secret of one mode. The previous one is void."""
 
     mode: str
     client_id: str
@@ -29,7 +29,7 @@ class RotatedSecret:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NewTestUser:
-    """A sandbox user that was made just now."""
+    """A new sandbox user."""
 
     user_id: str
     email: str

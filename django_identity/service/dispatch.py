@@ -1,6 +1,6 @@
-"""Send a call as a good client does: in its turn, again where that is safe, and never for long.
+"""Send a call within the rate limit, and retry it if that is safe.
 
-One deadline covers the wait for a turn, every try and the pauses between them.
+One deadline covers the wait for a turn, all attempts and the pauses between them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from django_identity.service.transport import Answer, Call, exchange
 
 MOST_TRIES = 3
 FIRST_PAUSE = 0.1
-# What waited too long for its turn would be sent with too little time to hear the answer.
+# A call must not use all its time for waiting, because it needs time for the answer.
 WAIT_SHARE = 0.75
 WAIT_SHARE_ONCE = 0.33
 WORTH_RETRYING = (502, 503, 504)
@@ -29,11 +29,11 @@ WORTH_RETRYING = (502, 503, 504)
 def send(
     application: Application, call: Call, *, priority: Priority = Priority.INTERACTIVE
 ) -> Answer:
-    """The answer to ``call``, of whatever status.
+    """Send ``call`` and return the answer, whatever its status.
 
-    A GET that gets no connection or a 502, 503 or 504 is tried up to three times; anything else is
-    sent once. Raises as ``transport.exchange``; ``RateLimited``, ``BudgetSpent`` or ``ServiceAway``
-    if it was not sent at all.
+    A GET without a connection, or with 502, 503 or 504, is sent up to three times. Other calls are
+    sent once. Raises like ``transport.exchange``, and ``RateLimited``, ``BudgetSpent`` or
+    ``ServiceAway`` if the call was not sent.
     """
     deadline = time.monotonic() + call.seconds
     tries = MOST_TRIES if call.method == "GET" and not call.sent_once else 1
@@ -65,7 +65,7 @@ def _await_turn(
 
 @sensitive_variables()
 def _sent(application: Application, call: Call, *, deadline: float) -> Answer:
-    """One try, and what it tells about the service to all workers."""
+    """Send the call once, and tell all processes whether the service answered."""
     left = deadline - time.monotonic()
     if left <= 0.0:
         late = ServiceTimeout("no time left", endpoint=call.endpoint)
@@ -89,7 +89,7 @@ def _sent(application: Application, call: Call, *, deadline: float) -> Answer:
 
 
 def _pause(tried: int, *, left: int, deadline: float) -> bool:
-    """Sleep before the next try. False if there is none left, or no time for it."""
+    """Sleep before the next attempt. Returns False if no attempt or no time is left."""
     chance = random.uniform(0.5, 1.5)  # noqa: S311  spreads load, guards nothing
     pause = FIRST_PAUSE * 2.0 ** (tried - 1) * chance
     if not left or time.monotonic() + pause >= deadline:

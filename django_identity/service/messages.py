@@ -1,4 +1,4 @@
-"""The service's answers as frozen values, parsed and bounded once."""
+"""The service's answers as frozen values. They are parsed and checked once."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ LONGEST_CODE = 64
 LONGEST_CREDENTIAL = 128 * 1024
 MOST_CLAIMS = 200
 LONGEST_LIFETIME = 86_400.0
-# RFC 6749 appendix A.12, without the space: it goes into a header.
+# RFC 6749 appendix A.12, but without spaces, because a token goes into a header.
 TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
-# RFC 6749 appendix A.4, empty too; the length is ours. PostgreSQL would refuse a NUL in it.
+# RFC 6749 appendix A.4, or empty. The limit of the length is our own.
 SCOPE = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]{0,1000}")
 COUNTRY = re.compile(r"[A-Z]{2}")
 
@@ -60,7 +60,7 @@ class TokenAnswer:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Profile:
-    """Who somebody is. It is handed to the site's policy and not kept."""
+    """The profile of a person. The site's policy gets it; the package does not store it."""
 
     id: str
     email: str = ""
@@ -87,7 +87,7 @@ class Profile:
 
     @classmethod
     def of_subject(cls, subject: str) -> Profile:
-        """All that is known where the scope profile:read was not granted."""
+        """The profile without the scope profile:read: only the subject is known."""
         return cls(id=subject)
 
 
@@ -111,7 +111,7 @@ class KycStatus:
 
 @dataclass(frozen=True, slots=True)
 class ListedClaim:
-    """A claim as the response lists it: said, not proven."""
+    """A claim in the list of the response, which does not prove it."""
 
     claim_type: str
     provider: str
@@ -164,9 +164,9 @@ class ClaimsAnswer:
 
 
 def subject_of(value: object, endpoint: str) -> str:
-    """``value`` as a subject: opaque text of 1 to 255 characters that can be stored and quoted.
+    """Return ``value`` if it is a subject: opaque text of 1 to 255 characters.
 
-    A path segment ``.`` or ``..`` cannot be quoted, so these two are no subjects.
+    It must be storable and usable as a path segment, so ``.`` and ``..`` are refused.
     """
     if not isinstance(value, str) or not 0 < len(value) <= LONGEST_SUBJECT:
         raise MalformedAnswer("a subject that is not a usable text", endpoint=endpoint)
@@ -216,7 +216,7 @@ def _lifetime(seconds: object) -> float:
 
 
 def text_of(body: Members, name: str, endpoint: str, *, longest: int = LONGEST_TEXT) -> str:
-    """A text member, empty if it is absent or null."""
+    """A text member, or an empty text if it is absent or null."""
     value = body.get(name)
     if value is None:
         return ""
@@ -226,12 +226,12 @@ def text_of(body: Members, name: str, endpoint: str, *, longest: int = LONGEST_T
 
 
 def _is_storable(value: str) -> bool:
-    """PostgreSQL takes no NUL, and nothing takes half a surrogate pair."""
+    """PostgreSQL cannot store NUL, and no database can store half a surrogate pair."""
     return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def moment_of(body: Members, name: str, endpoint: str) -> datetime | None:
-    """An ISO 8601 time-stamp; one without a zone is UTC, as the spec says of all of them."""
+    """An ISO 8601 time-stamp. Without a zone it is UTC, as in the spec."""
     text = text_of(body, name, endpoint, longest=LONGEST_CODE)
     if not text:
         return None

@@ -1,11 +1,11 @@
-"""Time-stamps: every form of ISO 8601 that names a moment, read as UTC."""
+"""Parse time-stamps in every form of ISO 8601 with a time of day."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
 
-# Every database stores these, and every time zone east or west can show them.
+# Every database can store these times, and every time zone can show them.
 BEGINNING = datetime(1000, 1, 1, tzinfo=UTC)
 NO_END = datetime(9999, 1, 1, tzinfo=UTC)
 LONGEST = 64
@@ -14,7 +14,7 @@ TIME = r"\d{2}(?::?\d{2}(?::?\d{2}(?:[.,]\d+)?)?)?"
 ZONE = r"(?:Z|[+-]\d{2}(?::?\d{2})?)?"
 MOMENT = re.compile(rf"(?P<date>{DATE})[T ](?P<time>{TIME})(?P<zone>{ZONE})", re.ASCII)
 ORDINAL = re.compile(r"(?P<year>\d{4})-?(?P<day>\d{3})", re.ASCII)
-# The leap second and the end of the day, as a clock with neither shows them.
+# A leap second (``23:59:60``) and the end of the day (``24:00``).
 TURN = re.compile(r"(?P<to_minute>\d{2}:?\d{2}:?)60|24(?P<midnight>(?::?00){0,2})(?:[.,]0+)?")
 
 
@@ -23,10 +23,10 @@ class NotAMoment(ValueError):
 
 
 def parse_moment(text: str) -> datetime:
-    """The moment that ``text`` names, aware and in UTC; one without a zone is UTC.
+    """Parse ``text`` into an aware datetime in UTC. Without a zone it is UTC.
 
-    Takes the extended and the basic form, week and ordinal dates, fractions of a second of any
-    length (cut to microseconds), and other zones than UTC. Raises ``NotAMoment``.
+    Accepts the extended and the basic form, week and ordinal dates, fractions of a second of any
+    length (cut to microseconds) and all zones. Raises ``NotAMoment``.
     """
     found = MOMENT.fullmatch(text.upper()) if len(text) <= LONGEST else None
     if found is None:
@@ -38,10 +38,10 @@ def parse_moment(text: str) -> datetime:
 
 
 def bounded(moment: datetime) -> datetime:
-    """``moment`` in UTC (one without a zone is UTC), between ``BEGINNING`` and ``NO_END``.
+    """Return ``moment`` in UTC, limited to the range from ``BEGINNING`` to ``NO_END``.
 
-    Never raises. Services write the last second of the calendar for "never": no time zone could
-    show it, and half of them not even convert it.
+    It never raises. Some services write the last second of the calendar for "never", which many
+    time zones cannot represent. Without a zone ``moment`` is UTC.
     """
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     try:
@@ -51,7 +51,7 @@ def bounded(moment: datetime) -> datetime:
 
 
 def has_no_end(moment: datetime) -> bool:
-    """Whether ``moment`` stands for "never"."""
+    """Whether ``moment`` means "never"."""
     return moment >= NO_END
 
 
@@ -61,7 +61,7 @@ def _moment(date: str, time: str, zone: str) -> datetime:
 
 
 def _calendar(date: str) -> str:
-    """An ordinal date as one that Python reads; any other as it is."""
+    """Convert an ordinal date into a form that Python parses. Other dates are unchanged."""
     ordinal = ORDINAL.fullmatch(date)
     if ordinal is None:
         return date
@@ -73,7 +73,7 @@ def _calendar(date: str) -> str:
 
 
 def _turned(time: str) -> tuple[str, timedelta]:
-    """``23:59:60`` and ``24:00`` as a time that Python reads, and what is to be added to it."""
+    """Convert ``23:59:60`` and ``24:00`` into a time that Python parses, and a time to add."""
     turn = TURN.match(time)
     if turn is None:
         return time, timedelta()

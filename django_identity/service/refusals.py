@@ -1,4 +1,4 @@
-"""How the service says no: its envelope and OAuth's ``{"error": …}``, on any status."""
+"""Error answers of the service: its envelope and OAuth's ``{"error": …}``, with any status."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BY_CODE: Mapping[str, type[ServiceRefusal]] = {
     "invalid_grant": InvalidGrant,
 }
 BY_STATUS: Mapping[int, type[ServiceRefusal]] = {401: AccessTokenRejected, 403: AccessForbidden}
-# These take the application's own credentials, or none, where the others take an access token.
+# These endpoints take the application's credentials or none. The others take an access token.
 BY_STATUS_OF: Mapping[str, Mapping[int, type[ServiceRefusal]]] = {
     "token": {},
     "jwks": {},
@@ -38,14 +38,14 @@ BY_STATUS_OF: Mapping[str, Mapping[int, type[ServiceRefusal]]] = {
 
 
 def is_refusal(body: Mapping[str, Any]) -> bool:
-    """Whether a well-formed answer, of whatever status, says no."""
+    """Whether a well-formed answer, with any status, is an error."""
     return body.get("success") is False or "error" in body
 
 
 def of(
     endpoint: str, status: int, headers: Mapping[str, str], body: Mapping[str, Any]
 ) -> ServiceError:
-    """The error for an answer that says no, by its code first and its status then."""
+    """The exception for an error answer, chosen by its code, else by its status."""
     if status == 429:
         return RateLimited("too many calls", endpoint=endpoint, retry_after=pause(headers))
     code = code_of(body)
@@ -58,17 +58,17 @@ def of(
 
 
 def code_of(body: Mapping[str, Any]) -> str:
-    """The service's own code in an answer that says no, or empty."""
+    """The service's code in an error answer, or an empty text."""
     error = body.get("error")
     code = error.get("code") if isinstance(error, dict) else error
     return code if isinstance(code, str) else ""
 
 
 def pause(headers: Mapping[str, str]) -> float:
-    """Seconds from a ``Retry-After`` in seconds or as a date (RFC 9110 §10.2.3), zero if none."""
+    """The seconds of a ``Retry-After`` header (RFC 9110 §10.2.3), or zero without the header."""
     retry_after = headers.get("retry-after", "")
     if retry_after.isascii() and retry_after.isdigit():
-        # Of many digits nine are more than the longest pause; all of them may be too many to read.
+        # Nine digits exceed the longest pause already, and Python refuses to parse very many.
         return min(float(retry_after.lstrip("0")[:9] or 0), LONGEST_PAUSE)
     try:
         moment = parsedate_to_datetime(retry_after)

@@ -1,7 +1,7 @@
-"""What all workers know together, in Django's cache. A cache that fails holds up no call.
+"""Counters that all processes share, in Django's cache. If the cache fails, calls continue.
 
-The cache must be one that processes share (Redis, Memcached, the database); with Django's default,
-which is local to a process, each process keeps its own counts.
+The processes must share the cache (Redis, Memcached, the database). With Django's default cache,
+which is local to a process, each process counts alone.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ Value = TypeVar("Value")
 
 logger = logging.getLogger("django_identity.shared_state")
 
-# A moment in the year 2286. What is counted stays far below, and a date can be made of it.
+# A time in the year 2286. Valid numbers are smaller, and a datetime can represent all of them.
 LARGEST_NUMBER = 1e10
 
 
 def read(name: str) -> float:
-    """The number of that name; zero if there is none, or an impossible one."""
+    """The number under ``name``, or zero if it is missing or invalid."""
     number = _guarded(lambda: float(cache.get(name) or 0.0), otherwise=0.0)
     return number if math.isfinite(number) and 0.0 <= number <= LARGEST_NUMBER else 0.0
 
 
 def kept(name: str) -> object:
-    """Whatever is kept under that name: others may write there, so look before you believe it."""
+    """The value under ``name``. Others may write to the cache, so the caller must check it."""
     return _guarded(lambda: cache.get(name), otherwise=None)
 
 
@@ -37,7 +37,7 @@ def write(name: str, value: float | str, *, seconds: float) -> None:
 
 
 def keep(name: str, *, seconds: float) -> None:
-    """Forget it no sooner than that long from now."""
+    """Keep the value for at least ``seconds`` from now."""
     _guarded(lambda: cache.touch(name, seconds), otherwise=False)
 
 
@@ -46,7 +46,7 @@ def forget(*names: str) -> None:
 
 
 def count(name: str, *, seconds: float) -> int:
-    """One more; the count so far. It is forgotten ``seconds`` after it began."""
+    """Increment the counter and return it. It expires ``seconds`` after its first increment."""
 
     def counted() -> int:
         cache.add(name, 0, timeout=seconds)
@@ -59,7 +59,7 @@ def count(name: str, *, seconds: float) -> int:
 
 
 def take_back(name: str) -> None:
-    """One less, of a count that went too far."""
+    """Decrement a counter that was incremented too often."""
 
     def taken_back() -> None:
         try:
@@ -71,7 +71,7 @@ def take_back(name: str) -> None:
 
 
 def claim(name: str, *, seconds: float) -> bool:
-    """Whether this caller is the only one to hear yes, for that many seconds."""
+    """Return True to one caller only, once in ``seconds``."""
     return _guarded(lambda: bool(cache.add(name, 1, timeout=seconds)), otherwise=True)
 
 

@@ -1,8 +1,8 @@
-"""One bounded HTTP exchange. The only importer of httpx.
+"""One HTTP request with limits for time and size. Only this module imports httpx.
 
-It is an ``httpx.Client`` on a transport of ours, so that what people hang on httpx works: event
-hooks, mocks, tracing. No redirect is followed, no cookie kept, no proxy taken from the environment.
-One deadline covers the whole call, one size its answer. The library's own log lines stay quiet.
+It uses an ``httpx.Client`` with a custom transport, so that event hooks, mocks and tracing of httpx
+work. The client follows no redirect, stores no cookie and ignores proxies of the environment. One
+deadline covers the whole call. httpx's own log lines are dropped.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. ``endpoint`` is its name in errors and logs; seconds and bytes are limits.
+    """One request. ``endpoint`` is its name in errors and logs.
 
-    ``sent_once``: what it carries is spent by the first try, so nothing may ever repeat it.
+    ``sent_once``: the request spends a code or a token, so it must never be repeated.
     """
 
     endpoint: str
@@ -73,7 +73,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: any status but a redirect, and at most the allowed number of bytes."""
+    """The response: any status except a redirect, and at most the allowed number of bytes."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
@@ -98,7 +98,7 @@ def exchange(application: Application, call: Call) -> Answer:
             ServiceTimeout("no answer in time", endpoint=call.endpoint), error
         ) from None
     except (*FAILURES, OSError) as error:
-        # The name of the error says enough; the error itself holds the request and its secrets.
+        # Only the error's class: the error itself contains the request with its secrets.
         detail = f"no answer ({type(error).__name__})"
         raise _no_answer(ServiceUnavailable(detail, endpoint=call.endpoint), error) from None
     milliseconds = (time.monotonic() - began) * 1000
@@ -138,7 +138,7 @@ def _refuse_plain_http(application: Application, call: Call) -> None:
 
 
 def http_client(application: Application) -> httpx.Client:
-    """This process's client for the calls of ``application``: hooks may be hung on it."""
+    """This process's client for ``application``. Sites may add event hooks to it."""
     return _client(application.ca_file, application.proxy)
 
 
@@ -154,9 +154,9 @@ def _client(ca_file: str | None, proxy: str | None) -> httpx.Client:
 
 
 class BoundedTransport(httpx.BaseTransport):
-    """Kept connections for what may be repeated, and a new one for what is sent once.
+    """Reuses connections, but opens a new one for a request that must be sent only once.
 
-    On a kept one nobody can tell whether the service closed it before or after it read the request.
+    If a reused connection breaks, nobody knows whether the service has read the request.
     """
 
     def __init__(self, *, ca_file: str | None = None, proxy: str | None = None) -> None:
@@ -184,7 +184,7 @@ class BoundedTransport(httpx.BaseTransport):
 
 
 class _Connections(httpx.HTTPTransport):
-    """httpx's own transport on the bounded network, for which it has no argument."""
+    """httpx's transport with our network back end, for which httpx has no argument."""
 
     def __init__(self, trusted: ssl.SSLContext, proxy: str | None, *, kept: int) -> None:
         bounds: dict[str, Any] = {
@@ -210,7 +210,7 @@ def _trusted(ca_file: str | None) -> ssl.SSLContext:
 
 
 class _BoundedBody(httpx.SyncByteStream):
-    """An answer's bytes, and no more than the call takes, whoever reads them."""
+    """The bytes of an answer, limited to the allowed size for every reader."""
 
     def __init__(self, stream: Any, call: Call) -> None:
         self._stream = stream
@@ -229,7 +229,7 @@ class _BoundedBody(httpx.SyncByteStream):
         self._stream.close()
 
 
-# A child process must not write into its parent's connections.
+# A forked process must not use its parent's connections.
 os.register_at_fork(after_in_child=_client.cache_clear)
 
 
@@ -246,6 +246,6 @@ def _not_ours(_record: logging.LogRecord) -> bool:
     return not _in_our_call.get()
 
 
-# A site may use the library too and want its log; only the lines of our own calls are dropped.
+# Drop only the log lines of our own calls, because a site may use httpx too.
 for _name in ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.proxy"):
     logging.getLogger(_name).addFilter(_not_ours)

@@ -1,4 +1,4 @@
-"""The inbound twin of the client: one delivery's signature, bounds and content. Pure."""
+"""Check the signature of a webhook delivery and parse its content. Pure functions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REJECTED = "rejected"
 
 @dataclass(frozen=True, slots=True)
 class KycChange:
-    """What a KYC event says; a member that it leaves out is empty."""
+    """The data of a KYC event. Missing members are empty."""
 
     status: str
     level: str
@@ -42,7 +42,7 @@ class KycChange:
 
 @dataclass(frozen=True, slots=True)
 class NamedClaim:
-    """The claim that a claim event names. Empty: every one, of that type or of any."""
+    """The claim that a claim event names. An empty provider or type means every one."""
 
     claim_type: str = ""
     provider: str = ""
@@ -50,9 +50,9 @@ class NamedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One delivery's content. ``subject`` is empty for an event of an unknown type without one.
+    """The content of one delivery. ``content`` is the event's ``data``.
 
-    ``content`` is the event's ``data``.
+    ``subject`` may be empty only for an event of an unknown type.
     """
 
     event_id: str = field(repr=False)
@@ -65,7 +65,7 @@ class Event:
 
     @classmethod
     def parse(cls, body: bytes) -> Event:
-        """Raises ``EventUnreadable``, which knows the body's digest and nothing else of it."""
+        """Parse ``body``. Raises ``EventUnreadable``, which has only the digest of the body."""
         try:
             return _event(read_object(body, deepest=DEEPEST))
         except (NotStrictJSON, NotAMoment, MalformedAnswer, _Unusable) as error:
@@ -95,13 +95,13 @@ class Event:
 
 
 class _Unusable(ValueError):
-    """A member that is missing or cannot be used; the message is the member's name."""
+    """A missing or invalid member. The message is the member's name."""
 
 
 def is_authentic(body: bytes, *, signature: str, secrets: Iterable[str]) -> bool:
-    """Whether one of ``secrets`` made ``signature`` over exactly these bytes.
+    """Whether ``signature`` is the HMAC of ``body`` with one of ``secrets``.
 
-    Every secret is tried, whichever fits, so that the time taken tells nothing.
+    All secrets are tried in any case, so that the time does not disclose which one fits.
     """
     given = signature.encode("utf-8", "surrogatepass")
     fits = False
@@ -130,7 +130,7 @@ def _event(members: Mapping[str, Any]) -> Event:
 
 
 def _subject(content: Mapping[str, Any], *, is_needed: bool) -> str:
-    """Who it is about: ``user_id``, or ``sub``; both must agree. Raises ``MalformedAnswer``."""
+    """The subject, from ``user_id`` or ``sub``, which must agree. Raises ``MalformedAnswer``."""
     named = [content[name] for name in ("user_id", "sub") if name in content]
     if not is_needed and not all(isinstance(value, str) for value in named):
         return ""
@@ -141,7 +141,7 @@ def _subject(content: Mapping[str, Any], *, is_needed: bool) -> str:
 
 
 def _kyc(content: Mapping[str, Any], event_type: str) -> KycChange:
-    """A rejection that calls itself verified stays a rejection."""
+    """The KYC data. A rejection with the status "verified" stays a rejection."""
     implied = VERIFIED if event_type == EventType.KYC_VERIFIED else REJECTED
     status = _text(content, "status", longest=LONGEST_TYPE, default=implied)
     contradicts = event_type == EventType.KYC_REJECTED and status == VERIFIED
@@ -172,7 +172,7 @@ def _text(
 
 
 def _require_storable(value: object) -> None:
-    """Refuse what a database would: NUL, half a surrogate pair, an integer beyond 64 bits."""
+    """Refuse values that a database cannot store: NUL, half a surrogate pair, large integers."""
     if isinstance(value, str):
         storable = _is_storable(value)
     elif isinstance(value, dict):
@@ -191,7 +191,7 @@ def _require_storable(value: object) -> None:
 
 
 def _is_storable(text: str) -> bool:
-    """PostgreSQL takes no NUL, and nothing takes half a surrogate pair."""
+    """PostgreSQL cannot store NUL, and no database can store half a surrogate pair."""
     if text.isascii():
         return "\0" not in text
     return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)

@@ -1,4 +1,4 @@
-"""What the site holds about the person, and the way to take it away."""
+"""The person's own pages: account, download, disconnect."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DOWNLOAD_NAME = "my-identity.json"
 @flow_view
 @require_http_methods(["GET", "HEAD"])
 def account(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-    """Everything that this site holds about the person, in their own words."""
+    """Show all data that this site stores about the person."""
     applied = application_of(request, application)
     user = signed_in_user(request)
     if user is None:
@@ -39,7 +39,7 @@ def account(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Http
 @flow_view
 @require_http_methods(["GET", "HEAD"])
 def download(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-    """Everything that this site holds about the person, as a JSON file."""
+    """All data that this site stores about the person, as a JSON file."""
     applied = application_of(request, application)
     user = signed_in_user(request)
     if user is None:
@@ -53,7 +53,7 @@ def download(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Htt
 
 
 async def _in_turn(pieces: Iterator[str]) -> AsyncIterator[str]:
-    """``pieces`` for a server that waits for each; Django would collect a plain iterator first."""
+    """``pieces`` for ASGI, where Django would read a sync iterator to its end first."""
     following = sync_to_async(lambda: next(pieces, None))
     while (piece := await following()) is not None:
         yield piece
@@ -62,7 +62,7 @@ async def _in_turn(pieces: Iterator[str]) -> AsyncIterator[str]:
 @flow_view
 @require_http_methods(["GET", "HEAD", "POST"])
 def disconnect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-    """GET asks; POST takes the bond away and ends a session that rests on it."""
+    """GET asks for confirmation. POST disconnects the identity and ends an identity session."""
     applied = application_of(request, application)
     user = signed_in_user(request)
     if user is None:

@@ -1,4 +1,4 @@
-"""Addresses of the package's own pages, with the application's alias where it is needed."""
+"""Addresses of the package's own pages."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from django_identity import conf
 
 
 def address_of(name: str, application: conf.Application) -> str:
-    """The path of the page ``name``; the default application goes without its alias."""
+    """The path of the page ``name``, with the alias if it is not the default application."""
     is_default = application.alias == conf.DEFAULT_ALIAS
     return reverse(f"identity:{name}", args=[] if is_default else [application.alias])
 
 
 def login_url(application: conf.Application, *, next_url: str = "", missing: str = "") -> str:
-    """The login page, told where the person wanted to go and which proof they lack."""
+    """The login page with the page that the person wanted and the missing proof."""
     query = {"next": next_url, "missing": missing}
     given = urlencode({name: value for name, value in query.items() if value})
     address = address_of("login", application)

@@ -31,7 +31,7 @@ from django_identity.views.manners import (
 @sensitive_post_parameters("connect_code")
 @sensitive_variables()
 def connect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-    """GET shows the field and what will be asked for; POST redeems the code."""
+    """GET shows the form and the requested scopes. POST redeems the code."""
     applied = application_of(request, application)
     user = signed_in_user(request)
     given = request.POST if request.method == "POST" else request.GET
@@ -62,7 +62,7 @@ def _page(
     next_url: str,
     error: IdentityError | None = None,
 ) -> HttpResponse:
-    """The form, always empty; above it what went wrong with the code before."""
+    """The form, always empty, below the error of the previous code."""
     context: dict[str, Any] = {"application": application, "form": ConnectForm(), "next": next_url}
     if error is None:
         return render(request, "django_identity/connect.html", context)
@@ -83,7 +83,7 @@ def _page(
 
 
 def _sign_in_address(application: conf.Application) -> str:
-    """Where somebody signs in before handing a code in: the site's own way, if it has one."""
+    """The sign-in page for people with a code: the site's own page, if it has one."""
     back = address_of("connect", application)
     return local_sign_in_url(application, coming_back_to=back) or login_url(
         application, next_url=back

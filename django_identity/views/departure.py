@@ -1,4 +1,4 @@
-"""The way out: a sign-in is begun, and the browser gets the cookie that proves it began there."""
+"""Begin a sign-in, and set the cookie that ties it to the browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """Where to send the browser, and the key that its response has to set."""
+    """The address to which the browser is sent, and the key for its cookie."""
 
     address: str
     browser_key: str = field(repr=False)
@@ -53,7 +53,7 @@ def leave_key(
     request: HttpRequest,
     application: Application,
 ) -> None:
-    """Set the browser's own cookie, for as long as a sign-in may take."""
+    """Set the browser's cookie, for as long as a sign-in may take."""
     response.set_cookie(
         _cookie_name(request),
         departure.browser_key,
@@ -65,11 +65,11 @@ def leave_key(
 
 
 def browser_key_of(request: HttpRequest) -> str | None:
-    """The key that this browser was given, if it was."""
+    """The key in this browser's cookie, if any."""
     key = request.COOKIES.get(_cookie_name(request), "")
     return key if BROWSER_KEY.fullmatch(key) else None
 
 
 def _cookie_name(request: HttpRequest) -> str:
-    """Over https with the prefix that keeps other hosts of the same domain from setting it."""
+    """The cookie's name. Over https it has the prefix that stops other hosts of the domain."""
     return "__Host-identity_browser" if request.is_secure() else "identity_browser"

@@ -1,4 +1,4 @@
-"""Whether this process can serve: for load balancers, which are told nothing else."""
+"""A health check for load balancers. It does not say what is wrong."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django_identity.views.manners import flow_view
 @flow_view
 @require_http_methods(["GET", "HEAD"])
 def health(request: HttpRequest) -> JsonResponse:
-    """200 or 503; ``identity_doctor`` tells an operator why. The service is not asked."""
+    """Respond with 200 or 503. ``identity_doctor`` tells why. The service is not called."""
     if is_ready():
         return JsonResponse({"status": "ready"})
     return JsonResponse({"status": "unavailable"}, status=503)

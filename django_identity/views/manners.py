@@ -1,4 +1,4 @@
-"""What every view of the flow has in common: headers, application, who is there, where to go."""
+"""Shared by all views of the flow: headers, application, user, addresses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from django_identity.views.addresses import login_url
 
 LONGEST_NEXT = 2000
 
-# An entry of X-Forwarded-For with a port, as some proxies write it.
+# An entry of X-Forwarded-For with a port, which some proxies add.
 WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")
 
 P = ParamSpec("P")
@@ -35,10 +35,10 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
 def flow_view(view: View[P]) -> View[P]:
-    """A view of the flow: never stored, never framed, naming nobody where the person came from.
+    """Decorate a view of the flow: not cached, not framed, no referrer.
 
-    Reachable under ``LoginRequiredMiddleware`` and outside ``ATOMIC_REQUESTS``: what a verb has
-    committed stays so if the rest of the request fails.
+    The view is reachable under ``LoginRequiredMiddleware``. It runs outside ``ATOMIC_REQUESTS``, so
+    that committed changes stay if the rest of the request fails.
     """
 
     @wraps(view)
@@ -57,7 +57,7 @@ def flow_view(view: View[P]) -> View[P]:
 
 
 def application_or_404(alias: str) -> conf.Application:
-    """The application named in the path. Raises ``Http404`` for an alias that is not set up."""
+    """The application with this alias. Raises ``Http404`` for an unknown alias."""
     if alias not in conf.aliases():
         raise Http404(alias)
     return conf.application(alias)
@@ -66,8 +66,8 @@ def application_or_404(alias: str) -> conf.Application:
 def application_of(request: HttpRequest, alias: str) -> conf.Application:
     """The application of a page for people. Raises ``Http404``; ``PlainHttpRefused``.
 
-    Over plain http a live application has no pages: codes, cookies and personal data would be open
-    to everybody on the way.
+    A live application has no pages over plain http, because codes, cookies and personal data would
+    be readable on the network.
     """
     application = application_or_404(alias)
     if application.environment == "live" and not request.is_secure():
@@ -78,14 +78,14 @@ def application_of(request: HttpRequest, alias: str) -> conf.Application:
 
 
 def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
-    """Who is signed in, or None."""
+    """The signed-in user, or None."""
     return request.user if request.user.is_authenticated else None
 
 
 def client_address(request: HttpRequest, application: conf.Application) -> str:
-    """The network address that the person comes from, as the trusted proxies report it.
+    """The person's network address, as reported by the trusted proxies.
 
-    Each proxy appends whom it heard from, so the entries further left are the person's own words.
+    Each proxy appends the address of its client, so entries further left can be forged.
     """
     nearest: str = request.META.get("REMOTE_ADDR", "")
     proxies = application.trusted_proxies
@@ -98,9 +98,9 @@ def client_address(request: HttpRequest, application: conf.Application) -> str:
 
 
 def safe_next(given: str) -> str:
-    """``given`` if it is a path of this site, else empty.
+    """``given`` if it is a path of this site, else an empty text.
 
-    Only paths: an absolute address would have to be compared with a host that the request names.
+    Absolute addresses are refused: they would have to be compared with the request's host.
     """
     is_path = given.startswith("/") and len(given) <= LONGEST_NEXT and given.isprintable()
     if is_path and url_has_allowed_host_and_scheme(given, allowed_hosts=None):
@@ -109,14 +109,14 @@ def safe_next(given: str) -> str:
 
 
 def landing_url(next_url: str) -> str:
-    """Where to go when all is done."""
+    """The page after a completed flow."""
     return next_url or resolve_url(settings.LOGIN_REDIRECT_URL)
 
 
 def failure(
     request: HttpRequest, event: LogEvent, error: IdentityError, application: conf.Application
 ) -> HttpResponse:
-    """The page that says what happened and what to do next, and the one log line beside it."""
+    """Log the error and show the page with the error and the next step."""
     log_failure(event, error, application=application.alias)
     links_afterwards = error.recovery is Recovery.SIGN_IN_TO_LINK
     restart_url = login_url(application, next_url=error.next_url)
@@ -133,7 +133,7 @@ def failure(
 
 
 def local_sign_in_url(application: conf.Application, *, coming_back_to: str) -> str | None:
-    """The site's own sign-in page, if it has one, leading on to ``coming_back_to``."""
+    """The site's own sign-in page, if any. It returns to ``coming_back_to``."""
     page = policy.load(application.policy).local_sign_in_url()
     if not page:
         return None

@@ -1,4 +1,4 @@
-"""The button's page, the way out to the service, and the way back."""
+"""The login page, the redirect to the service, and the callback."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from django_identity.views.manners import (
 )
 
 HOP_MARK = "same_site"
-# A claim, a claim with its value, or a level: a link must not put its own sentence on our page.
+# A claim, a claim with its value, or a level. Other text of a link must not appear on the page.
 ASKED = re.compile(r"[a-z0-9_]{1,64}(=[A-Za-z0-9_-]{1,32})?")
 
 
 @flow_view
 @require_http_methods(["GET", "HEAD", "POST"])
 def login(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-    """GET shows the button and what will be asked for; POST starts the flow."""
+    """GET shows the button and the requested scopes. POST starts the sign-in."""
     applied = application_of(request, application)
     user = signed_in_user(request)
     purpose = arrival.purpose_for(user, application=applied)
@@ -52,12 +52,12 @@ def login(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpRe
     return response
 
 
-# A form of a foreign page, which cannot know Django's token, ends at our 405 and changes nothing.
+# A form of another site has no CSRF token. It gets our 405, and nothing changes.
 @flow_view
 @csrf_exempt
 @sensitive_variables("callback")
 def callback(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-    """Where the service sends the person back to; for GET alone."""
+    """Complete the sign-in when the service redirects the person back. GET only."""
     applied = application_of(request, application)
     if request.method != "GET":
         return _not_get(request, applied)
@@ -77,7 +77,7 @@ def callback(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Htt
 
 
 def _not_get(request: HttpRequest, application: conf.Application) -> HttpResponse:
-    """A link preview's HEAD must not spend the code."""
+    """Respond with 405. The HEAD request of a link preview must not spend the code."""
     response = failure(request, LogEvent.SIGN_IN_FAILED, CallbackInvalid("not a GET"), application)
     response.status_code = 405
     response["Allow"] = "GET"
@@ -107,7 +107,7 @@ def _button_page(
         "missing": asked,
         "shortfall": asked
         and standing.shortfall_of(request.user, asked, application=application.alias),
-        # A Connect code says the level, and proves no claim.
+        # A Connect code brings a KYC level, but no claims.
         "offers_code": purpose != Purpose.SIGN_IN and (not asked or standing.is_level(asked)),
         "local_sign_in_url": local_url if purpose == Purpose.SIGN_IN else None,
     }
@@ -115,12 +115,12 @@ def _button_page(
 
 
 def _needs_hop(request: HttpRequest) -> bool:
-    """Whether the session cookie stayed behind because the service is another site."""
+    """Whether the browser left out a strict session cookie, because it comes from the service."""
     return settings.SESSION_COOKIE_SAMESITE == "Strict" and HOP_MARK not in request.GET
 
 
 def _hop(request: HttpRequest) -> HttpResponse:
-    """A page of ours that opens the same address again: from here, every cookie comes along."""
+    """A page that opens the same address again. From this site the browser sends all cookies."""
     query = request.GET.copy()
     query[HOP_MARK] = "1"
     context = {"address": f"{request.path}?{query.urlencode()}"}

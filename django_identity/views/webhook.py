@@ -1,4 +1,4 @@
-"""Where the service delivers its events."""
+"""The webhook: the service delivers its events here."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from django_identity.service.webhooks import LARGEST_BODY
 from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views.manners import application_or_404
 
-# As the server names them: to make Django's mapping of all headers costs more than to check one.
+# The names in ``request.META``, because building ``request.headers`` costs more.
 SIGNATURE = "HTTP_X_WEBHOOK_SIGNATURE"
 ENCODING = "HTTP_CONTENT_ENCODING"
 
 
 class _Unfit(Exception):
-    """A request that no event could be in; its status is all there is to say."""
+    """A request that cannot contain an event, with the status of the response."""
 
     def __init__(self, status: int, code: str) -> None:
         super().__init__(code)
@@ -40,7 +40,7 @@ class _Unfit(Exception):
 @transaction.non_atomic_requests
 @require_POST
 def webhook(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-    """Take in one delivery; who sent it is proven by its signature and nothing else."""
+    """Receive one delivery. Only its signature proves the sender."""
     applied = application_or_404(application)
     try:
         body = _bounded_body(request)
@@ -76,10 +76,10 @@ def _bounded_body(request: HttpRequest) -> bytes:
 
 
 def _read(request: HttpRequest, *, has_length: bool) -> bytes:
-    """As much as there is, up to one byte too many.
+    """Read the body, up to one byte beyond the limit. Raises ``_Unfit``.
 
-    Django takes a request without a length for an empty one, even where the server marks the end
-    of a chunked body for us: there the server's own stream is read. Raises ``_Unfit``.
+    Django treats a request without a length as empty, even if the server marks the end of a chunked
+    body. In that case the server's own stream is read.
     """
     environ = getattr(request, "environ", None)
     if has_length or environ is None:
@@ -95,9 +95,9 @@ def _read(request: HttpRequest, *, has_length: bool) -> bytes:
 
 
 def _more(stream: Any, size: int) -> bytes:
-    """At most ``size`` more bytes. Raises ``_Unfit`` where what comes is no body."""
+    """Read at most ``size`` more bytes. Raises ``_Unfit`` for a broken body."""
     try:
         return bytes(stream.read(size))
-    # A server has errors of its own for a broken chunk, of no class that is known here.
+    # Each server raises its own class of errors for a broken chunk.
     except Exception as error:
         raise _Unfit(400, "body_cut_off") from error

@@ -1,4 +1,4 @@
-"""The circles that people can join: a list, because a demonstration needs no back office."""
+"""The circles that people can join: a fixed list, because a demo needs no back office."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from example_project.circle.models import Membership
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """People who each pay ``amount`` a month; each month one of them takes the pot."""
+    """People who each pay ``amount`` a month. Each month one of them gets the sum."""
 
     slug: str
     name: str | Promise
@@ -34,7 +34,7 @@ def naira(amount: int) -> str:
 
 
 def _with_spaces(amount: str) -> str:
-    """No-break ones: at others the parts of 1 200 change places where text runs right to left."""
+    """No-break spaces: in right-to-left text other spaces would swap the parts of 1 200."""
     return amount.replace(" ", "\u00a0").replace(",", "\u00a0")
 
 
@@ -52,13 +52,13 @@ FOR_RESIDENTS = (
 
 
 def joined_by(user: AbstractBaseUser | AnonymousUser) -> list[Circle]:
-    """The circles that ``user`` is in."""
+    """The circles of ``user``."""
     slugs = set(Membership.objects.filter(user_id=user.pk).values_list("circle", flat=True))
     return [circle for circle in (*FOR_ADULTS, *FOR_RESIDENTS) if circle.slug in slugs]
 
 
 def join(user: AbstractBaseUser | AnonymousUser, slug: str, *, among: Iterable[Circle]) -> bool:
-    """Put ``user`` into the circle ``slug``, if it is one of these. False if it is not."""
+    """Let ``user`` join the circle ``slug``. Returns False if it is not among the circles."""
     if slug not in {circle.slug for circle in among}:
         return False
     Membership.objects.get_or_create(user_id=user.pk, circle=slug)

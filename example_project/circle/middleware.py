@@ -1,4 +1,4 @@
-"""A strict Content-Security-Policy, to show that nothing here needs a looser one."""
+"""A strict Content-Security-Policy, to show that the package works with it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is in which circle."""
+"""Members of the circles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.db import models
 
 
 class Membership(models.Model):
-    """A seat of a user in a circle."""
+    """One user in one circle."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     circle = models.SlugField()

@@ -1,4 +1,4 @@
-"""The pages of a lending circle: each gate is here because the product needs it."""
+"""The pages of a lending circle. The product needs each of the gates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from example_project.circle.circles import FOR_ADULTS, FOR_RESIDENTS, Circle
 
 @require_http_methods(["GET", "HEAD"])
 def home(request: HttpRequest) -> HttpResponse:
-    """What it is, how joining works, and where the person stands."""
+    """Explain the product, how to join, and which pages are open to the person."""
     joined = circles.joined_by(request.user) if request.user.is_authenticated else []
     return render(request, "circle/home.html", {"joined": joined})
 
@@ -34,14 +34,14 @@ def home(request: HttpRequest) -> HttpResponse:
 @claim_required("age_over_18")
 @require_http_methods(["GET", "HEAD", "POST"])
 def adults(request: HttpRequest) -> HttpResponse:
-    """Only adults may join a circle: a claim that says nothing else about a birthday."""
+    """Only adults may join a circle. The claim does not disclose the date of birth."""
     return _circles_page(request, FOR_ADULTS, "circle/adults.html")
 
 
 @claim_required("country_resident", value="NG", on_closed="forbid")
 @require_http_methods(["GET", "HEAD", "POST"])
 def residents(request: HttpRequest) -> HttpResponse:
-    """Naira circles are for residents of Nigeria: a claim with a value."""
+    """Naira circles are for residents of Nigeria. The gate asks for a value."""
     return _circles_page(request, FOR_RESIDENTS, "circle/residents.html")
 
 
@@ -53,7 +53,7 @@ class Loans(KycLevelRequiredMixin, TemplateView):
 
 
 class CirclesApi(APIView):
-    """What the circle's phone app asks for: ``GET /api/circles/``, for adults."""
+    """``GET /api/circles/`` for the phone app of adults."""
 
     authentication_classes = [SessionAuthentication]
     permission_classes: Sequence[Any] = [IsAuthenticated, HasClaim("age_over_18")]

@@ -1,4 +1,4 @@
-"""A browser for the self-check: cookies, redirects and forms, and nothing else."""
+"""A minimal browser for the self-check: cookies, redirects and forms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST_REDIRECTS = 10
 
 @dataclass
 class Form:
-    """A form of a page: where it goes, its fields with their values, and its named buttons."""
+    """A form of a page: its address, its fields with their values, and its named buttons."""
 
     action: str
     fields: dict[str, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class _Forms(HTMLParser):
 
 
 class Browser:
-    """Holds one page at a time, as a person does."""
+    """A browser with one open page."""
 
     def __init__(self) -> None:
         self._client = httpx.Client(trust_env=False, timeout=10)
@@ -50,7 +50,7 @@ class Browser:
         self._follow(self._client.build_request("GET", address))
 
     def submit(self, *, holding: str = "", to: str = "", **typed: str) -> None:
-        """Send the form that has the field or button ``holding``, or goes ``to`` an address."""
+        """Submit the form with the field or button ``holding``, or with the address ``to``."""
         parser = _Forms()
         parser.feed(self.page.text)
         form = next(

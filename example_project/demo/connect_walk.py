@@ -1,4 +1,4 @@
-"""The walk with codes: a member with a password verifies the account without leaving the site."""
+"""The steps with Connect codes: a member verifies their account without leaving the site."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ConnectWalk:
         self._at_site, self._at_service = Browser(), Browser()
 
     def run(self) -> None:
-        """Raises ``StepFailed`` at the first step that does not hold."""
+        """Run all steps. Raises ``StepFailed`` at the first failure."""
         kemi, tunde = MEMBERS
         try:
             self._ask_for_proof_of_address(asked=False)
@@ -77,7 +77,7 @@ class ConnectWalk:
     # At the service
 
     def _person(self, *, verified: bool) -> None:
-        """Somebody who is signed in to their account at the service."""
+        """Create a person and sign them in at the service."""
         person = self._tell("users", verified=verified)
         self._password = person["password"]
         self._at_service.close()

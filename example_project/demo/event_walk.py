@@ -1,4 +1,4 @@
-"""The walk with events: what a person does at the service holds at the site within the second."""
+"""The steps with events: the site obeys a person's actions at the service within one second."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from example_project.demo.browser import Browser
 from example_project.demo.walk import StepFailed
 
 AT_ONCE = 1.0
-#: The worker does the erasing; the revocation before it does not wait for one.
+#: The worker erases. The revocation before it needs no worker.
 ERASED_WITHIN = 10.0
 PAUSE = 0.02
 DONE = "SELECT count(*) FROM django_identity_erasurereceipt WHERE erased_at IS NOT NULL"
 
 
 class EventWalk:
-    """A verified person with two pages open: one at ``site``, one of their account's ``pages``."""
+    """A verified person with two open pages: one at ``site``, one at the service (``pages``)."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class EventWalk:
         self._browser = Browser()
 
     def run(self) -> None:
-        """Raises ``StepFailed`` at the first step that does not hold."""
+        """Run all steps. Raises ``StepFailed`` at the first failure."""
         try:
             self._sign_in("/adults/")
             self._revoke_a_claim()
@@ -57,7 +57,7 @@ class EventWalk:
     def _prove_at_once(
         self, press: Callable[[], None], holds: Callable[[], bool], what: str
     ) -> None:
-        """``holds`` comes true within a second after the service said that it is done."""
+        """Require that ``holds`` becomes true within one second after the service is done."""
         press()
         began = time.monotonic()
         held = _comes_true(holds, until=began + AT_ONCE)

@@ -1,4 +1,4 @@
-"""Members of the circle who sign in with a password: they verify themselves with a code."""
+"""Members of the circle who sign in with a password and verify themselves with a code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """Made-up, on a site that runs on one's own machine: the password is no secret."""
+    """An invented person. The password is not secret, because the site runs only locally."""
 
     name: str
     password: str

@@ -21,7 +21,7 @@ ENDED_WITHIN = 1.0
 
 
 class DemoError(Exception):
-    """Something that a person can mend; the message says how."""
+    """A problem that the user can fix. The message says how."""
 
 
 def free_port() -> int:
@@ -31,7 +31,7 @@ def free_port() -> int:
 
 
 def require_free(port: int, option: str) -> None:
-    """Raises ``DemoError`` if somebody listens on ``port`` already."""
+    """Raises ``DemoError`` if another process listens on ``port``."""
     with closing(socket.socket()) as probe:
         if probe.connect_ex((HOST, port)) == 0:
             raise DemoError(f"Port {port} is taken. Choose another one with {option}.")
@@ -41,9 +41,9 @@ def require_free(port: int, option: str) -> None:
 def running(
     *arguments: str, ready_at: str | None, env: Mapping[str, str] | None = None
 ) -> Iterator[None]:
-    """A Python process that answers at ``ready_at``, if it serves; it ends with the block.
+    """Run a Python process until the block ends. If it serves, wait until ``ready_at`` answers.
 
-    So do its children: a worker that is slow to stop must not leave its beat behind.
+    Its children are stopped too, so that a slow worker does not leave its beat running.
     """
     process = subprocess.Popen(  # noqa: S603  our own interpreter and arguments
         [sys.executable, *arguments],
@@ -61,14 +61,14 @@ def running(
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=ENDED_WITHIN)
-        # The group has the first process's number, and outlives it if a child does.
+        # The process group has the process's id and lives as long as any child.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
 def finished(*arguments: str, env: Mapping[str, str]) -> bool:
-    """Whether a Python process that is waited for ends well."""
+    """Run a Python process to its end. Returns whether it exited with 0."""
     command = [sys.executable, *arguments]
     ended = subprocess.run(command, cwd=ROOT, env={**os.environ, **env}, check=False)  # noqa: S603
     return ended.returncode == 0
@@ -76,7 +76,7 @@ def finished(*arguments: str, env: Mapping[str, str]) -> bool:
 
 def _wait_for(process: subprocess.Popen[bytes], address: str) -> None:
     give_up = time.monotonic() + READY_WITHIN
-    # One client for all tries: each new one would load the certificates, and keep a core busy.
+    # One client for all attempts, because each new client loads the certificates.
     with httpx.Client(trust_env=False) as client:
         while time.monotonic() < give_up and process.poll() is None:
             try:

@@ -1,6 +1,6 @@
 """Make the person's claims due and wait for the worker: ``python -m example_project.demo.refetch``.
 
-Ends well if a newer credential has come by then.
+Exits with 0 if a newer credential arrives in time.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import django
 from django.apps import apps
 from django.utils import timezone
 
-# A try that fails, as one may on a busy machine, is repeated after a minute.
+# A failed re-fetch, which can happen on a busy machine, is retried after a minute.
 WITHIN = 90.0
 
 
 def credential_came_after(moment: datetime) -> bool:
-    """Whether a credential that was issued after ``moment`` is stored."""
+    """Whether a credential is stored that was issued after ``moment``."""
     identities = apps.get_model("django_identity", "LinkedIdentity").objects
     return bool(identities.filter(credential_issued_at__gt=moment).exists())
 
 
 def refetched() -> bool:
     asked_at = timezone.now()
-    # Credentials are dated in whole seconds, rounded down: only the next second's are later.
+    # Credentials have time-stamps in whole seconds, rounded down, so wait for the next second.
     time.sleep(1 - time.time() % 1)
     identities = apps.get_model("django_identity", "LinkedIdentity").objects
     identities.update(refetch_due_at=timezone.now())

@@ -1,4 +1,4 @@
-"""The site's process: migrate, make members, serve.
+"""The site's process: migrate, create members, serve.
 
 ``python -m example_project.demo.site PORT``
 """
@@ -15,7 +15,7 @@ from example_project.demo.members import MEMBERS
 
 
 def make_members() -> None:
-    """The members who are not there yet."""
+    """Create the members that do not exist yet."""
     users = get_user_model()._default_manager
     for member in MEMBERS:
         if not users.filter(username=member.name).exists():

@@ -1,4 +1,4 @@
-"""The whole walk, done by itself: each step proves something and says what."""
+"""The steps of the self-check. Each step proves something and prints what."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ BVN = "22222222222"
 
 
 class StepFailed(Exception):
-    """A step did not prove what it should have."""
+    """A step failed."""
 
 
 class Walk:
-    """One person's way through the site at ``site`` and the sandbox."""
+    """One person's steps at ``site`` and at the sandbox."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Walk:
         self._browser = Browser()
 
     def run(self) -> None:
-        """Raises ``StepFailed`` at the first step that does not hold."""
+        """Run all steps. Raises ``StepFailed`` at the first failure."""
         try:
             self._gates_are_closed("nobody is signed in")
             self._sign_in(first_time=True)

@@ -1,4 +1,4 @@
-"""``manage.py demo``: sandbox, site and worker, started and explained; ``--check`` walks it."""
+"""``manage.py demo`` starts sandbox, site and worker. ``--check`` walks through the site."""
 
 from __future__ import annotations
 
@@ -116,13 +116,13 @@ def _interrupt(*_received: object) -> None:
 
 
 def pages_of(sandbox_port: int) -> str:
-    """Where people meet the sandbox: another host than the site's, as a real service is."""
+    """The sandbox's address for people, on another host than the site, like a real service."""
     return f"http://localhost:{sandbox_port}"
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What runs: its two test users, the environment of the site's processes, and its database."""
+    """The running demo: two test users, the environment of the site's processes, the database."""
 
     people: list[dict[str, str]]
     env: dict[str, str]
@@ -131,7 +131,7 @@ class Demo:
 
 @contextmanager
 def started(port: int, sandbox_port: int, database: Path, folder: Path) -> Iterator[Demo]:
-    """Sandbox, site and worker, running. ``folder`` holds what ends with them."""
+    """Run sandbox, site and worker. ``folder`` has files that are deleted at the end."""
     site, sandbox = f"http://{HOST}:{port}", f"http://{HOST}:{sandbox_port}"
     with ExitStack() as stack:
         stack.enter_context(
@@ -167,7 +167,7 @@ def started(port: int, sandbox_port: int, database: Path, folder: Path) -> Itera
         stack.enter_context(
             running("-m", "example_project.demo.site", str(port), ready_at=f"{site}/", env=env)
         )
-        # The site has made the tables by now.
+        # The site has created the tables by now.
         beat = ("--beat", "--schedule", str(folder / "beat"))
         worker = ("-m", "celery", "-A", "example_project", "worker", "--pool", "solo", *beat)
         stack.enter_context(running(*worker, ready_at=None, env=env))
@@ -175,7 +175,7 @@ def started(port: int, sandbox_port: int, database: Path, folder: Path) -> Itera
 
 
 def by_hand(site: str, demo: Demo) -> str:
-    """The command that tells the site of a revoked consent which nobody revoked."""
+    """The command that sends the site a ``consent.revoked`` event by hand."""
     _newcomer, verified = demo.people
     return (
         f"{shlex.quote(sys.executable)} -m django_identity.sandbox trigger consent.revoked"
