@@ -1,79 +1,61 @@
-"""Tries of Connect codes: five in ten minutes for each user and for each address, in the cache.
+"""How many Connect codes may be tried: five in ten minutes for each user and for each address.
 
-Each try takes one of five slots that are free again ten minutes later, so the limit slides with the
-time, and ``cache.add`` keeps it whoever asks at once. Keys hold digests, no person and no address.
+The count is in the cache. It begins with the first try and ends ten minutes later. If the cache
+does not answer, tries are let through and that is logged. Keys hold digests, no person and no
+address.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import math
-import time
-from dataclasses import dataclass
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.core.cache import cache
 from django.utils.crypto import salted_hmac
 
 from django_identity.conf import Application
 from django_identity.exceptions import TooManyTries
+from django_identity.service import shared_state
 
 MOST_TRIES = 5
 WINDOW = 600
 IPV6_PREFIX = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Try:
-    """The slots that one try holds, to be given back if nothing was sent."""
+def take(
+    application: Application, *, user: AbstractBaseUser | None, address: str
+) -> tuple[str, ...]:
+    """Count a try of ``user`` from ``address``. Returns what ``give_back`` takes.
 
-    slots: tuple[str, ...]
-
-
-def take(application: Application, *, user: AbstractBaseUser | None, address: str) -> Try:
-    """Count a try of ``user`` from ``address``. Raises ``TooManyTries``; nothing is counted then.
-
-    An address that is not known is counted as one for people who are not signed in.
+    Raises ``TooManyTries``; nothing is counted then. People who are not signed in and whose address
+    is not known share one count.
     """
-    taken: list[str] = []
-    for counter in _counters(application, user=user, address=address):
-        slot = _free_slot(counter)
-        if slot is None:
-            give_back(Try(tuple(taken)))
-            raise TooManyTries(f"{MOST_TRIES} in {WINDOW} s", retry_after=_wait(counter))
-        taken.append(slot)
-    return Try(tuple(taken))
+    counters = _counters(application, user=user, address=address)
+    for position, counter in enumerate(counters, start=1):
+        if shared_state.count(counter, seconds=WINDOW) > MOST_TRIES:
+            give_back(counters[:position])
+            raise TooManyTries(f"{MOST_TRIES} in {WINDOW} s", retry_after=WINDOW)
+    return counters
 
 
-def give_back(taken: Try) -> None:
+def give_back(counters: tuple[str, ...]) -> None:
     """Uncount a try whose code was never sent."""
-    cache.delete_many(taken.slots)
+    for counter in counters:
+        shared_state.take_back(counter)
 
 
 def _counters(
     application: Application, *, user: AbstractBaseUser | None, address: str
-) -> list[list[str]]:
+) -> tuple[str, ...]:
     subjects = [] if user is None else [f"user/{user.pk}"]
     network = _network(address)
     if network or user is None:
         subjects.append(f"address/{network}")
-    return [_slots(f"{application.alias}/{subject}") for subject in subjects]
+    return tuple(_counter(f"{application.alias}/{subject}") for subject in subjects)
 
 
-def _slots(subject: str) -> list[str]:
-    hashed = salted_hmac("django_identity.tries", subject, algorithm="sha256").hexdigest()
-    return [f"django_identity.tries.{hashed}.{number}" for number in range(MOST_TRIES)]
-
-
-def _free_slot(slots: list[str]) -> str | None:
-    now = time.time()
-    return next((slot for slot in slots if cache.add(slot, now, timeout=WINDOW)), None)
-
-
-def _wait(slots: list[str]) -> int:
-    """Whole seconds until the first of ``slots`` is free again."""
-    oldest = min(cache.get_many(slots).values(), default=time.time() - WINDOW)
-    return max(1, math.ceil(oldest + WINDOW - time.time()))
+def _counter(subject: str) -> str:
+    hashed = salted_hmac("django_identity.limits", subject, algorithm="sha256").hexdigest()
+    return f"django_identity.limits.{hashed}"
 
 
 def _network(address: str) -> str:
