@@ -1,36 +1,22 @@
 """Celery tasks. They take only ids and are idempotent: messages may be lost, late or repeated.
 
 The state is in the database: a row is due until its work is done, and leased while a worker works
-on it. ``beat_schedule()`` is the schedule for Celery's beat.
+on it. ``schedule.beat_schedule()`` is the schedule for Celery's beat.
 """
 
 from __future__ import annotations
 
-from functools import partial
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from celery import shared_task
-from django.utils.functional import SimpleLazyObject
 
 from django_identity.background import TaskName
-
-if TYPE_CHECKING:
-    from django_identity.lifecycle import erasure, upkeep
-else:
-    # A site imports this module in its settings or celery.py, before the models are loaded.
-    erasure, upkeep = (
-        SimpleLazyObject(partial(import_module, f"django_identity.lifecycle.{name}"))
-        for name in ("erasure", "upkeep")
-    )
+from django_identity.lifecycle import erasure, upkeep
 
 # Stops a worker that hangs; normal work ends well before. An equal soft limit never strikes. With
 # none the site's soft limit would apply: its exception could strike between the answer to a refresh
 # and the storing of the tokens.
 TIME_LIMIT = 600
-MINUTE = 60.0
-HOUR = 3600.0
-DAY = 24 * HOUR
 
 OPTIONS: dict[str, Any] = {
     # Acknowledge after the work, so that the task of a killed worker returns to the queue.
@@ -82,23 +68,3 @@ def retry_pending() -> None:
 def purge() -> None:
     """Delete data that is older than the settings allow."""
     erasure.purge()
-
-
-def beat_schedule(*, sweep_every: float = MINUTE) -> dict[str, dict[str, Any]]:
-    """The entries for Celery's beat: ``CELERY_BEAT_SCHEDULE = beat_schedule()`` in the settings.
-
-    ``sweep_every``: seconds. A message that no worker took before the next one expires.
-    """
-    return {
-        task.value: {
-            "task": task.value,
-            "schedule": every,
-            "options": {"expires": every},
-        }
-        for task, every in (
-            (TaskName.SWEEP, sweep_every),
-            (TaskName.RETRY_PENDING, MINUTE),
-            (TaskName.KEEP_ALIVE, HOUR),
-            (TaskName.PURGE, DAY),
-        )
-    }

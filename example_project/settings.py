@@ -7,7 +7,7 @@ from pathlib import Path
 
 import dj_database_url
 
-from django_identity.tasks import beat_schedule
+from django_identity.schedule import beat_schedule
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 SECRET_KEY = os.environ.get("SECRET_KEY", "the example project's key, of no use anywhere else")

@@ -48,7 +48,7 @@ NAMES = {
     "django_identity.lifecycle.standing": "standing_of",
     "django_identity.lifecycle.upkeep.tokens": "access_token_for",
     "django_identity.lifecycle.upkeep.claims": "refetch",
-    "django_identity.tasks": "beat_schedule",
+    "django_identity.schedule": "beat_schedule",
     "django_identity.models": (
         "AuthorizationRequest ErasureReceipt LinkedIdentity StoredClaim TokenGrant WebhookEvent"
     ),

@@ -21,6 +21,7 @@ from django_identity import tasks
 from django_identity.background import TaskName, hand_over
 from django_identity.lifecycle.upkeep import jobs
 from django_identity.models import LinkedIdentity
+from django_identity.schedule import beat_schedule
 from tests.hostile import HostileService
 from tests.lifecycle.conftest import celery_app
 from tests.records import make_grant, make_identity, make_user
@@ -112,14 +113,14 @@ def test_arguments_are_ids_and_nothing_else(name: str) -> None:
 def test_the_schedule_is_one_line_in_the_settings() -> None:
     """``beat_schedule()`` can be asked for where there are no models yet; ticks expire."""
     code = (
-        "import json; from django_identity.tasks import beat_schedule;"
+        "import json; from django_identity.schedule import beat_schedule;"
         "print(json.dumps(beat_schedule()))"
     )
     said = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     schedule = json.loads(said)
-    assert schedule == tasks.beat_schedule()
+    assert schedule == beat_schedule()
     assert {name: entry["schedule"] for name, entry in schedule.items()} == {
         "django_identity.sweep": 60.0,
         "django_identity.retry_pending": 60.0,
@@ -133,7 +134,7 @@ def test_the_schedule_is_one_line_in_the_settings() -> None:
 
 def test_a_site_may_sweep_more_often() -> None:
     """The other tasks keep their times."""
-    often, usual = tasks.beat_schedule(sweep_every=2.0), tasks.beat_schedule()
+    often, usual = beat_schedule(sweep_every=2.0), beat_schedule()
     assert often.pop("django_identity.sweep") == {
         "task": "django_identity.sweep",
         "schedule": 2.0,
