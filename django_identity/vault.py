@@ -62,11 +62,6 @@ def reseal(sealed: str, *, keys: tuple[str, ...], context: Context) -> str:
     return seal(opened, keys=keys, context=context)
 
 
-def is_current(sealed: str, *, keys: tuple[str, ...]) -> bool:
-    """Whether ``sealed`` is under the first of ``keys`` already."""
-    return sealed.startswith(prefix_of(keys[0]))
-
-
 def prefix_of(secret: str) -> str:
     """The prefix of all values that are sealed under the key ``secret``."""
     return f"{VERSION}.{_key_id(_key(secret))}."

@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 
 from django_identity.admin import wording
 from django_identity.admin.wording import Words
-from django_identity.lifecycle.operators import GrantState, Happening, Inspection, Kind
+from django_identity.lifecycle.operators import Happening, Inspection, Kind
 from django_identity.lifecycle.standing import GateAnswer, Reason
-from django_identity.models import EventOutcome, LinkedIdentity, LinkedVia, StoredClaim
+from django_identity.models import EventOutcome, LinkedIdentity, LinkedVia, StoredClaim, TokenGrant
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +136,12 @@ def _moment(happening: Happening) -> Moment:
     return Moment(happening.at, words, detail, happening.event_id)
 
 
-def _grant(grant: GrantState | None) -> Words:
+def _grant(grant: TokenGrant | None) -> Words:
     if grant is None:
         return _("None. The person has to sign in again before anything can be re-fetched.")
     if grant.needs_reauthorization:
         return _("Dead. The person's next visit offers to consent again.")
-    if grant.ends_at is None:
+    if grant.refresh_expires_at is None:
         return _("Held.")
-    span = wording.freshness(grant.ends_at)
+    span = wording.freshness(grant.refresh_expires_at)
     return _("Held; runs out %(span)s unless it is used.") % {"span": span}

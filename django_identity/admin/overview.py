@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import admin
@@ -10,7 +9,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -22,16 +20,6 @@ from django_identity.admin.wording import Words
 from django_identity.lifecycle.operators import NEWEST_EVENTS, Overview, overview_of
 from django_identity.models import Consent, EventOutcome
 from django_identity.models import Overview as OverviewEntry
-
-
-@dataclass(frozen=True, slots=True)
-class Tab:
-    """A link to the overview of one application."""
-
-    alias: str
-    badge: SafeString
-    is_current: bool
-
 
 LIVES: dict[str, Words] = {
     "24h": gettext_lazy("more than 12 h left"),
@@ -71,7 +59,7 @@ class OverviewAdmin(RecordAdmin):
             "title": _("Overview"),
             "opts": self.opts,
             "media": self.media,
-            "tabs": [_tab(known_alias, is_current=known_alias == alias) for known_alias in known],
+            "aliases": known,
             "badge": wording.environment_badge(environment),
             "alias": alias,
             "may_see_people": self.may_see_people(request),
@@ -88,11 +76,6 @@ class OverviewAdmin(RecordAdmin):
             ],
         }
         return TemplateResponse(request, "admin/django_identity/overview.html", context)
-
-
-def _tab(alias: str, *, is_current: bool) -> Tab:
-    badge = wording.environment_badge(conf.application(alias).environment)
-    return Tab(alias, badge, is_current)
 
 
 def _charts(seen: Overview) -> list[Chart]:

@@ -10,7 +10,7 @@
 
 from django_identity.lifecycle.operators.credential_check import check
 from django_identity.lifecycle.operators.doctor import Level, diagnose, is_ready
-from django_identity.lifecycle.operators.identity_report import GrantState, Inspection, report_on
+from django_identity.lifecycle.operators.identity_report import Inspection, report_on
 from django_identity.lifecycle.operators.interventions import (
     check_credential,
     erase,
@@ -23,7 +23,6 @@ from django_identity.lifecycle.operators.timeline import Happening, Kind
 
 __all__ = [
     "NEWEST_EVENTS",
-    "GrantState",
     "Happening",
     "Inspection",
     "Kind",

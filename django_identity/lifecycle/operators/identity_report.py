@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from django_identity.lifecycle.operators.timeline import Happening, timeline_of
 from django_identity.lifecycle.standing.explanation import Explanation, explained
@@ -13,34 +12,22 @@ MOST_CLAIMS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class GrantState:
-    """Whether the person must sign in again, and when the refresh token expires."""
-
-    needs_reauthorization: bool
-    ends_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class Inspection:
-    """The report. If ``grant`` is None, nothing can be re-fetched."""
+    """The report. If ``grant`` is None, nothing can be re-fetched; its tokens are not loaded."""
 
     gates: Explanation
     claims: tuple[StoredClaim, ...]
     timeline: tuple[Happening, ...]
-    grant: GrantState | None
+    grant: TokenGrant | None
 
 
 def report_on(identity: LinkedIdentity) -> Inspection:
     """Report on ``identity``: gates, claims, state of the grant, and the last hundred entries."""
     claims = StoredClaim.objects.filter(identity=identity).order_by("claim_type", "provider")
-    grant = (
-        TokenGrant.objects.filter(identity=identity)
-        .values_list("needs_reauthorization", "refresh_expires_at")
-        .first()
-    )
+    grants = TokenGrant.objects.defer("access_token", "refresh_token")
     return Inspection(
         gates=explained(identity),
         claims=tuple(claims[:MOST_CLAIMS]),
         timeline=timeline_of(identity),
-        grant=GrantState(*grant) if grant else None,
+        grant=grants.filter(identity=identity).first(),
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -35,14 +34,6 @@ MOST_AT_ONCE = 500
 LONGEST_SECONDS = 240.0
 
 
-@dataclass(frozen=True, slots=True)
-class Retried:
-    """What one sweep over the pending work came to."""
-
-    events: int
-    erasures: int
-
-
 def run_handlers(event_id: int) -> bool:
     """Do what is left to do for one event, if it is due. True if somebody else need not come again.
 
@@ -64,9 +55,12 @@ def run_handlers(event_id: int) -> bool:
     return _concluded(event, failures)
 
 
-def retry_pending() -> Retried:
-    """Do what is due and was not done: erasures first, then events, the longest due first."""
-    erased = erasure.retry_pending()
+def retry_pending() -> int:
+    """Do what is due and was not done: erasures first, then events, the longest due first.
+
+    Returns how many events are done with.
+    """
+    erasure.retry_pending()
     ends_at = time.monotonic() + LONGEST_SECONDS
     due = WebhookEvent.objects.awaiting_handlers(timezone.now()).order_by("next_attempt_at")
     done = 0
@@ -74,7 +68,7 @@ def retry_pending() -> Retried:
         if time.monotonic() > ends_at:
             break
         done += run_handlers(event_id)
-    return Retried(events=done, erasures=erased)
+    return done
 
 
 def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> list[int]:
