@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import httpx
+
 from example_project.demo.browser import Browser
 from example_project.demo.walk import StepFailed
 
@@ -44,6 +46,7 @@ class EventWalk:
             self._revoke_a_claim()
             self._revoke_the_consent()
             self._sign_in("/loans/")
+            self._take_the_verification_back()
             self._ask_for_deletion()
         finally:
             self._browser.close()
@@ -83,6 +86,15 @@ class EventWalk:
             "revoked the consent at the service: the session at the site is over",
         )
         self._prove(not self._is_open("/loans/"), "and /loans/ is closed")
+
+    def _take_the_verification_back(self) -> None:
+        """Not a page of the person's: the vendor behind the service says so."""
+        control = f"{self._pages}/sandbox/users/{self._person['user_id']}/invalidate"
+        self._prove_at_once(
+            lambda: _post(control),
+            lambda: not self._is_open("/loans/"),
+            "the verification was taken back at the service: /loans/ is closed",
+        )
 
     def _ask_for_deletion(self) -> None:
         receipts = self._receipts()
@@ -129,6 +141,10 @@ class EventWalk:
         names = (self._person["user_id"], self._person["email"])
         with closing(sqlite3.connect(self._database)) as database:
             return any(name in line for line in database.iterdump() for name in names)
+
+
+def _post(address: str) -> None:
+    httpx.post(address, json={}, trust_env=False).raise_for_status()
 
 
 def _comes_true(holds: Callable[[], bool], *, until: float) -> bool:

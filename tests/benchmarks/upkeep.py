@@ -10,7 +10,8 @@ Every minute does what a sweep and its tasks do. Two days:
   brings to over 2 with nine re-fetches a minute, and ``steady_busiest_hour_vs_mean``, which it does
   not.
 
-Access tokens live an hour, so each re-fetch costs one refresh and one read: ``calls_per_refetch``.
+Access tokens live an hour, so each re-fetch costs one refresh and one read, and every second one
+reads the KYC level besides: ``calls_per_refetch``.
 ``left_over``: identities that were due, or lost, at the end of a day.
 """
 
@@ -40,6 +41,7 @@ from tests.servers.stand_in import StandIn, setting
 
 IDENTITIES = 10_000
 MINUTES = 24 * 60
+SCOPES = ["profile:read", "kyc:read", "claims:read"]
 # How much of its first period lies behind an identity as the day begins.
 Phase = Callable[[int], float]
 
@@ -136,10 +138,13 @@ def make_identities(phase: Phase) -> None:
     for number in range(IDENTITIES):
         subject = f"subject-{number}"
         identity = make_identity(
-            User.objects.create(username=f"user-{number}"), subject=subject, scopes=["claims:read"]
+            User.objects.create(username=f"user-{number}"), subject=subject, scopes=SCOPES
         )
+        # The level was read at the last re-fetch, or at the one before.
+        refetches_ago = phase(number) + (number % 2 if phase(number) else 0)
         LinkedIdentity.objects.filter(pk=identity.pk).update(
-            refetch_due_at=now + period(identity) * (1 - phase(number))
+            refetch_due_at=now + period(identity) * (1 - phase(number)),
+            kyc_checked_at=now - period(identity) * refetches_ago,
         )
         make_grant(
             identity,

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import InterfaceError, InternalError, OperationalError, connection
 from django.test import override_settings
 from django.utils import timezone
 
@@ -136,10 +136,27 @@ def test_nobody_waits_for_a_sibling_without_end(
 ) -> None:
     """A lease that does not end in time is an error that says so; nothing is sent."""
     monkeypatch.setattr(tokens, "LONGEST_WAIT", 0.2)
-    expired(identity, lease_until=timezone.now() + timedelta(minutes=1))
+    expired(identity, lease_until=timezone.now() + timedelta(seconds=25))
     with pytest.raises(RefreshPending):
         access_token_for(identity)
     assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    ("column", "ahead"),
+    [("lease_until", timedelta(seconds=31)), ("retry_at", timedelta(hours=1, seconds=5))],
+)
+def test_a_moment_that_nobody_can_have_meant_holds_nobody_up(
+    service: HostileService, identity: LinkedIdentity, column: str, ahead: timedelta
+) -> None:
+    """A clock was wrong for a while: its leases and pauses must not outlive it by days."""
+    expired(identity, **{column: timezone.now() + ahead})
+    assert access_token_for(identity) == "at-1"
+
+
+def test_a_lease_leaves_room_for_clocks_that_differ() -> None:
+    """A worker whose clock is some seconds behind still believes a lease that has just begun."""
+    assert grants.LEASE + timedelta(seconds=5) <= grants.LONGEST_BELIEVED_LEASE
 
 
 def test_a_refresh_ends_before_its_lease() -> None:
@@ -188,6 +205,43 @@ def test_a_database_that_fails_once_loses_no_token(
     with connection.execute_wrapper(failing):
         assert access_token_for(identity) == "at-1"
     assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
+
+
+def test_a_database_that_is_away_for_a_while_loses_no_token(
+    service: HostileService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Storing is tried until just before the lease ends, by whatever way the database fails."""
+    monkeypatch.setattr(grants, "LONGEST_STORE_PAUSE", 0.01)
+    expired(identity)
+    failures = [OperationalError, InterfaceError, InternalError] * 10
+    writes: list[str] = []
+
+    def failing(execute: Any, sql: str, *rest: Any) -> Any:
+        writes.extend([sql] * sql.startswith("UPDATE"))
+        if sql.startswith("UPDATE") and len(writes) > 1 and failures:
+            raise failures.pop()
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(failing):
+        assert access_token_for(identity) == "at-1"
+    assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
+
+
+def test_a_database_that_stays_away_is_an_error_in_the_end(
+    service: HostileService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the lease ends somebody else may refresh: nothing is stored after that."""
+    monkeypatch.setattr(grants, "LONGEST_STORE_PAUSE", 0.01)
+    monkeypatch.setattr(grants, "LEASE", timedelta(seconds=1.1))
+    expired(identity)
+
+    def failing(execute: Any, sql: str, *rest: Any) -> Any:
+        if "generation" in sql.partition("WHERE")[0] and sql.startswith("UPDATE"):
+            raise OperationalError
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(failing), pytest.raises(OperationalError):
+        access_token_for(identity)
 
 
 def test_a_sign_in_replaces_everything(service: HostileService, identity: LinkedIdentity) -> None:

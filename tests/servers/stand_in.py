@@ -1,4 +1,4 @@
-"""A service for many subjects that answers at once and counts: tokens, claims, the key set.
+"""A service for many subjects that answers at once and counts: tokens, KYC, claims, the key set.
 
 The token of subject ``s`` in its generation ``n`` is ``rt-n-s`` (refresh) or ``at-n-s`` (access).
 Refresh tokens rotate; the one before the newest is taken too, for an answer may have been lost. A
@@ -22,6 +22,7 @@ from tests.credentials.issuer import DISCLOSURES, join, jwk, payload, token
 
 CLIENT_ID = "test-client"
 CLAIM_TYPES = ("kyc_verified", "age_over_18", "country_resident", "unique_human")
+KYC = {"kyc_level": "level_2", "status": "verified", "provider": "vendor"}
 TOKEN_FACTS = {"expires_in": 3600, "token_type": "Bearer"}
 
 
@@ -95,7 +96,9 @@ class StandIn:
             self._see("token", presented, process)
             return self._rotated(presented)
         subject = unquote(segments[-2])
-        self._see("claims", subject, process)
+        self._see(segments[-1], subject, process)
+        if segments[-1] == "kyc":
+            return {"success": True, "data": KYC}
         return {"success": True, "data": claims_of(subject, self.origin)}
 
     def _see(self, endpoint: str, about: str, process: int) -> None:

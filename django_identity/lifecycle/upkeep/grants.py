@@ -11,7 +11,7 @@ import time
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import OperationalError, connection
+from django.db import InterfaceError, InternalError, OperationalError, connection
 from django.db.models import F, Q
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
@@ -24,11 +24,17 @@ from django_identity.service.messages import TokenAnswer
 
 REFRESH_TOKEN_LIFETIME = timedelta(days=30)
 # Longer than the longest refresh, so that a lease that ran out means a worker that is gone.
-LEASE = timedelta(seconds=30)
+LEASE = timedelta(seconds=25)
+# Somewhat more, because the clocks of two machines differ. Whatever is further ahead was written by
+# a clock that was wrong.
+LONGEST_BELIEVED_LEASE = timedelta(seconds=30)
+LONGEST_BELIEVED_PAUSE = timedelta(hours=1)
 # A token is not used to its last second: clocks differ, and a call takes its time.
 LONGEST_MARGIN = 60.0
 MARGIN_SHARE = 0.1
-STORE_ATTEMPTS = 5
+# Storing ends that long before the lease does.
+STORE_MARGIN = 1.0
+LONGEST_STORE_PAUSE = 0.5
 
 logger = logging.getLogger("django_identity.tokens")
 
@@ -84,28 +90,51 @@ def _sealed(application: Application, identity: LinkedIdentity, column: str, tok
 
 
 def lease(grant: TokenGrant) -> bool:
-    """Win the right to refresh these very tokens, for 30 seconds. False: somebody else has it."""
+    """Win the right to refresh these very tokens for a time. False: somebody else has it."""
     now = timezone.now()
-    free = Q(lease_until=None) | Q(lease_until__lte=now)
+    unbelieved = Q(lease_until__gt=now + LONGEST_BELIEVED_LEASE)
+    free = Q(lease_until=None) | Q(lease_until__lte=now) | unbelieved
     won = _same(grant).filter(free).update(lease_until=now + LEASE, updated_at=now)
     return bool(won)
 
 
-def replace(grant: TokenGrant, changed: dict[str, Any]) -> bool:
+def is_leased(grant: TokenGrant) -> bool:
+    """Whether somebody is refreshing these tokens, as far as the row says."""
+    return _is_ahead(grant.lease_until, at_most=LONGEST_BELIEVED_LEASE)
+
+
+def is_paused(grant: TokenGrant) -> bool:
+    """Whether nobody may send the refresh token at the moment."""
+    return _is_ahead(grant.retry_at, at_most=LONGEST_BELIEVED_PAUSE)
+
+
+def _is_ahead(moment: datetime | None, *, at_most: timedelta) -> bool:
+    now = timezone.now()
+    return moment is not None and now < moment <= now + at_most
+
+
+def replace(grant: TokenGrant, changed: dict[str, Any], *, store_until: float) -> bool:
     """Store newer tokens in place of ``grant``'s. False if they are not the stored ones any more.
 
     A revocation deletes the row and a sign-in raises the generation: either way what comes late is
-    thrown away. The answer can be had only once, so a database that fails is asked again.
+    thrown away. The answer can be had only once, so a database that fails is asked again, until
+    ``store_until`` (``time.monotonic``).
     """
-    for attempt in range(STORE_ATTEMPTS):
+    pause = 0.05
+    while True:
         try:
             return bool(_same(grant).update(generation=F("generation") + 1, **changed))
-        except OperationalError:
-            if connection.in_atomic_block or attempt == STORE_ATTEMPTS - 1:
+        except (OperationalError, InterfaceError, InternalError):
+            if connection.in_atomic_block or time.monotonic() + pause > store_until:
                 raise
             connection.close()
-            time.sleep(0.1 * 2**attempt)
-    raise AssertionError("unreachable")
+            time.sleep(pause)
+            pause = min(pause * 2, LONGEST_STORE_PAUSE)
+
+
+def store_until(*, leased_at: float) -> float:
+    """The last moment (``time.monotonic``) at which nobody else can have the lease."""
+    return leased_at + LEASE.total_seconds() - STORE_MARGIN
 
 
 def release(grant: TokenGrant, *, retry_at: datetime | None) -> None:

@@ -2,7 +2,7 @@
 
 Refresh tokens rotate on use, so each is sent once: whoever wins the row's lease sends it, outside
 any transaction, and stores what comes back by a second conditional UPDATE; the others wait for it.
-A worker that dies leaves a lease that runs out after 30 seconds.
+A worker that dies leaves a lease that runs out after 25 seconds.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from django_identity.service.messages import TokenAnswer
 LONGEST_WAIT = 20.0
 FIRST_POLL = 0.05
 LONGEST_POLL = 0.5
+UNANSWERED_PAUSE = timedelta(seconds=30)
 UNSENT_PAUSE = timedelta(seconds=5)
 SHORTEST_PAUSE = 1.0
 KEPT_ALIVE_AHEAD = timedelta(days=5)
@@ -186,7 +187,7 @@ def _renew(want: _Want) -> HeldToken:
         if grant is None:
             raise ReauthorizationNeeded("there is no grant")
         refresh_token = _refresh_token(want, grant)
-        if _is_paused(grant):
+        if grants.is_paused(grant):
             raise RefreshPending("not answered a moment ago", endpoint="token")
         if _win_lease(grant):
             held = _refresh(want, grant, refresh_token)
@@ -213,13 +214,9 @@ def _refresh_token(want: _Want, grant: TokenGrant) -> str:
     raise ReauthorizationNeeded("no refresh token that can be used")
 
 
-def _is_paused(grant: TokenGrant) -> bool:
-    return grant.retry_at is not None and grant.retry_at > timezone.now()
-
-
 def _win_lease(grant: TokenGrant) -> bool:
     """Whether this caller may refresh. A lease that runs is seen without asking for it."""
-    if grant.lease_until is not None and grant.lease_until > timezone.now():
+    if grants.is_leased(grant):
         return False
     try:
         return grants.lease(grant)
@@ -233,7 +230,7 @@ def _refresh(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken | 
 
     None if the row has changed in the meantime (a sign-in, a revocation): what came is thrown away.
     """
-    asked_at = timezone.now()
+    asked_at, store_until = timezone.now(), grants.store_until(leased_at=time.monotonic())
     try:
         answer = want.client.refresh(refresh_token)
         if answer.subject not in (None, want.identity.subject):
@@ -247,7 +244,7 @@ def _refresh(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken | 
         grants.release(grant, retry_at=_retry_at(error))
         raise
     changed = grants.columns_of(want.application, want.identity, answer, asked_at=asked_at)
-    if not grants.replace(grant, changed):
+    if not grants.replace(grant, changed, store_until=store_until):
         return None
     return HeldToken(answer.access_token, grant.generation + 1, fresh=True)
 
@@ -265,4 +262,4 @@ def _retry_at(error: ServiceError) -> datetime | None:
         return now + timedelta(seconds=max(error.retry_after, SHORTEST_PAUSE))
     if isinstance(error, ServiceUnavailable) and not error.may_have_arrived:
         return now + UNSENT_PAUSE
-    return now + grants.LEASE
+    return now + UNANSWERED_PAUSE
