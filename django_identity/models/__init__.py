@@ -21,7 +21,7 @@ from django_identity.models.choices import (
 from django_identity.models.events import ErasureReceipt, WebhookEvent
 from django_identity.models.flows import AuthorizationRequest, ConnectRedemption
 from django_identity.models.identity import LinkedIdentity, Overview, StoredClaim, TokenGrant
-from django_identity.models.querysets import digest
+from django_identity.models.querysets import digest, disabled_account
 from django_identity.models.tally import DailyTally
 
 __all__ = [
@@ -46,4 +46,5 @@ __all__ = [
     "TokenGrant",
     "WebhookEvent",
     "digest",
+    "disabled_account",
 ]

@@ -6,6 +6,7 @@ import hashlib
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from django.contrib.auth import get_user_model
 from django.db import models
 
 if TYPE_CHECKING:
@@ -26,6 +27,17 @@ def digest(*parts: str) -> str:
     for part in parts:
         hashed.update(len(part.encode()).to_bytes(4) + part.encode())
     return hashed.hexdigest()
+
+
+def disabled_account(path: str = "user") -> models.Q:
+    """The condition that the account at ``path`` is disabled.
+
+    A user model without a column ``is_active`` has no disabled accounts.
+    """
+    fields = {field.name for field in get_user_model()._meta.concrete_fields}
+    return (
+        models.Q(**{f"{path}__is_active": False}) if "is_active" in fields else models.Q(pk__in=())
+    )
 
 
 class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import override_settings
 from django.utils import timezone
@@ -237,3 +238,23 @@ def test_a_held_token_is_not_printed(service: HostileService, identity: LinkedId
     """Neither the token nor what it was asked for stands in a ``repr``."""
     make_grant(identity, access_token="at-secret")
     assert "secret" not in repr(tokens.current(identity))
+
+
+# Disabled accounts
+
+
+def test_a_disabled_account_gets_no_token(
+    service: HostileService, identity: LinkedIdentity
+) -> None:
+    """Not even a live one: the person is shut out here, and nothing is asked in their name."""
+    make_grant(identity)
+    User.objects.update(is_active=False)
+    with pytest.raises(ReauthorizationNeeded):
+        access_token_for(identity)
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    with pytest.raises(ReauthorizationNeeded):
+        access_token_for(identity)
+    assert service.requests == []
+    assert not TokenGrant.objects.get().needs_reauthorization
+    User.objects.update(is_active=True)
+    assert access_token_for(identity) == "at-1"

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -23,7 +24,7 @@ from django_identity.service import outage
 from tests import crowd
 from tests.hostile import HostileService, html, http
 from tests.lifecycle.conftest import Published
-from tests.records import make_claim, make_grant, make_identity, make_user
+from tests.records import LONG_AGO, make_claim, make_grant, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -185,9 +186,9 @@ def test_eight_queries_an_identity(service: HostileService) -> None:
     with CaptureQueriesContext(connection) as captured:
         assert jobs.refetch_chunk([identity.pk]) == {Refetched.STORED: 1}
     queries = [q["sql"] for q in captured if not q["sql"].startswith(("BEGIN", "COMMIT"))]
-    # The first one reads the whole chunk, the last one counts it for the overview.
+    # The first two look at the whole chunk, the last one counts it for the overview.
     assert any("UPDATE" in query and "storedclaim" in query for query in queries)
-    assert len(queries[1:-1]) <= 8, "\n".join(queries)
+    assert len(queries[2:-1]) <= 8, "\n".join(queries)
 
 
 def test_due_rows_are_found_by_an_index(service: HostileService) -> None:
@@ -385,3 +386,29 @@ def test_the_other_environment_is_never_touched(service: HostileService) -> None
     assert taken() == []
     assert jobs.count_due() == 0
     assert list(jobs.refetch_due()) == []
+
+
+def test_a_disabled_account_is_left_alone(service: HostileService) -> None:
+    """Nothing is asked about it; once it is enabled again, upkeep comes back within a day."""
+    service.subject = "subject-1"
+    identity = due(1)
+    User.objects.update(is_active=False)
+    TokenGrant.objects.update(refresh_expires_at=timezone.now() + timedelta(days=2))
+    TokenGrant.objects.update(access_expires_at=timezone.now() - timedelta(days=2))
+    assert list(jobs.refetch_due()) == []
+    assert (jobs.keep_alive(), service.requests) == (0, [])
+    assert not TokenGrant.objects.get().needs_reauthorization
+    assert row(identity).refetch_taken_until is None
+    User.objects.update(is_active=True)
+    in_a_day = timezone.now() + timedelta(days=1)
+    LinkedIdentity.objects.filter(refetch_due_at__lte=in_a_day).update(refetch_due_at=LONG_AGO)
+    assert list(jobs.refetch_due()) == [Refetched.STORED]
+
+
+def test_a_row_that_a_wrong_clock_took_comes_back(service: HostileService) -> None:
+    """Nobody can have taken it for an hour."""
+    service.subject = "subject-1"
+    identity = due(1)
+    in_an_hour = timezone.now() + timedelta(hours=1)
+    LinkedIdentity.objects.update(refetch_taken_until=in_an_hour, refetch_started=True)
+    assert taken() == [[identity.pk]]

@@ -41,6 +41,8 @@ PAGE = 500
 HANDED_OUT_FOR = timedelta(minutes=10)
 # Longer than one re-fetch can last, with every wait and time-out at its longest.
 STARTED_FOR = timedelta(minutes=5)
+# What is taken until later than that was taken by a clock that was wrong.
+LONGEST_BELIEVED = timedelta(minutes=15)
 MOST_LOST_WORKERS = 3
 WORKER_LOST = "worker_lost"
 
@@ -58,7 +60,8 @@ class State(Enum):
 
 def state_of(row: LinkedIdentity, now: datetime) -> State:
     """The state of a due row as it was read."""
-    if row.refetch_taken_until is not None and row.refetch_taken_until > now:
+    until = row.refetch_taken_until
+    if until is not None and now < until <= now + LONGEST_BELIEVED:
         return State.STARTED if row.refetch_started else State.HANDED_OUT
     return State.LOST if row.refetch_started else State.FREE
 
@@ -161,7 +164,8 @@ def _hand_out(rows: list[LinkedIdentity], *, now: datetime) -> list[int]:
     if not ids:
         return []
     until = timezone.now() + HANDED_OUT_FOR
-    free = Q(refetch_taken_until=None) | Q(refetch_taken_until__lte=now)
+    unbelieved = Q(refetch_taken_until__gt=now + LONGEST_BELIEVED)
+    free = Q(refetch_taken_until=None) | Q(refetch_taken_until__lte=now) | unbelieved
     asked = LinkedIdentity.objects.filter(pk__in=ids)
     won = asked.filter(free, refetch_due_at__lte=now).update(
         refetch_taken_until=until, refetch_started=False

@@ -19,7 +19,7 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import signals, vault
 from django_identity.conf import Application
 from django_identity.exceptions import SealedValueUnreadable
-from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
 from django_identity.service.messages import TokenAnswer
 
 REFRESH_TOKEN_LIFETIME = timedelta(days=30)
@@ -40,8 +40,9 @@ logger = logging.getLogger("django_identity.tokens")
 
 
 def grant_of(identity: LinkedIdentity) -> TokenGrant | None:
-    """The grant as it stands in the database at this moment."""
-    return TokenGrant.objects.filter(identity_id=identity.pk).first()
+    """The grant as it stands in the database at this moment; none of a disabled account."""
+    usable = TokenGrant.objects.filter(~disabled_account("identity__user"))
+    return usable.filter(identity_id=identity.pk).first()
 
 
 @sensitive_variables()

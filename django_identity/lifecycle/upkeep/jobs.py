@@ -11,6 +11,7 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from datetime import timedelta
 
 from django.db import InterfaceError, OperationalError
 from django.db.models import Q
@@ -23,7 +24,7 @@ from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.upkeep import claims, due_rows, tallies, tokens
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.lifecycle.upkeep.vanished_keys import mark_vanished_keys
-from django_identity.models import LinkedIdentity, TallyName, TokenGrant
+from django_identity.models import LinkedIdentity, TallyName, TokenGrant, disabled_account
 from django_identity.service import ServiceClient, outage
 from django_identity.service.budget import Priority
 
@@ -39,6 +40,7 @@ COUNTED = {
     Refetched.STORED: TallyName.REFETCHED,
     Refetched.FAILED: TallyName.REFETCH_FAILED,
 }
+DISABLED_PAUSE = timedelta(days=1)
 UNEXPECTED = "unexpected_error"
 
 logger = logging.getLogger("django_identity.upkeep")
@@ -187,11 +189,16 @@ def _refetch_each(ids: Sequence[int]) -> Generator[Refetched]:
 
 
 def _due_among(ids: Sequence[int]) -> list[LinkedIdentity]:
-    """The due rows, without those of applications and environments that are not set up."""
+    """The due rows of active accounts, under the applications that are set up."""
     ours = Q(pk__in=[])
     for site in conf.applications():
         ours |= Q(application=site.alias, environment=site.environment)
-    rows = LinkedIdentity.objects.filter(ours, pk__in=ids, refetch_due_at__lte=timezone.now())
+    now = timezone.now()
+    rows = LinkedIdentity.objects.filter(ours, pk__in=ids, refetch_due_at__lte=now)
+    # A disabled account may be enabled again, and nobody says so.
+    rows.filter(disabled_account()).update(
+        refetch_due_at=now + DISABLED_PAUSE, refetch_taken_until=None, refetch_started=False
+    )
     return list(rows.defer("credential").order_by("refetch_due_at", "pk"))
 
 

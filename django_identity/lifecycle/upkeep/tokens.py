@@ -34,7 +34,7 @@ from django_identity.exceptions import (
 )
 from django_identity.lifecycle.upkeep import grants
 from django_identity.lifecycle.upkeep.durable import durably, may_read_first
-from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
 from django_identity.service import ServiceClient
 from django_identity.service.messages import TokenAnswer
 
@@ -83,7 +83,7 @@ def access_token_for(
     On SQLite a transaction that has written, or without WAL has read, locks the whole database:
     then nothing is sent, and ``RefreshPending`` is raised after two seconds.
 
-    Raises ``ReauthorizationNeeded`` if there is none to be had; a ``ServiceError`` if the service
+    Raises ``ReauthorizationNeeded`` if there is none to be had, or the account is disabled; a ``ServiceError`` if the service
     gave none, of which ``RefreshPending`` means that another try is on its way or just failed.
     """
     return current(identity, rejected=rejected, client=client).value
@@ -114,6 +114,7 @@ def expiring_unused() -> models.QuerySet[TokenGrant]:
     """Grants that live under five more days and that nothing used for a day."""
     now = timezone.now()
     return TokenGrant.objects.filter(
+        ~disabled_account("identity__user"),
         refresh_expires_at__gt=now,
         refresh_expires_at__lt=now + KEPT_ALIVE_AHEAD,
         access_expires_at__lt=now - UNUSED_FOR,
