@@ -83,8 +83,9 @@ def access_token_for(
     On SQLite a transaction that has written, or without WAL has read, locks the whole database:
     then nothing is sent, and ``RefreshPending`` is raised after two seconds.
 
-    Raises ``ReauthorizationNeeded`` if there is none to be had, or the account is disabled; a ``ServiceError`` if the service
-    gave none, of which ``RefreshPending`` means that another try is on its way or just failed.
+    Raises ``ReauthorizationNeeded`` if there is none to be had, or the account is disabled; a
+    ``ServiceError`` if the service gave none, of which ``RefreshPending`` means that another try is
+    on its way or just failed.
     """
     return current(identity, rejected=rejected, client=client).value
 
