@@ -140,26 +140,6 @@ def test_exchange_names_the_same_redirect_uri(application: Application, person: 
     assert application.redeem(code, pkce, redirect_uri="http://other/").status_code == 400
 
 
-def test_client_authenticates_in_the_body(application: Application, person: Person) -> None:
-    """A wrong secret, none, or one in a Basic header is refused."""
-    code, pkce = person.approve(application)
-    form = {
-        "grant_type": "authorization_code",
-        "code": code,
-        "redirect_uri": REDIRECT_URI,
-        "code_verifier": pkce.verifier,
-        "client_id": application.client_id,
-    }
-    url = f"{application.sandbox.origin}/oauth2/token"
-    wrong = httpx.post(url, data=form | {"client_secret": "wrong"})
-    basic = httpx.post(url, data=form, auth=(application.client_id, application.client_secret))
-    assert [httpx.post(url, data=form).status_code, wrong.status_code, basic.status_code] == [
-        401,
-        401,
-        401,
-    ]
-
-
 def test_live_client_refuses_sandbox_user(application: Application, person: Person) -> None:
     """The authorization page does not mix live and test."""
     application.use("live")

@@ -57,6 +57,10 @@ class Switches:
         default=TokenSubject.NONE,
         metadata={"help": "how the token answer names the subject"},
     )
+    basic_clients: bool = field(
+        default=True,
+        metadata={"help": "accept a client's Basic credentials at the token endpoint too"},
+    )
     users_me: bool = field(
         default=True,
         metadata={"help": "accept `me` in place of the user id in the user endpoints"},

@@ -95,9 +95,10 @@ class AccessToken(AbstractAccessToken):
 
 
 class RefreshToken(AbstractRefreshToken):
-    """A refresh token; only its digest is stored."""
+    """A refresh token; only its digest is stored, and that of the code which brought it."""
 
     expires = models.DateTimeField()
+    code_digest = models.CharField(max_length=64, blank=True, db_index=True)
     objects: ClassVar[models.Manager[Self]] = models.Manager()
 
     def save(self, *args: object, **kwargs: object) -> None:

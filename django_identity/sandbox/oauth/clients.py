@@ -1,4 +1,4 @@
-"""Basic authentication of an application (RFC 7617; spec: Authentication, Connect)."""
+"""Basic authentication of an application (RFC 7617; spec: Authentication)."""
 
 import base64
 import binascii
@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from django_identity.sandbox.models import Client
 
-CHALLENGE = 'Basic realm="connect", charset="UTF-8"'
+CHALLENGE = 'Basic realm="clients", charset="UTF-8"'
 
 
 @dataclass(frozen=True, slots=True)

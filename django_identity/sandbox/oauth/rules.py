@@ -6,16 +6,16 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from django.http import QueryDict
+from django.http import HttpRequest
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.common import Request
 from oauthlib.oauth2 import WebApplicationServer
-from oauthlib.oauth2.rfc6749.errors import InvalidRequestError
+from oauthlib.oauth2.rfc6749.errors import InvalidGrantError, InvalidRequestError
 
 from django_identity.sandbox.instruments import switches
 from django_identity.sandbox.instruments.switches import TokenSubject
 from django_identity.sandbox.models import Client, Grant, RefreshToken, User
-from django_identity.sandbox.oauth import tokens
+from django_identity.sandbox.oauth import clients, tokens
 
 _S256_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 _CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
@@ -40,14 +40,58 @@ class AuthorizationServer(WebApplicationServer):
 
 
 class Validator(OAuth2Validator):
-    """Clients authenticate in the body; refresh tokens expire by the sandbox's clock.
+    """Clients authenticate in the body or by Basic; tokens expire by the sandbox's clock.
 
     The toolkit's own OpenID Connect support stays off: what names the subject is a switch.
     """
 
     def authenticate_client(self, request: Request, *args: object, **kwargs: object) -> bool:
-        """Accept ``client_id`` and ``client_secret`` in the form body and nothing else."""
-        return bool(self._authenticate_request_body(request))
+        """Accept ``client_id`` and ``client_secret`` in the body or as Basic, but not in both."""
+        if not switches.current().basic_clients or self._extract_basic_auth(request) is None:
+            return bool(self._authenticate_request_body(request))
+        if request.client_secret:
+            raise InvalidRequestError("Send the client's credentials once.", request=request)
+        named = request.client_id
+        return self._authenticate_basic_auth(request) and named in {None, request.client.client_id}
+
+    def _extract_basic_auth(self, request: Request) -> str | None:
+        """Return the Basic credentials; the toolkit knows one spelling of the scheme only."""
+        header = request.headers.get("HTTP_AUTHORIZATION", "")
+        scheme, _space, encoded = header.partition(" ")
+        return encoded if scheme.lower() == "basic" else None
+
+    def confirm_redirect_uri(
+        self,
+        client_id: str,
+        code: str,
+        redirect_uri: str,
+        client: Client,
+        request: Request,
+        *args: object,
+        **kwargs: object,
+    ) -> bool:
+        """Refuse another address than the authorization's as a bad grant."""
+        if not super().confirm_redirect_uri(client_id, code, redirect_uri, client):
+            raise InvalidGrantError("redirect_uri is another one.", request=request)
+        return True
+
+    def validate_code(
+        self,
+        client_id: str,
+        code: str,
+        client: Client,
+        request: Request,
+        *args: object,
+        **kwargs: object,
+    ) -> bool:
+        """Refuse a spent code, and end the tokens that it brought (RFC 6749, section 4.1.2)."""
+        if super().validate_code(client_id, code, client, request):
+            return True
+        brought = RefreshToken.objects.filter(code_digest=_digest(code), application=client)
+        families = brought.values("token_family")
+        for token in RefreshToken.objects.filter(token_family__in=families):
+            token.revoke()
+        return False
 
     def validate_refresh_token(
         self, refresh_token: str, client: Client, request: Request, *args: object, **kwargs: object
@@ -60,8 +104,11 @@ class Validator(OAuth2Validator):
     def save_bearer_token(
         self, token: dict[str, Any], request: Request, *args: object, **kwargs: object
     ) -> None:
-        """Store the tokens, then name the subject in the answer if the switch says so."""
+        """Store the tokens and the code's digest; name the subject if the switch says so."""
         super().save_bearer_token(token, request, *args, **kwargs)
+        if request.code:
+            stored = RefreshToken.objects.filter(token_checksum=_digest(token["refresh_token"]))
+            stored.update(code_digest=_digest(request.code))
         token.update(_named_subject(request.user, request.client))
 
 
@@ -72,14 +119,16 @@ def new_access_token(request: Request, *_unused: object) -> str:
     return secrets.token_urlsafe(32)
 
 
-def mixes_environments(form: QueryDict) -> bool:
+def mixes_environments(request: HttpRequest) -> bool:
     """Return whether a refused token request holds a code or token of the other environment.
 
     Args:
-        form: the body of a request whose client did authenticate.
+        request: a request whose client did authenticate.
     """
-    client = Client.objects.filter(client_id=form.get("client_id", "")).first()
-    digest = hashlib.sha256(form.get("refresh_token", "").encode()).hexdigest()
+    form, asking = request.POST, clients.authenticate(request)
+    named = Client.objects.filter(client_id=form.get("client_id", ""))
+    client = asking.client if asking else named.first()
+    digest = _digest(form.get("refresh_token", ""))
     presented = (
         Grant.objects.filter(code=form.get("code", "")).select_related("application").first()
         or RefreshToken.objects.filter(token_checksum=digest).select_related("application").first()
@@ -87,6 +136,11 @@ def mixes_environments(form: QueryDict) -> bool:
     if client is None or presented is None:
         return False
     return bool(presented.application.environment != client.environment)
+
+
+def _digest(secret: str) -> str:
+    """Return what is stored in place of a code or a token."""
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _require_s256(request: Request) -> dict[str, object]:
