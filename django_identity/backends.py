@@ -12,9 +12,10 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 
 from django_identity import conf
-from django_identity.models import Consent, LinkedIdentity, digest
+from django_identity.models import Consent, LinkedIdentity, LinkedVia, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
+SIGNS_IN = (LinkedVia.OAUTH, LinkedVia.SIGN_UP)
 
 
 class IdentityBackend(BaseBackend):
@@ -55,9 +56,15 @@ def begin_session(request: HttpRequest, user: Any, identity: LinkedIdentity) -> 
     login(request, user, backend=BACKEND_PATH)
 
 
+def rests_on_identity(request: HttpRequest) -> bool:
+    """Whether the browser has an identity session."""
+    session = getattr(request, "session", None)
+    return session is not None and session.get(BACKEND_SESSION_KEY) == BACKEND_PATH
+
+
 def end_session(request: HttpRequest) -> bool:
     """Sign the browser out if its session is an identity session. Return whether it was."""
-    if request.session.get(BACKEND_SESSION_KEY) != BACKEND_PATH:
+    if not rests_on_identity(request):
         return False
     logout(request)
     return True
@@ -74,11 +81,12 @@ def bind_session(*, request: HttpRequest, user: Any, **_kwargs: Any) -> None:
 
 
 def _granted() -> QuerySet[LinkedIdentity]:
-    """The granted identities under the configured applications, oldest first."""
+    """The granted identities that may sign in, under the configured applications, oldest first."""
     configured = Q()
     for application in conf.applications():
         configured |= Q(application=application.alias, environment=application.environment)
-    return LinkedIdentity.objects.filter(configured, consent=Consent.GRANTED).order_by("pk")
+    granted = LinkedIdentity.objects.filter(configured, consent=Consent.GRANTED)
+    return granted.filter(linked_via__in=SIGNS_IN).order_by("pk")
 
 
 def _resting(user: Any, consent: object, revoked_at: object) -> Any:

@@ -21,6 +21,9 @@
     ├── LinkingRefused                     the subject may not be linked to the site's user
     │   ├── SubjectTaken                   the subject belongs to another user
     │   ├── UserHoldsAnother               the user already has another subject
+    │   ├── LinkedByCode                   only a Connect code linked the subject: no sign-in
+    │   ├── LinkNotAllowed                 the policy refuses to link this user
+    │   ├── SignInNotAllowed               the policy refuses to sign this user in
     │   ├── SubjectChanged                 the person renewed as another subject
     │   ├── EmailTaken                     the e-mail address belongs to another account
     │   ├── SignUpRefused                  the policy refuses the new user
@@ -105,6 +108,8 @@ __all__ = [
     "InvalidConnectCode",
     "InvalidGrant",
     "KeysUnavailable",
+    "LinkNotAllowed",
+    "LinkedByCode",
     "LinkingRefused",
     "MalformedAnswer",
     "NoCredential",
@@ -122,6 +127,7 @@ __all__ = [
     "ServiceRefusal",
     "ServiceTimeout",
     "ServiceUnavailable",
+    "SignInNotAllowed",
     "SignUpRefused",
     "SignatureInvalid",
     "Stage",
@@ -269,6 +275,29 @@ class SubjectTaken(LinkingRefused):
 class UserHoldsAnother(LinkingRefused):
     code = "user_holds_another"
     public_message = _("Your account is linked to another identity. Disconnect it first.")
+
+
+class LinkedByCode(LinkingRefused):
+    """A Connect code linked the subject to an account: it verifies, and does not sign in."""
+
+    code = "linked_by_code"
+    recovery = Recovery.SIGN_IN_TO_LINK
+    public_message = _("A code linked this identity to an account here. It does not sign you in.")
+
+
+class LinkNotAllowed(LinkingRefused):
+    """The site's policy does not link this account, or not by a Connect code."""
+
+    code = "link_not_allowed"
+    public_message = _("Your account on this site may not be linked in this way.")
+
+
+class SignInNotAllowed(LinkingRefused):
+    """The site's policy does not sign this account in by an identity, or not by a Connect code."""
+
+    code = "sign_in_not_allowed"
+    recovery = Recovery.SIGN_IN_TO_LINK
+    public_message = _("Your account on this site may not be signed in to in this way.")
 
 
 class SubjectChanged(LinkingRefused):

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.exceptions import FieldDoesNotExist
+from django.core.mail import EmailMessage
+from django.template.loader import render_to_string
 from django.utils.module_loading import import_string
 
 from django_identity import anonymisation
@@ -22,6 +24,7 @@ from django_identity.exceptions import ConfigurationError
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
 
+    from django_identity.models import LinkedIdentity
     from django_identity.service.connect_answer import ConnectAnswer
     from django_identity.service.messages import KycStatus, Profile
 
@@ -40,6 +43,38 @@ class IdentityPolicy:
     def may_sign_up(self, *, profile: Profile, kyc: KycStatus | None) -> bool:
         """Whether a person with no account here gets one."""
         return True
+
+    def may_link(self, user: AbstractBaseUser, profile: Profile, *, by_code: bool) -> bool:
+        """Whether the account of ``user`` gets this person's identity. Not asked of new accounts.
+
+        ``by_code``: by a Connect code, which may be somebody else's. Staff are not linked by one.
+        Asked again, without ``by_code``, when the full sign-in confirms what a code had linked.
+        """
+        return not (by_code and _is_privileged(user))
+
+    def may_sign_in(self, user: AbstractBaseUser, *, by_code: bool) -> bool:
+        """Whether an identity signs ``user`` in here.
+
+        ``by_code``: nothing but a Connect code stands behind it. Staff do not sign in by one.
+        """
+        return not (by_code and _is_privileged(user))
+
+    def link_notice(
+        self, user: AbstractBaseUser, identity: LinkedIdentity, *, person: str
+    ) -> EmailMessage | None:
+        """The mail to ``user`` about a link that was just made, or None to send none.
+
+        ``person``: whose identity it is, masked; empty if that is not known. By default the two
+        templates ``django_identity/link_notice_subject.txt`` and ``link_notice.txt`` are sent to
+        the account's address, if it has one.
+        """
+        address = getattr(user, get_user_model().get_email_field_name(), "")
+        if not address:
+            return None
+        context = {"user": user, "identity": identity, "person": person}
+        subject = render_to_string("django_identity/link_notice_subject.txt", context)
+        text = render_to_string("django_identity/link_notice.txt", context)
+        return EmailMessage(" ".join(subject.split()), text, to=[address])
 
     def new_user_fields(self, *, profile: Profile, kyc: KycStatus | None) -> Mapping[str, Any]:
         """The fields of a new user: the profile's, as far as the user model has them."""
@@ -125,6 +160,10 @@ def writable(fields: Mapping[str, Any]) -> dict[str, Any]:
     if refused:
         raise ConfigurationError(f"An IdentityPolicy may not write {', '.join(refused)}.")
     return dict(fields)
+
+
+def _is_privileged(user: AbstractBaseUser) -> bool:
+    return bool(getattr(user, "is_staff", False) or getattr(user, "is_superuser", False))
 
 
 def _has_field(name: str) -> bool:

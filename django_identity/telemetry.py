@@ -16,6 +16,7 @@ class LogEvent(StrEnum):
     CONNECT_REDEEMED = "identity.connect.redeemed"
     CONNECT_FAILED = "identity.connect.failed"
     REFETCH_FAILED = "identity.refetch.failed"
+    LINK_NOTICE_FAILED = "identity.link_notice.failed"
     DISCONNECTED = "identity.disconnected"
     EVENT_RECEIVED = "identity.event.received"
     EVENT_REFUSED = "identity.event.refused"

@@ -119,7 +119,8 @@ CODES = """
 identity_error configuration plain_http_refused flow_error callback_invalid request_unknown
 request_expired request_used user_changed access_denied authorization_refused connect_code_malformed
 connect_sign_in_needed connect_code_in_use connect_code_used too_many_tries linking_refused
-subject_taken user_holds_another subject_changed email_taken sign_up_refused user_inactive
+subject_taken user_holds_another linked_by_code link_not_allowed sign_in_not_allowed
+subject_changed email_taken sign_up_refused user_inactive
 consent_withdrawn connect_answer_refused service_error service_unavailable service_timeout
 keys_unavailable refresh_pending service_away budget_spent rate_limited malformed_answer
 answer_too_large unexpected_redirect subject_mismatch service_refusal invalid_grant
@@ -175,6 +176,9 @@ def test_the_policy_answers_as_it_is_promised() -> None:
     """The names that sites override, with the arguments that they are called with."""
     expected: dict[str, list[str]] = {
         "may_sign_up": ["profile", "kyc"],
+        "may_link": ["user", "profile", "by_code"],
+        "may_sign_in": ["user", "by_code"],
+        "link_notice": ["user", "identity", "person"],
         "new_user_fields": ["profile", "kyc"],
         "changed_user_fields": ["user", "profile", "kyc"],
         "account_with_email": ["email"],
@@ -194,7 +198,8 @@ def test_the_policy_answers_as_it_is_promised() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["login", "callback", "connect", "account", "download", "disconnect", "webhook"]
+    "name",
+    ["login", "callback", "connect", "connected", "account", "download", "disconnect", "webhook"],
 )
 def test_pages_have_their_addresses(name: str) -> None:
     """In the namespace ``identity``, each with an optional alias; those of ``api/`` alike."""
@@ -213,12 +218,14 @@ BLOCKS = {
     "account": "heading identity banner actions claims consent summary records",
     "base": "title styles head skip_link header main_class messages environment content footer",
     "connect": "heading error message recovery reference explanation scopes form hint promise",
+    "connected": "heading person explanation actions",
     "disconnect": "heading explanation warning form",
     "disconnected": "heading message way_on",
     "error": "emblem heading message recovery reference",
     "gate_closed": "heading message reason way_in other_ways",
     "login": "heading missing explanation scopes form promise other_ways",
     "same_site_hop": "heading message way_on",
+    "undone": "heading message way_on",
 }
 
 
@@ -270,7 +277,7 @@ def test_signals_tasks_and_log_events_keep_their_names() -> None:
     }  # fmt: skip
     assert {event.value.removeprefix("identity.") for event in LogEvent} == {
         "sign_in.completed", "sign_in.failed", "connect.redeemed", "connect.failed",
-        "refetch.failed", "disconnected", "event.received", "event.refused",
+        "refetch.failed", "disconnected", "link_notice.failed", "event.received", "event.refused",
         "event.handler_failed", "erasure.done", "erasure.failed",
     }  # fmt: skip
 

@@ -18,7 +18,7 @@ class ConnectRequestSerializer(serializers.Serializer[dict[str, str]]):
 
 
 class ConnectedSerializer(serializers.ModelSerializer[LinkedIdentity]):
-    """What the site now stores, without name, address and subject."""
+    """What the site now stores, and the masked owner of the code, without the subject."""
 
     kyc_verified_at = serializers.DateTimeField(default_timezone=UTC)
 
@@ -26,6 +26,8 @@ class ConnectedSerializer(serializers.ModelSerializer[LinkedIdentity]):
         model = LinkedIdentity
         fields = (
             "consent",
+            "linked_via",
+            "connect_person",
             "scopes",
             "kyc_level",
             "kyc_status",

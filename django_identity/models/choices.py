@@ -25,8 +25,16 @@ class Consent(models.TextChoices):
 
 
 class LinkedVia(models.TextChoices):
+    """What stands behind the link. A ``CONNECT`` identity verifies and never signs in.
+
+    The full sign-in from within the account's session turns the other two into ``OAUTH``.
+    """
+
     OAUTH = "oauth", _("sign-in")
+    #: A code that an existing account's user entered: perhaps somebody else's code.
     CONNECT = "connect", _("Connect code")
+    #: A code that made the account, where the site's policy lets codes sign people in.
+    SIGN_UP = "sign_up", _("sign-up by Connect code")
 
 
 class Purpose(models.TextChoices):

@@ -71,8 +71,8 @@ class LinkedIdentity(Timestamped):
     )
     connect_request_id = models.CharField(_("Connect request"), max_length=255, blank=True)
     connect_issued_at = models.DateTimeField(_("Connect answer issued"), null=True)
-    connect_signature = models.TextField(
-        _("Connect signature"), blank=True, help_text=_("Kept, not checked.")
+    connect_person = models.CharField(
+        _("owner of the Connect code"), max_length=128, blank=True, help_text=_("Masked.")
     )
 
     objects = LinkedIdentityQuerySet.as_manager()

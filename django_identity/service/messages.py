@@ -24,6 +24,10 @@ TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
 # RFC 6749 appendix A.4, or empty. The limit of the length is our own.
 SCOPE = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]{0,1000}")
 COUNTRY = re.compile(r"[A-Z]{2}")
+# Control characters and those that turn the direction of text: a name could hide or rewrite others.
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f]")
+LONGEST_MASKED_PART = 40
 
 Members = dict[str, Any]
 
@@ -78,8 +82,8 @@ class Profile:
         return cls(
             id=subject_of(body.get("id"), "profile"),
             email=text_of(body, "email", "profile", longest=254),
-            first_name=text_of(body, "first_name", "profile"),
-            last_name=text_of(body, "last_name", "profile"),
+            first_name=_name_of(body, "first_name"),
+            last_name=_name_of(body, "last_name"),
             country=country if COUNTRY.fullmatch(country) else "",
             kyc_level=text_of(body, "kyc_level", "profile", longest=LONGEST_CODE),
             photo_url=photo_url if photo_url.startswith("https://") else "",
@@ -89,6 +93,15 @@ class Profile:
     def of_subject(cls, subject: str) -> Profile:
         """The profile without the scope profile:read: only the subject is known."""
         return cls(id=subject)
+
+    def masked(self) -> str:
+        """First name, initial and masked e-mail address, as far as they are known.
+
+        Enough to recognise somebody by, at most 128 characters: ``"Ada O., a***@example.org"``.
+        """
+        initial = f"{self.last_name[:1]}." if self.last_name else ""
+        name = f"{self.first_name[:LONGEST_MASKED_PART]} {initial}".strip()
+        return ", ".join(part for part in (name, _masked_address(self.email)) if part)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +236,19 @@ def text_of(body: Members, name: str, endpoint: str, *, longest: int = LONGEST_T
     if not isinstance(value, str) or len(value) > longest or not _is_storable(value):
         raise MalformedAnswer(f"{name} is not a usable text", endpoint=endpoint)
     return value
+
+
+def _name_of(body: Members, name: str) -> str:
+    """A person's name on one line, without characters that hide or turn what stands beside it."""
+    text = text_of(body, name, "profile")
+    return " ".join(DIRECTION.sub("", CONTROL.sub(" ", text)).split())
+
+
+def _masked_address(email: str) -> str:
+    local, _, domain = email.rpartition("@")
+    if not local or not domain or not email.isprintable() or len(domain) > LONGEST_MASKED_PART:
+        return ""
+    return f"{local[0] if len(local) > 1 else ''}***@{domain}"
 
 
 def _is_storable(value: str) -> bool:

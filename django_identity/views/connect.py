@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
+from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
-from django_identity.backends import begin_session
+from django_identity.backends import begin_session, end_session, rests_on_identity
 from django_identity.exceptions import IdentityError
 from django_identity.forms import ConnectForm
 from django_identity.lifecycle import arrival
@@ -53,7 +55,42 @@ def connect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Http
     if redeemed.login:
         begin_session(request, redeemed.user, redeemed.identity)
     log(LogEvent.CONNECT_REDEEMED, application=applied.alias)
-    return redirect(next_url or address_of("account", applied))
+    return redirect(_with_next(address_of("connected", applied), next_url))
+
+
+@flow_view
+@require_http_methods(["GET", "HEAD", "POST"])
+def connected(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+    """GET says whose code it was; POST undoes it: unlinks, or ends the session that it began."""
+    applied = application_or_404(application)
+    user = signed_in_user(request)
+    if user is None:
+        return redirect(login_url(applied, next_url=address_of("account", applied)))
+    if request.method == "POST":
+        return _undone(request, applied, user)
+    identity = arrival.identity_of(user, application=applied)
+    if identity is None:
+        return redirect(address_of("account", applied))
+    context = {
+        "application": applied,
+        "identity": identity,
+        "next": safe_next(request.GET.get("next", "")) or address_of("account", applied),
+        "is_session_of_identity": rests_on_identity(request),
+    }
+    return render(request, "django_identity/connected.html", context)
+
+
+def _undone(
+    request: HttpRequest, application: conf.Application, user: AbstractBaseUser
+) -> HttpResponse:
+    """A second press finds nothing to undo, and signs nobody out."""
+    unlinked = arrival.undo_code_link(user, application=application)
+    identity = None if unlinked else arrival.identity_of(user, application=application)
+    signed_out = identity is not None and end_session(request)
+    if unlinked:
+        log(LogEvent.DISCONNECTED, application=application.alias)
+    context = {"application": application, "signed_out": signed_out, "stays": identity is not None}
+    return render(request, "django_identity/undone.html", context)
 
 
 def _page(
@@ -80,6 +117,10 @@ def _page(
     if seconds:
         response["Retry-After"] = str(int(seconds))
     return response
+
+
+def _with_next(address: str, next_url: str) -> str:
+    return f"{address}?{urlencode({'next': next_url})}" if next_url else address
 
 
 def _sign_in_address(application: conf.Application) -> str:

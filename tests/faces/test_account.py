@@ -21,6 +21,7 @@ from django_identity.models import (
     Consent,
     EventOutcome,
     LinkedIdentity,
+    LinkedVia,
     Purpose,
     TokenGrant,
     WebhookEvent,
@@ -232,10 +233,11 @@ def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
     identity = make_identity_by_code(ada)
     page = account(client)
     assert "You were verified with a code." in page
-    assert actions(page) == ["Sign in with identity", "Enter a new code",
+    assert actions(page) == ["This is not me: undo", "Sign in with identity", "Enter a new code",
                              "Download what is held", "Disconnect"]  # fmt: skip
     assert f'href="{reverse("identity:connect", args=["default"])}?next=/identity/account/"' in page
     identity.signed_in_at = timezone.now() + timedelta(minutes=1)
+    identity.linked_via = LinkedVia.OAUTH
     identity.save()
     page = account(client)
     assert "You were verified with a code." not in page

@@ -75,12 +75,14 @@ def test_the_address_is_short() -> None:
 def test_a_code_verifies_the_account(
     service: HostileService, browser: APIClient, user: User, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The answer says what the site now holds, and names nobody; nor does the log."""
+    """The answer says what the site now holds, and whose code it was, masked; the log does not."""
     caplog.set_level("DEBUG", logger="django_identity")
     response = hand_in(browser, "my code: cnx ab12 cd34")
     assert response.status_code == 200
     assert response.json() == {
         "consent": "granted",
+        "linked_via": "connect",
+        "connect_person": "Ada O., a***@example.org",
         "scopes": ["profile:basic", "kyc:status"],
         "kyc_level": "level_2",
         "kyc_status": "verified",

@@ -96,8 +96,10 @@ def test_a_revocation_after_the_redemption(service: HostileService, user: User) 
     with override_settings(DJANGO_IDENTITY={"default": listening}):
         redeem(user)
         assert standing_of(user).has_kyc_level("level_2")
+        assert LinkedIdentity.objects.get().connect_person == "Ada O., a***@example.org"
         deliver("consent.revoked")
     assert not standing_of(make_user_again(user)).is_linked
+    assert LinkedIdentity.objects.get().connect_person == ""
 
 
 @pytest.mark.parametrize(("seconds_later", "level"), [(-60, "level_2"), (1, "level_1")])

@@ -28,7 +28,13 @@ from django_identity.exceptions import (
     TooManyTries,
 )
 from django_identity.lifecycle.arrival import limits, linking, redemptions
-from django_identity.models import ConnectRedemption, Consent, LinkedIdentity, Purpose
+from django_identity.models import (
+    ConnectRedemption,
+    Consent,
+    LinkedIdentity,
+    LinkedVia,
+    Purpose,
+)
 from django_identity.service import ServiceClient
 from django_identity.service.connect_answer import ConnectAnswer
 from django_identity.service.connect_code import code_in
@@ -45,6 +51,21 @@ class Redeemed:
     user: AbstractBaseUser
     identity: LinkedIdentity
     login: bool
+
+
+def identity_of(user: AbstractBaseUser, *, application: Application) -> LinkedIdentity | None:
+    """The identity of ``user`` that a code verified, or would verify."""
+    return LinkedIdentity.objects.of_user(
+        user.pk, application=application.alias, environment=application.environment
+    ).first()
+
+
+def undo_code_link(user: AbstractBaseUser, *, application: Application) -> bool:
+    """Take back what a code linked to the account of ``user``; one press, for a code of a stranger.
+
+    False if there is no identity that only a code has linked.
+    """
+    return linking.unlink(user, application=application, only_via=LinkedVia.CONNECT)
 
 
 def may_redeem(application: Application, user: AbstractBaseUser | None) -> bool:
@@ -177,9 +198,7 @@ def _result_of(
     failure = redemptions.failure_of(first)
     if failure is not None:
         raise failure
-    identity = LinkedIdentity.objects.of_user(
-        user.pk, application=application.alias, environment=application.environment
-    ).first()
+    identity = identity_of(user, application=application)
     was_theirs = first.completed_by_id == user.pk
     if was_theirs and identity is not None and identity.consent == Consent.GRANTED:
         return Redeemed(user, identity, login=False)

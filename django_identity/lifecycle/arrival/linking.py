@@ -12,18 +12,21 @@ from django.db import IntegrityError, OperationalError, transaction
 from django.db.models import Exists
 from django.utils import timezone
 
-from django_identity import signals
+from django_identity import policy, signals
 from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
 from django_identity.exceptions import (
     EmailTaken,
+    LinkedByCode,
+    LinkNotAllowed,
+    SignInNotAllowed,
     SubjectChanged,
     SubjectTaken,
     UserChanged,
     UserHoldsAnother,
     UserInactive,
 )
-from django_identity.lifecycle.arrival import accounts
+from django_identity.lifecycle.arrival import accounts, link_notice
 from django_identity.lifecycle.events import events_meanwhile
 from django_identity.lifecycle.upkeep import kyc_checks, replacement, tokens
 from django_identity.models import NEVER, Consent, LinkedIdentity, LinkedVia, Purpose
@@ -65,8 +68,9 @@ class Arrival:
     connect: ConnectAnswer | None = None
 
     @property
-    def via(self) -> LinkedVia:
-        return LinkedVia.OAUTH if self.connect is None else LinkedVia.CONNECT
+    def is_by_code(self) -> bool:
+        """Whether a Connect code alone says so: it may be somebody else's, pasted by mistake."""
+        return self.connect is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +103,20 @@ def link(
         return _link_once(application, errand, arrival, user=user)
 
 
-def unlink(user: AbstractBaseUser, *, application: Application) -> bool:
-    """Take the bond away, with grant, claims and credential. False if there was none."""
+def unlink(
+    user: AbstractBaseUser, *, application: Application, only_via: LinkedVia | None = None
+) -> bool:
+    """Take the bond away, with grant, claims and credential. False if there was none.
+
+    ``only_via``: an identity that was linked in another way stays.
+    """
+    identities = LinkedIdentity.objects.of_user(
+        user.pk, application=application.alias, environment=application.environment
+    )
+    if only_via is not None:
+        identities = identities.filter(linked_via=only_via)
     with transaction.atomic():
-        deleted, _ = LinkedIdentity.objects.of_user(
-            user.pk, application=application.alias, environment=application.environment
-        ).delete()
+        deleted, _ = identities.delete()
         if deleted:
             signals.announce(
                 signals.identity_unlinked,
@@ -131,29 +143,56 @@ def _link_once(
         .select_related("user")
         .first()
     )
-    _refuse_wrong_person(errand, identity, user=user)
+    abandoned = identity if _is_abandoned(errand, arrival, identity) else None
+    identity = None if abandoned else identity
+    _refuse_wrong_person(errand, arrival, identity, user=user)
     owner = identity.user if identity else user
     if identity is None and owner is not None:
-        _refuse_unfit_owner(application, owner)
+        owner = _fit_owner(application, owner)
     created, is_new = owner is None, identity is None
     with transaction.atomic():
         # A write comes first: SQLite then waits for the lock instead of failing at the upgrade.
         errand.complete(completed_by=owner)
         if identity is None:
             events_meanwhile.hold(application, arrival.subject)
+        if abandoned is not None:
+            unlink(abandoned.user, application=application, only_via=LinkedVia.CONNECT)
         if owner is None:
             owner = accounts.sign_up(application, profile=arrival.profile, kyc=arrival.kyc)
             errand.complete(completed_by=owner)
+        via_before = identity.linked_via if identity else None
+        _ask_site(application, errand, arrival, owner=owner, via=via_before, created=created)
         if identity is None:
             identity = _bound(application, errand, arrival, owner=owner, created=created)
-        else:
+        elif not (arrival.is_by_code and via_before == LinkedVia.CONNECT):
+            # What a code says of a person who may be somebody else is not written to the account.
             accounts.overwrite_fields(application, owner, profile=arrival.profile, kyc=arrival.kyc)
         _store(application, errand, arrival, identity, is_new=is_new)
+        if identity.linked_via != via_before:
+            link_notice.send_on_commit(application, identity, user=owner, profile=arrival.profile)
     return Linked(identity, owner, created=created)
 
 
+def _is_abandoned(errand: Errand, arrival: Arrival, identity: LinkedIdentity | None) -> bool:
+    """Whether the subject was linked by a code to somebody else's account, and took consent back.
+
+    The person who now proves to be the subject by a full sign-in is rid of that link.
+    """
+    return (
+        identity is not None
+        and not arrival.is_by_code
+        and identity.linked_via == LinkedVia.CONNECT
+        and identity.consent == Consent.REVOKED
+        and identity.user_id != errand.user_id
+    )
+
+
 def _refuse_wrong_person(
-    errand: Errand, identity: LinkedIdentity | None, *, user: AbstractBaseUser | None
+    errand: Errand,
+    arrival: Arrival,
+    identity: LinkedIdentity | None,
+    *,
+    user: AbstractBaseUser | None,
 ) -> None:
     """Who may end up with this subject, by the purpose for which the person left."""
     owner_id = identity.user_id if identity else None
@@ -163,16 +202,44 @@ def _refuse_wrong_person(
         raise SubjectChanged
     if identity is None:
         return
+    is_by_code_alone = identity.linked_via == LinkedVia.CONNECT
+    if errand.purpose == Purpose.SIGN_IN and is_by_code_alone:
+        raise LinkedByCode
     if errand.purpose == Purpose.LINK and owner_id != errand.user_id:
-        raise SubjectTaken
+        raise LinkedByCode if is_by_code_alone and not arrival.is_by_code else SubjectTaken
     if not identity.user.is_active:
         raise UserInactive
 
 
-def _refuse_unfit_owner(application: Application, owner: AbstractBaseUser) -> None:
-    """Whether ``owner`` may get a new identity: one for each user under an application.
+def _ask_site(
+    application: Application,
+    errand: Errand,
+    arrival: Arrival,
+    *,
+    owner: AbstractBaseUser,
+    via: str | None,
+    created: bool,
+) -> None:
+    """Whether the site's policy lets ``owner`` sign in, or be linked, in this way.
 
-    Who is in the browser's request may be disabled or gone since the service was asked.
+    ``via``: what the identity was linked by before. The full sign-in of one that only a code had
+    linked is its true link, so the site is asked about it as about a new one.
+    """
+    site = policy.load(application.policy)
+    if errand.purpose == Purpose.SIGN_IN:
+        by_code = arrival.is_by_code or (not created and via != LinkedVia.OAUTH)
+        if not site.may_sign_in(owner, by_code=by_code):
+            raise SignInNotAllowed
+        return
+    is_new_link = via is None or (via != LinkedVia.OAUTH and not arrival.is_by_code)
+    if is_new_link and not site.may_link(owner, arrival.profile, by_code=arrival.is_by_code):
+        raise LinkNotAllowed
+
+
+def _fit_owner(application: Application, owner: AbstractBaseUser) -> AbstractBaseUser:
+    """``owner`` as they are now, if they hold no identity: one for each user of an application.
+
+    Who is in the browser's request may be disabled, gone or staff since the service was asked.
     """
     held = LinkedIdentity.objects.of_user(
         owner.pk, application=application.alias, environment=application.environment
@@ -183,6 +250,7 @@ def _refuse_unfit_owner(application: Application, owner: AbstractBaseUser) -> No
         raise UserInactive
     if known.holds_identity:
         raise UserHoldsAnother
+    return known  # type: ignore[no-any-return]  # the site's user model
 
 
 def _bound(
@@ -206,7 +274,7 @@ def _bound(
         subject=arrival.subject,
         consent=Consent.REVOKED,
         consent_changed_at=NEVER,
-        linked_via=arrival.via,
+        linked_via=_linked_via(arrival, created=created),
         # What was said of the subject before is nothing of this consent; it may have been erased.
         kyc_changed_at=_consented_at(errand, arrival),
     )
@@ -214,6 +282,12 @@ def _bound(
         signals.identity_linked, LinkedIdentity, identity=identity, user=owner, created=created
     )
     return identity
+
+
+def _linked_via(arrival: Arrival, *, created: bool) -> LinkedVia:
+    if not arrival.is_by_code:
+        return LinkedVia.OAUTH
+    return LinkedVia.SIGN_UP if created else LinkedVia.CONNECT
 
 
 def _store(
@@ -285,6 +359,10 @@ def _columns(
         columns["kyc_verified_at"] = arrival.kyc.verified_at
         columns["kyc_checked_at"] = timezone.now()
     if arrival.tokens is not None:
+        columns["connect_person"] = ""
+        if errand.purpose != Purpose.SIGN_IN:
+            # From within the account's own session: from now on it signs in.
+            columns["linked_via"] = LinkedVia.OAUTH
         columns["signed_in_at"] = max(identity.signed_in_at, consented_at)
         if identity.revoked_at is not None and identity.revoked_at >= consented_at:
             # Of the same second, and over; no two sign-ins may write the same, or a session of the
@@ -295,7 +373,7 @@ def _columns(
     if arrival.connect is not None:
         columns["connect_request_id"] = arrival.connect.request_id
         columns["connect_issued_at"] = arrival.connect.issued_at
-        columns["connect_signature"] = arrival.connect.signature
+        columns["connect_person"] = arrival.profile.masked()
     return columns
 
 

@@ -124,7 +124,7 @@ PLACES: tuple[Place, ...] = (
             "scopes", "kyc_level", "kyc_status", "kyc_provider", "kyc_verified_at",
             "kyc_checked_at",
             "credential_issued_at", "credential_expires_at", "connect_request_id",
-            "connect_issued_at", "connect_signature", "created_at", "updated_at",
+            "connect_issued_at", "connect_person", "created_at", "updated_at",
         ),
         withheld=(
             "id", "user", "subject_digest", "credential", "credential_kid",

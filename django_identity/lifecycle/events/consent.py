@@ -92,6 +92,7 @@ def _revoking(consent: Case | Value, whoever: Callable[[], QuerySet[LinkedIdenti
         credential_kid="",
         credential_issued_at=None,
         credential_expires_at=None,
+        connect_person="",
         refetch_due_at=None,
         **TOUCHED,
     )

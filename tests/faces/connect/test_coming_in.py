@@ -56,7 +56,7 @@ def test_somebody_comes_in_twice_at_once(service: HostileService) -> None:
     settings = {"default": service.settings(POLICY=policy, TIMEOUT=5)}
     with override_settings(DJANGO_IDENTITY=settings):
         first, second = sorted(at_once([lambda: hand_in(Client())] * 2), key=status_of)
-    assert first["Location"] == "/identity/account/"
+    assert first["Location"] == "/identity/connected/"
     assert "A code works once" in refused(second, "connect_code_used", 409)
     assert service.calls("request") == User.objects.count() == LinkedIdentity.objects.count() == 1
 

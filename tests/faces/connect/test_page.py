@@ -7,6 +7,7 @@ import re
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import caches
+from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
 
@@ -26,26 +27,35 @@ def test_a_code_verifies_the_account(service: HostileService, browser: Client, u
     """One field, one request, and the site has the person's verification."""
     service.connect = {"issued_at": "2026-11-01T10:00:00Z"}
     response = hand_in(browser, PASTED)
-    assert (response.status_code, response["Location"]) == (302, "/identity/account/")
+    assert (response.status_code, response["Location"]) == (302, "/identity/connected/")
     identity = LinkedIdentity.objects.get()
     assert (identity.user, identity.subject, identity.linked_via) == (user, "subject-1", "connect")
-    assert (identity.connect_request_id, identity.connect_signature) == ("req_1", "a-signature")
+    assert identity.connect_request_id == "req_1"
     issued_at = identity.connect_issued_at
     assert issued_at is not None
     assert issued_at.isoformat().replace("+00:00", "Z") == service.connect["issued_at"]
     assert identity.scopes == ["profile:basic", "kyc:status"]
     assert standing_of(user).has_kyc_level("level_2")
     assert not TokenGrant.objects.exists()
-    assert b"Connect code" in browser.get(response["Location"]).content
+    assert b"Connect code" in browser.get("/identity/account/").content
 
 
 def test_where_the_person_wanted_to_go(service: HostileService, browser: Client) -> None:
     """``next`` of the page is kept, if it is a path of this site."""
     page = browser.get(reverse("identity:connect") + "?next=/loans/").content.decode()
     assert 'name="next" value="/loans/"' in page
-    assert hand_in(browser, next="/loans/")["Location"] == "/loans/"
+    assert way_on(browser, hand_in(browser, next="/loans/")) == "/loans/"
     elsewhere = hand_in(browser, "CNX-AB12-CD35", next="//evil.example")
-    assert elsewhere["Location"] == "/identity/account/"
+    assert way_on(browser, elsewhere) == "/identity/account/"
+    led = browser.get("/identity/connected/?next=//evil.example")
+    assert b"evil.example" not in led.content
+
+
+def way_on(browser: Client, response: HttpResponse) -> str:
+    """Where the page after the code leads on to."""
+    page = browser.get(response["Location"]).content.decode()
+    (address,) = re.findall(r'<a class="identity-button" href="([^"]*)"', page)
+    return str(address)
 
 
 def test_the_page_says_what_it_is_about(service: HostileService, browser: Client) -> None:

@@ -28,7 +28,7 @@ def test_an_impatient_person_gets_one_clear_answer(service: HostileService, user
     with override_settings(DJANGO_IDENTITY={"default": service.settings(TIMEOUT=5)}):
         responses = at_once([lambda: hand_in(browser_of(user), PASTED)] * 4)
     assert {(each.status_code, each["Location"]) for each in responses} == {
-        (302, "/identity/account/")
+        (302, "/identity/connected/")
     }
     assert service.calls("request") == 1
     assert LinkedIdentity.objects.count() == ConnectRedemption.objects.count() == 1

@@ -28,7 +28,7 @@ def test_valid_becomes_used(
     """A good code verifies the account; the person is told, and consent stands at the service."""
     code = make_code(person)
     response = hand_in(browser, f"Hello, my code is {code.lower().replace('-', ' ')}!")
-    assert response["Location"] == "/identity/account/"
+    assert response["Location"] == "/identity/connected/"
     identity = LinkedIdentity.objects.get()
     assert (identity.user, identity.subject) == (user, person.user_id)
     assert (identity.kyc_level, identity.kyc_status) == ("level_2", "verified")
