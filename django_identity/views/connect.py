@@ -62,7 +62,7 @@ def connect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Http
 @require_http_methods(["GET", "HEAD", "POST"])
 def connected(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET says whose code it was; POST undoes it: unlinks, or ends the session that it began."""
-    applied = application_or_404(application)
+    applied = application_of(request, application)
     user = signed_in_user(request)
     if user is None:
         return redirect(login_url(applied, next_url=address_of("account", applied)))

@@ -72,6 +72,7 @@ def test_a_person_pastes_a_code(
             page.fill("[name=connect_code]", typed)
         shoot(page, "connect-3-pasted")
         page.get_by_role("button", name="Verify").dblclick(no_wait_after=True)
+        page.get_by_role("link", name="Yes, this is me").click()
         page.wait_for_url(f"{site}/loans/")
         assert page.get_by_role("heading", name="Loans").is_visible()
         if not scripts:
