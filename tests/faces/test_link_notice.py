@@ -87,9 +87,8 @@ def test_a_new_account_is_told(service: HostileService, client: Client) -> None:
 
 def test_the_mail_is_in_the_persons_language(service: HostileService) -> None:
     """In that of the request in which it happened."""
-    browser = browser_of(make_user(email="other@example.org"))
-    browser.defaults["HTTP_ACCEPT_LANGUAGE"] = "fr"
-    hand_in(browser)
+    with override_settings(LANGUAGE_CODE="fr"):
+        hand_in(browser_of(make_user(email="other@example.org")))
     assert mail.outbox[0].subject == "Une identité a été liée à votre compte"
 
 

@@ -30,9 +30,13 @@ class Heard:
 
 @dataclass
 class Story:
-    """One subject. ``is_linked``: the site holds an identity of theirs, in whatever state."""
+    """One subject. ``is_linked``: the site holds an identity of theirs, in whatever state.
+
+    ``is_by_code``: only a code has linked them to an account that was there: it signs nobody in.
+    """
 
     is_linked: bool = False
+    is_by_code: bool = False
     consent: tuple[datetime, bool] = (NEVER, True)
     signed_in_at: datetime = NEVER
     kyc: tuple[datetime, bool] = (NEVER, False)
@@ -66,6 +70,8 @@ class Story:
         assert not (self.is_linked and self.consent[1] and self.consent[0] >= began_at), (
             "let in although the consent was taken back since"
         )
+        if not self.is_linked:
+            self.is_by_code = not signs_in
         self.is_linked = self.is_named = True
         self.consent = (at if self.consent[1] else max(at, self.consent[0]), False)
         if at >= self.kyc[0]:
@@ -121,6 +127,22 @@ class Story:
         """The erasure is done; only what is heard from now on may name them again."""
         personal, sessions = self.personal, self.sessions
         self.__init__(erased_at=at, sessions=sessions + 1, personal=personal)  # type: ignore[misc]  # anew
+
+    def is_let_in(self, began_at: datetime) -> bool:
+        """Whether the button has to sign them in, begun at that moment and nothing heard since."""
+        if self.is_erasure_pending:
+            return False
+        if self.is_by_code:
+            return self.consent[1] and self.consent[0] < began_at
+        return not self.is_linked or self.consent[0] < began_at
+
+    def get_free(self) -> None:
+        """They prove themselves, and the link that only a code had made goes."""
+        assert not self.is_by_code or self.consent[1], "let in by what a code had linked"
+        if self.is_by_code:
+            kept = {"erased_at": self.erased_at, "is_named": self.is_named}
+            sessions, personal = self.sessions + 1, self.personal
+            self.__init__(**kept, sessions=sessions, personal=personal)  # type: ignore[misc]  # anew
 
     def pass_time(self, by: timedelta) -> None:
         moved = {name: _moved(value, by) for name, value in vars(self).items()}

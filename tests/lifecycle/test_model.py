@@ -104,10 +104,8 @@ class Lives(RuleBasedStateMachine):
         self.passes(pause)
         with self._speaking_of(subject, level=level, adult=adult):
             browser, is_in = self._button()
-        story = self.stories[subject]
         at = AuthorizationRequest.objects.latest("pk").created_at
-        is_welcome = not story.is_erasure_pending and (story.consent[0] < at or not story.is_linked)
-        assert is_in or not is_welcome
+        assert is_in or not self.stories[subject].is_let_in(at)
         if is_in:
             self._arrived(subject, browser, level=level, adult=adult)
             user = LinkedIdentity.objects.get(subject=subject).user
@@ -130,6 +128,24 @@ class Lives(RuleBasedStateMachine):
             self._arrived(subject, browser, level=level, adult=True)
         for event in heard:
             story.hear(event)
+
+    @rule(subject=WHO, level=LEVELS, pause=PAUSES)
+    def renews(self, subject: str, level: str, pause: int) -> None:
+        """With the button, signed in as the member with a password: a code's link is confirmed."""
+        self.passes(pause)
+        identity = LinkedIdentity.objects.filter(subject=subject).first()
+        if identity is None:
+            return
+        browser = Client()
+        browser.force_login(identity.user, backend="django.contrib.auth.backends.ModelBackend")
+        with self._speaking_of(subject, level=level, adult=True):
+            is_renewed = sign_in(browser).status_code == 302
+        story = self.stories[subject]
+        at = AuthorizationRequest.objects.latest("pk").created_at
+        assert is_renewed or story.is_erasure_pending or story.consent[0] >= at
+        if is_renewed:
+            story.arrive(at, level=level, signs_in=True, proves=True)
+            story.is_by_code = False
 
     @rule(subject=WHO, level=LEVELS, pause=PAUSES)
     def hands_in_a_code(self, subject: str, level: str, pause: int) -> None:
@@ -254,6 +270,7 @@ class Lives(RuleBasedStateMachine):
     def _arrived(self, subject: str, browser: Client, *, level: str, adult: bool) -> None:
         at = AuthorizationRequest.objects.latest("pk").created_at
         story = self.stories[subject]
+        story.get_free()
         story.arrive(at, level=level, signs_in=True, proves=adult)
         self.browsers.append((browser, subject, story.sessions))
 
