@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('django_identity', '0002_room_for_leases'),
+        ('django_identity', '0003_kyc_checked_at'),
     ]
 
     operations = [
