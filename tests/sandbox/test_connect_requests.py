@@ -92,7 +92,7 @@ def test_wrong_credentials_leave_the_code_valid(application: Application, person
     for header in headers:
         answer = httpx.post(url, json=body, headers=header)
         assert refusal(answer) == (401, "UNAUTHORIZED")
-        assert answer.headers["WWW-Authenticate"] == 'Basic realm="connect", charset="UTF-8"'
+        assert answer.headers["WWW-Authenticate"] == 'Basic realm="clients", charset="UTF-8"'
     lower = {"Authorization": encoded.headers["Authorization"].replace("Basic", "basic")}
     assert httpx.post(url, json=body, headers=lower).status_code == 200
 
