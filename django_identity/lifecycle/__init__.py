@@ -1,8 +1,8 @@
-"""What happens: every rule and every transaction. Six rooms; imports between them point down.
+"""All rules and all transactions, in six packages. A package imports only from those below it.
 
-``operators/``  what the site's operators see and do
-``arrival/``    somebody signs in, links, pastes a Connect code  |  ``standing/``  what holds now
-``upkeep/``     what is due: re-fetches, refreshes, handlers, keys
-``erasure/``    everything about a person goes; retention; the dossier of what is stored where
-``events/``     a webhook's event is stored once and applied once
+``operators/``  reports and actions for the site's operators
+``arrival/``    sign-in, linking, Connect codes  |  ``standing/``  which gates are open for a user
+``upkeep/``     re-fetches, refreshes, event handlers, key sets
+``erasure/``    erasure, retention, and the list of all tables with personal data
+``events/``     webhook events: each is stored once and applied once
 """

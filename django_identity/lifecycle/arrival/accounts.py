@@ -1,4 +1,4 @@
-"""The site's own users: made for a newcomer, and written to as far as the policy says."""
+"""Create the site's users, and write the fields that the policy returns."""
 
 from __future__ import annotations
 

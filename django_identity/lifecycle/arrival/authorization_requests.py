@@ -1,4 +1,4 @@
-"""Started sign-ins: written down before the person leaves, claimed once when they come back."""
+"""Started sign-ins: stored before the person leaves, and used once when they come back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPLETED = "completed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Journey:
-    """What a person wants from a sign-in: who they are so far, what for, and where to go next."""
+    """The intent of a sign-in: its purpose, the signed-in user if any, and the next page."""
 
     purpose: Purpose
     user: AbstractBaseUser | None
@@ -31,7 +31,7 @@ class Journey:
 def start(
     application: Application, journey: Journey, *, state: str, browser_key: str, pkce: PkcePair
 ) -> AuthorizationRequest:
-    """Write down a sign-in that is about to leave for the service."""
+    """Store a new sign-in, before the redirect to the service."""
     request = AuthorizationRequest(
         state_digest=digest(state),
         browser_digest=digest(browser_key),
@@ -52,7 +52,7 @@ def start(
 
 
 def find(application: Application, *, state: str, browser_key: str) -> AuthorizationRequest:
-    """The sign-in of that state, if this browser started it for this application.
+    """The sign-in with this state, if this browser started it for this application.
 
     Raises ``RequestUnknown``.
     """
@@ -67,7 +67,7 @@ def find(application: Application, *, state: str, browser_key: str) -> Authoriza
 
 
 def claim(request: AuthorizationRequest) -> None:
-    """Take the sign-in for this one callback; nobody can take it again, whatever happens next.
+    """Claim the sign-in for this callback. It cannot be claimed again, even after a failure.
 
     Raises ``RequestUsed`` or ``RequestExpired``.
     """
@@ -82,12 +82,12 @@ def claim(request: AuthorizationRequest) -> None:
 
 
 def complete(request: AuthorizationRequest, *, completed_by: AbstractBaseUser | None) -> None:
-    """Write down that a claimed sign-in let somebody in. The verifier goes."""
+    """Record that a claimed sign-in succeeded, and delete its code verifier."""
     _close(request, outcome=COMPLETED, completed_by_id=completed_by.pk if completed_by else None)
 
 
 def fail(request: AuthorizationRequest, *, code: str) -> None:
-    """Write down why a claimed sign-in let nobody in."""
+    """Record why a claimed sign-in failed."""
     _close(request, outcome=code, completed_by_id=None)
 
 
@@ -101,5 +101,5 @@ def _close(request: AuthorizationRequest, *, outcome: str, completed_by_id: obje
 
 
 def was_completed_by(request: AuthorizationRequest, user: AbstractBaseUser) -> bool:
-    """Whether ``user`` is the one whom this sign-in already let in."""
+    """Whether this sign-in already signed ``user`` in."""
     return request.outcome == COMPLETED and request.completed_by_id == user.pk

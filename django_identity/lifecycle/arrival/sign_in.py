@@ -1,7 +1,7 @@
-"""Sign-in: ``begin`` sends the person to the service, ``complete`` takes them back.
+"""Sign-in: ``begin`` before the redirect to the service, ``complete`` at the callback.
 
-Both serve three purposes: ``sign_in``; ``link`` (bound to the user who started it) and ``renew``
-(which must come back as the same subject).
+There are three purposes: ``sign_in``, ``link`` (tied to the user who started it) and ``renew``
+(which must return the same subject).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from django_identity.service.authorization import authorization_url, pkce_pair, 
 from django_identity.service.messages import Profile, TokenAnswer
 
 STATE = re.compile(r"[A-Za-z0-9_-]{16,128}")
-# RFC 6749 appendix A.11: visible ASCII and space; the length is ours.
+# RFC 6749 appendix A.11: visible ASCII and space. The limit of the length is our own.
 CODE = re.compile(r"[\x20-\x7e]{1,2048}")
 # RFC 6749 appendix A.7
 ERROR = re.compile(r"[\x20-\x21\x23-\x5b\x5d-\x7e]{1,128}")
@@ -42,7 +42,7 @@ ERROR = re.compile(r"[\x20-\x21\x23-\x5b\x5d-\x7e]{1,128}")
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """What the service's redirect carried: ``code`` or ``error``, never both."""
+    """The parameters of the service's redirect: ``code`` or ``error``, never both."""
 
     state: str
     code: str | None = None
@@ -53,21 +53,21 @@ class Callback:
 
     @classmethod
     def parse(cls, *, state: list[str], code: list[str], error: list[str]) -> Callback:
-        """From the values of each query parameter. Raises ``CallbackInvalid``."""
+        """Parse the values of each query parameter. Raises ``CallbackInvalid``."""
         if len(state) != 1 or len(code) + len(error) != 1:
             raise CallbackInvalid("state, and one of code and error, once each")
         if not STATE.fullmatch(state[0]):
             raise CallbackInvalid("state is not of our making")
         if code and not CODE.fullmatch(code[0]):
             raise CallbackInvalid("code is not of RFC 6749's form")
-        # A malformed error is an error all the same; its text is used for nothing.
+        # A malformed error is still an error. Its text is not used.
         known = error[0] if error and ERROR.fullmatch(error[0]) else "invalid"
         return cls(state[0], code[0] if code else None, known if error else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """How a callback ended. ``login``: the browser is to be signed in as ``user``, by it."""
+    """The result of a callback. ``login``: the identity that signs the browser in, if any."""
 
     user: AbstractBaseUser
     next_url: str
@@ -75,7 +75,7 @@ class Completed:
 
 
 def purpose_for(user: AbstractBaseUser | None, *, application: Application) -> Purpose:
-    """What pressing the button means: for whom nobody is signed in, linked or not yet linked."""
+    """The purpose of a press of the button: sign in, link or renew."""
     if user is None:
         return Purpose.SIGN_IN
     is_linked = LinkedIdentity.objects.of_user(
@@ -87,7 +87,7 @@ def purpose_for(user: AbstractBaseUser | None, *, application: Application) -> P
 def begin(application: Application, journey: Journey, *, browser_key: str) -> str:
     """Start a sign-in and return the service's address to send the browser to.
 
-    ``browser_key`` is the secret of this browser's own cookie; only it can complete the sign-in.
+    ``browser_key`` is the secret in this browser's cookie. Only this browser can complete it.
     """
     state, pkce = state_value(), pkce_pair()
     request = authorization_requests.start(
@@ -110,10 +110,10 @@ def complete(
     browser_key: str | None,
     user: AbstractBaseUser | None,
 ) -> Completed:
-    """Take the person back: claim the sign-in, then ask the service who it is, then link.
+    """Complete a sign-in: claim it, ask the service who the person is, then link.
 
-    ``user`` is who is signed in in this browser now. Must run outside any transaction, or a crash
-    would give the claimed sign-in back. Raises an ``IdentityError``; nothing has changed then.
+    ``user`` is the user who is signed in now. Must run outside any transaction, because a rollback
+    would undo the claim. After an ``IdentityError`` nothing else has changed.
     """
     if browser_key is None:
         raise RequestUnknown("no browser key")
@@ -164,7 +164,7 @@ def _refusal(error: str) -> IdentityError:
 
 @sensitive_variables()
 def _learn(application: Application, request: AuthorizationRequest, code: str) -> linking.Arrival:
-    """Exchange the code once and read what it opens; all of it must be about one subject."""
+    """Exchange the code once and read the person's data, which must be about one subject."""
     client = ServiceClient(application)
     answer = client.exchange_code(
         code=code,
@@ -189,7 +189,7 @@ def _learn(application: Application, request: AuthorizationRequest, code: str) -
 
 @sensitive_variables()
 def _profile(client: ServiceClient, answer: TokenAnswer, scopes: tuple[str, ...]) -> Profile:
-    """The profile, and with it the subject: the token's own word for it, or else ``users/me``."""
+    """The profile with the subject, which the token answer names, or else ``users/me``."""
     if answer.subject is None:
         return client.profile_of_token(answer.access_token)
     if "profile:read" not in scopes:

@@ -1,7 +1,7 @@
-"""Everything about a person goes, and a receipt without them stays.
+"""Erase a person and keep a receipt without personal data.
 
-``erasure`` does it in one transaction, ``dossier`` is the one list of where a person's data is,
-``sessions`` finds and ends their sessions, ``retention`` purges what grew old.
+``erasure`` erases in one transaction, ``dossier`` lists all tables with personal data, ``sessions``
+finds and ends a person's sessions, ``retention`` purges old data.
 """
 
 from django_identity.lifecycle.erasure.dossier import dossier_of, export_of

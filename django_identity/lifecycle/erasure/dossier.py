@@ -1,4 +1,4 @@
-"""The one list of where a person's data lives: whatever lists, exports or erases it reads this."""
+"""The list of all tables with personal data. Pages, export and erasure use this list."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ ROWS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """Who is to be erased: the subject, and its user's key, or None if it is not linked."""
+    """The person to erase: the subject, and the key of the linked user or None."""
 
     subject_digest: str
     user_id: Any
 
 
 def _delete(rows: QuerySet[Any]) -> int:
-    """Delete them with what hangs on them. Returns how many of the rows themselves there were."""
+    """Delete ``rows`` with their dependent rows. Returns the number of ``rows``."""
     _, deleted = rows.delete()
     return deleted.get(rows.model._meta.label, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A table with data about a person: ``shown`` to them, or ``withheld`` (secrets, internals).
+    """A table with personal data. Columns are ``shown`` or ``withheld`` (secrets, internals).
 
-    ``of_forgotten`` finds what an erasure concerns, and ``erase`` takes the person out of it.
+    ``of_forgotten`` finds the rows of an erasure, and ``erase`` erases them.
     """
 
     model: type[Model]
@@ -59,7 +59,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class HeldField:
-    """One value of a record: as it is stored, and as a person reads it."""
+    """One value: as stored, and as text for the person."""
 
     name: str
     label: str | Promise
@@ -68,15 +68,15 @@ class HeldField:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is stored here."""
+        """Whether the value is empty."""
         return self.stored is None or self.stored == "" or self.stored == []
 
 
 @dataclass(frozen=True, slots=True)
 class HeldKind:
-    """The records of one table about a person: what they are called, and why there are any.
+    """The records of one table about a person: their name, and why the site stores them.
 
-    ``count``: how many there are; ``records``: the newest of them.
+    ``count``: the number of all records; ``records``: the newest ones.
     """
 
     title: str | Promise
@@ -91,9 +91,9 @@ class HeldKind:
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """What the account page shows: the identity under one application, and everything held.
+    """The data of the account page: the identity under one application, and all records.
 
-    ``needs_reauthorization``: only the person can bring fresh proofs, by renewing.
+    ``needs_reauthorization``: the person must renew to get new claims.
     """
 
     identity: LinkedIdentity | None
@@ -108,7 +108,7 @@ def _events_of(user: AbstractBaseUser) -> QuerySet[WebhookEvent]:
 
 
 def _requested_by(forgotten: Forgotten) -> Q:
-    """What that user started or completed; nothing if there is no user."""
+    """Condition for the rows that the user started or completed. Without a user: no rows."""
     if forgotten.user_id is None:
         return Q(pk__in=())
     return Q(user_id=forgotten.user_id) | Q(completed_by_id=forgotten.user_id)
@@ -198,12 +198,12 @@ PLACES: tuple[Place, ...] = (
 
 
 def erase(forgotten: Forgotten) -> dict[str, int]:
-    """Take the person out of every place, in the transaction that is under way. Returns counts."""
+    """Erase the person from every table, in the current transaction. Returns the counts."""
     return {_table(place): place.erase(place.of_forgotten(forgotten)) for place in reversed(PLACES)}
 
 
 def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
-    """All that is held about ``user``, and their identity under ``application`` at the front."""
+    """The data about ``user`` for the account page, with their identity under ``application``."""
     identity = (
         LinkedIdentity.objects.of_user(
             user.pk, application=application.alias, environment=application.environment
@@ -217,9 +217,9 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
 
 
 def export_of(user: AbstractBaseUser) -> Iterator[str]:
-    """All that the person may take away: one JSON object, table -> records, piece by piece.
+    """Yield the download in pieces: one JSON object with table -> records.
 
-    However much it is, no more than ``ROWS_AT_ONCE`` records are held in memory.
+    At most ``ROWS_AT_ONCE`` records are in memory at a time.
     """
     opening = "{"
     for place in PLACES:
@@ -236,7 +236,7 @@ def export_of(user: AbstractBaseUser) -> Iterator[str]:
 
 
 def _newest_about(user: AbstractBaseUser) -> Iterator[HeldKind]:
-    """The newest records of each table about ``user``, as far as the person may see them."""
+    """The newest records of each table about ``user``, with the shown columns only."""
     for place in PLACES:
         rows = place.of_user(user)
         newest = rows.only(*place.shown).order_by("-pk")[:MOST_SHOWN]
@@ -246,9 +246,9 @@ def _newest_about(user: AbstractBaseUser) -> Iterator[HeldKind]:
 
 
 def _batches(rows: QuerySet[Any, dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """All of ``rows`` in the order of their keys.
+    """All of ``rows`` in batches, in the order of their keys.
 
-    Not ``iterator()``: it needs a cursor of the server's, which a pooler may not keep.
+    Not ``iterator()``: it needs a server-side cursor, which a pooler may not keep.
     """
     batch = list(rows.order_by("pk")[:ROWS_AT_ONCE])
     while batch:

@@ -1,4 +1,4 @@
-"""Retention: how long stored events and started sign-ins stay, and what is left of them after."""
+"""Retention: reduce old events, and delete old sign-ins and redemptions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from django_identity.lifecycle.events.rows import EMPTIED
 from django_identity.models import AuthorizationRequest, ConnectRedemption, Retained, WebhookEvent
 
 BATCH = 1000
-# A callback that is opened again within that time still goes to where it went before.
+# Within this time a callback that is opened again still redirects to its page.
 REQUEST_LIFETIME = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purged:
-    """How many payloads, whole events, and started sign-ins and redemptions went."""
+    """The numbers of emptied payloads, reduced events, and deleted sign-ins and redemptions."""
 
     payloads: int
     events: int
@@ -29,7 +29,7 @@ class Purged:
 
 
 def count_purgeable() -> int:
-    """About how many rows a purge would concern now."""
+    """The approximate number of rows that a purge would change now."""
     now = timezone.now()
     old = now - timedelta(days=min(site.event_payload_days for site in conf.applications()))
     return (
@@ -39,10 +39,10 @@ def count_purgeable() -> int:
 
 
 def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows: None) -> Purged:
-    """Take away what is older than the settings say, in batches of ``size`` rows each.
+    """Purge data that is older than the settings allow, in batches of ``size`` rows.
 
-    Of a stored event the payload goes first, and later all but the digest of its id, by which a
-    repeat is known for ever. ``progress`` hears of each batch. May be stopped at any point.
+    An event first loses its payload, and later everything except the digest of its id, which
+    recognises a repeat. ``progress`` is called after each batch. It is safe to stop at any point.
     """
     now = timezone.now()
     payloads = events = 0
@@ -71,18 +71,18 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
 def _older(
     events: QuerySet[WebhookEvent], kept: Retained, moment: datetime
 ) -> Callable[[], QuerySet[WebhookEvent]]:
-    """The events of which ``kept`` is left and that came in before ``moment``."""
+    """The events in the state ``kept`` that were received before ``moment``."""
     return lambda: events.filter(kept=kept, received_at__lt=moment).order_by("received_at")
 
 
 def _batches(rows: Callable[[], QuerySet[Any]], size: int) -> Iterator[QuerySet[Any]]:
-    """``rows()`` as long as there are any, by their keys; whoever takes a batch must change it."""
+    """Yield ``rows()`` in batches until none is left. The caller must change each batch."""
     while keys := list(rows().values_list("pk", flat=True)[:size]):
         yield rows().model._default_manager.filter(pk__in=keys)
 
 
 def _purged_requests(before: datetime, size: int) -> int:
-    """Started sign-ins and redemptions that ran out before that, of every application."""
+    """Delete sign-ins and redemptions of all applications that expired before ``before``."""
     purged = 0
     for model in (AuthorizationRequest, ConnectRedemption):
         over = model._default_manager.filter(expires_at__lt=before).order_by("expires_at")

@@ -1,4 +1,4 @@
-"""The sessions that the site keeps of a person, where they can be listed: in the database."""
+"""Find and delete a person's sessions in the database. Other stores cannot list sessions."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ BATCH = 1000
 
 
 def keys_of(user_id: Any, *, saved_since: datetime | None = None) -> list[str]:
-    """The keys of a user's sessions, however they began; a session is opened to see whose it is.
+    """The keys of all sessions of a user. Each session is decoded to find its user.
 
-    ``saved_since``: only those that were begun or changed since, and last as long as the site's do.
+    ``saved_since``: only sessions that were saved since then (with the site's usual lifetime).
     """
     store = _listable()
     if store is None or user_id is None:
@@ -37,29 +37,30 @@ def keys_of(user_id: Any, *, saved_since: datetime | None = None) -> list[str]:
 
 
 def delete(keys: Collection[str]) -> int:
-    """Delete what ``keys_of`` found, out of the cache as well if the site keeps them there too.
+    """Delete the sessions with these ``keys``, from the cache too if the site uses ``cached_db``.
 
-    Raises what a cache raises that does not answer: it would still know who they were.
+    Raises the error of a cache that does not answer, because the cache would still have the
+    sessions.
     """
     store = _listable()
     if store is None:
         return 0
     for key in keys:
-        # The store itself looks in what may be a replica, which does not know it yet.
+        # The store's own method may read from a replica that does not have the session yet.
         _rows(store).filter(session_key=key).delete()
         store(key).delete()
     return len(keys)
 
 
 def _listable() -> type[SessionStore] | None:
-    """The site's own kind, if it keeps them in a table."""
+    """The site's session store, if it stores sessions in a table."""
     store: type[SessionBase] = import_module(settings.SESSION_ENGINE).SessionStore
     if not issubclass(store, SessionStore):
         return None
     try:
         store.get_model_class()
     except RuntimeError:
-        # Django's own kind, which is the default, on a site that has no sessions.
+        # The default setting on a site without the sessions app.
         return None
     return store
 
@@ -70,8 +71,8 @@ def _rows(store: type[SessionStore]) -> QuerySet[AbstractBaseSession]:
 
 
 def _each(rows: QuerySet[AbstractBaseSession]) -> Iterator[AbstractBaseSession]:
-    """Batch by batch: one long read would hold up whoever writes to SQLite, MariaDB's drivers take
-    all of it into memory, and PostgreSQL's cursors do not last behind a pooler.
+    """Yield ``rows`` in batches. One long read would block writers on SQLite, fill the memory with
+    MariaDB's drivers, and need a cursor that does not survive behind a pooler on PostgreSQL.
     """
     ordered = rows.only("session_key", "session_data").order_by("session_key")
     batch = list(ordered[:BATCH])
@@ -82,7 +83,7 @@ def _each(rows: QuerySet[AbstractBaseSession]) -> Iterator[AbstractBaseSession]:
 
 
 def _said(opener: SessionStore, row: AbstractBaseSession) -> Mapping[str, Any]:
-    """What the session says; nothing if it cannot be read, of which Django's own way would warn."""
+    """The decoded session, or an empty one. Django's own method would log a warning."""
     try:
         if type(opener).decode is not SessionBase.decode:
             return opener.decode(row.session_data)
@@ -95,6 +96,6 @@ def _said(opener: SessionStore, row: AbstractBaseSession) -> Mapping[str, Any]:
 
 
 def _named(user_id: Any) -> str:
-    """The user as a session names them."""
+    """The user's key, in the form in which a session stores it."""
     model = get_user_model()
     return model._meta.pk.value_to_string(model(pk=user_id))

@@ -1,7 +1,7 @@
-"""What holds for a user now, why a gate is closed, and how to open it.
+"""The standing of a user: which gates are open now, and why the others are closed.
 
-Every gate, DRF permission, filter and page asks here and gets the same answer. ``standing``
-reads one user's standing with one query a request; ``explanation`` says it to an operator.
+Every gate, DRF permission, filter and page uses this package. ``standing`` reads the standing of
+one user with one query for each request; ``explanation`` explains it to an operator.
 """
 
 from django_identity.lifecycle.standing.explanation import GateAnswer

@@ -1,4 +1,4 @@
-"""What every gate says to the person of one identity, in the gates' own words."""
+"""The state of every gate for one identity, for operators."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ KYC_LEVELS = ("level_1", "level_2")
 
 @dataclass(frozen=True, slots=True)
 class GateAnswer:
-    """What a gate that asks for ``asked`` says: open, or closed by ``shortfall``.
+    """The state of the gate for ``asked``: open, or closed because of ``shortfall``.
 
-    ``open_until``: when what an open gate rests on runs out, where that is known.
+    ``open_until``: when an open gate closes, if known.
     """
 
     asked: str
@@ -39,14 +39,14 @@ class GateAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One answer for each claim that a gate can ask for, and one for each KYC level."""
+    """One answer for each claim and each KYC level that a gate can ask for."""
 
     claims: tuple[GateAnswer, ...]
     levels: tuple[GateAnswer, ...]
 
 
 def explained(identity: LinkedIdentity) -> Explanation:
-    """What every gate says to the person of ``identity``, as the person's own pages say it."""
+    """The state of every gate for ``identity``, the same as on the person's own pages."""
     standing = _standing(identity)
     others = sorted({claim.claim_type for claim in standing.claims} - set(CLAIM_TYPES))
     claims = [answer for name in (*CLAIM_TYPES, *others) for answer in _answers(name, standing)]
@@ -56,7 +56,7 @@ def explained(identity: LinkedIdentity) -> Explanation:
 
 
 def _standing(identity: LinkedIdentity) -> Standing:
-    """What gates see; an identity that no application of the site looks at closes all of them."""
+    """The standing of ``identity``. Without a configured application all gates are closed."""
     if identity.application not in conf.aliases():
         return Standing(barrier=Shortfall(Reason.NOT_SET_UP))
     if conf.application(identity.application).environment != identity.environment:
@@ -65,7 +65,7 @@ def _standing(identity: LinkedIdentity) -> Standing:
 
 
 def _answers(claim_type: str, standing: Standing) -> Iterator[GateAnswer]:
-    """The gate that asks for plain truth; where that is closed, those that ask for a value."""
+    """The gate without a value; if it is closed, the gates that ask for a value."""
     asked = [Requirement(claim_type)]
     if not standing.has_claim(asked[0]):
         said = (affirmed(held.value) for held in standing.claims if held.claim_type == claim_type)

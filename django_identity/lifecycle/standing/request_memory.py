@@ -1,4 +1,4 @@
-"""What is remembered until the request ends, and reaches nobody after it."""
+"""A memory for the current request only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.core.signals import request_finished, request_started
 
 from django_identity import signals
 
-# A response that streams for hours is one request: what it remembers has to be asked again.
+# Seconds. A streaming response can last for hours, so values expire.
 LONGEST = 5.0
 CHANGES = (
     signals.identity_linked,
@@ -26,7 +26,7 @@ CHANGES = (
 
 
 class _Request:
-    """One request, and what is kept in it; nothing any more once it has ended."""
+    """One request and its values. The end of the request deletes them."""
 
     def __init__(self) -> None:
         self.kept: dict[Hashable, tuple[float, Any]] = {}
@@ -39,32 +39,32 @@ _of_context: ContextVar[_Request | None] = ContextVar("django_identity_request",
 class RequestMemory(threading.local):
     """The memory of the request that runs in this thread.
 
-    All synchronous code of a request runs in one thread, under ASGI too, where Django keeps one for
-    each request; an async view finds there what its gate has asked. Without a request (a worker, a
-    channel) nothing is remembered. Nothing is put on a user: it would travel with them.
+    All synchronous code of a request runs in one thread, under ASGI too, because Django uses one
+    thread for each request. Without a request (a worker, a channel) nothing is remembered. Nothing
+    is stored on the user object, which may be pickled or outlive the request.
     """
 
     def __init__(self) -> None:
         self._request: _Request | None = None
 
     def begin(self, **_kwargs: object) -> None:
-        """Receives ``request_started``."""
+        """Receive ``request_started``."""
         self.end()
         self._request = _Request()
 
     def end(self, **_kwargs: object) -> None:
-        """Receives ``request_finished``."""
+        """Receive ``request_finished``."""
         if self._request is not None:
             self._request.has_ended = True
         self._request = None
 
     def forget(self, **_kwargs: object) -> None:
-        """Receives our own signals: what this very request has changed is asked anew."""
+        """Receive the package's signals: forget values that this request has changed."""
         if self._request is not None:
             self._request.kept.clear()
 
     def recall(self, key: Hashable) -> Any:
-        """What was kept in this request, and not too long ago, or None."""
+        """The value of ``key`` in this request, or None if it is missing or too old."""
         request = self._request or _of_context.get()
         if request is None or request.has_ended:
             return None
@@ -72,7 +72,7 @@ class RequestMemory(threading.local):
         return value if time.monotonic() - kept_at <= LONGEST else None
 
     def keep(self, key: Hashable, value: object) -> None:
-        """Remember ``value`` until the request ends, if there is one."""
+        """Store ``value`` until the request ends. Without a request this does nothing."""
         if self._request is not None:
             self._request.kept[key] = (time.monotonic(), value)
             _of_context.set(self._request)

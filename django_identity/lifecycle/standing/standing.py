@@ -1,4 +1,4 @@
-"""What holds for this user now: the one answer to every gate, filter, permission and page."""
+"""The standing of one user: the state of every gate, filter, permission and page."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VERIFIED = "verified"
 
 
 class Unasked(Enum):
-    """Stands where a gate asks for nothing: ``None``, as from a missing setting, is a mistake."""
+    """The default of an argument. ``None``, as from a missing setting, is always a mistake."""
 
     UNASKED = "unasked"
 
@@ -35,9 +35,9 @@ UNASKED: Final = Unasked.UNASKED
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A claim that a gate asks for, and the value it must have; without one, plain truth.
+    """A claim that a gate requires, and its required value. Without a value it must be true.
 
-    Raises ``ImproperlyConfigured`` for anything but non-empty text.
+    Raises ``ImproperlyConfigured`` for arguments that are not non-empty text.
     """
 
     claim_type: str
@@ -66,7 +66,7 @@ def require_text(given: object, what: str) -> None:
 
 
 class Reason(StrEnum):
-    """Why a gate is closed to a person who is signed in."""
+    """Why a gate is closed for a signed-in person."""
 
     NOT_LINKED = "not_linked"
     CONSENT_REVOKED = "consent_revoked"
@@ -79,14 +79,14 @@ class Reason(StrEnum):
     KYC_UNKNOWN = "kyc_unknown"
     NOT_VERIFIED = "not_verified"
     LOWER_LEVEL = "lower_level"
-    # Seen by operators alone: to the person such an identity is not linked.
+    # Only operators see these: for the person such an identity counts as not linked.
     NOT_SET_UP = "not_set_up"
     OTHER_ENVIRONMENT = "other_environment"
 
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """What keeps a gate closed: ``since`` when, and what is ``held`` instead, where known."""
+    """Why a gate is closed, ``since`` when, and the value ``held`` instead, if known."""
 
     reason: Reason
     since: datetime | None = None
@@ -104,15 +104,15 @@ class HeldClaim:
     revoked: bool
 
     def is_proven(self, now: datetime) -> bool:
-        """Whether a credential proved it, and it has neither run out nor been revoked."""
+        """Whether a credential proves the claim, and it has not expired and is not revoked."""
         return not self.revoked and self.valid_until is not None and now < self.valid_until
 
     def meets(self, requirement: Requirement, now: datetime) -> bool:
-        """Whether it opens a gate that asks for ``requirement``.
+        """Whether the claim opens a gate with ``requirement``.
 
-        A disclosed claim is not a true claim: the value must be exactly ``true``, or an object
-        whose ``verified`` or ``value`` is, or the value that was asked for. An object whose
-        ``verified`` is anything else, or whose ``value`` is false or empty, denies.
+        A disclosed claim can be false. The value must be exactly ``true``, an object whose
+        ``verified`` or ``value`` is ``true``, or the required value. An object with another
+        ``verified``, or with a ``value`` that is false or empty, closes the gate.
         """
         return (
             self.claim_type == requirement.claim_type
@@ -123,11 +123,11 @@ class HeldClaim:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a site holds on one user.
+    """What the site stores about one user.
 
-    ``barrier`` closes every gate at once; without one there is an identity, its consent granted.
-    ``kyc_holds_until`` is the end of the time for which the service vouched for the KYC level.
-    ``rests_on_code``: a Connect code alone stands behind it, which brings no proofs.
+    ``barrier``: a reason that closes all gates. If it is None, the user has an identity with a
+    granted consent. ``kyc_holds_until``: until when the KYC level counts. ``rests_on_code``: only a
+    Connect code verified the user, so there are no claims.
     """
 
     barrier: Shortfall | None
@@ -139,34 +139,34 @@ class Standing:
 
     @property
     def is_linked(self) -> bool:
-        """Whether there is an identity whose consent is granted."""
+        """Whether the user has an identity with a granted consent."""
         return self.barrier is None
 
     @property
     def consent_revoked_at(self) -> datetime | None:
-        """Since when the consent is not granted, if that is what closes the gates."""
+        """When the consent was revoked, if that closes the gates."""
         if self.barrier is None or self.barrier.reason is not Reason.CONSENT_REVOKED:
             return None
         return self.barrier.since
 
     def has_claim(self, requirement: Requirement) -> bool:
-        """Whether the gate of ``requirement`` is open at this moment."""
+        """Whether the gate with ``requirement`` is open now."""
         now = timezone.now()
         return self.is_linked and any(claim.meets(requirement, now) for claim in self.claims)
 
     def open_until(self, requirement: Requirement) -> datetime | None:
-        """When the last claim that opens the gate of ``requirement`` runs out."""
+        """When the last claim that opens the gate with ``requirement`` expires."""
         now = timezone.now()
         ends = [claim.valid_until for claim in self.claims if claim.meets(requirement, now)]
         return max((end for end in ends if end is not None), default=None)
 
     def has_kyc_level(self, level: str) -> bool:
-        """Whether the service vouches at this moment for ``level`` or a higher one."""
+        """Whether the person has ``level`` or a higher one, and the level still counts."""
         until = self.kyc_holds_until
         return until is not None and timezone.now() < until and self._has_reached(level)
 
     def _has_reached(self, level: str) -> bool:
-        """Whether the person was verified at ``level`` or a higher one, however long ago."""
+        """Whether the person has ``level`` or a higher one, even if it no longer counts."""
         if not self.is_linked or self.kyc_status != VERIFIED:
             return False
         held, asked = LEVEL.fullmatch(self.kyc_level), LEVEL.fullmatch(level)
@@ -175,13 +175,13 @@ class Standing:
         return int(held[1]) >= int(asked[1])
 
     def shortfall(self, requirement: Requirement) -> Shortfall | None:
-        """Why the gate of ``requirement`` is closed; None if it is open."""
+        """Why the gate with ``requirement`` is closed, or None if it is open."""
         if self.has_claim(requirement):
             return None
         return self.barrier or self._unproven(requirement.claim_type)
 
     def level_shortfall(self, level: str) -> Shortfall | None:
-        """Why the gate of ``level`` is closed; None if it is open."""
+        """Why the gate for ``level`` is closed, or None if it is open."""
         if self.has_kyc_level(level):
             return None
         if self.barrier is not None:
@@ -195,7 +195,7 @@ class Standing:
         return Shortfall(Reason.LOWER_LEVEL, held=self.kyc_level)
 
     def _unproven(self, claim_type: str) -> Shortfall:
-        """Of several claims of that type the one nearest to a proof is spoken of."""
+        """The reason for the claim type. Of several claims the one nearest to a proof counts."""
         if self.rests_on_code:
             return Shortfall(Reason.CODE_ALONE)
         now = timezone.now()
@@ -211,10 +211,10 @@ class Standing:
         return Shortfall(Reason.NEVER_PROVEN if held else Reason.NOT_HELD)
 
     def proven_claims(self) -> dict[str, bool | str]:
-        """Claim name -> ``True``, or the text that a gate may ask for, such as a country.
+        """Claim name -> ``True``, or a text that a gate may require, such as a country.
 
-        Only what opens a gate at this moment is in it; a claim that the service denied is not. Of
-        two providers the one whose proof holds longer speaks; of equals, the first by name.
+        It contains only claims that open a gate now, and no claims that the service denied. If two
+        providers prove a claim, the later expiry wins, then the first name.
         """
         now = timezone.now()
         proven = [claim for claim in self.claims if self.is_linked and claim.is_proven(now)]
@@ -231,11 +231,11 @@ NOBODY = Standing(barrier=Shortfall(Reason.NOT_LINKED))
 
 
 def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Standing:
-    """The standing of ``user`` under that application: one query a request, none for nobody.
+    """The standing of ``user`` under ``application``. One query for each request.
 
-    Only an instance of the site's user model has a standing; another principal has that of the
-    user whom the policy's ``user_of_principal`` names. The standing is remembered until the request
-    ends; what has run out meanwhile is judged by the clock at each question.
+    Only instances of the site's user model have a standing. Other principals get the standing of
+    the user that the policy's ``user_of_principal`` returns. The standing is remembered until the
+    request ends; expiry is checked at each call.
     """
     person = _person(user, application)
     if person is None:
@@ -251,7 +251,7 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
 def shortfall_of(
     user: object, asked: str, *, application: str = conf.DEFAULT_ALIAS
 ) -> Shortfall | None:
-    """Why the gate that asks for ``asked`` (a claim, a claim with its value, a level) is closed."""
+    """Why the gate for ``asked`` (a claim, a claim with a value, or a level) is closed."""
     standing = standing_of(user, application=application)
     if is_level(asked):
         return standing.level_shortfall(asked)
@@ -259,18 +259,18 @@ def shortfall_of(
 
 
 def is_level(asked: str) -> bool:
-    """Whether a gate asks for a KYC level there, and not for a claim."""
+    """Whether ``asked`` is a KYC level and not a claim."""
     return LEVEL.fullmatch(asked) is not None
 
 
 def value_in_text(value: Any) -> str:
-    """What a claim's value says beyond its being proven, such as a country; often nothing."""
+    """The text of a claim's value that says more than "true", such as a country. Often empty."""
     said = value.get("value") if isinstance(value, dict) else value
     return said if isinstance(said, str) else ""
 
 
 def affirmed(value: Any) -> bool | str | None:
-    """What a gate may ask for and opens on: a text, or ``True``; None if it opens on nothing."""
+    """The value that a gate may require: a text or ``True``. None if the claim is denied."""
     text = value_in_text(value)
     if text and _affirms(value, text):
         return text
@@ -278,7 +278,7 @@ def affirmed(value: Any) -> bool | str | None:
 
 
 def _person(user: object, application: str) -> AbstractBaseUser | None:
-    """The saved user whom a request is made for, if it is made for one."""
+    """The saved user for whom the request is made, or None."""
     model = get_user_model()
     if not isinstance(user, model):
         if not getattr(user, "is_authenticated", False):
@@ -339,10 +339,10 @@ def _kyc_holds_until(
     *,
     grant_died_at: datetime | None,
 ) -> datetime | None:
-    """When the service's word for the KYC level runs out; None if nobody vouches for it.
+    """Until when the KYC level counts, or None if it does not count.
 
-    A level that upkeep may not read again was brought by a Connect code. What a grant brought
-    counts no more once the grant needs reauthorization; what the service said since then counts.
+    Upkeep cannot re-read a level from a Connect code. A level that a grant brought no longer counts
+    when the grant needs reauthorization, unless the service confirmed the level after that.
     """
     if checked_at is None:
         return None
@@ -354,7 +354,7 @@ def _kyc_holds_until(
 
 
 def _held(rows: Sequence[tuple[Any, ...]], *, is_over: bool) -> tuple[HeldClaim, ...]:
-    """``is_over``: all that the identity holds was revoked since the sign-in that brought it."""
+    """``is_over``: a revocation after the last sign-in has revoked all claims."""
     return tuple(
         HeldClaim(claim_type, provider, value, valid_until, is_over or revoked)
         for *_, claim_type, provider, value, valid_until, revoked in rows
@@ -369,7 +369,7 @@ def _affirms(value: Any, asked: str | Unasked) -> bool:
         return False
     if asked is not UNASKED:
         return _is_exactly(value.get("value"), asked)
-    # Verified, and the answer is no: that is no plain truth.
+    # Verified, but the answer is no.
     if "value" in value and not value["value"]:
         return False
     return value.get("verified") is True or value.get("value") is True

@@ -1,8 +1,8 @@
-"""What is due: re-fetching claims, refreshing tokens, running handlers, keeping keys current.
+"""Background work: re-fetch claims, refresh tokens, run event handlers, keep key sets current.
 
-``jobs`` are the entrances of tasks and commands, ``due_rows`` who has which row in hand, ``claims``
-one re-fetch, ``tokens`` one refresh under a lease, ``key_sets`` the service's keys, ``sealing``
-encryption at rest, ``follow_up`` what an acknowledged event still needs.
+``jobs`` has the functions for tasks and commands, ``due_rows`` the leases of rows, ``claims`` the
+re-fetch of one identity, ``tokens`` the refresh under a lease, ``key_sets`` the service's keys,
+``sealing`` the rotation of encryption keys, ``follow_up`` the site's event handlers.
 """
 
 from django_identity.lifecycle.upkeep.claims import Refetched

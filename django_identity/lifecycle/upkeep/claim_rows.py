@@ -1,4 +1,4 @@
-"""The stored claims of an identity: what an answer and its proof make of them."""
+"""Compute the stored claims of an identity from an answer and its credential."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Key = tuple[str, str]
 
 LONGEST_NAME = 128
 WRITTEN = ("value", "proof_hash", "issued_at", "expires_at", "valid_until", "revoked")
-# What a claim says to the site; the other columns say where from and how long.
+# The content of a claim. The other columns are its origin and its lifetime.
 SAID = ("value", "revoked")
 
 
@@ -29,10 +29,10 @@ def rows(
     *,
     ends_at: datetime | None,
 ) -> tuple[StoredClaim, ...]:
-    """One row for each listed claim, and one for each proven claim that the list leaves out.
+    """One row for each listed claim, and one for each proven claim that is not listed.
 
-    Proven ones hold until ``ends_at``, the credential's end, at the latest. A claim listed twice is
-    revoked if either says so.
+    Proven claims are valid until ``ends_at`` (the credential's expiry) at the latest. A claim that
+    is listed twice is revoked if one of the two entries is revoked.
     """
     proven = proof.claims_as_json() if proof else {}
     disclosed = {name: value for name, value in proven.items() if _is_storable(name, value)}
@@ -45,9 +45,9 @@ def rows(
 
 
 def replace(identity: LinkedIdentity, wanted: Iterable[StoredClaim]) -> bool:
-    """Make the stored claims those of ``wanted``. True if what they say has changed.
+    """Replace the stored claims by ``wanted``. Returns whether their content has changed.
 
-    Rows keep their place: in the ordinary case one UPDATE moves the end of all of them.
+    Existing rows are updated. In the common case one UPDATE sets the new expiry of all rows.
     """
     held = {key_of(row): row for row in StoredClaim.objects.filter(identity_id=identity.pk)}
     by_key = {key_of(row): row for row in wanted}
@@ -72,7 +72,7 @@ def replace(identity: LinkedIdentity, wanted: Iterable[StoredClaim]) -> bool:
 
 
 def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> bool:
-    """Revoke what the answer says is revoked, whatever else is wrong with it. True if any was."""
+    """Revoke the claims that the answer lists as revoked. Returns whether any row changed."""
     revoked = {(listed.claim_type, listed.provider) for listed in answer.claims if listed.revoked}
     if not revoked:
         return False
@@ -85,12 +85,12 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> bool:
 
 
 def key_of(row: StoredClaim) -> Key:
-    """Compared in Python: a database may take two cases of a letter for the same."""
+    """The key of a claim. It is compared in Python, because collations may ignore case."""
     return row.claim_type, row.provider
 
 
 def _differing(before: StoredClaim, after: StoredClaim) -> set[str]:
-    """The columns in which two rows of one claim differ."""
+    """The columns in which two rows of a claim differ."""
     others = {name for name in WRITTEN[1:] if getattr(before, name) != getattr(after, name)}
     return others | ({"value"} if _as_text(before.value) != _as_text(after.value) else set())
 
@@ -107,12 +107,12 @@ def _overwrite(row: StoredClaim, after: StoredClaim) -> StoredClaim:
 
 
 def _as_text(value: object) -> str:
-    """To Python ``True`` equals ``1``; to a gate it does not."""
+    """A text for comparison, because in Python ``True`` equals ``1``, but not for a gate."""
     return json.dumps(value, sort_keys=True)
 
 
 def _is_storable(name: str, value: object) -> bool:
-    """PostgreSQL takes no NUL; what cannot be stored opens no gate."""
+    """PostgreSQL cannot store NUL. A claim that cannot be stored opens no gate."""
     return len(name) <= LONGEST_NAME and "\0" not in name and "\\u0000" not in _as_text(value)
 
 
@@ -146,9 +146,10 @@ def _row(
 
 
 def _is_about(value: object, listed: ListedClaim) -> bool:
-    """A value that names its provider proves that provider's claim and no other.
+    """Whether ``value`` proves the listed claim.
 
-    One that names none proves nothing for a provider whose claim is revoked.
+    A value with a provider proves only that provider's claim. A value without a provider proves
+    nothing for a provider whose claim is revoked.
     """
     named = _member(value, "provider")
     return not listed.revoked if named is None else named == listed.provider
@@ -159,7 +160,7 @@ def _member(value: object, name: str) -> object:
 
 
 def _moment(value: object, name: str) -> datetime | None:
-    """A time-stamp in a claim's value; one that cannot be read counts as long past."""
+    """A time-stamp in a claim's value. An unreadable one counts as long past."""
     text = _member(value, name)
     if text is None:
         return None

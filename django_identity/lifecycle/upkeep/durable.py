@@ -1,4 +1,4 @@
-"""Work that an outer transaction must not take back, done on a database connection of its own."""
+"""Write to the database so that an outer transaction cannot roll it back."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from django.db import connection, connections, transaction
 
 Result = TypeVar("Result")
 
-# The caller's transaction may hold the very row, and waits for us: no database sees that circle.
+# The caller's transaction may have locked the same row while it waits for this thread. No database
+# detects that deadlock, so give up after this time.
 PATIENCE = {
     "postgresql": ("SET lock_timeout = '2s'", "RESET lock_timeout"),
     "mysql": (
@@ -23,11 +24,11 @@ PATIENCE = {
 
 
 def durably(work: Callable[[], Result]) -> Result:
-    """Do ``work`` where everything it writes stays written, and return what it returns.
+    """Run ``work`` so that its writes are committed, and return its result.
 
-    Outside a transaction that is here. Inside one it is a short-lived thread, which does not see
-    what the transaction has written, and gives up on a row or a database (SQLite has one lock for
-    all of it) that the transaction has locked: ``OperationalError`` after two seconds.
+    Outside a transaction it runs here. Inside a transaction it runs in a thread with its own
+    database connection. That thread does not see the transaction's changes. If the transaction has
+    locked the row (or the database, on SQLite), ``OperationalError`` is raised after two seconds.
     """
     if not _could_roll_back():
         return work()
@@ -37,15 +38,15 @@ def durably(work: Callable[[], Result]) -> Result:
 
 
 def may_read_first() -> bool:
-    """Whether a look at the database now leaves ``durably`` room to write.
+    """Whether reading now still allows ``durably`` to write.
 
-    A transaction of SQLite that has read may keep every other connection from committing.
+    On SQLite a transaction that has read may block commits of all other connections.
     """
     return connection.vendor != "sqlite" or not _could_roll_back()
 
 
 def _could_roll_back() -> bool:
-    """Whether the caller is in a transaction. The one that Django's ``TestCase`` makes is none."""
+    """Whether the caller is in a transaction, other than that of Django's ``TestCase``."""
     if connection.get_autocommit():
         return False
     if not connection.in_atomic_block:

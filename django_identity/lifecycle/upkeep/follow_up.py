@@ -1,7 +1,7 @@
-"""What comes after an event was acknowledged: the erasure it asks for, and the site's handlers.
+"""The work after an event was acknowledged: requested erasures and the site's handlers.
 
-A row is due until its work is done; an attempt is counted before it starts, so that a handler that
-ends its process cannot come back for ever, and the next one begins with those behind it.
+A row is due until its work is done. An attempt is counted before it starts, so that a handler that
+crashes its worker is not retried for ever. The next attempt starts with the next handler.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from django_identity.telemetry import LogEvent, log_trouble
 
 TRIES = 8
 FIRST_PAUSE = 30.0
-# 8 tries, the last one about 21 hours after the first.
+# 8 attempts, the last one about 21 hours after the first.
 GROWTH = 3.5
-# Nobody else takes an event while somebody may be at it.
+# The time for which one worker has an event.
 LEASE = timedelta(minutes=10)
-# What stands as the error of an event whose last try ended with its process.
+# The error of an event whose last attempt crashed the worker.
 PROCESS_ENDED = "ProcessEnded"
 MOST_AT_ONCE = 500
 LONGEST_SECONDS = 240.0
 
 
 def run_handlers(event_id: int) -> bool:
-    """Do what is left to do for one event, if it is due. True if somebody else need not come again.
+    """Run the remaining handlers of one event, if it is due. Returns whether all are done.
 
-    Each handler runs in a transaction of its own, in which it is also written down that it is done.
+    Each handler runs in its own transaction, which also records that the handler is done.
     """
     event = _taken(event_id)
     if event is None:
@@ -56,9 +56,9 @@ def run_handlers(event_id: int) -> bool:
 
 
 def retry_pending() -> int:
-    """Do what is due and was not done: erasures first, then events, the longest due first.
+    """Retry pending work: erasures first, then events, oldest first.
 
-    Returns how many events are done with.
+    Returns the number of events that are done.
     """
     erasure.retry_pending()
     ends_at = time.monotonic() + LONGEST_SECONDS
@@ -72,11 +72,11 @@ def retry_pending() -> int:
 
 
 def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> list[int]:
-    """Make the handlers of these events due now, and hand them over. Returns the events' keys.
+    """Make the handlers of ``events`` due now and publish them. Returns the events' keys.
 
-    Only handlers that have not succeeded run; with ``again`` all of them. An event whose handlers a
-    worker is running at this moment is left out: they would run twice at once. Whoever has the keys
-    may ``run_handlers``: each event is taken by one.
+    Only handlers that have not succeeded run; with ``again`` all handlers run. An event whose
+    handlers a worker is running now is left out, because they would run twice. The caller may also
+    call ``run_handlers`` with the keys: only one caller gets each event.
     """
     keys = list(events.order_by("occurred_at").values_list("pk", flat=True))
     afresh: dict[str, Any] = {"handled_by": []} if again else {}
@@ -96,7 +96,7 @@ def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> list[int]:
 def choose_events(
     event_ids: list[str], *, failed: bool = False, since: datetime | None = None
 ) -> QuerySet[WebhookEvent]:
-    """The stored events of these ids, or all; of them those that failed, or came in since."""
+    """The stored events with these ids (or all), that failed, or that were received since then."""
     events = WebhookEvent.objects.all()
     if event_ids:
         digests = [digest(alias, event_id) for alias in conf.aliases() for event_id in event_ids]
@@ -107,7 +107,7 @@ def choose_events(
 
 
 def _taken(event_id: int) -> WebhookEvent | None:
-    """The event, if its next attempt is due; nobody else gets it for a while."""
+    """The event with a lease, if its next attempt is due."""
     now = timezone.now()
     due = WebhookEvent.objects.awaiting_handlers(now).filter(pk=event_id)
     taken = due.update(
@@ -117,9 +117,9 @@ def _taken(event_id: int) -> WebhookEvent | None:
 
 
 def _left_to_do(event: WebhookEvent) -> list[tuple[str, Handler]]:
-    """The handlers that have not succeeded; each attempt begins one further.
+    """The handlers that have not succeeded. Each attempt starts with the next handler.
 
-    So none waits for ever behind one that ends its process.
+    So no handler waits for ever behind one that crashes the worker.
     """
     registered = handlers_of(event.event_type).items()
     left = [(name, handler) for name, handler in registered if name not in event.handled_by]
@@ -128,7 +128,7 @@ def _left_to_do(event: WebhookEvent) -> list[tuple[str, Handler]]:
 
 
 def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
-    """Run one handler; empty, or the kind of what it raised."""
+    """Run one handler. Returns an empty text, or the class of its exception."""
     try:
         with transaction.atomic():
             handler(event)

@@ -1,8 +1,8 @@
-"""The jobs of upkeep: hand out what is due, and re-fetch it.
+"""The functions for tasks and commands: publish due identities, and re-fetch them.
 
-The database row says what is due, not the broker: a task that is lost, repeated or late does no
-harm. The generators here yield how each re-fetch ended. A caller may stop at any point; the rows
-that were taken and not worked on are then free again.
+The database rows tell what is due, not the broker, so lost, late or repeated messages are safe. The
+generators yield the result of each re-fetch. A caller may stop at any point; leases of rows that
+were not started are then released.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from django_identity.service.budget import Priority
 CHUNK = 50
 # A refresh, the claims, and the KYC level once a day.
 CALLS_EACH = 3
-# What may wait in queues at once where no budget says how fast it goes.
+# The limit of published rows without a rate limit.
 MOST_IN_HAND = 100_000
 MOST_GRANTS = 1000
-# Well below the tasks' time limit, which kills.
+# Well below the time limit of the tasks, which kills the worker.
 LONGEST_WORK = 240.0
 COUNTED = {
     Refetched.STORED: TallyName.REFETCHED,
@@ -49,9 +49,9 @@ Tally = Counter[Refetched]
 
 
 def sweep() -> int:
-    """Hand every due identity out to a worker, once, in chunks; returns how many.
+    """Publish all due identities in chunks. Returns their number.
 
-    Any number of sweeps may run at once. What the broker does not take is let go again.
+    Several sweeps may run at once. If publishing fails, the leases are released.
     """
     for application in _reachable_applications():
         mark_vanished_keys(application)
@@ -70,9 +70,9 @@ def sweep() -> int:
 
 
 def refetch_chunk(ids: Sequence[int]) -> Tally:
-    """Re-fetch those of ``ids`` that are still due and that nobody else works on.
+    """Re-fetch those of ``ids`` that are still due and free.
 
-    Stops when the service takes no calls, or when its time is over; the rest stays due.
+    Stops when the service takes no calls or the time is over. The remaining rows stay due.
     """
     ends_at = time.monotonic() + LONGEST_WORK
     tally: Tally = Counter()
@@ -84,12 +84,12 @@ def refetch_chunk(ids: Sequence[int]) -> Tally:
 
 
 def refetch_one(identity_id: int) -> Refetched | None:
-    """Re-fetch one identity if it is due. None if it is not, or if somebody is at it."""
+    """Re-fetch one identity. Returns None if it is not due or another worker has it."""
     return next(_refetch_each([identity_id]), None)
 
 
 def refetch_due(*, most: int | None = None) -> Generator[Refetched]:
-    """Do what the sweep and its tasks do, here and now, until nothing is due."""
+    """Re-fetch in this process until nothing is due."""
     done = 0
     for application in _reachable_applications():
         left = None if most is None else most - done
@@ -100,7 +100,7 @@ def refetch_due(*, most: int | None = None) -> Generator[Refetched]:
                 takes_calls = outcome is not Refetched.NOT_NOW
                 yield outcome
             if not takes_calls:
-                # The next application may have another service.
+                # The service of the next application may be up.
                 break
 
 
@@ -113,20 +113,20 @@ def refetch_these(ids: Iterable[int]) -> Generator[Refetched]:
 
 
 def count_due() -> int:
-    """How many identities are due at this moment."""
+    """The number of due identities."""
     now = timezone.now()
     return sum(due_rows.due(site, now=now).count() for site in conf.applications())
 
 
 def takes_no_calls() -> bool:
-    """Whether an application with something due waits for its service to be back."""
+    """Whether an application has due identities and its service is down."""
     now = timezone.now()
     away = [site for site in conf.applications() if not outage.may_try(site)]
     return any(due_rows.due(application, now=now).exists() for application in away)
 
 
 def keep_alive() -> int:
-    """Refresh the unused grants that would run out within five days; returns how many were."""
+    """Refresh unused grants that expire within five days. Returns their number."""
     ends_at = time.monotonic() + LONGEST_WORK
     refreshed = 0
     for identity in _identities_expiring_unused():
@@ -142,14 +142,14 @@ def keep_alive() -> int:
 
 
 def _reachable_applications() -> list[Application]:
-    """The applications whose service takes calls, as far as this site knows."""
+    """The applications whose service is up, as far as this site knows."""
     return [site for site in conf.applications() if outage.may_try(site)]
 
 
 def _take_due() -> Iterator[list[int]]:
-    """Pages of due rows: as many as the budget lets workers do before the rows come back.
+    """Pages of due rows, only as many as the rate limit allows before the leases end.
 
-    Of an application whose service was away one row is enough, to see whether it is back.
+    If an application's service was down, one row is enough to probe it.
     """
     for application in _reachable_applications():
         if outage.is_away(application):
@@ -166,7 +166,7 @@ def _most_in_hand(application: Application) -> int:
 
 
 def _refetch_each(ids: Sequence[int]) -> Generator[Refetched]:
-    """Re-fetch those that are due and free, until the service takes no calls."""
+    """Re-fetch the due and free rows among ``ids``, until the service takes no calls."""
     counts: Counter[tuple[str, Refetched]] = Counter()
     left = _due_among(ids)
     try:
@@ -182,7 +182,7 @@ def _refetch_each(ids: Sequence[int]) -> Generator[Refetched]:
     finally:
         if left:
             due_rows.let_go([identity.pk for identity in left])
-        # Once for all of a chunk, because everybody counts in one row a day.
+        # Once for the whole chunk, because all workers update one row a day.
         for (alias, outcome), count in counts.items():
             if outcome in COUNTED:
                 tallies.add(COUNTED[outcome], application=conf.application(alias), count=count)
@@ -203,23 +203,23 @@ def _due_among(ids: Sequence[int]) -> list[LinkedIdentity]:
 
 
 def _refetch(identity: LinkedIdentity) -> Refetched | None:
-    """Re-fetch a row as it was read just now. None if it is not ours to work on."""
+    """Re-fetch a row that was just read. Returns None if another worker has it."""
     if not due_rows.start(identity):
         return None
     try:
         return claims.refetch(identity)
     except (OperationalError, InterfaceError):
-        # Nothing can be written now; the lease runs out by itself.
+        # Nothing can be written now. The lease expires by itself.
         raise
     except Exception as error:  # noqa: BLE001  one identity must not stop the others
-        # The name alone: the message may quote what was to be stored.
+        # Only the class: the message may quote personal data.
         logger.error("re-fetching identity #%s: %s", identity.pk, type(error).__name__)
         claims.note_failure(identity, code=UNEXPECTED)
         return Refetched.FAILED
 
 
 def _identities_expiring_unused() -> list[LinkedIdentity]:
-    """Those whose grants run out first, a bounded number, of the reachable applications only."""
+    """The identities whose grants expire first, a limited number, of reachable applications."""
     ours = Q(pk__in=[])
     for application in _reachable_applications():
         ours |= Q(

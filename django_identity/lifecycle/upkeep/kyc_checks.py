@@ -1,7 +1,7 @@
-"""The KYC level of an identity: when it is read anew, and what an answer changes.
+"""When to re-read the KYC level of an identity, and what an answer changes.
 
-A level counts only for a time after the service last vouched for it (``kyc_checked_at``), so it is
-read anew once a day, and at once after an event that changed it or put it in doubt.
+A level counts only for a limited time after the service last confirmed it (``kyc_checked_at``).
+Therefore it is re-read once a day, and at once after an event that changes or questions it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from django_identity.service.messages import KycStatus
 
 KYC_SCOPE = "kyc:read"
 CHECKED_EVERY = timedelta(hours=24)
-# The pace of an identity that has no claims to read: three quarters of it are a day.
+# For an identity without claims: three quarters of this time are one day.
 LONGEST_LIFE = timedelta(hours=32)
 
 
 def may_check(identity: LinkedIdentity) -> bool:
-    """Whether the service answers about this person's KYC: consent stands and covers it."""
+    """Whether the person's consent is granted and covers KYC."""
     return identity.consent == Consent.GRANTED and KYC_SCOPE in identity.scopes
 
 
 def is_due(application: Application, identity: LinkedIdentity) -> bool:
-    """Whether the level is to be read at this re-fetch."""
+    """Whether this re-fetch must read the level."""
     checked_at = identity.kyc_checked_at
     if not may_check(identity):
         return False
     if checked_at is None or checked_at <= identity.kyc_changed_at:
-        # An event put it in doubt, or changed it: the service itself has the last word.
+        # An event changed or questioned the level, so ask the service.
         return True
     every = min(CHECKED_EVERY, application.kyc_holds / 2)
     return checked_at <= timezone.now() - every
@@ -42,9 +42,9 @@ def is_due(application: Application, identity: LinkedIdentity) -> bool:
 def next_refetch(
     application: Application, identity: LinkedIdentity, *, claims_due_at: datetime | None
 ) -> datetime | None:
-    """When the next re-fetch is due; None if there is nothing to fetch.
+    """When the next re-fetch is due, or None if there is nothing to fetch.
 
-    With claims the level is read when those are, as long as it lasts until then.
+    With claims, the level is read together with them, if it lasts until then.
     """
     if not may_check(identity):
         return claims_due_at
@@ -55,7 +55,7 @@ def next_refetch(
 
 
 def columns_of(answer: KycStatus, *, checked_at: datetime) -> dict[str, Any]:
-    """What the service's answer changes of the identity. ``checked_at``: when it was asked."""
+    """The columns that the answer changes. ``checked_at``: when the service was asked."""
     return {
         "kyc_level": answer.kyc_level,
         "kyc_status": answer.status,

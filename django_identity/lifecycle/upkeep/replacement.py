@@ -1,4 +1,4 @@
-"""What an answer about a person's claims changes here: made first, written in one transaction."""
+"""Compute what an answer about a person's claims changes, then write it in one transaction."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from django_identity.service.moments import bounded
 CREDENTIAL_LIFETIME = timedelta(hours=24)
 DUE_AT_SHARE = 0.75
 DUE_SPREAD = 0.10
-# An answer that is served from a cache at its end must not make us ask without a pause.
+# An answer from a cache may expire at once. It must not cause calls without a pause.
 SOONEST = timedelta(minutes=5)
 
 logger = logging.getLogger("django_identity.claims")
@@ -30,9 +30,9 @@ logger = logging.getLogger("django_identity.claims")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Replacement:
-    """What an answer changes: the identity's columns and its claims.
+    """The changes by an answer: columns of the identity, and its claims.
 
-    ``rows`` is None for an answer that is only good for what it revokes.
+    ``rows`` is None if only the revocations in the answer count.
     """
 
     answer: ClaimsAnswer
@@ -47,10 +47,10 @@ def prepare(
     answer: ClaimsAnswer,
     proof: VerifiedCredential | None,
 ) -> Replacement:
-    """What to store of ``answer``; nothing is written yet.
+    """Compute the changes by ``answer``. Nothing is written yet.
 
-    A credential older than the stored one is not taken: it could be a replay of a claim revoked
-    since; what the answer says is revoked is revoked all the same.
+    A credential that is older than the stored one is refused, because it could replay a revoked
+    claim. Claims that the answer lists as revoked are revoked in any case.
     """
     if proof is not None and is_older(proof, identity):
         return Replacement(answer, {"refetch_due_at": timezone.now() + SOONEST})
@@ -71,9 +71,9 @@ def prepare(
 
 
 def write(identity: LinkedIdentity, new: Replacement) -> None:
-    """Store the claims of ``new``. The caller has written its columns, in the same transaction.
+    """Store the claims of ``new``. The caller has already written the columns.
 
-    In this order: whoever changes an identity locks its row first.
+    Both are in one transaction, in this order, because every writer locks the identity's row first.
     """
     if new.rows is None:
         changed = claim_rows.revoke_listed(identity, new.answer)
@@ -84,7 +84,7 @@ def write(identity: LinkedIdentity, new: Replacement) -> None:
 
 
 def is_older(proof: VerifiedCredential, identity: LinkedIdentity) -> bool:
-    """Whether ``proof`` was issued before the credential that is stored."""
+    """Whether ``proof`` was issued before the stored credential."""
     stored, issued_at = identity.credential_issued_at, _issued_at(proof)
     return stored is not None and issued_at is not None and issued_at < stored
 
@@ -103,7 +103,7 @@ def _storable_kid(kid: str) -> str:
 
 
 def due_at(identity: LinkedIdentity, *, now: datetime, ends_at: datetime) -> datetime:
-    """At about three quarters of what is left, a fixed bit earlier or later for each identity."""
+    """After about three quarters of the remaining life, with a fixed offset for each identity."""
     position = int(identity.subject_digest[:8], 16) / 0xFFFFFFFF
     share = DUE_AT_SHARE + DUE_SPREAD * (2 * position - 1)
     return now + max((ends_at - now) * share, SOONEST)

@@ -1,7 +1,7 @@
-"""Every sealed column there is, and moving what they hold under the first key of the ring.
+"""The list of all sealed columns, and the rotation of their values to the first key.
 
-A value that no key opens is never changed here: the key may only be missing from the ring. Whoever
-needs such a value treats it as absent.
+If no key opens a value, it is left unchanged: the key may only be missing from the settings. Other
+code treats such a value as absent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROWS_AT_ONCE = 200
 
 @dataclass(frozen=True, slots=True)
 class SealedColumn:
-    """A column with sealed values: ``application`` leads to their application's alias."""
+    """A column with sealed values. ``application``: the path to the application's alias."""
 
     model: type[Model]
     name: str
@@ -38,7 +38,7 @@ class SealedColumn:
         return f"{self.model._meta.object_name}.{self.name}"
 
     def held(self) -> QuerySet[Any]:
-        """The rows that have a value there."""
+        """The rows with a value in the column."""
         return self.model._default_manager.exclude(**{self.name: ""})
 
     def held_by(self, application: Application) -> QuerySet[Any]:
@@ -68,9 +68,9 @@ COLUMNS: tuple[SealedColumn, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What became of some values of one column.
+    """The result for some values of one column.
 
-    ``overtaken``: somebody stored a newer value meanwhile, which stays.
+    ``overtaken``: the site stored a newer value meanwhile, which stays.
     """
 
     column: str
@@ -84,7 +84,7 @@ class Batch:
 
 
 def count_outdated() -> int:
-    """How many values are not under the first key of their application's ring."""
+    """The number of values that are not under the first key of their application."""
     return sum(
         _outdated(column, application).count()
         for application in conf.applications()
@@ -93,11 +93,10 @@ def count_outdated() -> int:
 
 
 def rotate_keys(*, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
-    """Move every value under the first key, ``size`` rows at a time, each batch committed.
+    """Re-encrypt all values under the first key, ``size`` rows at a time; commit each batch.
 
-    What is done is told by the values themselves, so it can be stopped between any two batches and
-    begun again; a value that is stored meanwhile is under the first key anyway and is never
-    overwritten.
+    It can be stopped between two batches and started again, because each value shows its key. A
+    value that the site stores meanwhile is under the first key already and is never overwritten.
     """
     for application in conf.applications():
         for column in COLUMNS:
@@ -105,7 +104,7 @@ def rotate_keys(*, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
 
 
 def without_a_key(column: SealedColumn) -> QuerySet[Any]:
-    """The rows whose value none of the keys sealed, those of removed applications included."""
+    """The rows with a value that no key opens, including rows of removed applications."""
     known = Q()
     for application in conf.applications():
         for secret in application.encryption_keys:
@@ -120,7 +119,7 @@ def _outdated(column: SealedColumn, application: Application) -> QuerySet[Any]:
 
 
 def _rotate_column(column: SealedColumn, application: Application, size: int) -> Iterator[Batch]:
-    # Without a name it would join whatever there is.
+    # ``select_related()`` without a name would join everything.
     joined = column.joined or (None,)
     rows = _outdated(column, application).select_related(*joined).order_by("pk")
     last: Any = None
@@ -143,7 +142,7 @@ def _rotate_batch(column: SealedColumn, application: Application, rows: list[Any
             unreadable += 1
         else:
             resealed[row.pk] = (sealed, fresh)
-    # Nothing but the writes is inside: the locks are short.
+    # Only the writes are in the transaction, so that locks are short.
     with transaction.atomic():
         written = sum(_replaced(column, pk, *pair) for pk, pair in resealed.items())
     return Batch(column.label, written, len(resealed) - written, unreadable)

@@ -1,4 +1,4 @@
-"""How often something happened on each day, counted as it happens: nothing else keeps it."""
+"""Count sign-ins and re-fetches for each day."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from django_identity.models import DailyTally, TallyName
 
 @dataclass(frozen=True, slots=True)
 class DayCount:
-    """What one day (UTC) came to."""
+    """The count of one day (UTC)."""
 
     day: date
     count: int
 
 
 def add(name: TallyName, *, application: Application, count: int = 1) -> None:
-    """Count ``count`` more of ``name`` today.
+    """Add ``count`` to today's count of ``name``.
 
-    Call it outside of transactions: everybody counts in one row, which a transaction would hold.
+    Call it outside of transactions, because a transaction would lock the row that all workers use.
     """
     if count <= 0:
         return
@@ -46,7 +46,7 @@ def add(name: TallyName, *, application: Application, count: int = 1) -> None:
 def per_day(
     name: TallyName, *, application: str, environment: str, days: int
 ) -> tuple[DayCount, ...]:
-    """The last ``days`` days, the oldest first and today last; a day without a row counts 0."""
+    """The counts of the last ``days`` days, oldest first. A day without a row counts 0."""
     first = _today() - timedelta(days=days - 1)
     held = dict(
         DailyTally.objects.filter(

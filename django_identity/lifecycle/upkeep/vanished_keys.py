@@ -1,4 +1,4 @@
-"""Credentials whose signing key the service has taken out of its key set: fetch them anew."""
+"""Re-fetch credentials whose signing key has left the service's key set."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MOST_MARKED = 2000
 
 
 def mark_vanished_keys(application: Application) -> int:
-    """Make due what was signed by keys that the service publishes no more; returns how many.
+    """Make identities due whose credentials were signed by unpublished keys. Returns their number.
 
-    Costs one look at an index for each key in use, and marks a bounded number at a time.
+    It costs one look-up in an index for each key in use, and changes a limited number at a time.
     """
     try:
         published = key_sets.current(application).kids
@@ -33,7 +33,7 @@ def mark_vanished_keys(application: Application) -> int:
 
 
 def _kids_in_use(rows: QuerySet[LinkedIdentity]) -> Iterator[str]:
-    """Each ``kid`` of a stored credential, by skipping through the index from one to the next."""
+    """Each ``kid`` of a stored credential, with one look-up in the index for each."""
     kid = ""
     for _ in range(MOST_KIDS):
         following = rows.filter(credential_kid__gt=kid).order_by("credential_kid")
@@ -45,7 +45,7 @@ def _kids_in_use(rows: QuerySet[LinkedIdentity]) -> Iterator[str]:
 
 
 def _make_due(rows: QuerySet[LinkedIdentity]) -> int:
-    """Make due what has not failed since: a failure has its own pause."""
+    """Make ``rows`` due, except failing ones, which have their own pause."""
     now = timezone.now()
     waiting = rows.filter(refetch_due_at__gt=now, refetch_failures=0)
     ids = list(waiting.values_list("pk", flat=True)[:MOST_MARKED])
