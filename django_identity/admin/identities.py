@@ -14,7 +14,6 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity.admin import filters, wording
 from django_identity.admin.actions import IdentityActions
-from django_identity.admin.identity_page import page_of
 from django_identity.lifecycle import operators
 from django_identity.models import LinkedIdentity
 
@@ -58,7 +57,7 @@ class LinkedIdentityAdmin(IdentityActions):
         identity, may_see = context["original"], self.may_see_people(request)
         email = getattr(identity.user, identity.user.get_email_field_name(), "")
         context |= {
-            "page": page_of(identity, operators.report_on(identity)),
+            "report": operators.report_on(identity),
             "allowed_actions": self.allowed_actions(request),
             "may_see_people": may_see,
             "email": email if may_see else "",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -197,22 +198,13 @@ def handler_trouble(*, is_tried_again: bool) -> str:
     return _("A handler of the site failed, and is not tried again. Replay it once it is mended:")
 
 
-def span_in_words(span: timedelta) -> str:
-    """A duration in its largest unit: 40 s, 12 min, 5 h, 3 d."""
-    seconds = int(abs(span.total_seconds()))
-    for size, unit in ((86400 * 2, _("%d d")), (3600, _("%d h")), (60, _("%d min"))):
-        if seconds >= size:
-            return unit % (seconds // (86400 if size == 86400 * 2 else size))
-    return _("%d s") % seconds
-
-
 def freshness(valid_until: datetime | None) -> str:
-    """When a credential expires or expired: “in 5 h”, “ran out 2 h ago”."""
+    """When a credential expires or expired: “in 5 hours”, “ran out 2 hours ago”."""
     if valid_until is None:
         return _("none")
-    left = valid_until - timezone.now()
-    words = {"span": span_in_words(left)}
-    return _("in %(span)s") % words if left > timedelta() else _("ran out %(span)s ago") % words
+    if valid_until > timezone.now():
+        return _("in %(span)s") % {"span": timeuntil(valid_until, depth=1)}
+    return _("ran out %(span)s ago") % {"span": timesince(valid_until, depth=1)}
 
 
 def spelt(moment: datetime | None) -> str:
@@ -232,11 +224,12 @@ def spelt_short(moment: datetime) -> str:
 
 
 def due(moment: datetime | None) -> str:
-    """When a re-fetch is due: “now”, “in 5 h”."""
+    """When a re-fetch is due: “now”, “in 5 hours”."""
     if moment is None:
         return _("never")
-    left = moment - timezone.now()
-    return _("in %(span)s") % {"span": span_in_words(left)} if left > timedelta() else _("now")
+    if moment <= timezone.now():
+        return _("now")
+    return _("in %(span)s") % {"span": timeuntil(moment, depth=1)}
 
 
 def failures(count: int) -> str:

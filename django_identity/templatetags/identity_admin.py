@@ -1,16 +1,114 @@
-"""Filters for the admin's templates. They are not public."""
+"""Filters for the admin's pages; no promise to sites."""
 
 from __future__ import annotations
 
+import json
+from datetime import datetime
+
 from django import template
 from django.contrib.auth.models import AbstractBaseUser
+from django.utils.translation import gettext as _
 
 from django_identity.admin import wording
+from django_identity.admin.wording import Words
+from django_identity.lifecycle.operators import Happening, Kind
+from django_identity.lifecycle.standing import GateAnswer, Reason
+from django_identity.models import EventOutcome, LinkedVia, StoredClaim, TokenGrant
 
 register = template.Library()
+
+register.filter("freshness", wording.freshness)
+register.filter("due", wording.due)
+register.filter("spelt", wording.spelt)
+register.filter("level_name", wording.level_name)
+register.filter("status_name", wording.status_name)
+register.filter("error_in_words", wording.error_in_words)
+register.filter("environment_badge", wording.environment_badge)
 
 
 @register.filter
 def person(user: AbstractBaseUser, may_see_people: bool) -> str:
-    """The person's name or address, as far as the operator may see it."""
+    """What the person is called, as far as the operator may see it."""
     return wording.person_name(user, may_see=may_see_people)
+
+
+@register.filter
+def named(code: str) -> Words:
+    """A claim with or without its value, a level or a scope."""
+    return wording.name_of(str(code).partition("=")[0])
+
+
+@register.filter
+def gate_reason(answer: GateAnswer) -> Words:
+    """Why the gate is open or closed."""
+    if answer.shortfall is None:
+        return wording.open_reason(answer.asked)
+    return wording.GATE_REASONS[answer.shortfall.reason]
+
+
+@register.filter
+def ran_out_at(answer: GateAnswer) -> datetime | None:
+    """When the proof ran out, if that keeps the gate closed."""
+    shortfall = answer.shortfall
+    return shortfall.since if shortfall and shortfall.reason is Reason.RUN_OUT else None
+
+
+@register.filter
+def remedy(grant: TokenGrant | None, refetch_failures: int) -> str:
+    """What the operator or the person can do about a proof that ran out."""
+    if grant is None or grant.needs_reauthorization:
+        return _("Nothing can be re-fetched: the person has to consent again at their next visit.")
+    if refetch_failures:
+        return _("The re-fetch that would replace it keeps failing.")
+    return _("A re-fetch replaces it.")
+
+
+@register.filter
+def claim_state(claim: StoredClaim) -> str:
+    """Whether the claim counts, and for how long."""
+    if claim.revoked:
+        return _("revoked")
+    if claim.valid_until is None:
+        return _("only listed, not proven")
+    return wording.freshness(claim.valid_until)
+
+
+@register.filter
+def as_json(value: object) -> str:
+    """A claim's value as the service wrote it."""
+    return json.dumps(value, ensure_ascii=False, indent=1)
+
+
+@register.filter
+def happened(happening: Happening) -> Words:
+    """What the entry of the timeline is about."""
+    words = wording.HAPPENINGS[happening.kind]
+    if happening.kind is Kind.EVENT:
+        return f"{words}: {happening.detail}"
+    if happening.kind is Kind.LINKED:
+        via = dict(LinkedVia.choices).get(happening.detail, happening.detail)
+        return _("Linked by %(via)s") % {"via": via}
+    return words
+
+
+@register.filter
+def came_of_it(happening: Happening) -> Words:
+    """How the entry of the timeline ended, where there is something to say."""
+    if happening.kind is Kind.EVENT:
+        return dict(EventOutcome.choices).get(happening.outcome, happening.outcome)
+    if happening.kind is Kind.SIGN_IN_FAILED:
+        return wording.error_in_words(happening.detail)
+    return ""
+
+
+@register.filter
+def grant_state(grant: TokenGrant | None) -> str:
+    """Whether the site can still ask the service about the person."""
+    if grant is None:
+        return _("None. The person has to sign in again before anything can be re-fetched.")
+    if grant.needs_reauthorization:
+        return _("Dead. The person's next visit offers to consent again.")
+    if grant.refresh_expires_at is None:
+        return _("Held.")
+    span = wording.freshness(grant.refresh_expires_at)
+    return _("Held; runs out %(span)s unless it is used.") % {"span": span}

@@ -47,15 +47,15 @@ def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) 
     for words in (
         "level 2",
         "verified",
-        "in 5 h",
-        "in 7 min",
+        "in 5\xa0hours",
+        "in 7\xa0minutes",
         "failed 2 times",
         "7d1f0c9e…",
         f'title="{SUBJECT}"',
     ):
         assert words in text
     LinkedIdentity.objects.update(credential_expires_at=timezone.now() - timedelta(hours=2))
-    assert "ran out 2 h ago" in page(operator, IDENTITIES)
+    assert "ran out 2\xa0hours ago" in page(operator, IDENTITIES)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django_identity.lifecycle.operators.timeline import Happening, timeline_of
-from django_identity.lifecycle.standing.explanation import Explanation, explained
+from django_identity.lifecycle.standing.explanation import GateAnswer, explained
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
 
 MOST_CLAIMS = 200
@@ -15,7 +15,7 @@ MOST_CLAIMS = 200
 class Inspection:
     """The report. If ``grant`` is None, nothing can be re-fetched; its tokens are not loaded."""
 
-    gates: Explanation
+    gates: tuple[GateAnswer, ...]
     claims: tuple[StoredClaim, ...]
     timeline: tuple[Happening, ...]
     grant: TokenGrant | None
@@ -24,9 +24,10 @@ class Inspection:
 def report_on(identity: LinkedIdentity) -> Inspection:
     """Report on ``identity``: gates, claims, state of the grant, and the last hundred entries."""
     claims = StoredClaim.objects.filter(identity=identity).order_by("claim_type", "provider")
+    answers = explained(identity)
     grants = TokenGrant.objects.defer("access_token", "refresh_token")
     return Inspection(
-        gates=explained(identity),
+        gates=(*answers.claims, *answers.levels),
         claims=tuple(claims[:MOST_CLAIMS]),
         timeline=timeline_of(identity),
         grant=grants.filter(identity=identity).first(),
