@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from copy import copy
+from functools import lru_cache, partial
 from typing import Any
 
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, get_user_model, login, logout
 from django.contrib.auth.backends import BaseBackend
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import F, FilteredRelation, Q, QuerySet
+from django.db.models.manager import BaseManager
 from django.http import HttpRequest
 
 from django_identity import conf
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, digest
+from django_identity.models.compiled import CompiledQuery, Given
 
+RELATION = "linked_identities"
+NO_USER = (None, None, None)
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
 SIGNS_IN = (LinkedVia.OAUTH, LinkedVia.SIGN_UP)
 
@@ -31,19 +36,10 @@ class IdentityBackend(BaseBackend):
         backend's hash also covers the identity and the time of its last revocation. A session that
         a revocation has ended therefore stays ended after a new consent.
         """
-        oldest = _granted().filter(user_id=OuterRef("pk"))[:1]
-        user = (
-            get_user_model()
-            ._default_manager.annotate(
-                identity_consent=Subquery(oldest.values("pk")),
-                identity_revoked_at=Subquery(oldest.values("revoked_at")),
-            )
-            .filter(pk=user_id)
-            .first()
-        )
-        if user is None or not user.is_active or user.identity_consent is None:
+        user, consent, revoked_at = _user_with_consent(user_id)
+        if user is None or not user.is_active or consent is None:
             return None
-        return _resting(user, user.identity_consent, user.identity_revoked_at)
+        return _resting(user, consent, revoked_at)
 
 
 def begin_session(request: HttpRequest, user: Any, identity: LinkedIdentity) -> None:
@@ -52,7 +48,8 @@ def begin_session(request: HttpRequest, user: Any, identity: LinkedIdentity) -> 
     Under several applications the session may rest on another consent, which is looked up then.
     """
     if len(conf.aliases()) == 1:
-        user = _resting(user, identity.pk, identity.revoked_at)
+        # A copy: the caller's user may be signed in elsewhere, by other means.
+        user = _resting(copy(user), identity.pk, identity.revoked_at)
     login(request, user, backend=BACKEND_PATH)
 
 
@@ -71,22 +68,87 @@ def end_session(request: HttpRequest) -> bool:
 
 
 def bind_session(*, request: HttpRequest, user: Any, **_kwargs: Any) -> None:
-    """Receive ``user_logged_in``: bind a session of this backend to the user's consent."""
-    is_ours = request.session.get(BACKEND_SESSION_KEY) == BACKEND_PATH
-    if not is_ours or "get_session_auth_hash" in vars(user):
+    """Receive ``user_logged_in``: bind a session of this backend to the user's consent.
+
+    A session of another backend gets Django's plain hash, even if the user came from one of ours.
+    """
+    is_bound = isinstance(getattr(user, "get_session_auth_hash", None), partial)
+    if request.session.get(BACKEND_SESSION_KEY) != BACKEND_PATH:
+        if is_bound:
+            del user.get_session_auth_hash, user.get_session_auth_fallback_hash
+            request.session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+        return
+    if is_bound:
         return
     consent = _granted().filter(user_id=user.pk).values_list("pk", "revoked_at").first()
     if consent is not None:
         request.session[HASH_SESSION_KEY] = _resting(user, *consent).get_session_auth_hash()
 
 
+def _user_with_consent(user_id: Any) -> tuple[Any, Any, Any]:
+    """Return the user, their oldest consent, and when it was last revoked."""
+    manager, applications = get_user_model()._default_manager, _configured()
+    if not applications:
+        return NO_USER
+    # A custom manager may choose its rows anew at each request.
+    if not _is_plain(manager):
+        user = _with_consent(manager.all()).filter(pk=user_id).first()
+        return (user, user.identity_consent, user.identity_revoked_at) if user else NO_USER
+    using = manager.db
+    query, names = _compiled(manager.model, using, applications)
+    for *values, consent, revoked_at in query.rows(user_id):
+        return manager.model.from_db(using, names, values), consent, revoked_at
+    return NO_USER
+
+
+@lru_cache
+def _compiled(
+    model: Any, using: str, _applications: tuple[tuple[str, str], ...]
+) -> tuple[CompiledQuery, list[str]]:
+    """Compile the query. It contains the applications, so other settings need another query."""
+    names = [field.attname for field in model._meta.concrete_fields]
+
+    def build(user_id: Given) -> QuerySet[Any, Any]:
+        users = _with_consent(model._default_manager.using(using)).filter(pk=user_id)
+        return users.values_list(*names, "identity_consent", "identity_revoked_at")
+
+    return CompiledQuery(build, model._meta.pk, using), names
+
+
+def _is_plain(manager: Any) -> bool:
+    """Whether the manager returns all rows of its table, as Django's own do."""
+    has_own = type(manager).get_queryset is not BaseManager.get_queryset
+    return not has_own and manager._queryset_class is QuerySet
+
+
+def _with_consent(users: QuerySet[Any]) -> QuerySet[Any]:
+    """Annotate ``users``; a user with several consents has several rows, oldest consent first."""
+    granted = FilteredRelation(RELATION, condition=_counts(f"{RELATION}__"))
+    joined: QuerySet[Any] = users.annotate(
+        granted_identity=granted,
+        identity_consent=F("granted_identity__pk"),
+        identity_revoked_at=F("granted_identity__revoked_at"),
+    )
+    return joined.order_by("identity_consent")
+
+
 def _granted() -> QuerySet[LinkedIdentity]:
     """The granted identities that may sign in, under the configured applications, oldest first."""
-    configured = Q()
-    for application in conf.applications():
-        configured |= Q(application=application.alias, environment=application.environment)
-    granted = LinkedIdentity.objects.filter(configured, consent=Consent.GRANTED)
-    return granted.filter(linked_via__in=SIGNS_IN).order_by("pk")
+    return LinkedIdentity.objects.filter(_counts()).order_by("pk")
+
+
+def _counts(prefix: str = "") -> Q:
+    """Whether an identity is granted and may sign in, under a configured application."""
+    applications = Q()
+    for alias, environment in _configured():
+        named = {f"{prefix}application": alias, f"{prefix}environment": environment}
+        applications |= Q(**named)
+    may_sign_in = {f"{prefix}consent": Consent.GRANTED, f"{prefix}linked_via__in": SIGNS_IN}
+    return Q(applications, **may_sign_in)
+
+
+def _configured() -> tuple[tuple[str, str], ...]:
+    return tuple((each.alias, each.environment) for each in conf.applications())
 
 
 def _resting(user: Any, consent: object, revoked_at: object) -> Any:

@@ -1,14 +1,18 @@
 """A view behind a claim gate, beside the same view behind Django's ``permission_required``.
 
-Both are cold: each request comes with a session and has its user and what the gate rests on read
+The claim gate is asked in a session of the identity sign-in, the permission in a session of
+Django's own. Both are cold: each request reads its session, its user and what the gate rests on
 from the database. The ratio ``permission_required`` is of whole requests, middleware included;
-``gate_alone`` leaves everything but the gate and the view out. Figures: microseconds and queries.
+``gate_alone`` leaves everything but the gate and the view out. The ratio ``session`` is of loading
+the user alone: ``IdentityBackend.get_user`` beside ``ModelBackend.get_user``. Figures: microseconds
+and queries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from django.contrib.auth.backends import BaseBackend, ModelBackend
 from django.contrib.auth.decorators import permission_required
 from django.contrib.auth.models import Permission, User
 from django.db import connection
@@ -17,11 +21,13 @@ from django.test import Client, RequestFactory, override_settings
 from django.test.utils import CaptureQueriesContext, setup_test_environment
 from django.urls import path
 
+from django_identity.backends import BACKEND_PATH, IdentityBackend
 from django_identity.gates import claim_required
 from tests.benchmarks.database import fresh_database
 from tests.benchmarks.runner import Result, seconds_of
 from tests.records import make_claim, make_identity, make_user
 
+DJANGOS = "django.contrib.auth.backends.ModelBackend"
 ROUNDS = 400
 BATCH = 5
 
@@ -39,17 +45,25 @@ def run() -> Result:
     setup_test_environment()
     with fresh_database(), override_settings(ROOT_URLCONF=__name__):
         person = make_person()
-        whole = {name: request(person, f"/{name}/") for name in ("claim", "permission")}
+        whole = {
+            "claim": request(person, "/claim/", backend=BACKEND_PATH),
+            "permission": request(person, "/permission/", backend=DJANGOS),
+        }
         alone = {
             "claim_alone": bare(person, behind_a_claim),
             "permission_alone": bare(person, behind_a_permission),
         }
-        seconds = seconds_of({**whole, **alone}, rounds=ROUNDS)
+        loading = {
+            "identity_session": load(person, IdentityBackend()),
+            "django_session": load(person, ModelBackend()),
+        }
+        seconds = seconds_of({**whole, **alone, **loading}, rounds=ROUNDS)
         queries = {f"{name}_queries": count(get) / BATCH for name, get in whole.items()}
     figures = {f"{name}_us": taken / BATCH * 1e6 for name, taken in seconds.items()}
     ratios = {
         "permission_required": seconds["permission"] / seconds["claim"],
         "gate_alone": seconds["permission_alone"] / seconds["claim_alone"],
+        "session": seconds["django_session"] / seconds["identity_session"],
     }
     return Result("gate", ratios, {**figures, **queries})
 
@@ -64,9 +78,9 @@ def make_person() -> User:
     return person
 
 
-def request(person: User, address: str) -> Callable[[], None]:
+def request(person: User, address: str, *, backend: str) -> Callable[[], None]:
     browser = Client()
-    browser.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
+    browser.force_login(User.objects.get(pk=person.pk), backend=backend)
 
     def get() -> None:
         for _ in range(BATCH):
@@ -82,6 +96,14 @@ def bare(person: User, gated: Callable[[HttpRequest], HttpResponse]) -> Callable
         for _ in range(BATCH):
             made.user = User.objects.get(pk=person.pk)
             assert gated(made).content == b"in"
+
+    return get
+
+
+def load(person: User, backend: BaseBackend) -> Callable[[], None]:
+    def get() -> None:
+        for _ in range(BATCH):
+            assert backend.get_user(person.pk) is not None
 
     return get
 

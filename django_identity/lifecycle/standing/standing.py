@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, StrEnum
+from functools import lru_cache
 from typing import Any, Final
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import conf, policy
@@ -19,6 +21,7 @@ from django_identity.lifecycle.standing.request_memory import memory
 from django_identity.lifecycle.upkeep import kyc_checks
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.models.choices import rests_on_code
+from django_identity.models.compiled import CompiledQuery, Given
 
 LEVEL = re.compile(r"level_(\d{1,4})")
 VERIFIED = "verified"
@@ -289,29 +292,8 @@ def _person(user: object, application: str) -> AbstractBaseUser | None:
 
 
 def _read(user_id: Any, application: conf.Application) -> Standing:
-    rows = list(
-        LinkedIdentity.objects.of_user(
-            user_id, application=application.alias, environment=application.environment
-        ).values_list(
-            "consent",
-            "consent_changed_at",
-            "kyc_level",
-            "kyc_status",
-            "kyc_checked_at",
-            "scopes",
-            "grant__needs_reauthorization",
-            "grant__updated_at",
-            "connect_issued_at",
-            "signed_in_at",
-            "credential_expires_at",
-            "revoked_at",
-            "claims__claim_type",
-            "claims__provider",
-            "claims__value",
-            "claims__valid_until",
-            "claims__revoked",
-        )
-    )
+    using = LinkedIdentity.objects.db
+    rows = _query(get_user_model(), using, application.alias, application.environment).rows(user_id)
     if not rows:
         return NOBODY
     consent, changed_at, kyc_level, kyc_status, checked_at, scopes = rows[0][:6]
@@ -353,7 +335,40 @@ def _kyc_holds_until(
     return checked_at + application.kyc_holds
 
 
-def _held(rows: Sequence[tuple[Any, ...]], *, is_over: bool) -> tuple[HeldClaim, ...]:
+@lru_cache
+def _query(
+    model: type[AbstractBaseUser], using: str, application: str, environment: str
+) -> CompiledQuery:
+    """What is held on a user under one application: a row for each claim, one without any."""
+
+    def build(user_id: Given) -> QuerySet[Any, Any]:
+        identity = LinkedIdentity.objects.of_user(
+            user_id, application=application, environment=environment
+        )
+        return identity.values_list(
+            "consent",
+            "consent_changed_at",
+            "kyc_level",
+            "kyc_status",
+            "kyc_checked_at",
+            "scopes",
+            "grant__needs_reauthorization",
+            "grant__updated_at",
+            "connect_issued_at",
+            "signed_in_at",
+            "credential_expires_at",
+            "revoked_at",
+            "claims__claim_type",
+            "claims__provider",
+            "claims__value",
+            "claims__valid_until",
+            "claims__revoked",
+        )
+
+    return CompiledQuery(build, model._meta.pk, using)
+
+
+def _held(rows: Sequence[Sequence[Any]], *, is_over: bool) -> tuple[HeldClaim, ...]:
     """``is_over``: a revocation after the last sign-in has revoked all claims."""
     return tuple(
         HeldClaim(claim_type, provider, value, valid_until, is_over or revoked)

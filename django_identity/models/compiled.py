@@ -1,0 +1,49 @@
+"""Queries of every request, compiled once: Django would build the same SQL anew each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.db import connections
+from django.db.models import Expression, Field, QuerySet
+from django.db.models.sql.compiler import SQLCompiler
+
+
+class Given(Expression):
+    """The place in a query of the one value that each call brings."""
+
+    def as_sql(self, compiler: SQLCompiler, connection: Any) -> tuple[str, Any]:
+        return "%s", [self]
+
+
+class CompiledQuery:
+    """A ``values_list`` query, compiled for one database.
+
+    ``build`` makes the query; it puts the ``Given`` that it gets where the value belongs, which is
+    one of ``field``. The rows are those that the query itself would give.
+    """
+
+    def __init__(
+        self, build: Callable[[Given], QuerySet[Any, Any]], field: Field[Any, Any], using: str
+    ) -> None:
+        self._field, self._using = field, using
+        compiler: Any = build(Given(output_field=field)).query.get_compiler(using)
+        self._sql, self._params = compiler.as_sql()
+        columns = [column for column, *_ in compiler.select]
+        self._converters = list(compiler.get_converters(columns).items())
+
+    def rows(self, value: Any) -> list[list[Any]]:
+        """The rows for ``value``."""
+        connection: Any = connections[self._using]
+        prepared = self._field.get_prep_value(value)
+        given = self._field.get_db_prep_value(prepared, connection, prepared=True)
+        params = [given if isinstance(param, Given) else param for param in self._params]
+        with connection.cursor() as cursor:
+            cursor.execute(self._sql, params)
+            found = [list(row) for row in cursor.fetchall()]
+        for row in found:
+            for place, (converters, expression) in self._converters:
+                for convert in converters:
+                    row[place] = convert(row[place], expression, connection)
+        return found
