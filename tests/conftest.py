@@ -34,7 +34,6 @@ LONGEST_FILES = (
     "lifecycle/test_upkeep.py",
     "faces/test_tasks.py",
     "service/test_good_client.py",
-    "lifecycle/key_sets/test_sharing.py",
     "lifecycle/test_consent.py",
     "example_project/test_circle.py",
     "faces/connect_sandbox/test_answers.py",

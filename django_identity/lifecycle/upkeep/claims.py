@@ -87,9 +87,7 @@ def verify_answer(
     except CredentialRejected as rejected:
         if rejected.reason is not RejectionReason.KEY:
             raise
-        newer = key_sets.refreshed(application, unknown_in=keys)
-        if newer is keys:
-            raise
+    newer = key_sets.refreshed(application, unknown_in=keys)
     return verify_for(application, answer.credential, subject=subject, keys=newer)
 
 

@@ -1,272 +1,174 @@
-"""The service's current key set: in the process, in the shared cache, never over 5 minutes old.
+"""The service's current key set: fetched by each process for itself, never over 5 minutes old.
 
-Both hold one age, counted from the start of the fetch. What the shared cache holds is the answer's
-text, signed: who can write to the cache must not be able to forge credentials. While the shared
-cache does not answer, each process fetches for itself.
+Nothing is shared between processes, so nobody who can write to the cache can forge a credential.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
+import os
 import threading
 import time
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
-from django.core import signing
 from django.core.signals import setting_changed
-from django.db import connections
 
+from django_identity import backoff
 from django_identity.conf import Application
 from django_identity.credentials import KeySet
 from django_identity.exceptions import KeysUnavailable, ServiceError
-from django_identity.service import ServiceClient, shared_state
+from django_identity.service import ServiceClient
 
 OLDEST = 300.0
 REFRESH_AHEAD = 0.8
-AHEAD_PAUSE = 5.0
 COOLDOWN = 30.0
-FLIGHT = 10.0
-LONGEST_WAIT = 2.0
-POLL = 0.05
-LONGEST_BACKOFF = 30.0
+FETCHES_IN_COOLDOWN = 2
+# A little over the limit of the fetch that is waited for.
+LONGEST_WAIT = 6.0
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 
 logger = logging.getLogger("django_identity.key_sets")
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A key set, and for how many seconds from the start of its fetch it may serve.
+@dataclass(slots=True)
+class _Origin:
+    """What this process knows of one origin. All times are of the steady clock.
 
-    ``began`` is that start on this process's steady clock, ``began_at`` on the fetcher's wall
-    clock: it goes with the set from process to process and tells two sets apart.
+    ``lock``: whoever fetches holds it. ``began``: when the fetch of ``keys`` began; they serve for
+    ``lifetime`` seconds from then. ``asked``: the last fetches for an unknown ``kid``.
     """
 
-    keys: KeySet
-    began: float
-    began_at: float
-    lifetime: float
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    keys: KeySet | None = None
+    began: float = 0.0
+    lifetime: float = 0.0
+    asked: deque[float] = field(default_factory=lambda: deque(maxlen=FETCHES_IN_COOLDOWN))
+    failures: int = 0
+    paused_until: float = 0.0
 
     def age(self) -> float:
         return time.monotonic() - self.began
 
 
-_held: dict[str, _Held] = {}
-_last_attempt: dict[str, float] = {}
-_last_ahead: dict[str, float] = {}
-_paused_until: dict[str, float] = {}
-_choosing = threading.Lock()
+_origins: dict[str, _Origin] = {}
 
 
 def current(application: Application) -> KeySet:
-    """The key set, from the process, the shared cache or the service, whichever has it first.
+    """The key set that this process holds, or a new one.
 
     Late in its life one caller starts fetching the next one, and everybody goes on with this one,
     so that the last moment keeps nobody waiting. Raises ``KeysUnavailable``.
     """
-    held = _held.get(application.api_origin)
-    if held is None or held.age() >= held.lifetime:
-        return _newer_than(None, application)
-    if held.age() >= held.lifetime * REFRESH_AHEAD and _is_first_ahead(application):
-        threading.Thread(target=_refresh_ahead, args=(held, application), daemon=True).start()
-    return held.keys
+    origin, asked_at = _origin_of(application), time.monotonic()
+    keys, age = origin.keys, origin.age()
+    if keys is None or age >= origin.lifetime:
+        with _fetching(origin):
+            # What somebody else has fetched meanwhile, however short its life.
+            if origin.keys is not None and (
+                origin.age() < origin.lifetime or origin.began >= asked_at
+            ):
+                return origin.keys
+            return _fetched(application, origin)
+    is_late = age >= origin.lifetime * REFRESH_AHEAD and time.monotonic() >= origin.paused_until
+    if is_late and origin.lock.acquire(blocking=False):  # which the thread releases
+        work = (application, origin)
+        threading.Thread(target=_refresh_ahead, args=work, daemon=True).start()
+    return keys
 
 
 def refreshed(application: Application, *, unknown_in: KeySet) -> KeySet:
-    """The key set after a ``kid`` that ``unknown_in`` lacks: newer if there is one, else the same.
+    """The key set after a ``kid`` that ``unknown_in`` lacks: a newer one, with or without it.
 
-    The cooldown counts attempts, not successes, so that a flood of unknown ``kid``s costs at most
-    one fetch in 30 seconds, also while the service fails.
+    A flood of unknown ``kid``s costs at most two fetches in 30 seconds, also while the service
+    fails. Raises ``KeysUnavailable``, which says nothing about the credential.
     """
-    held = _held.get(application.api_origin)
-    if held is not None and held.keys is not unknown_in:
-        return held.keys
-    try:
-        return _newer_than(held, application, has_cooldown=True)
-    except KeysUnavailable as error:
-        logger.info("no newer key set: %s", error)
-    # Somebody else's fetch may have landed since this looked.
-    shared = _adopted(held, application)
-    return unknown_in if shared is None else shared.keys
+    origin = _origin_of(application)
+    with _fetching(origin):
+        if origin.keys is not None and origin.keys is not unknown_in:
+            return origin.keys
+        now = time.monotonic()
+        if len(origin.asked) == FETCHES_IN_COOLDOWN and now - origin.asked[0] < COOLDOWN:
+            raise KeysUnavailable("asked for newer keys a moment ago", endpoint="jwks")
+        origin.asked.append(now)
+        return _fetched(application, origin)
 
 
 def age_of(application: Application) -> float | None:
-    """Seconds since the fetch of the set that is held, here or in the shared cache, if one is."""
-    held = _held.get(application.api_origin)
-    held = _adopted(held, application) or held
-    return None if held is None else held.age()
+    """Seconds since the fetch of the set that this process holds, if it holds one."""
+    origin = _origin_of(application)
+    return None if origin.keys is None else origin.age()
 
 
 def forget() -> None:
-    """Drop what this process holds. The shared cache is left alone."""
-    _held.clear()
-    _last_attempt.clear()
-    _last_ahead.clear()
-    _paused_until.clear()
+    """Drop everything that this process knows."""
+    _origins.clear()
 
 
 def age(seconds: float) -> None:
-    """Count everything that this process holds as that much older: for tests that move the clock.
+    """Count everything that this process knows as that much older: for tests of time."""
+    for origin in _origins.values():
+        origin.began -= seconds
+        origin.paused_until -= seconds
+        origin.asked = deque((moment - seconds for moment in origin.asked), origin.asked.maxlen)
 
-    The shared cache has a clock of its own; ``shared_value`` makes one of any age.
+
+def _origin_of(application: Application) -> _Origin:
+    """Live and test, and every application of one origin, share the set.
+
+    The way there is part of the name: what one application's authority or proxy says is not
+    another one's.
     """
-    for origin, held in _held.items():
-        _held[origin] = replace(held, began=held.began - seconds, began_at=held.began_at - seconds)
-    for moments in (_last_attempt, _last_ahead, _paused_until):
-        for origin, moment in moments.items():
-            moments[origin] = moment - seconds
+    name = f"{application.api_origin} {application.ca_file} {application.proxy}"
+    return _origins.setdefault(name, _Origin())
 
 
-def _newer_than(
-    held: _Held | None, application: Application, *, has_cooldown: bool = False
-) -> KeySet:
-    """The shared set if it is newer than ``held``, else a fetched one: one flight, others wait.
-
-    Raises ``KeysUnavailable``: after a failure, after 2 seconds of waiting for somebody else's
-    flight, and, if this way ``has_cooldown``, while it lasts.
-    """
-    give_up = time.monotonic() + LONGEST_WAIT
-    while True:
-        # Asked before the shared set is: who sees no flight sees what the last one brought.
-        is_flying = bool(shared_state.read(_name(application, "flight")))
-        shared = _adopted(held, application)
-        if shared is not None:
-            return shared.keys
-        if not is_flying and _may_take_off(application, has_cooldown=has_cooldown):
-            return _flown(held, application, has_cooldown=has_cooldown)
-        if time.monotonic() >= give_up:
-            raise KeysUnavailable("somebody else's fetch takes too long", endpoint="jwks")
-        time.sleep(POLL)
-
-
-def _may_take_off(application: Application, *, has_cooldown: bool) -> bool:
-    """Take the flight, if nobody has it. Raises ``KeysUnavailable`` if nobody may take off.
-
-    A cooldown that began since the look for a flight began with one: it is worth waiting for.
-    """
+@contextmanager
+def _fetching(origin: _Origin) -> Iterator[None]:
+    """Be the one who may fetch; everybody else waits, and then looks at what has come."""
+    if not origin.lock.acquire(timeout=LONGEST_WAIT):
+        raise KeysUnavailable("somebody else's fetch takes too long", endpoint="jwks")
     try:
-        _require_attempt(application, has_cooldown=has_cooldown)
-    except KeysUnavailable:
-        if not shared_state.read(_name(application, "flight")):
-            raise
-        return False
-    return shared_state.claim(_name(application, "flight"), seconds=FLIGHT)
-
-
-def _require_attempt(application: Application, *, has_cooldown: bool) -> None:
-    paused_until = _paused_until.get(application.api_origin, 0.0)
-    if time.monotonic() < paused_until or shared_state.read(_name(application, "pause")):
-        raise KeysUnavailable("the last fetch failed a moment ago", endpoint="jwks")
-    if not has_cooldown:
-        return
-    last = _last_attempt.get(application.api_origin, -COOLDOWN)
-    if time.monotonic() - last < COOLDOWN or shared_state.read(_name(application, "cooldown")):
-        raise KeysUnavailable("asked for newer keys less than 30 seconds ago", endpoint="jwks")
-
-
-def _flown(held: _Held | None, application: Application, *, has_cooldown: bool) -> KeySet:
-    """Fetch, as the holder of the one flight, unless another one landed just before it."""
-    try:
-        shared = _adopted(held, application)
-        if shared is not None:
-            return shared.keys
-        _require_attempt(application, has_cooldown=has_cooldown)
-        if has_cooldown:
-            # After the flight began, so that whoever meets the cooldown has met the flight.
-            _last_attempt[application.api_origin] = time.monotonic()
-            shared_state.write(_name(application, "cooldown"), 1, seconds=COOLDOWN)
-        return _fetched(application)
+        yield
     finally:
-        shared_state.forget(_name(application, "flight"))
+        origin.lock.release()
 
 
-def _is_first_ahead(application: Application) -> bool:
-    """Whether nobody in this process started to refresh ahead a moment ago."""
-    now = time.monotonic()
-    with _choosing:
-        if now - _last_ahead.get(application.api_origin, -AHEAD_PAUSE) < AHEAD_PAUSE:
-            return False
-        _last_ahead[application.api_origin] = now
-    return True
-
-
-def _refresh_ahead(held: _Held, application: Application) -> None:
+def _refresh_ahead(application: Application, origin: _Origin) -> None:
     try:
-        _newer_than(held, application)
+        _fetched(application, origin)
     except KeysUnavailable as error:
         logger.warning("key set not refreshed ahead of its end: %s", error)
     finally:
-        connections.close_all()
+        origin.lock.release()
 
 
-def _fetched(application: Application) -> KeySet:
-    began, began_at = time.monotonic(), time.time()
+def _fetched(application: Application, origin: _Origin) -> KeySet:
+    """The service's answer, unless it failed a moment ago. The caller holds the lock."""
+    began = time.monotonic()
+    if began < origin.paused_until:
+        raise KeysUnavailable("the last fetch failed a moment ago", endpoint="jwks")
     try:
         answer = ServiceClient(application).key_set()
         keys = KeySet.from_text(answer.text)
     except ServiceError as error:
-        _back_off(application)
+        origin.failures += 1
+        pause = backoff.pause(origin.failures - 1, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
+        origin.paused_until = time.monotonic() + pause
         raise KeysUnavailable(f"no key set: {error.code}", endpoint="jwks") from error
-    lifetime = OLDEST if answer.max_age is None else min(OLDEST, float(answer.max_age))
-    _held[application.api_origin] = _Held(keys, began, began_at, lifetime)
-    value = shared_value(application, answer.text, began_at=began_at, lifetime=lifetime)
-    shared_state.write(_name(application, "set"), value, seconds=OLDEST)
-    shared_state.forget(_name(application, "failures"), _name(application, "pause"))
-    _paused_until.pop(application.api_origin, None)
+    origin.keys, origin.began = keys, began
+    origin.lifetime = OLDEST if answer.max_age is None else min(OLDEST, float(answer.max_age))
+    origin.failures, origin.paused_until = 0, 0.0
     return keys
 
 
-def _back_off(application: Application) -> None:
-    """After failures in a row, pause 1, 2, 4 … 30 seconds before anybody asks again."""
-    failures = shared_state.read(_name(application, "failures"))
-    shared_state.write(_name(application, "failures"), failures + 1, seconds=OLDEST)
-    pause = min(2.0 ** min(failures, 10), LONGEST_BACKOFF)
-    shared_state.write(_name(application, "pause"), 1, seconds=pause)
-    # Kept here too, for a shared cache that does not answer.
-    _paused_until[application.api_origin] = time.monotonic() + pause
-
-
-def shared_value(
-    application: Application, text: str, *, began_at: float, lifetime: float = OLDEST
-) -> str:
-    """What the shared cache holds: the answer's text and its age, signed for this origin."""
-    shared = {"text": text, "began_at": began_at, "lifetime": lifetime}
-    return signing.dumps(shared, salt=_salt(application))
-
-
-def _adopted(held: _Held | None, application: Application) -> _Held | None:
-    """The shared cache's set, if it is newer than ``held`` and still young enough to serve."""
-    signed = shared_state.kept(_name(application, "set"))
-    if signed is None:
-        return None
-    try:
-        shared = signing.loads(str(signed), salt=_salt(application))
-    except signing.BadSignature:
-        logger.error("the shared cache held a key set that this site did not sign")
-        return None
-    age = time.time() - shared["began_at"]
-    is_newer = held is None or shared["began_at"] > held.began_at
-    if not 0 <= age < shared["lifetime"] or not is_newer:
-        return None
-    keys = KeySet.from_text(shared["text"])
-    found = _Held(keys, time.monotonic() - age, shared["began_at"], shared["lifetime"])
-    _held[application.api_origin] = found
-    return found
-
-
-def _name(application: Application, what: str) -> str:
-    """Live and test, and every application of one origin, share the set and its locks."""
-    origin = hashlib.sha256(application.api_origin.encode()).hexdigest()[:32]
-    return f"django_identity.key_sets.{origin}.{what}"
-
-
-def _salt(application: Application) -> str:
-    return f"django_identity.key_sets.{application.api_origin}"
-
-
 def _forget(*, setting: str, **_kwargs: object) -> None:
-    if setting in ("DJANGO_IDENTITY", "CACHES"):
+    if setting == "DJANGO_IDENTITY":
         forget()
 
 
 setting_changed.connect(_forget, dispatch_uid="django_identity.key_sets")
+# A child process has none of its parent's threads, one of which may hold a lock.
+os.register_at_fork(after_in_child=forget)

@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
-from django.core.cache import cache
+from django.test import override_settings
 
+from django_identity import conf
 from django_identity.conf import Application
 from django_identity.credentials import RejectionReason
 from django_identity.lifecycle.upkeep import claims, key_sets
-from tests.clock_cache import ClockCache
-from tests.hostile import (
-    HostileService,
-)
+from tests.hostile import HostileService, hostile_service
 from tests.lifecycle.key_sets.origin import (
     claims_answer,
-    document,
     publish,
     slowly,
 )
 from tests.lifecycle.key_sets.steps import (
-    as_another_process,
     failing,
-    held_in_cache,
     poll,
     reason_of,
     time_passes,
 )
+from tests.service.forward_proxy import forward_proxy
 
 # Age
 
@@ -71,12 +69,19 @@ def test_the_service_may_shorten_the_age(
 
 
 def test_a_set_that_may_not_be_kept_is_fetched_each_time(origin, site: Application):
-    """``max-age=0`` is obeyed, also by those who waited for somebody else's fetch."""
+    """``max-age=0`` is obeyed; only those who waited for a fetch share what it brought."""
     publish(origin, "key-1", headers="Cache-Control: max-age=0\r\n")
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: key_sets.current(site).kids, range(4)))
-    assert found == [("key-1",)] * 4
-    assert origin.calls("jwks") == 4
+    for _ in range(3):
+        assert key_sets.current(site).kids == ("key-1",)
+    assert origin.calls("jwks") == 3
+
+
+def test_many_threads_without_a_set_make_one_fetch(origin: HostileService, site: Application):
+    """Everybody else waits for it."""
+    origin.answers["jwks"] = slowly(0.2, "key-1")
+    with ThreadPoolExecutor(20) as pool:
+        assert {*pool.map(lambda _: key_sets.current(site).kids, range(20))} == {("key-1",)}
+    assert origin.calls("jwks") == 1
 
 
 def test_the_age_counts_from_the_start_of_the_fetch(origin: HostileService, site: Application):
@@ -88,55 +93,16 @@ def test_the_age_counts_from_the_start_of_the_fetch(origin: HostileService, site
     assert key_sets.current(site).kids == ("key-2",)
 
 
-def test_the_age_is_inherited_through_the_shared_cache(origin, site: Application):
-    """A process that loads the set does not begin to count anew."""
-    key_sets.current(site)
-    publish(origin, "key-2")
-    time_passes(200)
-    as_another_process()
-    adopted = key_sets.current(site)
-    assert adopted.kids == ("key-1",)
-    assert key_sets.current(site) is adopted
-    assert origin.calls("jwks") == 1
-    time_passes(100)
-    assert key_sets.current(site).kids == ("key-2",)
-
-
-def test_a_shortened_age_is_inherited_too(origin: HostileService, site: Application):
-    """What the service asked of the process that fetched holds for every other one."""
-    publish(origin, "key-1", headers="Cache-Control: max-age=60\r\n")
-    key_sets.current(site)
-    publish(origin, "key-2")
-    time_passes(30)
-    as_another_process()
-    assert key_sets.current(site).kids == ("key-1",)
-    time_passes(31)
-    assert key_sets.current(site).kids == ("key-2",)
-
-
-@pytest.mark.parametrize("began_in", [60, -300, -86_400], ids=["future", "edge", "yesterday"])
-def test_a_shared_set_of_an_impossible_age_is_stale(origin, site: Application, began_in: int):
-    """A clock that was wrong must not make keys immortal."""
-    key_sets.current(site)
-    value = key_sets.shared_value(site, document("key-9"), began_at=time.time() + began_in)
-    cache.set(held_in_cache(site), value)
-    as_another_process()
-    assert key_sets.current(site).kids == ("key-1",)
-    assert origin.calls("jwks") == 2
-
-
 # The warm path
 
 
-def test_a_warm_verification_parses_nothing_and_asks_no_cache(origin, site: Application):
-    """The very same set, and not one call of the cache."""
+def test_a_warm_verification_parses_nothing(origin, site: Application):
+    """The very same set, and no call."""
     held = key_sets.current(site)
     given = claims_answer(origin, "key-1")
-    ClockCache.asked.clear()
     for _ in range(10):
         claims.verify_answer(site, given, subject="subject-1")
         assert key_sets.current(site) is held
-    assert not ClockCache.asked
     assert origin.calls("jwks") == 1
 
 
@@ -144,14 +110,54 @@ def test_a_warm_verification_parses_nothing_and_asks_no_cache(origin, site: Appl
 
 
 def test_a_key_that_leaves_the_set_stops_verifying_within_five_minutes(origin, site):
-    """In the process that fetched it, and in one that took it from the shared cache later."""
+    """Whoever holds a set asks for another one by then."""
     key_sets.current(site)
     publish(origin, "key-2")
     time_passes(150)
-    as_another_process()
     assert key_sets.current(site).kids == ("key-1",)
     time_passes(150)
     assert reason_of(site, origin, "key-1") is RejectionReason.KEY
+
+
+# Who shares
+
+
+def test_applications_of_one_origin_share_the_set(origin: HostileService):
+    """Live and test have one origin, and so have two applications; another origin is another."""
+    with hostile_service() as another:
+        publish(another, "key-2")
+        setting = {
+            "default": origin.settings(),
+            "second": origin.settings(CLIENT_ID="client-2"),
+            "third": another.settings(),
+        }
+        with override_settings(DJANGO_IDENTITY=setting):
+            first = key_sets.current(conf.application())
+            assert key_sets.current(conf.application("second")) is first
+            assert key_sets.current(conf.application("third")).kids == ("key-2",)
+        assert (origin.calls("jwks"), another.calls("jwks")) == (1, 1)
+
+
+def test_another_authority_or_proxy_has_a_set_of_its_own(origin: HostileService, site: Application):
+    """What one way to the service says is not believed on the other."""
+    key_sets.current(site)
+    with forward_proxy() as proxy:
+        publish(origin, "key-2")
+        assert key_sets.current(replace(site, proxy=proxy.address)).kids == ("key-2",)
+    assert key_sets.current(site).kids == ("key-1",)
+
+
+def test_a_child_process_fetches_for_itself(origin: HostileService, site: Application):
+    """It has none of its parent's threads, one of which may be fetching."""
+    origin.answers["jwks"] = slowly(0.3, "key-1")
+    with ThreadPoolExecutor(1) as pool:
+        mine = pool.submit(key_sets.current, site)
+        poll(lambda: origin.calls("jwks") == 1)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if key_sets.current(site).kids == ("key-1",) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert mine.result().kids == ("key-1",)
 
 
 # Refresh ahead
@@ -185,6 +191,6 @@ def test_a_failing_refresh_ahead_disturbs_nobody(origin, site: Application, capl
     assert origin.calls("jwks") == 2
     assert caplog.text.count("not refreshed ahead") == 1
     publish(origin, "key-2")
-    time_passes(6)
+    time_passes(31)
     assert key_sets.current(site) is held
     poll(lambda: key_sets.current(site).kids == ("key-2",))
