@@ -27,11 +27,6 @@ def read(name: str) -> float:
     return number if math.isfinite(number) and 0.0 <= number <= LARGEST_NUMBER else 0.0
 
 
-def kept(name: str) -> object:
-    """The value under ``name``. Others may write to the cache, so the caller must check it."""
-    return _guarded(lambda: cache.get(name), otherwise=None)
-
-
 def write(name: str, value: float | str, *, seconds: float) -> None:
     _guarded(lambda: cache.set(name, value, timeout=seconds), otherwise=None)
 

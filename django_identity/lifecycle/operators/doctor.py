@@ -142,7 +142,7 @@ def _about_the_broker() -> Iterator[Finding]:
 def _about_the_cache() -> Iterator[Finding]:
     backend = settings.CACHES["default"]["BACKEND"]
     if backend.endswith(OF_ONE_PROCESS):
-        said = "each process has its own: the key set and RATE_LIMIT are not shared between them"
+        said = "each process has its own: RATE_LIMIT is not shared between them"
         yield Finding("cache", Level.WARNING, said)
     else:
         yield Finding("cache", Level.FINE, "shared")
