@@ -35,38 +35,40 @@ PROFILE_FIELDS = ("email", "first_name", "last_name")
 class IdentityPolicy:
     """The defaults: anyone may sign up, and no field of an existing user is overwritten."""
 
-    #: Whether somebody who is not signed in may come in with a Connect code (it can be phished).
+    #: Whether a Connect code signs in a person who is not signed in. (A code can be phished.)
     connect_may_sign_in: bool = False
-    #: What becomes of the site's user when the person is erased: ``"anonymise"`` or ``"delete"``.
+    #: How an erasure treats the site's user: ``"anonymise"`` or ``"delete"``.
     erasure: str = "anonymise"
 
     def may_sign_up(self, *, profile: Profile, kyc: KycStatus | None) -> bool:
-        """Whether a person with no account here gets one."""
+        """Whether a person without an account gets one."""
         return True
 
     def may_link(self, user: AbstractBaseUser, profile: Profile, *, by_code: bool) -> bool:
-        """Whether the account of ``user`` gets this person's identity. Not asked of new accounts.
+        """Whether to link this person's identity to the existing account of ``user``.
 
-        ``by_code``: by a Connect code, which may be somebody else's. Staff are not linked by one.
-        Asked again, without ``by_code``, when the full sign-in confirms what a code had linked.
+        ``by_code``: a Connect code makes the link, and may be another person's code. By default a
+        code does not link staff. The method is called again, without ``by_code``, when the full
+        sign-in confirms a link by code.
         """
         return not (by_code and _is_privileged(user))
 
     def may_sign_in(self, user: AbstractBaseUser, *, by_code: bool) -> bool:
-        """Whether an identity signs ``user`` in here.
+        """Whether the identity may sign ``user`` in.
 
-        ``by_code``: nothing but a Connect code stands behind it. Staff do not sign in by one.
+        ``by_code``: only a Connect code verified the identity. By default a code does not sign
+        staff in.
         """
         return not (by_code and _is_privileged(user))
 
     def link_notice(
         self, user: AbstractBaseUser, identity: LinkedIdentity, *, person: str
     ) -> EmailMessage | None:
-        """The mail to ``user`` about a link that was just made, or None to send none.
+        """The e-mail to ``user`` about a new link, or None to send none.
 
-        ``person``: whose identity it is, masked; empty if that is not known. By default the two
-        templates ``django_identity/link_notice_subject.txt`` and ``link_notice.txt`` are sent to
-        the account's address, if it has one.
+        ``person``: the masked name of the linked person, or an empty text. By default the templates
+        ``django_identity/link_notice_subject.txt`` and ``link_notice.txt`` are sent to the
+        account's e-mail address, if it has one.
         """
         address = getattr(user, get_user_model().get_email_field_name(), "")
         if not address:
@@ -77,7 +79,7 @@ class IdentityPolicy:
         return EmailMessage(" ".join(subject.split()), text, to=[address])
 
     def new_user_fields(self, *, profile: Profile, kyc: KycStatus | None) -> Mapping[str, Any]:
-        """The fields of a new user: the profile's, as far as the user model has them."""
+        """The fields of a new user, from the profile, if the user model has them."""
         model = get_user_model()
         fields: dict[str, Any] = {model.USERNAME_FIELD: f"identity-{uuid.uuid4().hex}"}
         for name in PROFILE_FIELDS:
@@ -92,9 +94,10 @@ class IdentityPolicy:
         return {}
 
     def account_with_email(self, email: str) -> AbstractBaseUser | None:
-        """The account that already has this address, in any case of its letters, if there is one.
+        """The account with this e-mail address, ignoring case, or None.
 
-        Such a person signs in the old way first and links then; accounts are never merged silently.
+        The person must sign in with that account first and then link. Accounts are never merged
+        silently.
         """
         model = get_user_model()
         field = model.get_email_field_name()
@@ -103,9 +106,10 @@ class IdentityPolicy:
         return model._default_manager.filter(**{f"{field}__iexact": email}).first()
 
     def may_accept_connect_answer(self, answer: ConnectAnswer) -> bool:
-        """Whether what a Connect code brought is taken; ``answer.received`` is it as it came.
+        """Whether to accept the service's answer to a Connect code.
 
-        For a site that knows how ``answer.signature`` is made: this package does not check it.
+        ``answer.received`` is the complete answer. A site that knows how ``answer.signature`` is
+        made can check it here, because the package does not.
         """
         return True
 
@@ -133,7 +137,7 @@ class IdentityPolicy:
             anonymisation.anonymise(user)
 
     def local_sign_in_url(self) -> str | None:
-        """Where a person with an account signs in the old way, if the site has such a page."""
+        """The site's own sign-in page for people with an account, or None."""
         return getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None)
 
 

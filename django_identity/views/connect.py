@@ -1,4 +1,4 @@
-"""Verify with a code: one field, and what to do next whatever comes of it."""
+"""Verification with a Connect code: the form, and the page after it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def connect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Http
 @flow_view
 @require_http_methods(["GET", "HEAD", "POST"])
 def connected(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-    """GET says whose code it was; POST undoes it: unlinks, or ends the session that it began."""
+    """GET says whose code it was. POST undoes it: removes the link, or ends the new session."""
     applied = application_of(request, application)
     user = signed_in_user(request)
     if user is None:
@@ -83,7 +83,7 @@ def connected(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Ht
 def _undone(
     request: HttpRequest, application: conf.Application, user: AbstractBaseUser
 ) -> HttpResponse:
-    """A second press finds nothing to undo, and signs nobody out."""
+    """Undo the link. A second press has nothing to undo and signs nobody out."""
     unlinked = arrival.undo_code_link(user, application=application)
     identity = None if unlinked else arrival.identity_of(user, application=application)
     signed_out = identity is not None and end_session(request)

@@ -15,7 +15,7 @@ from django_identity.service.messages import KycStatus, Profile
 def sign_up(
     application: Application, *, profile: Profile, kyc: KycStatus | None
 ) -> AbstractBaseUser:
-    """A new site user, if the site takes one and the address is nobody else's.
+    """Create a user, if the policy allows it and the e-mail address is free.
 
     Raises ``EmailTaken`` or ``SignUpRefused``.
     """
@@ -39,7 +39,7 @@ def sign_up(
 def overwrite_fields(
     application: Application, user: AbstractBaseUser, *, profile: Profile, kyc: KycStatus | None
 ) -> None:
-    """Write to a user who came again what the policy wants written; by default nothing."""
+    """Write the policy's fields to a user who signs in again. The default is none."""
     site = policy.load(application.policy)
     fields = policy.writable(site.changed_user_fields(user, profile=profile, kyc=kyc))
     if not fields:

@@ -1,7 +1,7 @@
-"""Connect: ``redeem`` takes a pasted code and verifies the person's account with it, in one step.
+"""Connect: ``redeem`` verifies the person's account with a pasted code.
 
-A code can be phished, so it links or verifies whoever is signed in; with
-``IdentityPolicy.connect_may_sign_in`` it signs somebody in or up who is not.
+A code can be phished, so it verifies the account that is signed in. With
+``IdentityPolicy.connect_may_sign_in`` it also signs in, or signs up, a person who is not.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from django_identity.service.connect_answer import ConnectAnswer
 from django_identity.service.connect_code import code_in
 
 NOTHING_WAS_SENT = (ConnectCodeMalformed, ConnectSignInNeeded, TooManyTries)
-# How long a repeated submit waits for the first one's end, with ever longer looks in between.
+# The pauses in which a repeated request waits for the result of the first one.
 PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
 
 
 @dataclass(frozen=True, slots=True)
 class Redeemed:
-    """How a code was redeemed. ``login``: the browser is to be signed in as ``user``."""
+    """The result of a redemption. ``login``: whether to sign the browser in as ``user``."""
 
     user: AbstractBaseUser
     identity: LinkedIdentity
@@ -61,20 +61,20 @@ def identity_of(user: AbstractBaseUser, *, application: Application) -> LinkedId
 
 
 def undo_code_link(user: AbstractBaseUser, *, application: Application) -> bool:
-    """Take back what a code linked to the account of ``user``; one press, for a code of a stranger.
+    """Remove the link that a code has made to the account of ``user``.
 
-    False if there is no identity that only a code has linked.
+    Returns False if the account has no identity that only a code has linked.
     """
     return linking.unlink(user, application=application, only_via=LinkedVia.CONNECT)
 
 
 def may_redeem(application: Application, user: AbstractBaseUser | None) -> bool:
-    """Whether the site takes a code from ``user``, or from somebody who is not signed in."""
+    """Whether the site accepts a code from ``user``, or from a person who is not signed in."""
     return user is not None or policy.load(application.policy).connect_may_sign_in
 
 
 def is_spent(error: IdentityError) -> bool:
-    """Whether the code that met ``error`` counts as spent, so that a new one is needed."""
+    """Whether the code counts as spent after ``error``, so that the person needs a new one."""
     if isinstance(error, ServiceError):
         return error.may_have_arrived
     return not isinstance(error, NOTHING_WAS_SENT)
@@ -84,12 +84,12 @@ def is_spent(error: IdentityError) -> bool:
 def redeem(
     application: Application, pasted: str, *, user: AbstractBaseUser | None, address: str
 ) -> Redeemed:
-    """Redeem the code in what ``user`` pasted, and link what it brings to them.
+    """Redeem the code in ``pasted`` and link its identity to ``user``.
 
-    ``user`` is who is signed in, ``address`` the network address they come from. The code is sent
-    at most once, by whichever of several equal submits came first; the others get its result.
-    Must run outside any transaction, or a crash would forget that the code was sent. Raises an
-    ``IdentityError``; nothing has changed then.
+    ``user`` is the signed-in user or None, ``address`` their network address. The code is sent at
+    most once. If several requests have the same code, the first one sends it and the others get its
+    result. Must run outside any transaction, because a rollback would forget that the code was
+    sent. After an ``IdentityError`` nothing has changed.
     """
     if not may_redeem(application, user):
         raise ConnectSignInNeeded
@@ -119,7 +119,7 @@ def _ask(
     user: AbstractBaseUser | None,
     address: str,
 ) -> ConnectAnswer:
-    """Count the try and ask the service; a code that was not sent may be handed in again."""
+    """Count the attempt and call the service. A code that was not sent may be entered again."""
     try:
         taken = limits.take(application, user=user, address=address)
     except Exception:
@@ -167,10 +167,9 @@ def _link(
 def _first_submit(
     application: Application, code: str, *, user: AbstractBaseUser | None
 ) -> ConnectRedemption | None:
-    """What became of the code that was handed in before; None if it was not sent after all.
+    """The result of the first request with this code, or None if the code was not sent.
 
-    The same person's second submit waits a little for the end of the first, as long as that may
-    still be waiting for the service itself.
+    A second request of the same person waits a little while the first one may still be running.
     """
     first = redemptions.find(application, code)
     for pause in PAUSES:
@@ -190,7 +189,7 @@ def _is_theirs(first: ConnectRedemption, user: AbstractBaseUser | None) -> bool:
 def _result_of(
     application: Application, first: ConnectRedemption, *, user: AbstractBaseUser | None
 ) -> Redeemed:
-    """The first submit's result, for the same person alone: holding a code proves nobody's name."""
+    """The first request's result, only for the same user: a code does not prove who has it."""
     if user is None or not _is_theirs(first, user) or first.expires_at <= timezone.now():
         raise ConnectCodeUsed
     if not first.outcome:

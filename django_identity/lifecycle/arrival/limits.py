@@ -1,8 +1,8 @@
-"""How many Connect codes may be tried: five in ten minutes for each user and for each address.
+"""The limit of Connect codes: five in ten minutes for each user and for each address.
 
-The count is in the cache. It begins with the first try and ends ten minutes later. If the cache
-does not answer, tries are let through and that is logged. Keys hold digests, no person and no
-address.
+The counter is in the cache. It starts with the first attempt and expires ten minutes later. If the
+cache does not answer, attempts are allowed and the failure is logged. Cache keys contain digests,
+no user and no address.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ IPV6_PREFIX = 64
 def take(
     application: Application, *, user: AbstractBaseUser | None, address: str
 ) -> tuple[str, ...]:
-    """Count a try of ``user`` from ``address``. Returns what ``give_back`` takes.
+    """Count an attempt of ``user`` from ``address``. Returns the argument for ``give_back``.
 
-    Raises ``TooManyTries``; nothing is counted then. People who are not signed in and whose address
-    is not known share one count.
+    Raises ``TooManyTries`` without counting. People who are not signed in and have no known address
+    share one counter.
     """
     counters = _counters(application, user=user, address=address)
     for position, counter in enumerate(counters, start=1):
@@ -38,7 +38,7 @@ def take(
 
 
 def give_back(counters: tuple[str, ...]) -> None:
-    """Uncount a try whose code was never sent."""
+    """Do not count an attempt whose code was never sent."""
     for counter in counters:
         shared_state.take_back(counter)
 
@@ -59,7 +59,7 @@ def _counter(subject: str) -> str:
 
 
 def _network(address: str) -> str:
-    """The address, or the /64 of an IPv6 one: a whole /64 is one customer's."""
+    """The address, or the /64 of an IPv6 address, which belongs to one customer."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

@@ -1,6 +1,6 @@
-"""The mail that tells the account's owner of a new link, so that they hear of one they never made.
+"""The e-mail that tells the account's owner about a new link.
 
-A sign-in never waits for the mail server longer than ``LONGEST_WAIT`` and never fails with it.
+A sign-in waits for the mail server at most ``LONGEST_WAIT``, and does not fail if the server fails.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ LONGEST_WAIT = 1.0
 def send_on_commit(
     application: Application, identity: LinkedIdentity, *, user: AbstractBaseUser, profile: Profile
 ) -> None:
-    """Send the policy's notice once the link is committed; a failure is logged."""
+    """Send the policy's notice after the commit. A failure is logged."""
     person = profile.masked()
-    # Not a partial: Django looks for the name of one that fails, and fails itself.
+    # Not a partial: Django logs the function's name if the function raises, and a partial has none.
     transaction.on_commit(lambda: _tell(application, identity, user, person), robust=True)
 
 
 def _tell(
     application: Application, identity: LinkedIdentity, user: AbstractBaseUser, person: str
 ) -> None:
-    """Make the mail here, in the person's language; send it in a thread, for servers are slow."""
+    """Build the e-mail here, in the person's language, and send it in a thread."""
     try:
         notice = policy.load(application.policy).link_notice(user, identity, person=person)
     except Exception as error:  # noqa: BLE001  the site's own code; the link stands
@@ -52,5 +52,5 @@ def _send(notice: EmailMessage, application: Application) -> None:
     except Exception as error:  # noqa: BLE001  any mail backend's own errors
         log_trouble(LogEvent.LINK_NOTICE_FAILED, error, application=application.alias)
     finally:
-        # A mail backend may keep its mails in the database; this thread ends with its connections.
+        # A mail back end may use the database, so close this thread's connections.
         connections.close_all()

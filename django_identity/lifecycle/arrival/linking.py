@@ -1,4 +1,4 @@
-"""Linking: which site user a subject belongs to, and what a site may refuse."""
+"""Linking: choose the site's user for a subject, or refuse, and store the service's data."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class _Complete(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Errand:
-    """Why somebody came with a subject: what for, who set out, when, and how to write down its end.
+    """The reason for a link: its purpose, the user who started, when, and how to record the end.
 
-    ``complete`` is called in the linking's transaction, again if a new user is made.
+    ``complete`` is called in the transaction of the link, and again if a new user is created.
     """
 
     purpose: Purpose
@@ -53,9 +53,9 @@ class Errand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """All that the service said about the person who came, checked to be about one subject.
+    """The service's data about the person, checked to be about one subject.
 
-    A sign-in brings ``tokens``, and ``claims`` with their proof; a Connect code brings ``connect``.
+    A sign-in has ``tokens`` and verified ``claims``; a Connect code has ``connect``.
     """
 
     subject: str
@@ -69,13 +69,13 @@ class Arrival:
 
     @property
     def is_by_code(self) -> bool:
-        """Whether a Connect code alone says so: it may be somebody else's, pasted by mistake."""
+        """Whether the data comes from a Connect code, which may be another person's code."""
         return self.connect is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """Who was signed in or linked. ``created``: the site's user is new."""
+    """The result of a link. ``created``: the site's user is new."""
 
     identity: LinkedIdentity
     user: AbstractBaseUser
@@ -89,13 +89,11 @@ def link(
     *,
     user: AbstractBaseUser | None,
 ) -> Linked:
-    """Bind the subject that arrived to the user it belongs to, and store what came with it.
+    """Link the subject to its user and store the service's data, in one transaction.
 
-    ``user`` is who is signed in in the person's browser now, if anybody is.
-    Everything happens in one transaction or not at all. Two arrivals of one new subject at the same
-    moment: the database lets one in; the other finds the identity at its second look, as does one
-    that waited for an event which waited for it.
-    Raises a ``LinkingRefused``.
+    ``user`` is the user who is signed in in the person's browser now, or None. If two requests link
+    the same new subject at once, a unique constraint stops one of them; it tries again and finds
+    the identity. A deadlock with an event is retried in the same way. Raises a ``LinkingRefused``.
     """
     try:
         return _link_once(application, errand, arrival, user=user)
@@ -106,9 +104,9 @@ def link(
 def unlink(
     user: AbstractBaseUser, *, application: Application, only_via: LinkedVia | None = None
 ) -> bool:
-    """Take the bond away, with grant, claims and credential. False if there was none.
+    """Disconnect the identity with grant, claims and credential. False if there was none.
 
-    ``only_via``: an identity that was linked in another way stays.
+    ``only_via``: leave an identity that was linked in another way.
     """
     identities = LinkedIdentity.objects.of_user(
         user.pk, application=application.alias, environment=application.environment
@@ -151,7 +149,7 @@ def _link_once(
         owner = _fit_owner(application, owner)
     created, is_new = owner is None, identity is None
     with transaction.atomic():
-        # A write comes first: SQLite then waits for the lock instead of failing at the upgrade.
+        # Write first: SQLite then waits for the lock. After a read it would fail at once.
         errand.complete(completed_by=owner)
         if identity is None:
             events_meanwhile.hold(application, arrival.subject)
@@ -165,7 +163,7 @@ def _link_once(
         if identity is None:
             identity = _bound(application, errand, arrival, owner=owner, created=created)
         elif not (arrival.is_by_code and via_before == LinkedVia.CONNECT):
-            # What a code says of a person who may be somebody else is not written to the account.
+            # A code may be another person's, so its data is not written to the account.
             accounts.overwrite_fields(application, owner, profile=arrival.profile, kyc=arrival.kyc)
         _store(application, errand, arrival, identity, is_new=is_new)
         if identity.linked_via != via_before:
@@ -174,9 +172,9 @@ def _link_once(
 
 
 def _is_abandoned(errand: Errand, arrival: Arrival, identity: LinkedIdentity | None) -> bool:
-    """Whether the subject was linked by a code to somebody else's account, and took consent back.
+    """Whether a code linked the subject to another account, and the consent was revoked since.
 
-    The person who now proves to be the subject by a full sign-in is rid of that link.
+    The full sign-in then removes that link.
     """
     return (
         identity is not None
@@ -194,7 +192,7 @@ def _refuse_wrong_person(
     *,
     user: AbstractBaseUser | None,
 ) -> None:
-    """Who may end up with this subject, by the purpose for which the person left."""
+    """Check that the subject may belong to this user, depending on the purpose of the sign-in."""
     owner_id = identity.user_id if identity else None
     if errand.purpose == Purpose.SIGN_IN and user is not None and owner_id != user.pk:
         raise UserChanged
@@ -220,10 +218,10 @@ def _ask_site(
     via: str | None,
     created: bool,
 ) -> None:
-    """Whether the site's policy lets ``owner`` sign in, or be linked, in this way.
+    """Ask the site's policy whether ``owner`` may sign in, or be linked, in this way.
 
-    ``via``: what the identity was linked by before. The full sign-in of one that only a code had
-    linked is its true link, so the site is asked about it as about a new one.
+    ``via``: how the identity was linked before. A full sign-in confirms a link by code, so the
+    policy is asked as for a new link.
     """
     site = policy.load(application.policy)
     if errand.purpose == Purpose.SIGN_IN:
@@ -237,9 +235,9 @@ def _ask_site(
 
 
 def _fit_owner(application: Application, owner: AbstractBaseUser) -> AbstractBaseUser:
-    """``owner`` as they are now, if they hold no identity: one for each user of an application.
+    """Re-read ``owner``, who must not have an identity under this application.
 
-    Who is in the browser's request may be disabled, gone or staff since the service was asked.
+    Since the start of the request the user may have been disabled, deleted or made staff.
     """
     held = LinkedIdentity.objects.of_user(
         owner.pk, application=application.alias, environment=application.environment
@@ -261,8 +259,8 @@ def _bound(
     owner: AbstractBaseUser,
     created: bool,
 ) -> LinkedIdentity:
-    """A new identity of ``owner``; who erases or disables them from then on waits for the end."""
-    # By a lock: with a foreign key alone, PostgreSQL looks for the user at the commit.
+    """Create an identity of ``owner``. The lock on the user makes erasures wait."""
+    # A lock, because PostgreSQL checks a deferred foreign key only at the commit.
     users = get_user_model()._base_manager.select_for_update()
     known: Any = owner if created else users.filter(pk=owner.pk).first()
     if known is None or not known.is_active:
@@ -330,10 +328,10 @@ def _store(
 
 
 def _consented_at(errand: Errand, arrival: Arrival) -> datetime:
-    """The moment from which consent counts: a revocation that follows is never older than it.
+    """The time from which the consent counts. A later revocation is never older than this time.
 
-    It is when the flow began, or when the service issued a Connect answer if its clock says less.
-    Whole seconds, because the service's time-stamps may have no finer ones; at equal times the
+    It is the start of the flow, or ``issued_at`` of a Connect answer if that is earlier. It is in
+    whole seconds, because the service's time-stamps may have no fractions; at equal times the
     revocation wins.
     """
     began_at = errand.began_at
@@ -344,7 +342,7 @@ def _consented_at(errand: Errand, arrival: Arrival) -> datetime:
 def _columns(
     identity: LinkedIdentity, errand: Errand, arrival: Arrival, *, consented_at: datetime
 ) -> dict[str, Any]:
-    """What the arrival says of the identity, and nothing else: the rest may change meanwhile."""
+    """The columns that the service's data changes. Other columns may change meanwhile."""
     stands = identity.consent == Consent.GRANTED
     columns: dict[str, Any] = {
         "consent": Consent.GRANTED,
@@ -361,7 +359,7 @@ def _columns(
     if arrival.tokens is not None:
         columns["connect_person"] = ""
         if errand.purpose != Purpose.SIGN_IN:
-            # From within the account's own session: from now on it signs in.
+            # The sign-in came from the account's own session, so the identity now signs in.
             columns["linked_via"] = LinkedVia.OAUTH
         columns["signed_in_at"] = max(identity.signed_in_at, consented_at)
         if identity.revoked_at is not None and identity.revoked_at >= consented_at:
@@ -378,6 +376,6 @@ def _columns(
 
 
 def _scopes(identity: LinkedIdentity, arrival: Arrival) -> list[str]:
-    """A sign-in asks for everything anew; a Connect code adds to what stands."""
+    """The scopes: a sign-in replaces them, a Connect code adds to them."""
     stands = arrival.connect is not None and identity.consent == Consent.GRANTED
     return list(dict.fromkeys([*(identity.scopes if stands else []), *arrival.scopes]))

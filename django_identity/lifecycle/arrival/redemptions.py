@@ -1,4 +1,4 @@
-"""Redeemed Connect codes: written down before the service is asked, so that each is sent once."""
+"""Redemptions of Connect codes: stored before the service is called, so each is sent once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from django_identity.exceptions import (
 from django_identity.models import ConnectRedemption
 
 COMPLETED = "completed"
-# What the person is told again; after any other end a repeat learns that the code was used.
+# A repeated request shows these errors again. After other results it shows "code used".
 CLEAR_NOES: dict[str, type[IdentityError]] = {
     kind.code: kind
     for kind in (
@@ -47,9 +47,9 @@ CODE_LIFETIME = timedelta(minutes=10)
 def claim(
     application: Application, code: str, *, user: AbstractBaseUser | None
 ) -> ConnectRedemption | None:
-    """Take the code for this one request, or None if somebody handed it in before.
+    """Claim the code for this request. Returns None if it was entered before.
 
-    Rows of codes that have run out anyway go at the same time.
+    Expired rows are deleted at the same time.
     """
     now = timezone.now()
     ConnectRedemption.objects.filter(expires_at__lt=now).delete()
@@ -67,17 +67,17 @@ def claim(
 
 
 def find(application: Application, code: str) -> ConnectRedemption | None:
-    """What became of a code that was handed in before."""
+    """The redemption of a code that was entered before."""
     return ConnectRedemption.objects.filter(code_digest=_digest(application, code)).first()
 
 
 def release(redemption: ConnectRedemption) -> None:
-    """Forget a claim whose code was never sent: it may be handed in again."""
+    """Delete a redemption whose code was never sent, so that it may be entered again."""
     ConnectRedemption.objects.filter(pk=redemption.pk).delete()
 
 
 def complete(redemption: ConnectRedemption, *, completed_by: AbstractBaseUser | None) -> None:
-    """Write down whom the code linked or signed in."""
+    """Record the user whom the code linked or signed in."""
     ConnectRedemption.objects.filter(pk=redemption.pk).update(
         outcome=COMPLETED,
         completed_by_id=completed_by.pk if completed_by else None,
@@ -86,7 +86,7 @@ def complete(redemption: ConnectRedemption, *, completed_by: AbstractBaseUser | 
 
 
 def fail(redemption: ConnectRedemption, error: IdentityError) -> None:
-    """Write down why a code that was sent linked nobody."""
+    """Record why a sent code linked nobody."""
     kyc_url = error.kyc_url if isinstance(error, VerificationPolicyNotMet) else ""
     ConnectRedemption.objects.filter(pk=redemption.pk).update(
         outcome=error.code, kyc_url=kyc_url, updated_at=timezone.now()
@@ -94,7 +94,7 @@ def fail(redemption: ConnectRedemption, error: IdentityError) -> None:
 
 
 def failure_of(redemption: ConnectRedemption) -> IdentityError | None:
-    """Why the code linked nobody, to be told to the person who handed it in; None if unclear."""
+    """The error to show to the person who entered the code, or None if the result is unclear."""
     if redemption.outcome == VerificationPolicyNotMet.code:
         return VerificationPolicyNotMet("handed in again", kyc_url=redemption.kyc_url)
     kind = CLEAR_NOES.get(redemption.outcome)
@@ -102,7 +102,7 @@ def failure_of(redemption: ConnectRedemption) -> IdentityError | None:
 
 
 def _digest(application: Application, code: str) -> str:
-    """Keyed, because so few codes there are that a plain digest could be searched for one."""
+    """A keyed digest. A plain digest could be reversed, because there are few possible codes."""
     value = f"{application.alias}/{application.environment}/{code}"
     hashed = salted_hmac("django_identity.redemptions", value, algorithm="sha256")
     return hashed.hexdigest()

@@ -1,6 +1,6 @@
-"""A re-fetch: what the service says about a person now, believed only as far as it is proven.
+"""Re-fetch the claims and the KYC level of a person, and store only what is proven.
 
-Claims need a credential that proves them. A KYC level rests on the service's own answer.
+A claim needs a credential that proves it. A KYC level comes from the service's own answer.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ T = TypeVar("T")
 
 
 class Refetched(StrEnum):
-    """How a re-fetch ended. Only ``FAILED`` counts against the identity."""
+    """The result of a re-fetch. Only ``FAILED`` is counted as a failure of the identity."""
 
     STORED = "stored"
-    #: It is tried again after a pause that grows.
+    #: It is retried after a growing pause.
     FAILED = "failed"
-    #: Nothing is wrong with the identity; it stays due.
+    #: The identity is not the cause. It stays due.
     POSTPONED = "postponed"
-    #: The service takes no calls at the moment, from anybody; it stays due.
+    #: The service takes no calls now. The identity stays due.
     NOT_NOW = "not now"
-    #: A revocation, an event or a sign-in came first; nothing of the answer was stored.
+    #: A revocation, an event or a sign-in came first. Nothing of the answer was stored.
     OVERTAKEN = "overtaken"
     REAUTHORIZATION_NEEDED = "needs reauthorization"
-    #: No consent, or none to read claims.
+    #: No consent, or no scope to read claims.
     NOTHING_TO_FETCH = "nothing to fetch"
 
 
@@ -72,10 +72,10 @@ class Refetched(StrEnum):
 def verify_answer(
     application: Application, answer: ClaimsAnswer, *, subject: str
 ) -> VerifiedCredential | None:
-    """The proof in a claims response of ``subject``, if there is one.
+    """Verify the credential in a claims answer of ``subject``, if there is one.
 
-    An unknown ``kid`` asks for newer keys once. Raises ``SubjectMismatch``, ``CredentialRejected``
-    or ``KeysUnavailable``.
+    An unknown ``kid`` refreshes the key set once. Raises ``SubjectMismatch``,
+    ``CredentialRejected`` or ``KeysUnavailable``.
     """
     if answer.user_id != subject:
         raise SubjectMismatch("about another subject", endpoint="claims")
@@ -99,9 +99,9 @@ def verify_for(
     keys: KeySet,
     now: datetime | None = None,
 ) -> VerifiedCredential:
-    """``credentials.verify`` with what the site expects of every credential of ``application``.
+    """Call ``credentials.verify`` with the settings of ``application``.
 
-    ``now``: another moment than the present one. Raises ``CredentialRejected``.
+    ``now``: the time to verify at, by default the current time. Raises ``CredentialRejected``.
     """
     return verify(
         credential,
@@ -117,12 +117,12 @@ def verify_for(
 
 @sensitive_variables()
 def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) -> Refetched:
-    """Read the claims of ``identity`` anew, and its KYC level if that is due; store what is proven.
+    """Re-read the claims of ``identity``, and its KYC level if due, and store what is proven.
 
-    Costs at most one refresh and one read, or two, unless a token is refused before its time.
-    ``identity`` is a row as it was read just now: if consent, the due date or the credential have
-    changed in the database since, what comes is thrown away. However it ends is written on the row;
-    an answer that fails a check changes nothing but may revoke. Must run outside any transaction.
+    It costs at most one refresh and two reads, unless a token is refused before its expiry.
+    ``identity`` is a row that was just read. If its consent, due date or credential has changed in
+    the database since, the answer is discarded. The result is written to the row. An answer that
+    fails a check may only revoke. Must run outside any transaction.
     """
     application = conf.application(identity.application)
     if not (may_read_claims(identity) or kyc_checks.may_check(identity)):
@@ -142,21 +142,21 @@ def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) ->
         return Refetched.POSTPONED
     except IdentityError as error:
         if _is_everybodys(application, error):
-            # Everybody's failure, so it is not counted; but if it is this identity's after all, the
-            # next try must be another one's, or nobody would ever see that the service is there.
+            # The service is down, so do not count a failure. Postpone the row anyway: if it is the
+            # cause after all, the next probe must use another row.
             _conclude(identity, refetch_due_at=backed_off(0), last_error=error.code)
             return Refetched.NOT_NOW
         return _note_error(identity, error)
 
 
 def may_read_claims(identity: LinkedIdentity) -> bool:
-    """Whether the service answers about this person's claims: consent stands and covers them."""
+    """Whether the person's consent is granted and covers claims."""
     covers = not identity.scopes or CLAIMS_SCOPE in identity.scopes
     return identity.consent == Consent.GRANTED and covers
 
 
 class _Reader:
-    """Reads about one person with their access token, refreshed once if it is refused."""
+    """Reads with the person's access token, and refreshes the token once if it is refused."""
 
     def __init__(self, identity: LinkedIdentity, client: ServiceClient) -> None:
         self._identity = identity
@@ -165,7 +165,7 @@ class _Reader:
 
     @sensitive_variables()
     def read(self, call: Callable[[str], T]) -> T:
-        """``call(access_token)``. 401 to a fresh token means that the consent was taken back."""
+        """``call(access_token)``. A 401 for a fresh token means that the consent was revoked."""
         held = self._held or tokens.current(self._identity, client=self.client)
         if not held.fresh:
             try:
@@ -186,12 +186,12 @@ class _Reader:
 
 @sensitive_variables()
 def _refetch(application: Application, identity: LinkedIdentity, reader: _Reader) -> Refetched:
-    """The level first: it needs no key set, and what is wrong with one must not stop the other."""
+    """Read the level first, because it needs no key set. Neither failure stops the other read."""
     failure = None
     if kyc_checks.is_due(application, identity):
         failure = _check_kyc(application, identity, reader)
     if may_read_claims(identity):
-        # Before anything is spent: without keys no answer can be believed.
+        # Before any token is spent: without keys no answer can be verified.
         key_sets.current(application)
         subject, client = identity.subject, reader.client
         answer = reader.read(lambda token: client.claims(subject, access_token=token))
@@ -207,7 +207,7 @@ def _refetch(application: Application, identity: LinkedIdentity, reader: _Reader
 def _check_kyc(
     application: Application, identity: LinkedIdentity, reader: _Reader
 ) -> IdentityError | None:
-    """Read the level and store it at once. Returns a failure that concerns nothing else."""
+    """Read the level and store it at once. Returns a failure that concerns only the level."""
     asked_at = timezone.now()
     subject, client = identity.subject, reader.client
     try:
@@ -229,7 +229,7 @@ def _check_kyc(
 
 
 def _is_everybodys(application: Application, error: IdentityError) -> bool:
-    """Whether the service is away, so that the failure says nothing about this person."""
+    """Whether the service is down, so that the identity is not the cause of the failure."""
     return isinstance(error, ServiceUnavailable) and outage.is_away(application)
 
 
@@ -240,9 +240,9 @@ def _take(
     answer: ClaimsAnswer,
     failure: IdentityError | None,
 ) -> Refetched:
-    """Store ``answer`` if it is proven and nothing came before it; else only what it revokes.
+    """Store ``answer`` if it is proven and the row is unchanged; else only its revocations.
 
-    ``failure``: of the KYC check before, which is to be tried again soon.
+    ``failure``: the failure of the KYC check before, which must be retried soon.
     """
     try:
         proof = verify_answer(application, answer, subject=identity.subject)
@@ -272,9 +272,9 @@ def _take(
 def _has_no_newer_proof(
     identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None
 ) -> bool:
-    """Whether the stored proof is the better one: this one is older, or there is none.
+    """Whether the stored credential is newer than the answer's, or the answer has none.
 
-    An answer that lists no standing claim needs no credential: everything is gone.
+    An answer without valid claims needs no credential.
     """
     if proof is not None:
         return replacement.is_older(proof, identity)
@@ -288,7 +288,7 @@ def _note_error(identity: LinkedIdentity, error: IdentityError) -> Refetched:
 
 
 def note_failure(identity: LinkedIdentity, *, code: str) -> None:
-    """Count a failure on the row and put the next try off."""
+    """Count a failure on the row and postpone the next attempt."""
     _conclude(identity, **_columns_of_failure(identity, code))
 
 
@@ -302,13 +302,13 @@ def _columns_of_failure(identity: LinkedIdentity, code: str) -> dict[str, Any]:
 
 
 def backed_off(failures: int) -> datetime:
-    """When to try again after that many failures in a row: from 1 minute to 6 hours, by chance."""
+    """The time of the next attempt: a random pause between 1 minute and 6 hours."""
     seconds = backoff.pause(failures, first=FIRST_BACKOFF, longest=LONGEST_BACKOFF)
     return timezone.now() + timedelta(seconds=seconds)
 
 
 def _conclude(identity: LinkedIdentity, **columns: Any) -> bool:
-    """Write how it ended and let the row go. False, and nothing is written, if it was overtaken."""
+    """Write the result and release the row. Returns False if the row has changed meanwhile."""
     let_go = {
         "refetch_taken_until": None,
         "refetch_started": False,
@@ -324,9 +324,9 @@ def _conclude(identity: LinkedIdentity, **columns: Any) -> bool:
 
 
 def _unchanged(identity: LinkedIdentity) -> QuerySet[LinkedIdentity]:
-    """The row, unless an event, a sign-in or another re-fetch has changed it since it was read.
+    """The row, if no event, sign-in or other re-fetch has changed it since it was read.
 
-    An event leaves its digest; a sign-in and another re-fetch move the due date.
+    An event writes its digest; a sign-in and a re-fetch change the due date.
     """
     return LinkedIdentity.objects.filter(
         pk=identity.pk,

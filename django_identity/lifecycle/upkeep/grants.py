@@ -1,7 +1,8 @@
-"""The row of a grant: each step of a refresh is one conditional UPDATE of it.
+"""The row of a grant. Each step of a refresh is one conditional UPDATE of this row.
 
-``generation`` names the tokens: whoever stores newer ones raises it. ``lease_until`` says who may
-refresh them, ``retry_at`` how long nobody may, because the last try got no usable answer.
+``generation`` numbers the tokens: storing newer tokens increments it. ``lease_until`` is the end of
+the lease of the worker that refreshes. Before ``retry_at`` nobody refreshes, because the last
+attempt got no usable answer.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
 from django_identity.service.messages import TokenAnswer
 
 REFRESH_TOKEN_LIFETIME = timedelta(days=30)
-# Longer than the longest refresh, so that a lease that ran out means a worker that is gone.
+# Longer than the longest refresh. An expired lease means that the worker has died.
 LEASE = timedelta(seconds=25)
-# Somewhat more, because the clocks of two machines differ. Whatever is further ahead was written by
-# a clock that was wrong.
+# A little longer, because the clocks of two machines differ. A lease that ends even later was
+# written by a wrong clock.
 LONGEST_BELIEVED_LEASE = timedelta(seconds=30)
 LONGEST_BELIEVED_PAUSE = timedelta(hours=1)
-# A token is not used to its last second: clocks differ, and a call takes its time.
+# A token is not used in its last seconds, because clocks differ and a call takes time.
 LONGEST_MARGIN = 60.0
 MARGIN_SHARE = 0.1
-# Storing ends that long before the lease does.
+# Storing ends this many seconds before the lease.
 STORE_MARGIN = 1.0
 LONGEST_STORE_PAUSE = 0.5
 
@@ -40,7 +41,7 @@ logger = logging.getLogger("django_identity.tokens")
 
 
 def grant_of(identity: LinkedIdentity) -> TokenGrant | None:
-    """The grant as it stands in the database at this moment; none of a disabled account."""
+    """Read the grant from the database. None for a disabled account."""
     usable = TokenGrant.objects.filter(~disabled_account("identity__user"))
     return usable.filter(identity_id=identity.pk).first()
 
@@ -49,7 +50,7 @@ def grant_of(identity: LinkedIdentity) -> TokenGrant | None:
 def open_token(
     application: Application, identity: LinkedIdentity, grant: TokenGrant, column: str
 ) -> str | None:
-    """The plain token of that column. None if there is none, or if no key opens it."""
+    """The decrypted token of the column, or None if it is missing or no key opens it."""
     sealed = getattr(grant, column)
     if not sealed:
         return None
@@ -65,7 +66,7 @@ def open_token(
 def columns_of(
     application: Application, identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
 ) -> dict[str, Any]:
-    """What a token answer changes. One without a refresh token leaves the stored one standing."""
+    """The columns that a token answer changes. Without a refresh token the stored one stays."""
     margin = min(LONGEST_MARGIN, answer.expires_in * MARGIN_SHARE)
     changed: dict[str, Any] = {
         "access_token": _sealed(application, identity, "access_token", answer.access_token),
@@ -91,7 +92,7 @@ def _sealed(application: Application, identity: LinkedIdentity, column: str, tok
 
 
 def lease(grant: TokenGrant) -> bool:
-    """Win the right to refresh these very tokens for a time. False: somebody else has it."""
+    """Take the lease to refresh these tokens. Returns False if another worker has it."""
     now = timezone.now()
     unbelieved = Q(lease_until__gt=now + LONGEST_BELIEVED_LEASE)
     free = Q(lease_until=None) | Q(lease_until__lte=now) | unbelieved
@@ -100,12 +101,12 @@ def lease(grant: TokenGrant) -> bool:
 
 
 def is_leased(grant: TokenGrant) -> bool:
-    """Whether somebody is refreshing these tokens, as far as the row says."""
+    """Whether a worker has the lease."""
     return _is_ahead(grant.lease_until, at_most=LONGEST_BELIEVED_LEASE)
 
 
 def is_paused(grant: TokenGrant) -> bool:
-    """Whether nobody may send the refresh token at the moment."""
+    """Whether the refresh token must not be sent now."""
     return _is_ahead(grant.retry_at, at_most=LONGEST_BELIEVED_PAUSE)
 
 
@@ -115,11 +116,11 @@ def _is_ahead(moment: datetime | None, *, at_most: timedelta) -> bool:
 
 
 def replace(grant: TokenGrant, changed: dict[str, Any], *, store_until: float) -> bool:
-    """Store newer tokens in place of ``grant``'s. False if they are not the stored ones any more.
+    """Replace the tokens of ``grant``. Returns False if the row has changed meanwhile.
 
-    A revocation deletes the row and a sign-in raises the generation: either way what comes late is
-    thrown away. The answer can be had only once, so a database that fails is asked again, until
-    ``store_until`` (``time.monotonic``).
+    A revocation deletes the row, and a sign-in increments the generation. In both cases the late
+    answer is discarded. The answer cannot be requested again, so if the database fails, storing is
+    retried until ``store_until`` (``time.monotonic``).
     """
     pause = 0.05
     while True:
@@ -134,20 +135,20 @@ def replace(grant: TokenGrant, changed: dict[str, Any], *, store_until: float) -
 
 
 def store_until(*, leased_at: float) -> float:
-    """The last moment (``time.monotonic``) at which nobody else can have the lease."""
+    """The time (``time.monotonic``) until which no other worker can have the lease."""
     return leased_at + LEASE.total_seconds() - STORE_MARGIN
 
 
 def release(grant: TokenGrant, *, retry_at: datetime | None) -> None:
-    """Give the lease back with nothing changed; nobody tries again before ``retry_at``."""
+    """Release the lease without other changes. Nobody refreshes before ``retry_at``."""
     now = timezone.now()
     _same(grant).update(lease_until=None, retry_at=retry_at, updated_at=now)
 
 
 def mark_dead(identity: LinkedIdentity, grant: TokenGrant, *, keep_sealed: bool = False) -> bool:
-    """Mark the grant dead, drop its tokens and say so. False if it changed in the meantime.
+    """Mark the grant as dead, delete its tokens and send the signal. False if it has changed.
 
-    ``keep_sealed``: what no key opens stays, so that the missing key can still bring it back.
+    ``keep_sealed``: keep tokens that no key opens, because the missing key may return.
     """
     dropped = {} if keep_sealed else {"access_token": "", "refresh_token": ""}
     marked = _same(grant).update(

@@ -1,8 +1,8 @@
-"""The grant of a linked identity: a token with life left, and never two refreshes of one token.
+"""Valid access tokens of a linked identity. A refresh token is never sent twice.
 
-Refresh tokens rotate on use, so each is sent once: whoever wins the row's lease sends it, outside
-any transaction, and stores what comes back by a second conditional UPDATE; the others wait for it.
-A worker that dies leaves a lease that runs out after 25 seconds.
+Refresh tokens rotate on use. The caller that gets the row's lease sends the token, outside any
+transaction, and stores the answer with a second conditional UPDATE. The others wait for it. If a
+worker dies, its lease ends after 25 seconds.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ UNUSED_FOR = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class HeldToken:
-    """An access token. ``fresh``: it was refreshed just now; ``generation``: the row's then."""
+    """An access token. ``fresh``: it was just refreshed. ``generation``: the row's generation."""
 
     value: str = field(repr=False)
     generation: int
@@ -59,7 +59,7 @@ class HeldToken:
 
 @dataclass(frozen=True, slots=True)
 class _Want:
-    """What the caller needs: a token that is not ``rejected``, of a generation past ``beyond``."""
+    """The wanted token: not ``rejected``, and of a generation after ``beyond``."""
 
     application: Application
     identity: LinkedIdentity
@@ -72,20 +72,20 @@ class _Want:
 def access_token_for(
     identity: LinkedIdentity, *, rejected: str | None = None, client: ServiceClient | None = None
 ) -> str:
-    """An access token of ``identity`` with life left, refreshed if need be.
+    """A valid access token of ``identity``. It is refreshed if necessary.
 
-    ``rejected``: a token that the service refused although it had not expired; it is not given
-    again. ``client`` says with which priority a refresh is sent. Callers at the same moment, in
-    any number of threads and processes, lead to one refresh.
+    ``rejected``: a token that the service refused before its expiry, so it is not returned again.
+    ``client``: its priority is used for a refresh. Concurrent callers, in any number of threads and
+    processes, cause only one refresh.
 
-    May be called inside a transaction: what was refreshed stays stored if that rolls back. The
-    refresh then uses a database connection of its own, so the identity must be committed already.
-    On SQLite a transaction that has written, or without WAL has read, locks the whole database:
-    then nothing is sent, and ``RefreshPending`` is raised after two seconds.
+    It may be called inside a transaction: new tokens stay stored if the transaction rolls back. The
+    refresh then uses its own database connection, so the identity must be committed already. On
+    SQLite a transaction that has written (or has read, without WAL) locks the whole database. Then
+    nothing is sent, and ``RefreshPending`` is raised after two seconds.
 
-    Raises ``ReauthorizationNeeded`` if there is none to be had, or the account is disabled; a
-    ``ServiceError`` if the service gave none, of which ``RefreshPending`` means that another try is
-    on its way or just failed.
+    Raises ``ReauthorizationNeeded`` if the grant is dead or the account is disabled. Raises a
+    ``ServiceError`` if the service gave no token; ``RefreshPending`` means that another attempt is
+    running or has just failed.
     """
     return current(identity, rejected=rejected, client=client).value
 
@@ -94,16 +94,16 @@ def access_token_for(
 def current(
     identity: LinkedIdentity, *, rejected: str | None = None, client: ServiceClient | None = None
 ) -> HeldToken:
-    """As ``access_token_for``, and says whether the token was refreshed for this very call."""
+    """Like ``access_token_for``, but also tells whether this call refreshed the token."""
     want = _want(identity, rejected=rejected, client=client)
     held = _usable_token(want, grants.grant_of(identity)) if may_read_first() else None
     return held or durably(partial(_renew, want))
 
 
 def keep_alive(identity: LinkedIdentity, *, client: ServiceClient | None = None) -> bool:
-    """Refresh the grant if it would run out soon and nothing else used it. False: no need to.
+    """Refresh the grant if it is unused and expires soon. Returns whether it was refreshed.
 
-    Raises as ``access_token_for``.
+    Raises like ``access_token_for``.
     """
     grant = grants.grant_of(identity)
     if grant is None or not expiring_unused().filter(pk=grant.pk).exists():
@@ -112,7 +112,7 @@ def keep_alive(identity: LinkedIdentity, *, client: ServiceClient | None = None)
 
 
 def expiring_unused() -> models.QuerySet[TokenGrant]:
-    """Grants that live under five more days and that nothing used for a day."""
+    """Grants that expire in less than five days and were not used for one day."""
     now = timezone.now()
     return TokenGrant.objects.filter(
         ~disabled_account("identity__user"),
@@ -124,7 +124,7 @@ def expiring_unused() -> models.QuerySet[TokenGrant]:
 
 
 def mark_dead(identity: LinkedIdentity, *, generation: int) -> None:
-    """The service no longer honours the tokens of that generation: drop them and say so."""
+    """The service refuses the tokens of this generation: delete them and send the signal."""
     grant = grants.grant_of(identity)
     if grant is not None and grant.generation == generation:
         grants.mark_dead(identity, grant)
@@ -132,9 +132,9 @@ def mark_dead(identity: LinkedIdentity, *, generation: int) -> None:
 
 @sensitive_variables()
 def store(application: Application, identity: LinkedIdentity, answer: TokenAnswer) -> None:
-    """Keep the tokens of a sign-in, in place of any older ones.
+    """Store the tokens of a sign-in, replacing older ones.
 
-    ``generation`` rises, so that a refresh of the older ones that is on its way stores nothing.
+    It increments ``generation``, so that a running refresh of the older tokens stores nothing.
     """
     columns = {
         "refresh_token": "",
@@ -165,7 +165,7 @@ def _want(
 
 @sensitive_variables()
 def _usable_token(want: _Want, grant: TokenGrant | None) -> HeldToken | None:
-    """The stored access token, if it is one that the caller can use."""
+    """The stored access token, if the caller can use it."""
     if grant is None or grant.generation <= want.beyond:
         return None
     if grant.access_expires_at <= timezone.now():
@@ -178,7 +178,7 @@ def _usable_token(want: _Want, grant: TokenGrant | None) -> HeldToken | None:
 
 @sensitive_variables()
 def _renew(want: _Want) -> HeldToken:
-    """Refresh, or wait for the one who does. Each look at the row is a new one."""
+    """Refresh, or wait for the caller that does. The row is re-read each time."""
     give_up_at = time.monotonic() + LONGEST_WAIT
     pause = FIRST_POLL
     while True:
@@ -204,9 +204,9 @@ def _renew(want: _Want) -> HeldToken:
 
 @sensitive_variables()
 def _refresh_token(want: _Want, grant: TokenGrant) -> str:
-    """The stored refresh token. Raises ``ReauthorizationNeeded``, and marks it, if there is none.
+    """The stored refresh token. Without one, mark the grant and raise ``ReauthorizationNeeded``.
 
-    A key that comes back brings back what it opens, so what cannot be opened is not thrown away.
+    A token that no key opens is kept, because the missing key may return.
     """
     token = grants.open_token(want.application, want.identity, grant, "refresh_token")
     if token is not None:
@@ -217,7 +217,7 @@ def _refresh_token(want: _Want, grant: TokenGrant) -> str:
 
 
 def _win_lease(grant: TokenGrant) -> bool:
-    """Whether this caller may refresh. A lease that runs is seen without asking for it."""
+    """Try to take the lease. A lease of another worker is seen without an UPDATE."""
     if grants.is_leased(grant):
         return False
     try:
@@ -228,9 +228,9 @@ def _win_lease(grant: TokenGrant) -> bool:
 
 @sensitive_variables()
 def _refresh(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken | None:
-    """Send the refresh token, once, and store what comes back.
+    """Send the refresh token once and store the answer.
 
-    None if the row has changed in the meantime (a sign-in, a revocation): what came is thrown away.
+    Returns None and discards the answer if the row has changed (a sign-in, a revocation).
     """
     asked_at, store_until = timezone.now(), grants.store_until(leased_at=time.monotonic())
     try:
@@ -238,7 +238,7 @@ def _refresh(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken | 
         if answer.subject not in (None, want.identity.subject):
             raise SubjectMismatch("a token of another subject", endpoint="token")
     except (InvalidGrant, SubjectMismatch) as error:
-        # Final, unless somebody else has stored newer tokens: then the next look finds them.
+        # Final, unless another caller has stored newer tokens; then the next look finds them.
         if grants.mark_dead(want.identity, grant):
             raise ReauthorizationNeeded(f"the refresh failed: {error.code}") from error
         return None
@@ -254,8 +254,8 @@ def _refresh(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken | 
 def _retry_at(error: ServiceError) -> datetime | None:
     """When the same refresh token may be sent again.
 
-    If the service may have read it, that is not at once: it could have been spent, and a second
-    sight of it looks like theft.
+    If the service may have received it, wait: the token could be spent, and a spent token that is
+    sent again looks stolen.
     """
     now = timezone.now()
     if isinstance(error, (BudgetSpent, ServiceAway)):
