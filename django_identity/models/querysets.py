@@ -60,12 +60,6 @@ class AuthorizationRequestQuerySet(models.QuerySet["AuthorizationRequest"]):
 
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
-    def of_subject_since(self, subject_digest: str, moment: datetime) -> WebhookEventQuerySet:
-        """The subject's events received at ``moment`` or later, in the order of their time."""
-        return self.filter(subject_digest=subject_digest, received_at__gte=moment).order_by(
-            "occurred_at", "event_digest"
-        )
-
     def awaiting_handlers(self, now: datetime) -> WebhookEventQuerySet:
         """Events whose next attempt is due."""
         return self.filter(next_attempt_at__lte=now)

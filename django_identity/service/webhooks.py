@@ -39,6 +39,18 @@ class KycChange:
     level: str
     provider: str
 
+    @classmethod
+    def of(cls, content: Mapping[str, Any], event_type: str) -> KycChange:
+        """A rejection that calls itself verified stays a rejection."""
+        implied = VERIFIED if event_type == EventType.KYC_VERIFIED else REJECTED
+        status = _text(content, "status", longest=LONGEST_TYPE, default=implied)
+        contradicts = event_type == EventType.KYC_REJECTED and status == VERIFIED
+        return cls(
+            status=REJECTED if contradicts else status,
+            level=_text(content, "kyc_level", longest=LONGEST_TYPE, default=""),
+            provider=_text(content, "provider", longest=LONGEST_ID, default=""),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class NamedClaim:
@@ -46,6 +58,13 @@ class NamedClaim:
 
     claim_type: str = ""
     provider: str = ""
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> NamedClaim:
+        """A provider without a type names nothing."""
+        claim_type = _text(content, "claim_type", longest=128, default="")
+        provider = _text(content, "provider", longest=128, default="")
+        return cls(claim_type, provider if claim_type else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +90,6 @@ class Event:
         except (NotStrictJSON, NotAMoment, MalformedAnswer, _Unusable) as error:
             digest = hashlib.sha256(body).hexdigest()
             raise EventUnreadable(_reason(error), body_digest=digest) from None
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        event_id: str,
-        event_type: str,
-        occurred_at: datetime,
-        subject: str,
-        content: Mapping[str, Any],
-    ) -> Event:
-        """What its type says about ``content``."""
-        return cls(
-            event_id=event_id,
-            event_type=event_type,
-            occurred_at=occurred_at,
-            subject=subject,
-            content=content,
-            kyc=_kyc(content, event_type) if event_type in KYC_TYPES else None,
-            claim=_claim(content) if event_type in CLAIM_TYPES else None,
-        )
 
 
 class _Unusable(ValueError):
@@ -120,12 +118,14 @@ def _event(members: Mapping[str, Any]) -> Event:
     if not isinstance(content, dict):
         raise _Unusable("data")
     _require_storable(content)
-    return Event.of(
+    return Event(
         event_id=_text(members, "event_id", longest=LONGEST_ID),
         event_type=event_type,
         occurred_at=occurred_at,
         subject=_subject(content, is_needed=event_type in KNOWN_TYPES),
         content=content,
+        kyc=KycChange.of(content, event_type) if event_type in KYC_TYPES else None,
+        claim=NamedClaim.of(content) if event_type in CLAIM_TYPES else None,
     )
 
 
@@ -138,24 +138,6 @@ def _subject(content: Mapping[str, Any], *, is_needed: bool) -> str:
     if len(subjects) > 1 or (is_needed and not subjects):
         raise _Unusable("user_id")
     return subjects.pop() if subjects else ""
-
-
-def _kyc(content: Mapping[str, Any], event_type: str) -> KycChange:
-    """The KYC data. A rejection with the status "verified" stays a rejection."""
-    implied = VERIFIED if event_type == EventType.KYC_VERIFIED else REJECTED
-    status = _text(content, "status", longest=LONGEST_TYPE, default=implied)
-    contradicts = event_type == EventType.KYC_REJECTED and status == VERIFIED
-    return KycChange(
-        status=REJECTED if contradicts else status,
-        level=_text(content, "kyc_level", longest=LONGEST_TYPE, default=""),
-        provider=_text(content, "provider", longest=LONGEST_ID, default=""),
-    )
-
-
-def _claim(content: Mapping[str, Any]) -> NamedClaim:
-    claim_type = _text(content, "claim_type", longest=128, default="")
-    provider = _text(content, "provider", longest=128, default="")
-    return NamedClaim(claim_type, provider if claim_type else "")
 
 
 def _text(

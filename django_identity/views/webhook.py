@@ -24,6 +24,7 @@ from django_identity.views.manners import application_or_404
 # The names in ``request.META``, because building ``request.headers`` costs more.
 SIGNATURE = "HTTP_X_WEBHOOK_SIGNATURE"
 ENCODING = "HTTP_CONTENT_ENCODING"
+RETRY_AFTER = "30"  # seconds
 
 
 class _Unfit(Exception):
@@ -57,7 +58,8 @@ def webhook(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Http
 
 def _refusal(code: str, status: int) -> JsonResponse:
     refusal = {"received": False, "error": {"code": code}}
-    return JsonResponse(refusal, status=status, headers={"Cache-Control": "no-store"})
+    retry = {"Retry-After": RETRY_AFTER} if status == 503 else {}
+    return JsonResponse(refusal, status=status, headers={"Cache-Control": "no-store", **retry})
 
 
 def _bounded_body(request: HttpRequest) -> bytes:

@@ -33,12 +33,18 @@ def test_what_happened_before_the_request_leaves_nothing_though_the_service_is_a
     assert {value for value in ("subject-1", "note-on-her") if value in held} == set()
 
 
-def test_what_happens_after_the_request_is_of_whoever_came_back() -> None:
-    """It is stored as of anybody."""
+@pytest.mark.parametrize("event_type", ["kyc.verified", "consent.revoked", "wallet.opened"])
+def test_what_happens_after_the_erasure_leaves_nothing_either(event_type: str) -> None:
+    """Whatever its time-stamp says, until somebody links the subject anew."""
     linked()
     deliver("data.deletion_requested")
     assert erasure.retry_pending() == 1
-    deliver("kyc.verified", at=timezone.now() + timedelta(minutes=1), note="note-on-her")
+    later = timezone.now() + timedelta(minutes=4)
+    deliver(event_type, at=later, note="note-on-her")
+    held = whole_database()
+    assert {value for value in ("subject-1", "note-on-her") if value in held} == set()
+    linked()
+    deliver("kyc.verified", at=later, note="note-on-her")
     assert "note-on-her" in whole_database()
 
 

@@ -15,10 +15,10 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from django_identity import conf, signals
+from django_identity import signals
 from django_identity.handlers import EventType
 from django_identity.lifecycle.erasure import erasure
-from django_identity.lifecycle.events import events_meanwhile
+from django_identity.lifecycle.events import lock_subject
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import (
     Consent,
@@ -27,6 +27,7 @@ from django_identity.models import (
     StoredClaim,
     TokenGrant,
     WebhookEvent,
+    digest,
 )
 from tests.databases import on_postgresql
 from tests.deliveries import SECRET, deliver, event_body, post
@@ -50,7 +51,7 @@ def lock_row() -> None:
 
 def arrive() -> None:
     """What a sign-in does with somebody new, as far as events are concerned."""
-    events_meanwhile.hold(conf.application(), "subject-1")
+    lock_subject(digest("default", "test", "subject-1"))
     linked()
 
 
@@ -95,10 +96,11 @@ def test_a_sign_in_waits_for_a_withdrawal(site: HostileService, event_type: str)
     stored, may_end = threading.Event(), threading.Event()
 
     def slowly(execute: Execute, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        if sql == "COMMIT":
+        result = execute(sql, parameters, many, context)
+        if sql.startswith("INSERT") and "webhookevent" in sql:
             stored.set()
             may_end.wait(PATIENCE)
-        return execute(sql, parameters, many, context)
+        return result
 
     def withdraw() -> HttpResponse:
         with connection.execute_wrapper(slowly):

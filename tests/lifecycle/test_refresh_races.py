@@ -19,7 +19,7 @@ from django_identity.exceptions import (
     ReauthorizationNeeded,
     RefreshPending,
 )
-from django_identity.lifecycle.events import consent
+from django_identity.lifecycle import events
 from django_identity.lifecycle.upkeep import grants, tokens
 from django_identity.lifecycle.upkeep.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
@@ -149,8 +149,7 @@ def test_an_answer_lost_with_its_worker_ends_in_renewal_at_a_strict_service(
 
 
 def revoke(identity: LinkedIdentity) -> None:
-    now = timezone.now()
-    consent.revoke(identity.subject_digest, at=now, now=now)
+    events.revoke(identity.subject_digest)
 
 
 def test_a_revocation_on_its_way_throws_the_answer_away(

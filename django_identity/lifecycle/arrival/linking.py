@@ -27,9 +27,9 @@ from django_identity.exceptions import (
     UserInactive,
 )
 from django_identity.lifecycle.arrival import accounts, link_notice
-from django_identity.lifecycle.events import events_meanwhile
+from django_identity.lifecycle.events import events_meanwhile, lock_subject
 from django_identity.lifecycle.upkeep import kyc_checks, replacement, tokens
-from django_identity.models import NEVER, Consent, LinkedIdentity, LinkedVia, Purpose
+from django_identity.models import NEVER, Consent, LinkedIdentity, LinkedVia, Purpose, digest
 from django_identity.service.connect_answer import ConnectAnswer
 from django_identity.service.messages import ClaimsAnswer, KycStatus, Profile, TokenAnswer
 
@@ -152,7 +152,8 @@ def _link_once(
         # Write first: SQLite then waits for the lock. After a read it would fail at once.
         errand.complete(completed_by=owner)
         if identity is None:
-            events_meanwhile.hold(application, arrival.subject)
+            subject = (application.alias, application.environment, arrival.subject)
+            lock_subject(digest(*subject))
         if abandoned is not None:
             unlink(abandoned.user, application=application, only_via=LinkedVia.CONNECT)
         if owner is None:
@@ -312,15 +313,15 @@ def _store(
         )
     is_sign_in = arrival.connect is None
     since = events_meanwhile.Since(errand.began_at, errand.began_at if is_sign_in else consented_at)
-    undisturbed = not is_new and events_meanwhile.save_undisturbed(identity, since, columns)
+    undisturbed = not is_new and events_meanwhile.save_if_no_event_came(identity, since, columns)
     if not undisturbed:
-        events_meanwhile.save(identity, since, columns)
+        events_meanwhile.save_unless_revoked(identity, since, columns)
     if new is not None:
         replacement.write(identity, new)
     if arrival.tokens is not None:
         tokens.store(application, identity, arrival.tokens)
     if not undisturbed:
-        events_meanwhile.heed(application, identity, since)
+        events_meanwhile.apply_events_since(identity, since)
     if not was_granted:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
     if (identity.kyc_level, identity.kyc_status) != kyc_before:

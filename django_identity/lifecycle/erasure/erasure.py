@@ -18,9 +18,10 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import conf, policy, signals
 from django_identity.conf import Application
 from django_identity.exceptions import StorageUnavailable
+from django_identity.lifecycle import events
 from django_identity.lifecycle.erasure import dossier, sessions
 from django_identity.lifecycle.erasure.dossier import Forgotten
-from django_identity.lifecycle.events import consent, effects, receipts, rows
+from django_identity.lifecycle.events import receipts
 from django_identity.models import ErasureReceipt, LinkedIdentity, digest
 from django_identity.telemetry import LogEvent, log, log_trouble
 
@@ -46,17 +47,16 @@ def erase_now(application: Application, subject: str) -> ErasureReceipt:
 
 
 def _erase_now(application: Application, subject: str) -> ErasureReceipt:
-    now = timezone.now()
-    subject_digest = effects.subject_digest(application, subject)
-    keyed_digest = receipts.keyed(subject_digest)[0]
-    values = receipts.columns(
-        application, subject=subject, keyed_digest=keyed_digest, requested_at=now
-    )
+    subject_digest = digest(application.alias, application.environment, subject)
     with transaction.atomic():
-        rows.hold(subject_digest)
-        receipts.INSERT.run({**values, "subject_digest": subject_digest})
-        consent.revoke(subject_digest, at=now, now=now)
-    receipt = receipts.of_subject(subject_digest).order_by("-pk")[0]
+        events.lock_subject(subject_digest)
+        receipt = receipts.open_receipt(
+            application=application.alias,
+            environment=application.environment,
+            subject=subject,
+            identity=events.revoke(subject_digest),
+            requested_at=timezone.now(),
+        )
     attempt(receipt.pk)
     receipt.refresh_from_db()
     return receipt
@@ -143,7 +143,7 @@ def _erase_at_once(receipt_id: int, session_keys: list[str]) -> None:
     if receipt.erased_at is not None:
         return
     subject_digest = _subject_digest(receipt)
-    rows.hold(subject_digest)
+    events.lock_subject(subject_digest)
     identities = LinkedIdentity.objects.select_for_update().filter(subject_digest=subject_digest)
     identity = identities.first()
     user_id = identity.user_id if identity else receipt.user_id
@@ -170,7 +170,7 @@ def _hold_events_about(user_id: Any) -> None:
     """Before the user: an event that has one of their identities may wait for their row."""
     theirs = LinkedIdentity.objects.filter(user_id=user_id).order_by("subject_digest")
     for subject_digest in list(theirs.values_list("subject_digest", flat=True)):
-        rows.hold(subject_digest)
+        events.lock_subject(subject_digest)
 
 
 def _erase_identities_of(user_id: Any) -> Counter[str]:

@@ -1,9 +1,12 @@
 """Webhook events: stored once and applied once, in one transaction.
 
-``intake`` verifies and stores; ``effects`` and ``consent`` are the table of what an event changes;
-``events_meanwhile`` is what a sign-in has to obey that came in while it was under way.
+``intake`` checks and stores a delivery · ``effects`` what each type of event changes · ``consent``
+how consent ends · ``events_meanwhile`` the events that came in during a sign-in · ``rows`` stored
+events · ``receipts`` erasure receipts · ``locks`` the locking order
 """
 
-from django_identity.lifecycle.events.intake import receive
+from django_identity.lifecycle.events.consent import revoke
+from django_identity.lifecycle.events.intake import Intake, receive
+from django_identity.lifecycle.events.locks import lock_subject
 
-__all__ = ["receive"]
+__all__ = ["Intake", "lock_subject", "receive", "revoke"]

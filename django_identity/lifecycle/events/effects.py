@@ -1,7 +1,8 @@
-"""Effects: what each type of event does to the identity it is about. One table.
+"""What each type of event does to the identity that it is about: the table in ``docs/webhooks.md``.
 
-Each effect is a conditional UPDATE that compares the event's moment with what is stored, so that
-the end is the same in whatever order events come, and however often.
+Each effect compares the event's moment with what is stored, so that the end is the same in whatever
+order events come, and however often. It returns False if something newer is known. The identity's
+row is locked; ``apply`` changes the instance, and the caller saves it.
 """
 
 from __future__ import annotations
@@ -10,183 +11,154 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Case, F, Q, Value, When
-from django.db.models.lookups import Exact
 from django.dispatch import Signal
 
-from django_identity import signals
-from django_identity.conf import Application
+from django_identity import conf, signals
 from django_identity.handlers import EventType
-from django_identity.lifecycle.events.consent import (
-    DELETE_GRANT,
-    GRANT,
-    HOLDS,
-    REVOKE,
-    REVOKE_CLAIMS,
-    REVOKE_NOW,
-    TOUCHED,
-    changed,
-    of_subject,
-)
-from django_identity.lifecycle.events.statements import Statement, moment, text, updating
-from django_identity.models import StoredClaim, WebhookEvent, digest
-from django_identity.service.webhooks import Event, KycChange, NamedClaim
+from django_identity.lifecycle.events import receipts
+from django_identity.lifecycle.events.consent import stop_processing
+from django_identity.models import Consent, LinkedIdentity, StoredClaim, WebhookEvent
+from django_identity.service.webhooks import KycChange, NamedClaim
 
-CLOCK_SKEW = timedelta(minutes=5)
+KYC_CLAIM = "kyc_verified"
+#: The columns of an identity that events change.
+CHANGED = (
+    "consent", "consent_changed_at", "revoked_at", "kyc_level", "kyc_status", "kyc_provider",
+    "kyc_verified_at", "kyc_checked_at", "kyc_changed_at", "kyc_rank", "credential",
+    "credential_kid", "credential_issued_at", "credential_expires_at", "connect_person",
+    "refetch_due_at", "last_event_digest", "updated_at",
+)  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Happening:
-    """An event under its application. ``at``: its moment, as far as we believe it."""
+def kyc_verified(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+    """The newest KYC event wins; one that was emptied does not say which level it is about."""
+    if event.payload is None:
+        return False
+    return _replace_kyc(identity, event, rank="0", verified_at=event.occurred_at)
 
-    application: Application
-    event: Event
-    digest: str
-    subject_digest: str
-    at: datetime
-    now: datetime
 
-    @classmethod
-    def of(cls, application: Application, event: Event, *, now: datetime) -> Happening:
-        """From the future it counts as 5 minutes from now: else it would outrank every later one.
+def kyc_rejected(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+    """At equal times the rejection wins."""
+    return _replace_kyc(identity, event, rank="1", verified_at=None)
 
-        An event of nobody has an empty ``subject_digest``.
-        """
-        return cls(
-            application=application,
-            event=event,
-            digest=digest(application.alias, event.event_id),
-            subject_digest=subject_digest(application, event.subject) if event.subject else "",
-            at=min(event.occurred_at, now + CLOCK_SKEW),
-            now=now,
-        )
 
-    @classmethod
-    def of_stored(cls, application: Application, row: WebhookEvent) -> Happening:
-        """One that was stored before; an emptied one says nothing."""
-        event = Event.of(
-            event_id=row.event_id,
-            event_type=row.event_type,
-            occurred_at=row.occurred_at,
-            subject=row.subject,
-            content=row.payload or {},
-        )
-        return cls(
-            application,
-            event,
-            row.event_digest,
-            row.subject_digest,
-            row.occurred_at,
-            row.received_at,
-        )
+def claim_issued(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+    """What a sign-in brought is as new as the moment it began."""
+    if event.occurred_at < identity.signed_in_at:
+        return False
+    _make_refetch_due(identity, event)
+    return True
 
-    def values(self) -> dict[str, object]:
-        """What the statements of the table have slots for."""
-        kyc = self.event.kyc or KycChange(status="", level="", provider="")
-        claim = self.event.claim or NamedClaim()
-        is_rejection = self.event.event_type == EventType.KYC_REJECTED
-        return {
-            "subject_digest": self.subject_digest,
-            "digest": self.digest,
-            "at": self.at,
-            "now": self.now,
-            "horizon": self.now - timedelta(days=self.application.event_days),
-            "level": kyc.level,
-            "status": kyc.status,
-            "provider": kyc.provider,
-            "verified_at": None if is_rejection else self.at,
-            "rank": ("1" if is_rejection else "0") + self.digest,
-            "claim_type": claim.claim_type,
-            "claim_provider": claim.provider,
-        }
+
+def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+    """The named claim is revoked, or all; one that a younger credential proved anew stands.
+
+    Nobody vouches for the KYC level any more, if it may have lost its ground.
+    """
+    if event.occurred_at < identity.signed_in_at:
+        return False
+    _make_refetch_due(identity, event)
+    named = NamedClaim.of(event.payload or {})
+    if named.claim_type in ("", KYC_CLAIM):
+        identity.kyc_checked_at = None
+    issued_at = identity.credential_issued_at
+    if issued_at is None or issued_at <= event.occurred_at:
+        claims = StoredClaim.objects.filter(identity=identity, revoked=False)
+        if named.claim_type:
+            claims = claims.filter(claim_type=named.claim_type)
+        if named.provider:
+            claims = claims.filter(provider=named.provider)
+        claims.update(revoked=True, updated_at=event.received_at)
+    return True
+
+
+def consent_granted(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+    """Consent stands again, if this is the newest change and nobody is to be erased.
+
+    Not from before the horizon of the purge: a captured grant could come back for ever.
+    """
+    kept_for = timedelta(days=conf.application(event.application).event_days)
+    is_newest = event.occurred_at > identity.consent_changed_at
+    is_too_old = event.occurred_at < event.received_at - kept_for
+    if is_too_old or not is_newest or receipts.is_being_erased(identity.subject_digest):
+        return False
+    identity.consent = Consent.GRANTED
+    identity.consent_changed_at = event.occurred_at
+    return True
+
+
+def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+    """What was held from before goes, even if consent was granted anew since; that stands.
+
+    At equal times the revocation wins.
+    """
+    if event.occurred_at < identity.signed_in_at:
+        return False
+    if event.occurred_at >= identity.consent_changed_at:
+        identity.consent = Consent.REVOKED
+    stop_processing(identity, at=event.occurred_at)
+    return True
+
+
+def data_deletion_requested(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+    """A request to be forgotten is obeyed whatever came since."""
+    identity.consent = Consent.REVOKED
+    stop_processing(identity, at=max(event.occurred_at, event.received_at))
+    return True
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """``change`` decides, ``after`` follows if it changed something, and then ``signal``.
+    """``change``, and what follows if it changed something: ``signal``, claims read anew."""
 
-    ``at``: the moment that the change counts from. ``refetch``: claims are to be read anew.
-    """
-
-    change: Statement
-    after: tuple[Statement, ...] = ()
+    change: Callable[[LinkedIdentity, WebhookEvent], bool]
     signal: Signal | None = None
     refetch: bool = False
-    at: Callable[[Happening], datetime] = lambda happening: happening.at
 
-
-def subject_digest(application: Application, subject: str) -> str:
-    """What the subject is known by under this application, exactly, in every table of ours."""
-    return digest(application.alias, application.environment, subject)
-
-
-# A re-fetch is due now, if there is still something to fetch with.
-_DUE = {
-    "refetch_due_at": Case(When(HOLDS, then=moment("now")), default=F("refetch_due_at")),
-    **TOUCHED,
-}
-# Status, level and provider are replaced as a whole: one that the event leaves out is emptied. Of
-# two events of one moment the rejection wins, and of two alike the greater digest: any rule would
-# do that does not depend on which came first.
-_CHANGE_KYC = updating(
-    lambda: of_subject().filter(
-        Q(kyc_changed_at__lt=moment("at"))
-        | Q(kyc_changed_at=moment("at"), kyc_rank__lt=text("rank"))
-    ),
-    kyc_level=text("level"),
-    kyc_status=text("status"),
-    kyc_provider=text("provider"),
-    kyc_verified_at=moment("verified_at"),
-    kyc_changed_at=moment("at"),
-    kyc_rank=text("rank"),
-    **_DUE,
-)
-# What a sign-in brought is as new as the moment it began.
-_MAKE_DUE = updating(lambda: of_subject().filter(signed_in_at__lte=moment("at")), **_DUE)
-# The named claim, or all of them; one that a younger credential has proven anew stands.
-_REVOKE_NAMED = updating(
-    lambda: StoredClaim.objects.filter(
-        Q(claim_type=text("claim_type")) | Q(Exact(text("claim_type"), Value(""))),
-        Q(provider=text("claim_provider")) | Q(Exact(text("claim_provider"), Value(""))),
-        identity__in=changed().filter(
-            Q(credential_issued_at=None) | Q(credential_issued_at__lte=moment("at"))
-        ),
-        revoked=False,
-    ),
-    revoked=True,
-    updated_at=moment("now"),
-)
-_KYC = Effect(_CHANGE_KYC, signal=signals.kyc_changed, refetch=True)
 
 EFFECTS: Mapping[str, Effect] = {
-    EventType.KYC_VERIFIED: _KYC,
-    EventType.KYC_REJECTED: _KYC,
-    EventType.CLAIM_ISSUED: Effect(_MAKE_DUE, refetch=True),
-    EventType.CLAIM_REVOKED: Effect(
-        _MAKE_DUE, after=(_REVOKE_NAMED,), signal=signals.claims_changed, refetch=True
-    ),
-    EventType.CONSENT_GRANTED: Effect(GRANT, signal=signals.consent_granted),
-    EventType.CONSENT_REVOKED: Effect(
-        REVOKE, after=(DELETE_GRANT, REVOKE_CLAIMS), signal=signals.consent_revoked
-    ),
-    # A request to be forgotten is obeyed whatever came since. The claims go with the erasure; since
-    # this moment they count for nothing, because the identity was revoked since they came.
-    EventType.DATA_DELETION_REQUESTED: Effect(
-        REVOKE_NOW,
-        after=(DELETE_GRANT,),
-        signal=signals.consent_revoked,
-        at=lambda happening: max(happening.at, happening.now),
-    ),
+    EventType.KYC_VERIFIED: Effect(kyc_verified, signals.kyc_changed, refetch=True),
+    EventType.KYC_REJECTED: Effect(kyc_rejected, signals.kyc_changed, refetch=True),
+    EventType.CLAIM_ISSUED: Effect(claim_issued, refetch=True),
+    EventType.CLAIM_REVOKED: Effect(claim_revoked, signals.claims_changed, refetch=True),
+    EventType.CONSENT_GRANTED: Effect(consent_granted, signals.consent_granted),
+    EventType.CONSENT_REVOKED: Effect(consent_revoked, signals.consent_revoked),
+    EventType.DATA_DELETION_REQUESTED: Effect(data_deletion_requested, signals.consent_revoked),
 }
 
 
-def reapply(happening: Happening) -> bool:
-    """Apply an event that was stored before, in the transaction that is under way."""
-    effect = EFFECTS.get(happening.event.event_type)
-    if effect is None:
+def apply(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+    """Do to the locked identity what the event says; False if that is nothing."""
+    effect = EFFECTS.get(event.event_type)
+    if effect is None or not effect.change(identity, event):
         return False
-    values = {**happening.values(), "at": effect.at(happening)}
-    has_changed = bool(effect.change.run(values))
-    for statement in effect.after if has_changed else ():
-        statement.run(values)
-    return has_changed
+    identity.last_event_digest = event.event_digest
+    return True
+
+
+def _replace_kyc(
+    identity: LinkedIdentity, event: WebhookEvent, *, rank: str, verified_at: datetime | None
+) -> bool:
+    """Status, level and provider as a whole; one that the event leaves out is emptied.
+
+    Of two events of one moment and kind the greater digest wins: any rule would do that does not
+    depend on which came first.
+    """
+    newest = (event.occurred_at, rank + event.event_digest)
+    if newest <= (identity.kyc_changed_at, identity.kyc_rank):
+        return False
+    kyc = KycChange.of(event.payload or {}, event.event_type)
+    identity.kyc_status = kyc.status
+    identity.kyc_level = kyc.level
+    identity.kyc_provider = kyc.provider
+    identity.kyc_verified_at = verified_at
+    identity.kyc_checked_at = min(event.occurred_at, event.received_at)
+    identity.kyc_changed_at, identity.kyc_rank = newest
+    _make_refetch_due(identity, event)
+    return True
+
+
+def _make_refetch_due(identity: LinkedIdentity, event: WebhookEvent) -> None:
+    """Now, if there is still something to fetch with."""
+    if identity.revoked_at is None or identity.revoked_at < identity.signed_in_at:
+        identity.refetch_due_at = event.received_at

@@ -1,4 +1,4 @@
-"""What was heard of a subject while somebody was on the way here with it, and obeying it."""
+"""The events of a subject that came in while somebody was signing in with it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import Any
 from django.db.models import Exists, Q, QuerySet
 from django.utils import timezone
 
-from django_identity.conf import Application
 from django_identity.exceptions import ConsentWithdrawn
 from django_identity.handlers import WITHDRAWALS
 from django_identity.lifecycle.events import effects, receipts, rows
-from django_identity.lifecycle.events.effects import CLOCK_SKEW, Happening
-from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, WebhookEvent
+from django_identity.lifecycle.events.intake import CLOCK_SKEW
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 
 Changes = Mapping[str, Any]
 
@@ -32,61 +31,58 @@ class Since:
     consented_at: datetime
 
 
-def hold(application: Application, subject: str) -> None:
-    """Before a subject is linked that was not: no event about it slips by until the commit."""
-    rows.hold(effects.subject_digest(application, subject))
-
-
-def save_undisturbed(identity: LinkedIdentity, since: Since, changes: Changes) -> bool:
-    """Write ``changes``, if nothing was heard of the subject since the person set out.
+def save_if_no_event_came(identity: LinkedIdentity, since: Since, changes: Changes) -> bool:
+    """Save ``changes``, if no event of the subject came in since the person set out.
 
     An event that commits while this waits for the row is seen in the row's own column, not among
     the events that this statement's snapshot knows.
     """
-    events = WebhookEvent.objects.of_subject_since(identity.subject_digest, since.began_at)
+    events = rows.since(identity.subject_digest, since.began_at)
     undisturbed = LinkedIdentity.objects.filter(
         ~Exists(events.order_by()),
-        ~Exists(_erasures(identity, since)),
+        ~Exists(_erasures_since(identity, since)),
         pk=identity.pk,
         last_event_digest=identity.last_event_digest,
     )
-    return _written(undisturbed, since, changes)
+    return _save(undisturbed, since, changes)
 
 
-def save(identity: LinkedIdentity, since: Since, changes: Changes) -> None:
-    """Write ``changes``, and have the row: who comes with an event later waits for it.
+def save_unless_revoked(identity: LinkedIdentity, since: Since, changes: Changes) -> None:
+    """Save ``changes``, and lock the row: an event that comes in later waits for it.
 
     Raises ``ConsentWithdrawn``.
     """
-    if not _written(LinkedIdentity.objects.filter(pk=identity.pk), since, changes):
+    if not _save(LinkedIdentity.objects.filter(pk=identity.pk), since, changes):
         raise ConsentWithdrawn
 
 
-def heed(application: Application, identity: LinkedIdentity, since: Since) -> None:
-    """Obey, in the order in which it happened, what was heard since the person set out.
+def apply_events_since(identity: LinkedIdentity, since: Since) -> None:
+    """Apply, in the order in which they happened, the events that came in since.
 
-    Raises ``ConsentWithdrawn`` if the consent was taken back, or everything is to be erased.
+    The identity's row is locked. Raises ``ConsentWithdrawn`` if the consent was taken back, or
+    everything is to be erased.
     """
-    if _erasures(identity, since).exists():
+    if _erasures_since(identity, since).exists():
         raise ConsentWithdrawn
-    events = WebhookEvent.objects.of_subject_since(identity.subject_digest, since.began_at)
+    identity.refresh_from_db()
+    events = rows.since(identity.subject_digest, since.began_at)
     # MariaDB waits here for an event that is just being stored.
     for event in list(events.select_for_update()):
         if event.event_type not in WITHDRAWALS:
-            effects.reapply(Happening.of_stored(application, event))
+            effects.apply(identity, event)
         elif event.occurred_at >= since.began_at - CLOCK_SKEW:
             raise ConsentWithdrawn
-    identity.refresh_from_db()
+    identity.save()
 
 
-def _erasures(identity: LinkedIdentity, since: Since) -> QuerySet[ErasureReceipt]:
+def _erasures_since(identity: LinkedIdentity, since: Since) -> QuerySet[ErasureReceipt]:
     """Erasures of the subject that are pending, or were done since."""
     of_subject = receipts.of_subject(identity.subject_digest)
     return of_subject.filter(receipts.covering(since.began_at))
 
 
-def _written(rows: QuerySet[LinkedIdentity], since: Since, changes: Changes) -> bool:
-    """Write ``changes`` into ``rows``, unless the consent was revoked since."""
+def _save(identities: QuerySet[LinkedIdentity], since: Since, changes: Changes) -> bool:
+    """Save ``changes``, unless the consent was revoked since."""
     revoked = Q(consent=Consent.REVOKED, consent_changed_at__gte=since.consented_at)
-    standing = rows.exclude(revoked).exclude(revoked_at__gte=since.consented_at)
+    standing = identities.exclude(revoked).exclude(revoked_at__gte=since.consented_at)
     return bool(standing.update(updated_at=timezone.now(), **changes))

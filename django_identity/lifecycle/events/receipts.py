@@ -6,15 +6,12 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import Q, QuerySet, Subquery
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from django_identity.conf import Application
-from django_identity.lifecycle.events.statements import inserting, text
-from django_identity.models import ErasureReceipt, LinkedIdentity
+from django_identity.models import ErasureReceipt, LinkedIdentity, digest
 
-PREFIX = "receipt_"
 SALT = "django_identity.erasure_receipt"
 
 
@@ -27,47 +24,26 @@ def keyed(subject_digest: str) -> list[str]:
     ]
 
 
-#: Writes a pending receipt down, with the values of ``columns``.
-INSERT = inserting(
-    ErasureReceipt,
-    prefix=PREFIX,
-    computed={
-        "user": Subquery(
-            LinkedIdentity.objects.filter(subject_digest=text("subject_digest")).values("user_id")
-        )
-    },
-)
-
-
-def columns(
-    application: Application,
+def open_receipt(
     *,
+    application: str,
+    environment: str,
     subject: str,
-    keyed_digest: str,
+    identity: LinkedIdentity | None,
     requested_at: datetime,
     event_id: str = "",
-) -> dict[str, object]:
-    """A receipt that is pending until ``close``. ``INSERT`` needs the ``subject_digest`` too.
-
-    An event id that spells the subject out is not kept.
-    """
-    now = timezone.now()
-    row = {
-        "application": application.alias,
-        "environment": application.environment,
-        "subject": subject,
-        "subject_digest": keyed_digest,
-        "event_id": "" if subject in event_id else event_id,
-        "requested_at": requested_at,
-        "erased_at": None,
-        "counts": {},
-        "attempts": 0,
-        "next_attempt_at": now,
-        "error": "",
-        "created_at": now,
-        "updated_at": now,
-    }
-    return {PREFIX + name: value for name, value in row.items()}
+) -> ErasureReceipt:
+    """A receipt that is pending until ``close``. An event id that names the subject is not kept."""
+    return ErasureReceipt.objects.create(
+        application=application,
+        environment=environment,
+        subject=subject,
+        subject_digest=keyed(digest(application, environment, subject))[0],
+        user_id=identity.user_id if identity else None,
+        event_id="" if subject in event_id else event_id,
+        requested_at=requested_at,
+        next_attempt_at=timezone.now(),
+    )
 
 
 def close(receipt: ErasureReceipt, *, counts: Mapping[str, int]) -> None:
@@ -84,6 +60,11 @@ def close(receipt: ErasureReceipt, *, counts: Mapping[str, int]) -> None:
 def of_subject(subject_digest: str) -> QuerySet[ErasureReceipt]:
     """The receipts of a subject, pending ones too."""
     return ErasureReceipt.objects.filter(subject_digest__in=keyed(subject_digest))
+
+
+def is_being_erased(subject_digest: str) -> bool:
+    """Whether an erasure of the subject was asked for and is not done."""
+    return of_subject(subject_digest).filter(erased_at=None).exists()
 
 
 def covering(moment: object) -> Q:

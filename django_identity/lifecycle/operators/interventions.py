@@ -14,8 +14,8 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import conf, signals, vault
 from django_identity.credentials.trace import Trace
 from django_identity.exceptions import NoCredential
+from django_identity.lifecycle import events
 from django_identity.lifecycle.erasure import erasure
-from django_identity.lifecycle.events import consent
 from django_identity.lifecycle.operators.credential_check import check
 from django_identity.lifecycle.upkeep import jobs
 from django_identity.lifecycle.upkeep.claims import Refetched
@@ -99,13 +99,11 @@ def revoke(identities: Sequence[LinkedIdentity]) -> int:
 
 
 def _revoked(identity: LinkedIdentity) -> bool:
-    now = timezone.now()
     with transaction.atomic():
-        changed = consent.revoke(identity.subject_digest, at=now, now=now)
-        if changed:
-            identity.refresh_from_db()
-            signals.announce(signals.consent_revoked, LinkedIdentity, identity=identity)
-    return changed
+        revoked = events.revoke(identity.subject_digest)
+        if revoked is not None:
+            signals.announce(signals.consent_revoked, LinkedIdentity, identity=revoked)
+    return revoked is not None
 
 
 def erase(identity: LinkedIdentity) -> ErasureReceipt:
