@@ -31,7 +31,7 @@ from django_identity.lifecycle.standing import Requirement
 from django_identity.models import Consent, LinkedIdentity, StoredClaim
 from django_identity.policy import IdentityPolicy
 from tests.faces.gated import SECRET, SHAPES, TAG, WAYS, Page, answer_of, by_template, view
-from tests.records import make_claim, make_identity, make_user
+from tests.records import LONG_AGO, make_claim, make_identity, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -70,6 +70,8 @@ LACKS: dict[str, Callable[[], Any]] = {
     "the level": identity(kyc_level="level_1"),
     "any level": identity(kyc_level=""),
     "a level that is verified": identity(kyc_status="rejected"),
+    "a level that somebody vouches for": identity(kyc_checked_at=None),
+    "a level that still holds": identity(kyc_checked_at=LONG_AGO),
     "consent": identity(consent=Consent.REVOKED),
     "a sign-in since the revocation": identity(revoked_at=timezone.now()),
     "this application": identity(application="other"),
