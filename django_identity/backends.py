@@ -7,7 +7,14 @@ from copy import copy
 from functools import lru_cache, partial
 from typing import Any
 
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, get_user_model, login, logout
+from django.contrib.auth import (
+    BACKEND_SESSION_KEY,
+    HASH_SESSION_KEY,
+    get_user,
+    get_user_model,
+    login,
+    logout,
+)
 from django.contrib.auth.backends import BaseBackend
 from django.db.models import F, FilteredRelation, Q, QuerySet
 from django.db.models.manager import BaseManager
@@ -62,6 +69,14 @@ def rests_on_identity(request: HttpRequest) -> bool:
 def end_session(request: HttpRequest) -> bool:
     """Sign the browser out if its session is an identity session. Return whether it was."""
     if not rests_on_identity(request):
+        return False
+    logout(request)
+    return True
+
+
+def end_unlinked_session(request: HttpRequest) -> bool:
+    """End an identity session whose identity was just unlinked. Return whether it ended."""
+    if not rests_on_identity(request) or get_user(request).is_authenticated:
         return False
     logout(request)
     return True

@@ -153,11 +153,15 @@ def load(dotted_path: str) -> IdentityPolicy:
     return chosen()
 
 
-def writable(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``fields`` if a policy may write all of them.
+def writable(fields: object, *, method: str) -> dict[str, Any]:
+    """Return ``fields``, which the policy's ``method`` returned, if it may write all of them.
 
-    Raises ``ConfigurationError`` for staff, superuser, active, password and the primary key.
+    Raises ``ConfigurationError`` for staff, superuser, active, password and the primary key, and
+    for what is no mapping.
     """
+    if not isinstance(fields, Mapping):
+        returned = "None" if fields is None else type(fields).__name__
+        raise ConfigurationError(f"The policy's {method} returned {returned}, not a mapping.")
     primary_key = get_user_model()._meta.pk
     forbidden = FIELDS_NEVER_WRITTEN | {"pk", "id", primary_key.name, primary_key.attname}
     refused = sorted(forbidden & fields.keys())

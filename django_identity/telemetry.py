@@ -16,6 +16,7 @@ class LogEvent(StrEnum):
     CONNECT_REDEEMED = "identity.connect.redeemed"
     CONNECT_FAILED = "identity.connect.failed"
     REFETCH_FAILED = "identity.refetch.failed"
+    USER_FIELDS_REFUSED = "identity.user_fields.refused"
     LINK_NOTICE_FAILED = "identity.link_notice.failed"
     DISCONNECTED = "identity.disconnected"
     EVENT_RECEIVED = "identity.event.received"
@@ -28,6 +29,11 @@ class LogEvent(StrEnum):
 def log(event: LogEvent, *, application: str, **facts: object) -> None:
     """Log a success: one line at INFO."""
     logger.info("%s application=%s%s", event, application, _listed(facts))
+
+
+def log_refusal(event: LogEvent, *, application: str, **facts: object) -> None:
+    """Log that something was left out of an otherwise successful event: one line at WARNING."""
+    logger.warning("%s application=%s%s", event, application, _listed(facts))
 
 
 def log_failure(event: LogEvent, error: IdentityError, *, application: str) -> None:

@@ -29,7 +29,7 @@ from django_identity.api.serializers import (
     LoginRequestSerializer,
     StandingSerializer,
 )
-from django_identity.backends import begin_session, end_session
+from django_identity.backends import begin_session, end_unlinked_session
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import arrival
 from django_identity.lifecycle.standing import standing_of
@@ -172,8 +172,10 @@ class DisconnectView(_Endpoint):
         applied = application_of(request._request, application)
         user = _required_user(request)
         was_linked = arrival.unlink(user, application=applied)
-        log(LogEvent.DISCONNECTED, application=applied.alias)
-        done = {"disconnected": was_linked, "signed_out": end_session(request._request)}
+        signed_out = was_linked and end_unlinked_session(request._request)
+        if was_linked:
+            log(LogEvent.DISCONNECTED, application=applied.alias)
+        done = {"disconnected": was_linked, "signed_out": signed_out}
         return Response(DisconnectedSerializer(done).data)
 
 

@@ -11,7 +11,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
-from django_identity.backends import end_session
+from django_identity.backends import end_unlinked_session
 from django_identity.lifecycle import arrival, erasure
 from django_identity.telemetry import LogEvent, log
 from django_identity.views.addresses import address_of, login_url
@@ -70,7 +70,7 @@ def disconnect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> H
     context = {"application": applied, "has_password": user.has_usable_password()}
     if request.method != "POST":
         return render(request, "django_identity/disconnect.html", context)
-    arrival.unlink(user, application=applied)
-    end_session(request)
-    log(LogEvent.DISCONNECTED, application=applied.alias)
+    if arrival.unlink(user, application=applied):
+        end_unlinked_session(request)
+        log(LogEvent.DISCONNECTED, application=applied.alias)
     return render(request, "django_identity/disconnected.html", context)

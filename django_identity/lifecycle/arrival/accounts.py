@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
-from django.core.exceptions import ValidationError
+from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 
 from django_identity import policy
 from django_identity.conf import Application
 from django_identity.exceptions import EmailTaken, SignUpRefused
 from django_identity.service.messages import KycStatus, Profile
+from django_identity.telemetry import LogEvent, log_refusal
 
 
 def sign_up(
@@ -24,7 +29,9 @@ def sign_up(
         raise EmailTaken
     if not site.may_sign_up(profile=profile, kyc=kyc):
         raise SignUpRefused
-    fields = policy.writable(site.new_user_fields(profile=profile, kyc=kyc))
+    fields = policy.writable(
+        site.new_user_fields(profile=profile, kyc=kyc), method="new_user_fields"
+    )
     user = get_user_model()(**fields)
     user.set_unusable_password()
     try:
@@ -39,11 +46,77 @@ def sign_up(
 def overwrite_fields(
     application: Application, user: AbstractBaseUser, *, profile: Profile, kyc: KycStatus | None
 ) -> None:
-    """Write the policy's fields to a user who signs in again. The default is none."""
+    """Write the policy's fields to a user who signs in again. The default is none.
+
+    The rules are those for a new user. A field that breaks a rule keeps its old value, and the log
+    names the field.
+    """
     site = policy.load(application.policy)
-    fields = policy.writable(site.changed_user_fields(user, profile=profile, kyc=kyc))
-    if not fields:
-        return
-    for name, value in fields.items():
-        setattr(user, name, value)
-    user.save(update_fields=list(fields))
+    wanted = policy.writable(
+        site.changed_user_fields(user, profile=profile, kyc=kyc), method="changed_user_fields"
+    )
+    changed = {name: value for name, value in wanted.items() if getattr(user, name) != value}
+    written = _set_valid(site, user, changed)
+    if written:
+        user.save(update_fields=written)
+    refused = sorted(changed.keys() - written)
+    if refused:
+        names = ",".join(refused)
+        log_refusal(LogEvent.USER_FIELDS_REFUSED, application=application.alias, fields=names)
+
+
+def _set_valid(
+    site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Mapping[str, Any]
+) -> set[str]:
+    """Set on ``user`` those of ``changed`` that break no rule. Returns their names."""
+    before = {name: getattr(user, name) for name in changed}
+    names = set(changed)
+    if _is_taken(site, user, changed):
+        names.remove(user.get_email_field_name())
+    while names:
+        for name in changed:
+            setattr(user, name, changed[name] if name in names else before[name])
+        broken = _broken_rules(user, names)
+        if not broken:
+            break
+        # A rule about several fields at once names none: then none of them is written.
+        names -= (names & broken) or names
+    for name in changed.keys() - names:
+        setattr(user, name, before[name])
+    return names
+
+
+def _is_taken(
+    site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Mapping[str, Any]
+) -> bool:
+    """Whether the e-mail address that is to be written belongs to another account."""
+    email = changed.get(user.get_email_field_name())
+    owner = site.account_with_email(str(email)) if email else None
+    return owner is not None and owner.pk != user.pk
+
+
+def _broken_rules(user: AbstractBaseUser, names: set[str]) -> set[str]:
+    """The fields that fail the user model's own validation; what ``names`` leaves out is as it was.
+
+    Uniqueness is asked of all fields: a changed field may collide together with an unchanged one.
+    """
+    others = {field.name for field in user._meta.fields if not {field.name, field.attname} & names}
+    broken: set[str] = set()
+    for validate in (
+        partial(user.clean_fields, exclude=others),
+        user.clean,
+        user.validate_unique,
+        user.validate_constraints,
+    ):
+        try:
+            validate()
+        except ValidationError as invalid:
+            broken |= invalid.update_error_dict({}).keys()
+    return {_given_name(user, name, names) for name in broken}
+
+
+def _given_name(user: AbstractBaseUser, name: str, names: set[str]) -> str:
+    """A foreign key's errors are under its name; the policy may have named its column."""
+    if name == NON_FIELD_ERRORS or name in names:
+        return name
+    return user._meta.get_field(name).attname
