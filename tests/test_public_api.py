@@ -277,7 +277,8 @@ def test_signals_tasks_and_log_events_keep_their_names() -> None:
     }  # fmt: skip
     assert {event.value.removeprefix("identity.") for event in LogEvent} == {
         "sign_in.completed", "sign_in.failed", "connect.redeemed", "connect.failed",
-        "refetch.failed", "disconnected", "link_notice.failed", "user_fields.refused", "event.received", "event.refused",
+        "refetch.failed", "disconnected", "link_notice.failed", "user_fields.refused",
+        "event.received", "event.refused",
         "event.handler_failed", "erasure.done", "erasure.failed",
     }  # fmt: skip
 

@@ -62,12 +62,14 @@ class ServiceClient:
 
     @sensitive_variables()
     def profile(self, subject: str, *, access_token: str) -> Profile:
-        return Profile.parse(self._read("profile", subject, access_token))
+        body = self._read("profile", subject, access_token)
+        return Profile.parse(body, environment=self._application.environment)
 
     @sensitive_variables()
     def profile_of_token(self, access_token: str) -> Profile:
         """The profile of the access token's user."""
-        return Profile.parse(self._read("profile", "me", access_token))
+        body = self._read("profile", "me", access_token)
+        return Profile.parse(body, environment=self._application.environment)
 
     @sensitive_variables()
     def kyc(self, subject: str, *, access_token: str) -> KycStatus:

@@ -8,7 +8,9 @@ import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from urllib.parse import urlsplit
 
+from django_identity.conf_rules import is_loopback
 from django_identity.exceptions import MalformedAnswer, SubjectMismatch
 from django_identity.service.moments import bounded
 from django_identity.strict_json import NotStrictJSON, read_object
@@ -28,6 +30,10 @@ COUNTRY = re.compile(r"[A-Z]{2}")
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f]")
 LONGEST_MASKED_PART = 40
+LONGEST_URL = 2000
+# RFC 3986: visible ASCII, without what no address holds.
+URL = re.compile(r"[\x21-\x7e]+")
+NEVER_IN_URLS = frozenset("\"'<>\\^`{|}")
 
 Members = dict[str, Any]
 
@@ -75,10 +81,9 @@ class Profile:
     photo_url: str = ""
 
     @classmethod
-    def parse(cls, body: Members) -> Profile:
+    def parse(cls, body: Members, *, environment: str = "live") -> Profile:
         """Raises ``MalformedAnswer``."""
         country = text_of(body, "country", "profile", longest=LONGEST_CODE)
-        photo_url = text_of(body, "photo_url", "profile")
         return cls(
             id=subject_of(body.get("id"), "profile"),
             email=text_of(body, "email", "profile", longest=254),
@@ -86,7 +91,7 @@ class Profile:
             last_name=_name_of(body, "last_name"),
             country=country if COUNTRY.fullmatch(country) else "",
             kyc_level=text_of(body, "kyc_level", "profile", longest=LONGEST_CODE),
-            photo_url=photo_url if photo_url.startswith("https://") else "",
+            photo_url=safe_url(body.get("photo_url"), environment=environment),
         )
 
     @classmethod
@@ -236,6 +241,20 @@ def text_of(body: Members, name: str, endpoint: str, *, longest: int = LONGEST_T
     if not isinstance(value, str) or len(value) > longest or not _is_storable(value):
         raise MalformedAnswer(f"{name} is not a usable text", endpoint=endpoint)
     return value
+
+
+def safe_url(given: object, *, environment: str) -> str:
+    """``given`` if a page may show it, else empty: https, or this machine outside live."""
+    if not isinstance(given, str) or not URL.fullmatch(given) or NEVER_IN_URLS & {*given}:
+        return ""
+    try:
+        parts = urlsplit(given)
+    except ValueError:
+        return ""
+    may_be_plain = environment != "live" and is_loopback(parts.hostname)
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and may_be_plain)
+    is_whole = len(given) <= LONGEST_URL and parts.hostname and parts.username is None
+    return given if is_safe and is_whole else ""
 
 
 def _name_of(body: Members, name: str) -> str:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity.conf import Application
-from django_identity.conf_rules import is_loopback
 from django_identity.exceptions import (
     ConnectOutcomeUnknown,
     MalformedAnswer,
@@ -20,13 +17,11 @@ from django_identity.exceptions import (
 )
 from django_identity.service import refusals
 from django_identity.service.dispatch import send
+from django_identity.service.messages import safe_url
 from django_identity.service.transport import Answer, Call
 from django_identity.strict_json import NotStrictJSON, read_object
 
 POLICY_CODE = "POA_REQUIRED"
-# RFC 3986: visible ASCII, without what no address holds.
-ADDRESS = re.compile(r"[\x21-\x7e]{1,2000}")
-NEVER_IN_ADDRESSES = frozenset("\"'<>\\^`{|}")
 
 
 @sensitive_variables()
@@ -85,7 +80,7 @@ def _refusal(
         endpoint=call.endpoint,
         service_code=refusals.code_of(body),
         status=answer.status,
-        kyc_url=safe_kyc_url(application, body.get("kyc_url")),
+        kyc_url=safe_url(body.get("kyc_url"), environment=application.environment),
     )
 
 
@@ -96,16 +91,3 @@ def _asks_for_verification(body: Mapping[str, Any]) -> bool:
         or isinstance(body.get("kyc_url"), str)
         or refusals.code_of(body) == POLICY_CODE
     )
-
-
-def safe_kyc_url(application: Application, given: object) -> str:
-    """``given`` if a page may link to it, else empty: https, or this machine outside live."""
-    if not isinstance(given, str) or not ADDRESS.fullmatch(given) or NEVER_IN_ADDRESSES & {*given}:
-        return ""
-    try:
-        parts = urlsplit(given)
-    except ValueError:
-        return ""
-    may_be_plain = application.environment != "live" and is_loopback(parts.hostname)
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and may_be_plain)
-    return given if is_safe and parts.hostname and parts.username is None else ""

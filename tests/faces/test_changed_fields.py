@@ -1,4 +1,4 @@
-"""``changed_user_fields``: what the site takes over from a returning person, as far as it is valid."""
+"""``changed_user_fields``: what the site takes over from a returning person, if it is valid."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_method_that_returns_nothing_is_named(
 @pytest.mark.parametrize(
     ("given", "stored"),
     [("Ada\u202egnihsihp", "Adagnihsihp"), ("A\x07d\x00a\n Obi", None), ("\u2066Ada\u2069", "Ada"),
-     ("Ada\r\nBcc: x", "Ada Bcc: x"), ("می\u200cخواهم", "می\u200cخواهم")],
+     ("Ada\r\nBcc: x", "Ada Bcc: x"), ("\u0645\u06cc\u200c\u062e", "\u0645\u06cc\u200c\u062e")],
 )  # fmt: skip
 def test_names_hide_nothing(service: HostileService, given: str, stored: str | None) -> None:
     """Control characters and those that turn the direction of text go; what writing needs stays."""

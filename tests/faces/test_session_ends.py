@@ -62,7 +62,7 @@ def two_applications(service: HostileService) -> override_settings:
 def test_disconnecting_elsewhere_signs_nobody_out(
     client: Client, two_applications: override_settings, way: str, is_linked: bool
 ) -> None:
-    """Where there is no bond, and where the session rests on the identity of another application."""
+    """Where there is no bond, and where the session rests on another application's identity."""
     with two_applications:
         sign_in(client)
         user = User.objects.get()

@@ -25,7 +25,7 @@ from django_identity.exceptions import (
     VerificationPolicyNotMet,
 )
 from django_identity.service import ServiceClient
-from django_identity.service.single_use import safe_kyc_url
+from django_identity.service.messages import Profile, safe_url
 from tests import hostile
 from tests.hostile import HostileService, hostile_service, http
 from tests.service.connect_calls import CODE, SCOPES, redeem, refusal
@@ -177,12 +177,14 @@ def test_only_a_safe_kyc_url_is_kept(
     if environment == "live":
         # A live application speaks no plain http, so the judge of addresses is asked itself.
         application = replace(application, environment="live")
-        kept = safe_kyc_url(application, given)
+        kept = safe_url(given, environment=application.environment)
     else:
         with pytest.raises(VerificationPolicyNotMet) as raised:
             ServiceClient(application).redeem_connect_code(CODE, SCOPES)
         kept = raised.value.kyc_url
     assert kept == (given if shown else "")
+    profile = Profile.parse({"id": "a", "photo_url": given}, environment=environment)
+    assert profile.photo_url == kept, "one rule for every address that a page shows"
 
 
 def test_nothing_of_the_code_or_secret_shows(
