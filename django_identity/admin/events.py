@@ -33,7 +33,7 @@ class WebhookEventAdmin(RecordAdmin):
     list_display = ("kind", "short_subject", "where", "outcome", "times", "attempts")
     list_filter = (
         filters.EventTypeFilter, "outcome", filters.ApplicationFilter,
-        ("received_at", admin.DateFieldListFilter),
+        ("received_at", filters.DateFilter),
     )  # fmt: skip
     sortable_by = ()
     search_fields = ("event_id",)

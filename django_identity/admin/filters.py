@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.admin import wording
 from django_identity.admin.wording import Words
 from django_identity.handlers import EventType
+from django_identity.service.moments import bounded
 
 NONE = "none"
 OTHER = "other"
@@ -161,3 +164,25 @@ class EventTypeFilter(_KnownValues):
     parameter_name = "type"
     column = "event_type"
     known = tuple(EventType)
+
+
+class DateFilter(admin.DateFieldListFilter):
+    """Django's own, for every date that an address can name.
+
+    In some time zones Django cannot convert the first and the last day of the calendar.
+    """
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        try:
+            ends = {name: _moment(given) for name, given in self.used_parameters.items()}
+        except ValueError as error:
+            raise IncorrectLookupParameters(error) from error
+        return queryset.filter(**ends)
+
+
+def _moment(given: Any) -> datetime:
+    """Of a parameter that is given several times, the last one counts."""
+    moment = parse_datetime(given[-1])
+    if moment is None:
+        raise ValueError("not a date")
+    return bounded(moment)

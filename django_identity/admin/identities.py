@@ -28,7 +28,7 @@ class LinkedIdentityAdmin(IdentityActions):
     list_filter = (
         filters.ApplicationFilter, "environment", "consent", filters.KycLevelFilter,
         filters.KycStatusFilter, filters.FreshnessFilter, filters.DueFilter, filters.FailingFilter,
-        filters.GrantFilter, ("created_at", admin.DateFieldListFilter),
+        filters.GrantFilter, ("created_at", filters.DateFilter),
     )  # fmt: skip
     list_select_related = ("user",)
     search_fields = ("subject",)

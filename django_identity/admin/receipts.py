@@ -21,7 +21,7 @@ class ErasureReceiptAdmin(RecordAdmin):
     list_display = ("receipt", "application", "environment_badge", "requested_at", "erased")
     list_filter = (
         filters.ApplicationFilter, "environment", ("erased_at", admin.EmptyFieldListFilter),
-        ("requested_at", admin.DateFieldListFilter),
+        ("requested_at", filters.DateFilter),
     )  # fmt: skip
     sortable_by = ("requested_at",)
     fields = (

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
@@ -148,6 +150,20 @@ def test_a_list_is_filtered_by_its_date(
     dates = {"created_at__gte": since, "created_at__lt": until}
     assert (">ada<" in page(operator, IDENTITIES, **dates)) is is_there
     assert "?created_at__gte=" in page(operator, IDENTITIES)
+
+
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
+@pytest.mark.parametrize(
+    "edge", ["9999-12-31T23:59:59-14:00", "0001-01-01T00:00:00+14:00", "9999-12-31", "x"]
+)
+def test_any_date_may_be_asked_for(operator: Client, settings: Any, edge: str, zone: str) -> None:
+    """At the edge of the calendar as well, east and west."""
+    settings.TIME_ZONE = zone
+    dates = {IDENTITIES: "created_at", EVENTS: "received_at", RECEIPTS: "requested_at"}
+    for name, column in dates.items():
+        asked = {f"{column}__gte": edge, f"{column}__lt": edge}
+        answer = operator.get(reverse(name), asked)
+        assert answer.status_code == (302 if edge == "x" else 200)
 
 
 def test_receipts_are_filtered_by_what_is_pending(operator: Client) -> None:

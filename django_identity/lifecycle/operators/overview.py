@@ -112,7 +112,7 @@ class _Counted:
 def overview_of(*, application: str, environment: str, sampling: Sampling = SAMPLING) -> Overview:
     """The overview of ``application`` in ``environment``."""
     counted = cache.get(CACHE_KEY)
-    if counted is None:
+    if not isinstance(counted, _Counted):
         counted = _counted(sampling)
         cache.set(CACHE_KEY, counted, KEPT_SECONDS)
     place = (application, environment)
