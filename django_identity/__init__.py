@@ -2,7 +2,8 @@
 
 The packages and modules, lowest layer first. A layer imports only from layers before it:
 
-- ``exceptions``: every error that a site can catch; ``conf``: the settings; ``vault``: encryption
+- ``exceptions``: every error that a site can catch; ``conf``: the settings; ``vault``: encryption;
+  ``strict_json``: the JSON reader; ``background``: publishing to Celery
 - ``service/``: HTTP in both directions
 - ``credentials/``: pure functions that verify an SD-JWT
 - ``models/``: the database tables

@@ -50,12 +50,12 @@ class IdentityBackend(BaseBackend):
 
 
 def begin_session(request: HttpRequest, user: Any, identity: LinkedIdentity) -> None:
-    """Sign the browser in as ``user``, for as long as the consent of ``identity`` lasts.
+    """Sign the browser in as ``user``, as long as the consent of ``identity`` is granted.
 
-    Under several applications the session may rest on another consent, which is looked up then.
+    With several applications the session may depend on another consent, which is looked up then.
     """
     if len(conf.aliases()) == 1:
-        # A copy: the caller's user may be signed in elsewhere, by other means.
+        # A copy, because the caller's user instance may have a session of another kind too.
         user = _resting(copy(user), identity.pk, identity.revoked_at)
     login(request, user, backend=BACKEND_PATH)
 

@@ -1,4 +1,4 @@
-"""When the tasks run. A site's settings import this module, before the models are loaded."""
+"""The schedule of the tasks. A site's settings may import it before the models are loaded."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The one JSON reader: of credentials, key sets, the service's answers and its events.
+"""The strict JSON reader for credentials, key sets, the service's answers, events and API bodies.
 
-Python's own reader takes UTF-16 and lone surrogates, ``NaN``, ``Infinity``, numbers that overflow
-to infinity, repeated members (the last one wins) and any depth. What two readers could understand
-differently is refused here (RFC 7515 §4, RFC 8259 §6, RFC 8725 §3.7).
+Python's reader accepts UTF-16, lone surrogates, ``NaN``, ``Infinity``, numbers that overflow to
+infinity, repeated members (the last one wins) and any depth. This reader refuses all texts that two
+readers may understand differently (RFC 7515 §4, RFC 8259 §6, RFC 8725 §3.7).
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ _WHITESPACE: Final = " \t\n\r"
 
 
 class NotStrictJSON(ValueError):
-    """The bytes are not one strict JSON text. The message says why and quotes nothing of them."""
+    """The bytes are not one strict JSON text. The message says why, without quoting the text."""
 
 
 def read(octets: bytes, *, deepest: int = MAX_DEPTH) -> Any:
-    """The value that ``octets`` spell: UTF-8, of at most ``deepest`` levels.
+    """Parse ``octets``: UTF-8, at most ``deepest`` levels.
 
-    Raises ``NotStrictJSON`` and nothing else. The work is linear in the length, which the caller
-    bounds.
+    Raises only ``NotStrictJSON``. The work is linear in the length, which the caller must limit.
     """
     try:
         text = octets.decode("utf-8").strip(_WHITESPACE)
         value, end = _scan(text, 0)
         if end != len(text):
             raise NotStrictJSON("not JSON")
-        # Few brackets cannot be deep, and only escapes spell a lone surrogate.
+        # A few brackets cannot be too deep, and only escapes can write a lone surrogate.
         if text.count("[") + text.count("{") > deepest:
             _require_depth(value, deepest)
         if "\\" in text:
@@ -46,12 +45,12 @@ def read(octets: bytes, *, deepest: int = MAX_DEPTH) -> Any:
         reason = "nested too deep"
     except (ValueError, StopIteration):
         reason = "not JSON"
-    # Not in the clauses above: those errors hold the text, and would be chained to this one.
+    # Raised here, so that the errors above, which hold the text, are not chained to it.
     raise NotStrictJSON(reason)
 
 
 def read_object(octets: bytes, *, deepest: int = MAX_DEPTH) -> dict[str, Any]:
-    """As ``read``, of an object."""
+    """Like ``read``, but the value must be an object."""
     value = read(octets, deepest=deepest)
     if type(value) is not dict:
         raise NotStrictJSON("not an object")
@@ -85,8 +84,8 @@ def _refuse_constant(name: str) -> NoReturn:
     raise NotStrictJSON("not a JSON number")
 
 
-# Built once: building a decoder costs more than reading a header. The scanner and not ``decode``,
-# which matches white space twice with a regular expression.
+# Built once, because building a decoder costs more than reading a header. Its scanner is faster
+# than ``decode``, which matches white space twice with a regular expression.
 _decoder = json.JSONDecoder(
     object_pairs_hook=_members, parse_float=_finite, parse_constant=_refuse_constant
 )

@@ -1,4 +1,4 @@
-"""What the package's commands have in common."""
+"""The base class of the package's commands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ INTERRUPTED = 130
 
 
 class IdentityCommand(BaseCommand):
-    """Ends with one sentence where something fails: the error's code and detail, no traceback."""
+    """Turns an ``IdentityError`` into a message with its code and detail, without a traceback."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
@@ -22,7 +22,7 @@ class IdentityCommand(BaseCommand):
             raise CommandError(f"{error.code}: {error}") from None
 
     def progress(self, *, total: int) -> tqdm[Any]:
-        """A bar on standard error; there is none unless a person looks at it."""
-        # A wrapper of its own: the command's ends each piece of text with a new line.
+        """A progress bar on standard error, only in a terminal."""
+        # A separate wrapper, because the command's wrapper adds a new line to each text.
         file = OutputWrapper(cast("TextIO", self.stderr._out), ending="")
         return tqdm(total=total, file=file, disable=not self.stderr.isatty(), mininterval=0)

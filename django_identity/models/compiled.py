@@ -1,4 +1,4 @@
-"""Queries of every request, compiled once: Django would build the same SQL anew each time."""
+"""Compile the queries of every request once. Django would compile them at each call."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db.models.sql.compiler import SQLCompiler
 
 
 class Given(Expression):
-    """The place in a query of the one value that each call brings."""
+    """The placeholder for the value of each call."""
 
     def as_sql(self, compiler: SQLCompiler, connection: Any) -> tuple[str, Any]:
         return "%s", [self]
@@ -20,8 +20,8 @@ class Given(Expression):
 class CompiledQuery:
     """A ``values_list`` query, compiled for one database.
 
-    ``build`` makes the query; it puts the ``Given`` that it gets where the value belongs, which is
-    one of ``field``. The rows are those that the query itself would give.
+    ``build`` returns the query. Its argument is a ``Given``, the placeholder for a value of
+    ``field``. The rows are the same as those of the plain query.
     """
 
     def __init__(

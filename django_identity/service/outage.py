@@ -1,8 +1,8 @@
-"""Whether the service is away, as all workers know it together.
+"""Detect that the service is down. All processes share the state.
 
-After five failures in a row of one endpoint, upkeep stops calling it. After a pause that doubles up
-to a minute one worker tries; its success lets everybody go on, at the pace of the budget. People
-who wait are never held back here: their calls are made, and tell as much.
+After five failures in a row of one endpoint, upkeep stops calling it. After a pause, which doubles
+up to one minute, one worker probes it. If that succeeds, all workers continue within the rate
+limit. Calls for waiting people are always made, and their results count too.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from django_identity.service.budget import Priority, name_of
 FAILURES_IN_A_ROW = 5
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 60.0
-# From the last failure on: longer than a lone identity waits between its first ones.
+# Seconds after the last failure. A single identity waits less between its first failures.
 REMEMBERED = 3600.0
 PROBE = 30.0
 UPKEEP_ENDPOINTS = ("token", "claims")
 
 
 def failed(application: Application, endpoint: str) -> None:
-    """No answer, or a 5xx."""
+    """Record a failure: no answer, or a 5xx."""
     failures = _name(application, endpoint, "failures")
     count = shared_state.count(failures, seconds=REMEMBERED)
     shared_state.keep(failures, seconds=REMEMBERED)
@@ -39,7 +39,7 @@ def failed(application: Application, endpoint: str) -> None:
 
 
 def answered(application: Application, endpoint: str) -> None:
-    """Any answer of the service itself."""
+    """Record an answer of the service."""
     if shared_state.read(_name(application, endpoint, "failures")):
         names = ("failures", "until", "probe")
         shared_state.forget(*(_name(application, endpoint, what) for what in names))
@@ -56,12 +56,12 @@ def admit(application: Application, endpoint: str, priority: Priority) -> None:
 
 
 def is_away(application: Application) -> bool:
-    """Whether an endpoint that upkeep needs is away."""
+    """Whether an endpoint that upkeep needs is down."""
     return any(_is_away(application, endpoint) for endpoint in UPKEEP_ENDPOINTS)
 
 
 def may_try(application: Application) -> bool:
-    """Whether upkeep's next call would be made: the service is there, or a try is due."""
+    """Whether upkeep may call: the service is up, or a probe is due."""
     return all(
         not _is_away(application, endpoint) or _has_paused(application, endpoint)
         for endpoint in UPKEEP_ENDPOINTS

@@ -1,4 +1,4 @@
-"""A request whose code is spent by being sent: one try, and every doubt counts as spent."""
+"""Send a request that spends a Connect code: once, and a doubtful result counts as spent."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ POLICY_CODE = "POA_REQUIRED"
 
 @sensitive_variables()
 def redeemed(application: Application, call: Call) -> dict[str, Any]:
-    """Send ``call`` once; the ``data`` of the service's yes.
+    """Send ``call`` once and return the ``data`` of a success response.
 
-    Raises ``ConnectOutcomeUnknown`` for every answer that does not say what became of the code, a
-    ``ServiceRefusal`` or ``RateLimited`` for a clear no. Another ``ServiceError`` has
-    ``may_have_arrived`` false: nothing was sent, so the code is good still.
+    Raises ``ConnectOutcomeUnknown`` if the answer does not tell the result, a ``ServiceRefusal`` or
+    ``RateLimited`` if the service refused. Other ``ServiceError`` have a false
+    ``may_have_arrived``: nothing was sent, so the code is still valid.
     """
     answer = _answer(application, call)
     if answer.status == 429:
@@ -85,7 +85,7 @@ def _refusal(
 
 
 def _asks_for_verification(body: Mapping[str, Any]) -> bool:
-    """Whether the person lacks a verification; the list of such codes is not published."""
+    """Whether the person lacks a verification. The service publishes no list of such codes."""
     return (
         body.get("kyc_required") is True
         or isinstance(body.get("kyc_url"), str)

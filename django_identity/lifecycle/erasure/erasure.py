@@ -1,4 +1,4 @@
-"""Erasure: everything about a person goes in one transaction, and a receipt without them stays."""
+"""Erase all data about a person in one transaction, and keep a receipt without personal data."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from django_identity.telemetry import LogEvent, log, log_trouble
 FIRST_PAUSE = 60.0
 LONGEST_PAUSE = 6 * 3600.0
 MOST_AT_ONCE = 100
-# Where many sessions are to be read a worker's time would be up in the middle of one.
+# Stop before the worker's time limit. Reading many sessions may take long.
 LONGEST_SECONDS = 240.0
 
 
 @sensitive_variables()
 def erase_now(application: Application, subject: str) -> ErasureReceipt:
-    """Revoke at once, then erase: what a deletion event does, for an operator.
+    """Revoke at once and then erase, as a deletion event does. For operators.
 
-    The receipt is pending still (``erased_at`` is None) if the site's part raised; it is tried
-    again then. Raises ``StorageUnavailable`` if the database failed.
+    If the site's own erasure code raised an error, the receipt is pending (``erased_at`` is None)
+    and the erasure is retried. Raises ``StorageUnavailable`` if the database failed.
     """
     try:
         return _erase_now(application, subject)
     except (DatabaseError, InterfaceError) as error:
-        # Its own words, and Django's report of them, would name the subject.
+        # The database's message, and Django's report of it, would contain the subject.
         raise StorageUnavailable(type(error).__name__) from None
 
 
@@ -63,7 +63,7 @@ def _erase_now(application: Application, subject: str) -> ErasureReceipt:
 
 
 def retry_pending() -> int:
-    """Try every pending erasure that is due. Returns how many were done."""
+    """Try all pending erasures that are due. Returns the number that are done."""
     ends_at = time.monotonic() + LONGEST_SECONDS
     due = ErasureReceipt.objects.pending().filter(next_attempt_at__lte=timezone.now())
     done = 0
@@ -75,9 +75,9 @@ def retry_pending() -> int:
 
 
 def attempt(receipt_id: int) -> bool:
-    """Try one pending erasure, unless somebody is at it. True if it is done.
+    """Try one pending erasure, unless another worker has it. Returns whether it is done.
 
-    The attempt is counted first, so that one that kills its process does not come back at once.
+    The attempt is counted first, so that an erasure that crashes its worker is not retried at once.
     """
     now = timezone.now()
     due = ErasureReceipt.objects.pending().filter(pk=receipt_id, next_attempt_at__lte=now)
@@ -104,7 +104,7 @@ def attempt(receipt_id: int) -> bool:
 
 
 def _erase(receipt: ErasureReceipt) -> None:
-    """Sessions are looked for beforehand: all of them are read, and nobody should wait for that."""
+    """Erase in one transaction. Sessions are searched before it, because that may take long."""
     began_at = timezone.now()
     identity = LinkedIdentity.objects.filter(subject_digest=_subject_digest(receipt)).first()
     user_id = identity.user_id if identity else receipt.user_id
@@ -117,12 +117,12 @@ def _erase(receipt: ErasureReceipt) -> None:
 
 
 def _erase_sessions(user_id: Any, keys: list[str], *, since: datetime) -> None:
-    """Once nobody can begin another: those begun meanwhile, and what was put back into a cache."""
+    """Delete the sessions, after the account is disabled: also new ones, and copies in a cache."""
     sessions.delete({*keys, *sessions.keys_of(user_id, saved_since=since)})
 
 
 def _siblings(receipt_id: int, user_id: Any) -> set[int]:
-    """The pending requests for one account, this one among them."""
+    """The pending erasures of the same account, including this one."""
     if user_id is None:
         return {receipt_id}
     pending = ErasureReceipt.objects.pending().filter(user_id=user_id)
@@ -130,10 +130,10 @@ def _siblings(receipt_id: int, user_id: Any) -> set[int]:
 
 
 def _wait_for(siblings: set[int]) -> None:
-    """Of several requests for one account one is done at a time: they would wait for each other.
+    """Lock all erasures of the account, because concurrent ones would deadlock.
 
-    By a write, which comes first: SQLite then waits for the lock instead of failing at the upgrade.
-    By their keys alone: over two indexes MariaDB goes in an order that differs from one to another.
+    Lock by a write: SQLite then waits for the lock, but would fail at once after a read. Select by
+    primary keys only: with two indexes MariaDB's order of locks varies.
     """
     ErasureReceipt.objects.pending().filter(pk__in=siblings).update(updated_at=timezone.now())
 
@@ -167,16 +167,17 @@ def _user(user_id: Any) -> AbstractBaseUser | None:
 
 
 def _hold_events_about(user_id: Any) -> None:
-    """Before the user: an event that has one of their identities may wait for their row."""
+    """Lock before the user's row, because an event that has an identity may wait for that row."""
     theirs = LinkedIdentity.objects.filter(user_id=user_id).order_by("subject_digest")
     for subject_digest in list(theirs.values_list("subject_digest", flat=True)):
         events.lock_subject(subject_digest)
 
 
 def _erase_identities_of(user_id: Any) -> Counter[str]:
-    """Those of a shut account under other applications, with which nobody can sign in any more.
+    """Erase the identities of a disabled account under other applications.
 
-    After the user: whoever is linking another one now waits for the user's row, or has committed.
+    It comes after the user's row: a request that links another identity now waits for that row or
+    has committed.
     """
     counts: Counter[str] = Counter()
     others = LinkedIdentity.objects.select_for_update().filter(user_id=user_id)
@@ -190,7 +191,7 @@ def _subject_digest(receipt: ErasureReceipt) -> str:
 
 
 def _policy_path(alias: str) -> str:
-    """The policy of an application, or of the default one if that is no longer set up."""
+    """The policy of the application, or of the default one if it is no longer in the settings."""
     known = alias if alias in conf.aliases() else conf.DEFAULT_ALIAS
     return conf.application(known).policy
 

@@ -1,8 +1,9 @@
-"""The end of consent: what was held stops being used at once.
+"""The end of a consent: the site stops using the person's data at once.
 
-Two clocks keep the outcome free of the order in which the news comes. ``consent_changed_at`` is the
-newest change that was heard of, and decides whether consent stands; ``signed_in_at`` is when the
-flow began that brought tokens, claims and credential, and decides whether a revocation ends them.
+Two time-stamps make the result independent of the order of events. ``consent_changed_at`` is the
+newest known change; it decides whether the consent is granted. ``signed_in_at`` is the start of the
+last sign-in, which brought tokens, claims and credential; it decides whether a revocation ends
+them.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGr
 
 
 def stop_processing(identity: LinkedIdentity, *, at: datetime) -> None:
-    """Tokens and credential go, claims count no more, sessions end. The caller saves the identity.
+    """Delete tokens and credential, revoke the claims, end the sessions.
 
-    ``at``: the moment of the revocation. The identity's row is locked.
+    ``at``: the time of the revocation. The caller has locked the identity's row and saves it.
     """
     identity.consent_changed_at = max(identity.consent_changed_at, at)
     identity.revoked_at = max(identity.revoked_at or at, at)
@@ -32,15 +33,15 @@ def stop_processing(identity: LinkedIdentity, *, at: datetime) -> None:
 
 
 def revoke(subject_digest: str) -> LinkedIdentity | None:
-    """Revoke the consent now, by our own clock, whatever the service granted.
+    """Revoke the consent now, by the site's own clock.
 
-    A consent or a sign-in that says it is newer is of a clock that is ahead, the service's or
-    another machine's. Returns the identity, or None if there is none.
+    A consent or a sign-in with a later time-stamp comes from a clock that is ahead, so it does not
+    count. Returns the identity, or None if there is none.
     """
     now = timezone.now()
     of_subject = LinkedIdentity.objects.filter(subject_digest=subject_digest)
     with transaction.atomic():
-        # Locked by a write: SQLite then waits for the lock instead of failing at the upgrade.
+        # Lock by a write: SQLite then waits for the lock. After a read it would fail at once.
         if not of_subject.update(updated_at=now):
             return None
         identity = of_subject.get()

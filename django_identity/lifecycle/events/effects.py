@@ -1,8 +1,8 @@
-"""What each type of event does to the identity that it is about: the table in ``docs/webhooks.md``.
+"""The effect of each type of event on the identity: the table in ``docs/webhooks.md``.
 
-Each effect compares the event's moment with what is stored, so that the end is the same in whatever
-order events come, and however often. It returns False if something newer is known. The identity's
-row is locked; ``apply`` changes the instance, and the caller saves it.
+Each effect compares the event's time with the stored times, so the result does not depend on the
+order and number of deliveries. It returns False if something newer is known. The caller has locked
+the identity's row; ``apply`` changes the instance, and the caller saves it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CHANGED = (
 
 
 def kyc_verified(identity: LinkedIdentity, event: WebhookEvent) -> bool:
-    """The newest KYC event wins; one that was emptied does not say which level it is about."""
+    """The newest KYC event wins. An event without its payload has no level and does nothing."""
     if event.payload is None:
         return False
     return _replace_kyc(identity, event, rank="0", verified_at=event.occurred_at)
@@ -43,7 +43,7 @@ def kyc_rejected(identity: LinkedIdentity, event: WebhookEvent) -> bool:
 
 
 def claim_issued(identity: LinkedIdentity, event: WebhookEvent) -> bool:
-    """What a sign-in brought is as new as the moment it began."""
+    """Re-fetch the claims, unless a sign-in that began later has brought them."""
     if event.occurred_at < identity.signed_in_at:
         return False
     _make_refetch_due(identity, event)
@@ -51,9 +51,9 @@ def claim_issued(identity: LinkedIdentity, event: WebhookEvent) -> bool:
 
 
 def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> bool:
-    """The named claim is revoked, or all; one that a younger credential proved anew stands.
+    """Revoke the named claim, or all claims, unless a younger credential has proven it again.
 
-    Nobody vouches for the KYC level any more, if it may have lost its ground.
+    If the verification may have been invalidated, the KYC level no longer counts.
     """
     if event.occurred_at < identity.signed_in_at:
         return False
@@ -73,9 +73,10 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> bool:
 
 
 def consent_granted(identity: LinkedIdentity, event: WebhookEvent) -> bool:
-    """Consent stands again, if this is the newest change and nobody is to be erased.
+    """Restore the consent, if this is the newest change and no erasure is pending.
 
-    Not from before the horizon of the purge: a captured grant could come back for ever.
+    A grant that is older than ``EVENT_DAYS`` is refused: the purge no longer recognises repeats, so
+    a captured delivery could be replayed for ever.
     """
     kept_for = timedelta(days=conf.application(event.application).event_days)
     is_newest = event.occurred_at > identity.consent_changed_at
@@ -88,7 +89,7 @@ def consent_granted(identity: LinkedIdentity, event: WebhookEvent) -> bool:
 
 
 def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> bool:
-    """What was held from before goes, even if consent was granted anew since; that stands.
+    """Delete the data from before the revocation, even if a newer grant restored the consent.
 
     At equal times the revocation wins.
     """
@@ -101,7 +102,7 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> bool:
 
 
 def data_deletion_requested(identity: LinkedIdentity, event: WebhookEvent) -> bool:
-    """A request to be forgotten is obeyed whatever came since."""
+    """A deletion request always counts, whatever happened since."""
     identity.consent = Consent.REVOKED
     stop_processing(identity, at=max(event.occurred_at, event.received_at))
     return True
@@ -109,7 +110,7 @@ def data_deletion_requested(identity: LinkedIdentity, event: WebhookEvent) -> bo
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """``change``, and what follows if it changed something: ``signal``, claims read anew."""
+    """A ``change``, and what follows if it changed something: a ``signal``, a re-fetch."""
 
     change: Callable[[LinkedIdentity, WebhookEvent], bool]
     signal: Signal | None = None
@@ -128,7 +129,7 @@ EFFECTS: Mapping[str, Effect] = {
 
 
 def apply(identity: LinkedIdentity, event: WebhookEvent) -> bool:
-    """Do to the locked identity what the event says; False if that is nothing."""
+    """Apply the event to the locked identity. Returns whether it changed something."""
     effect = EFFECTS.get(event.event_type)
     if effect is None or not effect.change(identity, event):
         return False
@@ -139,10 +140,10 @@ def apply(identity: LinkedIdentity, event: WebhookEvent) -> bool:
 def _replace_kyc(
     identity: LinkedIdentity, event: WebhookEvent, *, rank: str, verified_at: datetime | None
 ) -> bool:
-    """Status, level and provider as a whole; one that the event leaves out is emptied.
+    """Replace status, level and provider as a whole. A member that the event lacks is emptied.
 
-    Of two events of one moment and kind the greater digest wins: any rule would do that does not
-    depend on which came first.
+    Of two events of the same time and type the greater digest wins. Any rule that does not depend
+    on the order of arrival would do.
     """
     newest = (event.occurred_at, rank + event.event_digest)
     if newest <= (identity.kyc_changed_at, identity.kyc_rank):
@@ -159,6 +160,6 @@ def _replace_kyc(
 
 
 def _make_refetch_due(identity: LinkedIdentity, event: WebhookEvent) -> None:
-    """Now, if there is still something to fetch with."""
+    """Make the re-fetch due now, if there is still a grant."""
     if identity.revoked_at is None or identity.revoked_at < identity.signed_in_at:
         identity.refetch_due_at = event.received_at

@@ -1,4 +1,4 @@
-"""The events of a subject that came in while somebody was signing in with it."""
+"""Events of a subject that arrive during a sign-in with this subject."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """When the person set out, by our clock, and when they consented.
+    """When the person started the sign-in, by the site's clock, and when they consented.
 
-    Somebody who signs in consents after they set out: a revocation that we had heard of by then is
-    over, even if its time-stamp names the same second. A Connect answer says its own moment.
+    The consent comes after the start. A revocation that was received before the start is therefore
+    older, even with a time-stamp of the same second. A Connect answer has its own time.
     """
 
     began_at: datetime
@@ -32,10 +32,10 @@ class Since:
 
 
 def save_if_no_event_came(identity: LinkedIdentity, since: Since, changes: Changes) -> bool:
-    """Save ``changes``, if no event of the subject came in since the person set out.
+    """Save ``changes`` if no event of the subject arrived since the start.
 
-    An event that commits while this waits for the row is seen in the row's own column, not among
-    the events that this statement's snapshot knows.
+    If an event commits while this statement waits for the row, the row's own column shows it; the
+    statement's snapshot does not contain the event.
     """
     events = rows.since(identity.subject_digest, since.began_at)
     undisturbed = LinkedIdentity.objects.filter(
@@ -48,7 +48,7 @@ def save_if_no_event_came(identity: LinkedIdentity, since: Since, changes: Chang
 
 
 def save_unless_revoked(identity: LinkedIdentity, since: Since, changes: Changes) -> None:
-    """Save ``changes``, and lock the row: an event that comes in later waits for it.
+    """Save ``changes`` and so lock the row: later events wait for it.
 
     Raises ``ConsentWithdrawn``.
     """
@@ -57,10 +57,10 @@ def save_unless_revoked(identity: LinkedIdentity, since: Since, changes: Changes
 
 
 def apply_events_since(identity: LinkedIdentity, since: Since) -> None:
-    """Apply, in the order in which they happened, the events that came in since.
+    """Apply the events that arrived since the start, in the order of their times.
 
-    The identity's row is locked. Raises ``ConsentWithdrawn`` if the consent was taken back, or
-    everything is to be erased.
+    The caller has locked the identity's row. Raises ``ConsentWithdrawn`` if the consent was revoked
+    or an erasure was requested.
     """
     if _erasures_since(identity, since).exists():
         raise ConsentWithdrawn
@@ -76,13 +76,13 @@ def apply_events_since(identity: LinkedIdentity, since: Since) -> None:
 
 
 def _erasures_since(identity: LinkedIdentity, since: Since) -> QuerySet[ErasureReceipt]:
-    """Erasures of the subject that are pending, or were done since."""
+    """Erasures of the subject that are pending or were done since the start."""
     of_subject = receipts.of_subject(identity.subject_digest)
     return of_subject.filter(receipts.covering(since.began_at))
 
 
 def _save(identities: QuerySet[LinkedIdentity], since: Since, changes: Changes) -> bool:
-    """Save ``changes``, unless the consent was revoked since."""
+    """Save ``changes``, unless the consent was revoked since the start."""
     revoked = Q(consent=Consent.REVOKED, consent_changed_at__gte=since.consented_at)
     standing = identities.exclude(revoked).exclude(revoked_at__gte=since.consented_at)
     return bool(standing.update(updated_at=timezone.now(), **changes))

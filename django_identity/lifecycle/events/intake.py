@@ -1,6 +1,6 @@
-"""The intake: one delivery is stored once and applied once, in one transaction.
+"""The intake: store a delivery once and apply it once, in one transaction.
 
-An event of a subject that is not linked is stored all the same; a sign-in that is on its way finds
+An event of a subject without a linked identity is stored too. A sign-in that is in progress finds
 it there (``events_meanwhile``).
 """
 
@@ -31,17 +31,17 @@ LONGEST_PAUSE = 0.1
 
 
 class Intake(StrEnum):
-    """How a delivery ended that is acknowledged."""
+    """The result of an acknowledged delivery."""
 
     STORED = "stored"
     REPEATED = "repeated"
 
 
 def receive(application: Application, body: bytes, *, signature: str) -> Intake:
-    """Check, store and apply one delivery; when this returns, its effect is there.
+    """Check, store and apply one delivery. After this call the effect is committed.
 
     Must run outside any transaction. Raises ``SignatureInvalid``, ``EventUnreadable``, or
-    ``StorageUnavailable`` if the database did not answer; nothing has changed then.
+    ``StorageUnavailable`` if the database failed. After an error nothing has changed.
     """
     if not is_authentic(body, signature=signature, secrets=application.webhook_secrets):
         raise SignatureInvalid
@@ -51,7 +51,7 @@ def receive(application: Application, body: bytes, *, signature: str) -> Intake:
         try:
             return _take_in(application, _row_of(application, event))
         except (DatabaseError, InterfaceError) as error:
-            # Whatever is wrong: Django's report of it would show the event with all that it says.
+            # Any error: Django's report of it would contain the event's data.
             if not tries_left or time.monotonic() > gives_up_at:
                 raise StorageUnavailable(type(error).__name__) from error
             time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311  not for secrecy
@@ -60,9 +60,10 @@ def receive(application: Application, body: bytes, *, signature: str) -> Intake:
 
 
 def _row_of(application: Application, event: Event) -> WebhookEvent:
-    """The event as it is stored; whoever it names is known by a digest, and nobody by an empty one.
+    """The row for the event. The subject has a digest, which is empty without a subject.
 
-    From the future it counts as 5 minutes from now: else it would outrank every later one.
+    A time-stamp from the future counts as 5 minutes from now, so that it does not outrank all later
+    events.
     """
     now = timezone.now()
     subject = (application.alias, application.environment, event.subject)
@@ -82,14 +83,14 @@ def _row_of(application: Application, event: Event) -> WebhookEvent:
 
 
 def _has_work(event_type: str) -> bool:
-    """Whether something is left to do after the response: an erasure, or the site's handlers."""
+    """Whether work remains after the response: an erasure, or the site's handlers."""
     return event_type == EventType.DATA_DELETION_REQUESTED or bool(handlers_of(event_type))
 
 
 def _take_in(application: Application, event: WebhookEvent) -> Intake:
-    """Store the event, do what it says, and tell the site once that is committed."""
+    """Store the event, apply it, and send signals after the commit."""
     with transaction_of_event(event.subject_digest):
-        # A write comes first: SQLite then waits for the lock instead of failing at the upgrade.
+        # Write first: SQLite then waits for the lock. After a read it would fail at once.
         if not rows.insert(event):
             return Intake.REPEATED
         identity = _locked_identity(event)
@@ -114,7 +115,7 @@ def _take_in(application: Application, event: WebhookEvent) -> Intake:
 
 
 def _locked_identity(event: WebhookEvent) -> LinkedIdentity | None:
-    """The identity that the event is about; a sign-in that is linking it has ended."""
+    """Lock the identity of the event's subject. A sign-in that links it has ended before."""
     if not event.subject_digest:
         return None
     identities = LinkedIdentity.objects.select_for_update()
@@ -122,7 +123,7 @@ def _locked_identity(event: WebhookEvent) -> LinkedIdentity | None:
 
 
 def _is_of_the_erased(event: WebhookEvent, identity: LinkedIdentity | None) -> bool:
-    """Whether the subject was erased, and not linked anew before this happened."""
+    """Whether the subject was erased, and not linked again before the event's time."""
     if not event.subject_digest:
         return False
     erasures = receipts.of_subject(event.subject_digest)
@@ -132,9 +133,9 @@ def _is_of_the_erased(event: WebhookEvent, identity: LinkedIdentity | None) -> b
 
 
 def _announce(event: WebhookEvent, identity: LinkedIdentity | None) -> None:
-    """After the commit: receivers of signals at once; handlers and re-fetches in tasks.
+    """After the commit: send signals at once, and publish tasks for handlers and re-fetches.
 
-    ``identity``: the one that was changed.
+    ``identity``: the changed identity, or None.
     """
     signals.announce(signals.event_received, WebhookEvent, event=event)
     if event.next_attempt_at is not None:

@@ -1,16 +1,16 @@
-"""Who waits for whom, and how long.
+"""The order of locks, and the time-out for lock waits.
 
-Every transaction about a person takes its locks in this order, so that none waits in a circle:
+Every transaction about a person takes its locks in this order, so that there are no deadlocks:
 
 1. the pending erasure receipts that it works on
-2. the subject, under which a sign-in or an erasure excludes new events (``lock_subject``)
+2. the subject: a sign-in or an erasure excludes new events of the subject (``lock_subject``)
 3. the event that it stores, or the events that it reads
 4. the identity, then its grant and its claims
 5. the site's user, then a new erasure receipt
 
-MariaDB has no lock for a subject: a locking read waits for rows that are just being inserted. A
-sign-in and an event may then wait for each other, and one of them is tried again. SQLite has one
-lock for everything.
+MariaDB has no lock for a subject; a locking read waits for rows that are just being inserted. A
+sign-in and an event may then deadlock, and one of them is retried. SQLite has one lock for the
+whole database.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from django.db import DatabaseError, connection, transaction
 
 LOCK_WAIT_SECONDS = 3
-# A shorter limit of the site's own stays.
+# A shorter time-out of the site stays in force.
 POSTGRESQL_LIMIT = """
     SELECT CASE WHEN current_setting('lock_timeout')::interval BETWEEN '1ms' AND '3s' THEN ''
     ELSE set_config('lock_timeout', '3s', true) END, pg_advisory_xact_lock_shared(%s)
@@ -34,16 +34,17 @@ MARIADB_RESTORE = "SET innodb_lock_wait_timeout = @django_identity_lock_wait"
 
 
 def lock_subject(subject_digest: str) -> None:
-    """Exclude events of the subject until the end of this transaction: on PostgreSQL; see above."""
+    """Exclude events of the subject until the end of this transaction (only on PostgreSQL)."""
     if connection.vendor == "postgresql":
         _run("SELECT pg_advisory_xact_lock(%s)", _number_of(subject_digest))
 
 
 @contextmanager
 def transaction_of_event(subject_digest: str) -> Iterator[None]:
-    """``transaction.atomic()`` that waits for a lock for 3 seconds at most.
+    """``transaction.atomic()`` with a time-out of 3 seconds for lock waits.
 
-    It waits for whoever has locked the subject, and excludes them until its end.
+    It waits for a transaction that has locked the subject, and excludes such transactions until its
+    end.
     """
     restore = _limit_waiting()
     try:
@@ -52,18 +53,18 @@ def transaction_of_event(subject_digest: str) -> Iterator[None]:
                 _run(POSTGRESQL_LIMIT, _number_of(subject_digest))
             yield
     finally:
-        # A connection that was lost takes its limit along.
+        # A lost connection needs no restoring.
         with suppress(DatabaseError):
             _run(restore)
 
 
 def _number_of(subject_digest: str) -> int:
-    """The subject's number among PostgreSQL's advisory locks; an event of nobody has one, too."""
+    """The number of the subject's advisory lock on PostgreSQL."""
     return int.from_bytes(bytes.fromhex(subject_digest[:16]), signed=True)
 
 
 def _limit_waiting() -> str:
-    """Limit the connection's waits where that outlives the transaction. Returns how to undo it."""
+    """Set the time-out of the connection, except on PostgreSQL. Returns a statement to undo it."""
     if connection.vendor == "mysql":
         _run(MARIADB_LIMIT)
         return MARIADB_RESTORE

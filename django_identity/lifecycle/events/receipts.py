@@ -1,4 +1,4 @@
-"""Erasure receipts: proof that it was done; only the site's key connects them with a subject."""
+"""Erasure receipts. Only with the site's key can a receipt be matched with a subject."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SALT = "django_identity.erasure_receipt"
 
 
 def keyed(subject_digest: str) -> list[str]:
-    """The receipt's digest of a subject under the site's key, then under each older key."""
+    """The receipt's digest of a subject under the current key, then under each older key."""
     keys: Iterator[str] = map(str, (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS))
     return [
         salted_hmac(SALT, subject_digest, secret=key, algorithm="sha256").hexdigest()
@@ -33,7 +33,7 @@ def open_receipt(
     requested_at: datetime,
     event_id: str = "",
 ) -> ErasureReceipt:
-    """A receipt that is pending until ``close``. An event id that names the subject is not kept."""
+    """Create a receipt, pending until ``close``. An event id that names the subject is left out."""
     return ErasureReceipt.objects.create(
         application=application,
         environment=environment,
@@ -47,7 +47,7 @@ def open_receipt(
 
 
 def close(receipt: ErasureReceipt, *, counts: Mapping[str, int]) -> None:
-    """Write down that it is done, and forget of whom."""
+    """Record that the erasure is done, and delete the subject from the receipt."""
     receipt.subject = ""
     receipt.user = None
     receipt.erased_at = timezone.now()
@@ -58,23 +58,24 @@ def close(receipt: ErasureReceipt, *, counts: Mapping[str, int]) -> None:
 
 
 def of_subject(subject_digest: str) -> QuerySet[ErasureReceipt]:
-    """The receipts of a subject, pending ones too."""
+    """The receipts of a subject, including pending ones."""
     return ErasureReceipt.objects.filter(subject_digest__in=keyed(subject_digest))
 
 
 def is_being_erased(subject_digest: str) -> bool:
-    """Whether an erasure of the subject was asked for and is not done."""
+    """Whether an erasure of the subject is pending."""
     return of_subject(subject_digest).filter(erased_at=None).exists()
 
 
 def covering(moment: object) -> Q:
-    """Receipts of erasures that what happened at ``moment`` belongs to: pending, or done since."""
+    """Receipts whose erasure covers ``moment``: pending, or done after it."""
     return Q(erased_at=None) | Q(erased_at__gte=moment)
 
 
 def covering_event(at: object) -> Q:
-    """Those that an event of that time belongs to: by our clock, or by the service's own.
+    """Receipts whose erasure covers an event of time ``at``, by the site's or the service's clock.
 
-    Its clock may be ahead of ours, but what it says came before the request is from before it.
+    The service's clock may be ahead. An event is still older than the request if its time-stamp is
+    older than the request's time-stamp.
     """
     return covering(at) | Q(requested_at__gte=at)

@@ -1,4 +1,4 @@
-"""Stored events: written once, known again by a digest, emptied when nobody may be named."""
+"""Stored events: inserted once, recognised by a digest, and emptied by an erasure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.db.models.constants import OnConflict
 from django_identity.lifecycle.events import receipts
 from django_identity.models import WebhookEvent
 
-#: What becomes of an event of which nobody may be named any more; its digest and its type stay.
+#: The columns of an emptied event. Its digest and its type stay.
 EMPTIED: Mapping[str, Any] = {
     "payload": None,
     "subject": "",
@@ -23,10 +23,11 @@ EMPTIED: Mapping[str, Any] = {
 
 
 def insert(event: WebhookEvent) -> bool:
-    """Store an event and give it its key. False for a repeat, which changes nothing.
+    """Insert an event and set its key. Returns False for a repeat, which changes nothing.
 
-    A repeat is no error, which would write the event into the database's log. ``bulk_create`` with
-    ``ignore_conflicts`` does not tell whether there was one; what it calls does.
+    A repeat must not raise an error in the database, whose log would then contain the event.
+    ``bulk_create`` with ``ignore_conflicts`` does not tell whether a row was inserted; the function
+    that it calls does.
     """
     meta = WebhookEvent._meta
     rows: Any = WebhookEvent.objects._insert(  # type: ignore[attr-defined]  # Django's own
@@ -41,10 +42,10 @@ def insert(event: WebhookEvent) -> bool:
 
 
 def settle(event: WebhookEvent, *, outcome: str, erased: bool) -> None:
-    """Write down what became of an event that was stored as applied, and changed nothing.
+    """Record the outcome of an event that was inserted as applied but changed nothing.
 
-    Of an ``erased`` subject nobody is named. A sign-in of that subject that is under way still
-    finds the event, by the digest that only the site's key can make.
+    If the subject is ``erased``, the event is emptied. A sign-in of this subject that is in
+    progress still finds the event by a digest that needs the site's key.
     """
     event.outcome = outcome
     if erased:
@@ -55,12 +56,12 @@ def settle(event: WebhookEvent, *, outcome: str, erased: bool) -> None:
 
 
 def since(subject_digest: str, moment: datetime) -> QuerySet[WebhookEvent]:
-    """The events of the subject that came in at ``moment`` or later, the oldest first."""
+    """The subject's events that were received at ``moment`` or later, oldest first."""
     digests = [subject_digest, *receipts.keyed(subject_digest)]
     events = WebhookEvent.objects.filter(subject_digest__in=digests, received_at__gte=moment)
     return events.order_by("occurred_at", "event_digest")
 
 
 def empty(rows: QuerySet[WebhookEvent]) -> int:
-    """Take out of these events who they are about and what they say; the digests stay."""
+    """Delete subject and payload from these events. The digests stay."""
     return rows.update(**EMPTIED)

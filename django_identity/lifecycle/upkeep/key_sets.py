@@ -1,6 +1,6 @@
-"""The service's current key set: fetched by each process for itself, never over 5 minutes old.
+"""The service's current key set. Each process fetches it; it is at most 5 minutes old.
 
-Nothing is shared between processes, so nobody who can write to the cache can forge a credential.
+Processes share nothing, so write access to the cache does not allow anybody to forge credentials.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OLDEST = 300.0
 REFRESH_AHEAD = 0.8
 COOLDOWN = 30.0
 FETCHES_IN_COOLDOWN = 2
-# A little over the limit of the fetch that is waited for.
+# A little longer than the time limit of a fetch.
 LONGEST_WAIT = 6.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 
@@ -35,10 +35,10 @@ logger = logging.getLogger("django_identity.key_sets")
 
 @dataclass(slots=True)
 class _Origin:
-    """What this process knows of one origin. All times are of the steady clock.
+    """The state of one origin in this process. All times are from ``time.monotonic``.
 
-    ``lock``: whoever fetches holds it. ``began``: when the fetch of ``keys`` began; they serve for
-    ``lifetime`` seconds from then. ``asked``: the last fetches for an unknown ``kid``.
+    ``lock``: held during a fetch. ``began``: the start of the fetch of ``keys``, which are valid
+    for ``lifetime`` seconds from then. ``asked``: the last fetches for an unknown ``kid``.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -57,16 +57,16 @@ _origins: dict[str, _Origin] = {}
 
 
 def current(application: Application) -> KeySet:
-    """The key set that this process holds, or a new one.
+    """The key set of this process, or a new one. Raises ``KeysUnavailable``.
 
-    Late in its life one caller starts fetching the next one, and everybody goes on with this one,
-    so that the last moment keeps nobody waiting. Raises ``KeysUnavailable``.
+    Shortly before the end of its life, one caller starts to fetch the next set in the background,
+    and all callers continue with the current one, so that nobody waits.
     """
     origin, asked_at = _origin_of(application), time.monotonic()
     keys, age = origin.keys, origin.age()
     if keys is None or age >= origin.lifetime:
         with _fetching(origin):
-            # What somebody else has fetched meanwhile, however short its life.
+            # Use a set that another thread has fetched meanwhile, even with a short life.
             if origin.keys is not None and (
                 origin.age() < origin.lifetime or origin.began >= asked_at
             ):
@@ -80,10 +80,10 @@ def current(application: Application) -> KeySet:
 
 
 def refreshed(application: Application, *, unknown_in: KeySet) -> KeySet:
-    """The key set after a ``kid`` that ``unknown_in`` lacks: a newer one, with or without it.
+    """Fetch a newer key set, after a ``kid`` that ``unknown_in`` does not contain.
 
     A flood of unknown ``kid``s costs at most two fetches in 30 seconds, also while the service
-    fails. Raises ``KeysUnavailable``, which says nothing about the credential.
+    fails. Raises ``KeysUnavailable``, which does not mean that the credential is bad.
     """
     origin = _origin_of(application)
     with _fetching(origin):
@@ -97,18 +97,18 @@ def refreshed(application: Application, *, unknown_in: KeySet) -> KeySet:
 
 
 def age_of(application: Application) -> float | None:
-    """Seconds since the fetch of the set that this process holds, if it holds one."""
+    """Seconds since this process fetched its key set, or None without one."""
     origin = _origin_of(application)
     return None if origin.keys is None else origin.age()
 
 
 def forget() -> None:
-    """Drop everything that this process knows."""
+    """Forget all key sets of this process."""
     _origins.clear()
 
 
 def age(seconds: float) -> None:
-    """Count everything that this process knows as that much older: for tests of time."""
+    """Make all key sets of this process older. For tests."""
     for origin in _origins.values():
         origin.began -= seconds
         origin.paused_until -= seconds
@@ -116,10 +116,10 @@ def age(seconds: float) -> None:
 
 
 def _origin_of(application: Application) -> _Origin:
-    """Live and test, and every application of one origin, share the set.
+    """The state for the application's origin, which live and test applications share.
 
-    The way there is part of the name: what one application's authority or proxy says is not
-    another one's.
+    Applications with another ``CA_FILE`` or ``PROXY`` have their own state, because they may get
+    another key set.
     """
     name = f"{application.api_origin} {application.ca_file} {application.proxy}"
     return _origins.setdefault(name, _Origin())
@@ -127,7 +127,7 @@ def _origin_of(application: Application) -> _Origin:
 
 @contextmanager
 def _fetching(origin: _Origin) -> Iterator[None]:
-    """Be the one who may fetch; everybody else waits, and then looks at what has come."""
+    """Hold the lock for a fetch. Other threads wait for it and then use the new key set."""
     if not origin.lock.acquire(timeout=LONGEST_WAIT):
         raise KeysUnavailable("somebody else's fetch takes too long", endpoint="jwks")
     try:
@@ -146,7 +146,7 @@ def _refresh_ahead(application: Application, origin: _Origin) -> None:
 
 
 def _fetched(application: Application, origin: _Origin) -> KeySet:
-    """The service's answer, unless it failed a moment ago. The caller holds the lock."""
+    """Fetch the key set, unless a fetch has just failed. The caller holds the lock."""
     began = time.monotonic()
     if began < origin.paused_until:
         raise KeysUnavailable("the last fetch failed a moment ago", endpoint="jwks")
@@ -170,5 +170,5 @@ def _forget(*, setting: str, **_kwargs: object) -> None:
 
 
 setting_changed.connect(_forget, dispatch_uid="django_identity.key_sets")
-# A child process has none of its parent's threads, one of which may hold a lock.
+# A forked process has no threads of its parent, and one of them may have held a lock.
 os.register_at_fork(after_in_child=forget)
