@@ -11,6 +11,7 @@ from django import template
 from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
 from django.template.base import FilterExpression, Parser, Token, token_kwargs
 from django.template.context import Context
+from django.template.loader_tags import BlockNode
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 
@@ -120,6 +121,12 @@ def identity_gate(parser: Parser, token: Token) -> GateNode:
     if parser.next_token().contents == "else":
         closed = parser.parse(("end_identity_gate",))
         parser.delete_first_token()
+    around = [command for command, _token in parser.command_stack]
+    if "extends" in around and "block" not in around and opened.get_nodes_by_type(BlockNode):
+        raise template.TemplateSyntaxError(
+            f"{name} stands around a block of a template that extends another: Django shows the "
+            "block without it. Put it inside the block."
+        )
     return GateNode(claims, named, opened, closed)
 
 

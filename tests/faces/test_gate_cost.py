@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from asgiref.testing import ApplicationCommunicator
 from django.contrib.auth.models import User
-from django.db import connection
+from django.core.handlers.asgi import ASGIHandler
+from django.db import connection, connections
 from django.http import HttpRequest, HttpResponse
 from django.test import AsyncClient, Client
 from django.test.utils import CaptureQueriesContext
@@ -25,6 +28,7 @@ from django_identity.gates import (
     claims_of,
     kyc_level_required,
 )
+from django_identity.models import LinkedIdentity
 from tests.records import make_claim, make_identity, make_user
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
@@ -67,7 +71,17 @@ class Answers(APIView):
         return Response(sorted(claims_of(request.user)))
 
 
+def counted(request: HttpRequest) -> HttpResponse:
+    """How many queries it takes to ask three times."""
+    assert request.user.is_authenticated
+    with CaptureQueriesContext(connection) as captured:
+        claims = [claims_of(request.user) for _ in range(3)]
+    connections.close_all()
+    return HttpResponse(len(captured) if all(claims) else "0 claims")
+
+
 urlpatterns = [
+    path("counted/", counted),
     path("pages/", pages),
     path("async-pages/", async_pages),
     path("classes/", Classes.as_view()),
@@ -118,6 +132,39 @@ def test_one_query_a_request_however_many_gates(server: Any, address: str) -> No
         queries = queries_of(get, address, 200)
         assert len([sql for sql in queries if "linkedidentity" in sql]) == 1
         assert len(queries) == 3
+
+
+def under_asgi(user: User, address: str) -> str:
+    """What Django's own handler answers, in the threads that it keeps for a request."""
+    key = signed_in(Client(), user).cookies["sessionid"].value
+    scope = {
+        "type": "http", "method": "GET", "path": address, "query_string": b"",
+        "headers": [(b"host", b"testserver"), (b"cookie", f"sessionid={key}".encode())],
+    }  # fmt: skip
+
+    async def answers() -> list[str]:
+        called = [ApplicationCommunicator(ASGIHandler(), dict(scope)) for _ in range(2)]
+        for each in called:
+            await each.send_input({"type": "http.request", "body": b""})
+        said = []
+        for each in called:
+            assert (await each.receive_output(10))["status"] == 200
+            said.append((await each.receive_output(10))["body"].decode())
+            await each.wait(10)
+        return said
+
+    first, second = asyncio.run(answers())
+    assert first == second
+    return first
+
+
+def test_requests_at_once_under_asgi_ask_once_each() -> None:
+    """Each has a memory of its own, which a later request does not find."""
+    user = make_user()
+    make_claim(make_identity(user))
+    assert under_asgi(user, "/counted/") == "1"
+    LinkedIdentity.objects.all().delete()
+    assert under_asgi(user, "/counted/") == "0 claims"
 
 
 @every_server

@@ -262,6 +262,24 @@ def test_a_tag_that_asks_for_nothing_is_a_mistake(given: str) -> None:
         Template("{% load identity %}{% identity_gate " + given + " %}{% end_identity_gate %}")
 
 
+EXTENDING = "{% extends base %}{% load identity %}"
+GATED = '{% identity_gate "age_over_18" %}IN{% else %}denied{% end_identity_gate %}'
+BLOCK = "{% block part %}IN{% endblock %}"
+
+
+def test_a_tag_around_a_block_of_an_extending_template_is_a_mistake() -> None:
+    """Django shows the block where its parent has it, without what stands around."""
+    in_block = GATED.replace("IN", "secret")
+    with pytest.raises(TemplateSyntaxError, match="inside the block"):
+        Template(EXTENDING + GATED.replace("IN", BLOCK.replace("IN", "secret")))
+    base = Template("{% block part %}{% endblock %}")
+    page = Template(EXTENDING + BLOCK.replace("IN", in_block))
+    assert page.render(Context({"base": base, "user": AnonymousUser()})) == "denied"
+    around = Template("{% load identity %}" + GATED.replace("IN", "{% block part %}{% endblock %}"))
+    page = Template("{% extends base %}" + BLOCK.replace("IN", "secret"))
+    assert page.render(Context({"base": around, "user": AnonymousUser()})) == "denied"
+
+
 # What a gate may be made of
 
 NO_TEXT = [None, "", "  ", 2, True, (), ["level_2"], view]

@@ -283,9 +283,9 @@ def affirmed(value: Any) -> bool | str | None:
 def _person(user: object, application: str) -> AbstractBaseUser | None:
     """The saved user for whom the request is made, or None."""
     model = get_user_model()
+    if not getattr(user, "is_authenticated", False):
+        return None
     if not isinstance(user, model):
-        if not getattr(user, "is_authenticated", False):
-            return None
         chosen = policy.load(conf.application(application).policy)
         user = chosen.user_of_principal(user)
     return user if isinstance(user, model) and user.pk is not None else None
