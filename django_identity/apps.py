@@ -24,3 +24,5 @@ class IdentityConfig(AppConfig):
         register(checks.check_applications, Tags.security)
         register(checks.check_installation, Tags.security)
         register(checks.check_development_only, Tags.security)
+        register(checks.check_sandbox_application, Tags.security)
+        register(checks.check_deployed_sandbox_application, Tags.security, deploy=True)

@@ -24,6 +24,8 @@ CACHE_MIDDLEWARE = "django.middleware.cache.UpdateCacheMiddleware"
 PROXY_SETTINGS = ("SECURE_PROXY_SSL_HEADER", "USE_X_FORWARDED_HOST", "USE_X_FORWARDED_PORT")
 ISOLATED = {"postgresql", "mysql"}
 NOT_FOR_SITES = ("django_identity.sandbox", "django_identity.testing")
+# How the values begin that ``django_identity.sandbox.sandbox_application`` gives everybody.
+SANDBOX_VALUES = "sandbox-local-site"
 
 
 def check_applications(**_kwargs: Any) -> list[CheckMessage]:
@@ -50,6 +52,17 @@ def check_development_only(**_kwargs: Any) -> list[CheckMessage]:
     ]
 
 
+def check_sandbox_application(**_kwargs: Any) -> list[CheckMessage]:
+    """What everybody knows opens no site in live (E018)."""
+    is_live = any(each.get("ENVIRONMENT") == "live" for each in _given().values())
+    return _sandbox_problems() if is_live else []
+
+
+def check_deployed_sandbox_application(**_kwargs: Any) -> list[CheckMessage]:
+    """Nor a site that is deployed, in whatever environment (E018, ``check --deploy``)."""
+    return _sandbox_problems()
+
+
 def check_installation(**_kwargs: Any) -> list[CheckMessage]:
     """Check the other settings that the package depends on: backend, broker, policy, hosts, …"""
     if any(problem.fatal for problem in conf.problems()):
@@ -63,6 +76,32 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
             *_policy_problems(application), *_host_problems(application),
             *_proxy_problems(application),
         ]  # fmt: skip
+    return found
+
+
+def _given() -> dict[str, dict[str, Any]]:
+    """The applications as the setting has them, usable or not."""
+    given = getattr(settings, "DJANGO_IDENTITY", None)
+    applications = given.items() if isinstance(given, dict) else ()
+    return {str(alias): each for alias, each in applications if isinstance(each, dict)}
+
+
+def _sandbox_problems() -> list[CheckMessage]:
+    """The applications with the sandbox's well-known credentials or webhook secret."""
+    found: list[CheckMessage] = []
+    for alias, given in _given().items():
+        secrets = given.get("WEBHOOK_SECRETS")
+        values = [given.get("CLIENT_ID"), given.get("CLIENT_SECRET")]
+        values += secrets if isinstance(secrets, list | tuple) else []
+        if any(isinstance(each, str) and each.startswith(SANDBOX_VALUES) for each in values):
+            found.append(
+                Error(
+                    f"The application {alias!r} has the credentials of sandbox_application(), "
+                    "which everybody knows: anybody could sign an event for this site.",
+                    hint="Use them on a development machine alone; register the site elsewhere.",
+                    id=f"{LABEL}.E018",
+                )
+            )
     return found
 
 

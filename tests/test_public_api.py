@@ -52,6 +52,7 @@ NAMES = {
     "django_identity.models": (
         "AuthorizationRequest ErasureReceipt LinkedIdentity StoredClaim TokenGrant WebhookEvent"
     ),
+    "django_identity.sandbox": "sandbox_application",
     "django_identity.testing.build": "build_claim build_identity build_session",
     "django_identity.testing.clock": "Clock moved_clock",
     "django_identity.testing.sandbox": "RunningSandbox SandboxPerson running_sandbox",

@@ -23,3 +23,7 @@ Beside them ``control`` (the control API under /sandbox/), ``instruments`` (cloc
 request log) and ``server`` (how it runs) are the sandbox's own. Rules stand in the parts; pages,
 endpoints and the control API call them.
 """
+
+from django_identity.sandbox.local_site import sandbox_application
+
+__all__ = ["sandbox_application"]

@@ -13,9 +13,12 @@ import threading
 from collections.abc import Sequence
 from dataclasses import fields
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 
+from django_identity.sandbox import local_site
 from django_identity.sandbox.events import trigger
+from django_identity.sandbox.events.addresses import InvalidAddress, require_address
 from django_identity.sandbox.instruments import switches
 from django_identity.sandbox.instruments.switches import Switches, UnknownSwitch
 from django_identity.sandbox.server import http_server, own_process
@@ -23,6 +26,8 @@ from django_identity.sandbox.server.database import SchemaMismatch
 
 USAGE_ERROR = 2
 HIGHEST_PORT = 65535
+_PARTS = ("oauth2_provider", "jwcrypto", "sd_jwt")
+_INSTALL = 'pip install "django-identity[sandbox]"'
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(arguments: Sequence[str]) -> int:
     """Serve until SIGINT or SIGTERM."""
-    if reason := own_process.refusal():
+    if reason := own_process.refusal() or _missing_parts():
         return _refuse(reason)
     stopping = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -61,6 +66,7 @@ def _serve(arguments: Sequence[str]) -> int:
                 database_path=path,
                 portal_token=portal_token,
                 webhook_hosts=options.webhook_host,
+                sites=options.site,
             )
         except SchemaMismatch:
             return _refuse(f"{path} was made by another version of the sandbox; remove it.")
@@ -94,6 +100,14 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         help="session token of the developer portal; without it a new one at each start",
     )
     parser.add_argument(
+        "--site",
+        metavar="URL",
+        action="append",
+        type=_site,
+        default=[],
+        help=f"where the local site runs, if not at {' and '.join(local_site.SITES)}",
+    )
+    parser.add_argument(
         "--webhook-host",
         metavar="HOST",
         action="append",
@@ -122,6 +136,21 @@ def _port(text: str) -> int:
     if not 0 <= port <= HIGHEST_PORT:
         raise argparse.ArgumentTypeError(f"a port is a number from 0 to {HIGHEST_PORT}")
     return port
+
+
+def _site(text: str) -> str:
+    """Read the address of a site."""
+    try:
+        require_address(text)
+    except InvalidAddress as error:
+        raise argparse.ArgumentTypeError("a site is like http://127.0.0.1:8000") from error
+    return text
+
+
+def _missing_parts() -> str:
+    """Return what to install, if the sandbox's extra is not there."""
+    missing = [name for name in _PARTS if find_spec(name) is None]
+    return f"The sandbox needs its extra. Install it: {_INSTALL}" if missing else ""
 
 
 def _announce(origin: str, portal_token: str) -> None:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 
 from django.db import transaction
 from django.db.models import QuerySet
-from oauth2_provider.generators import generate_client_secret
+from oauth2_provider.generators import generate_client_id, generate_client_secret
 
+from django_identity.sandbox import local_site
 from django_identity.sandbox.events import courier
 from django_identity.sandbox.events.addresses import allowed_address
 from django_identity.sandbox.models import Application, Client, Environment
@@ -49,6 +50,33 @@ def register_application(
         for environment in (Environment.TEST, Environment.LIVE)
     )
     return NewApplication(application, test=test, live=live)
+
+
+@transaction.atomic
+def register_local_site(sites: Sequence[str]) -> None:
+    """Register the application that ``local_site.sandbox_application`` describes.
+
+    Args:
+        sites: where the site runs; if none is named, the usual addresses, and one that is
+            registered already stays as it is.
+    """
+    known = Client.objects.filter(client_id=local_site.CLIENT_ID)
+    if known.exists() and not sites:
+        return
+    if not known.exists():
+        application = Application.objects.create(name=local_site.NAME)
+        _issue_client(
+            application,
+            Environment.TEST,
+            (),
+            client_id=local_site.CLIENT_ID,
+            client_secret=local_site.CLIENT_SECRET,
+        )
+        _issue_client(application, Environment.LIVE, ())
+    addresses = [site.rstrip("/") for site in sites or local_site.SITES]
+    change_redirect_uris(known, [each + local_site.CALLBACK_PATH for each in addresses])
+    webhook = addresses[0] + local_site.WEBHOOK_PATH
+    register_webhook(known.get(), webhook, is_local=True, secret=local_site.WEBHOOK_SECRET)
 
 
 def rotate_client_secret(client: Client) -> NewClient:
@@ -94,11 +122,13 @@ def _issue_client(
     environment: Environment,
     redirect_uris: Sequence[str],
     *,
-    client_secret: str,
+    client_id: str = "",
+    client_secret: str = "",
 ) -> NewClient:
     """Create the credential set of one environment; the secret is stored hashed."""
     client_secret = client_secret or generate_client_secret()
     client = Client.objects.create(
+        client_id=client_id or generate_client_id(),
         registered=application,
         environment=environment,
         name=application.name,

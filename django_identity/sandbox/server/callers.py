@@ -34,9 +34,9 @@ def is_local(request: HttpRequest) -> bool:
     may pass requests on without a trace.
     """
     remote = str(request.META.get("REMOTE_ADDR", ""))
-    names = (remote, _name_of(f"//{request.META.get('HTTP_HOST', '')}"))
+    names = (remote, name_of(f"//{request.META.get('HTTP_HOST', '')}"))
     return all(
-        _is_loopback(name) for name in (*names, _name_of(settings.SANDBOX_ORIGIN))
+        is_loopback(name) for name in (*names, name_of(settings.SANDBOX_ORIGIN))
     ) and not any(
         name.removeprefix("HTTP_").startswith(_ADDED_ON_THE_WAY)
         for name in request.META
@@ -44,7 +44,7 @@ def is_local(request: HttpRequest) -> bool:
     )
 
 
-def _name_of(address: str) -> str:
+def name_of(address: str) -> str:
     """Return the host that ``address`` names, or nothing."""
     try:
         return urlsplit(address).hostname or ""
@@ -52,7 +52,7 @@ def _name_of(address: str) -> str:
         return ""
 
 
-def _is_loopback(name: str) -> bool:
+def is_loopback(name: str) -> bool:
     """Return whether ``name`` is this machine's under any resolver."""
     try:
         address = ipaddress.ip_address(name)

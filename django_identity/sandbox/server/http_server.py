@@ -14,6 +14,7 @@ from django.urls import resolve
 from django.utils.module_loading import import_string
 
 from django_identity.sandbox.server import database, own_process
+from django_identity.sandbox.server.callers import is_loopback, name_of
 
 SETTINGS_MODULE = "django_identity.sandbox.settings"
 _EVERY_INTERFACE = ("0.0.0.0", "::")  # noqa: S104 -- recognised here, not bound
@@ -76,7 +77,12 @@ def origin_of(server: SandboxServer) -> str:
 
 
 def start_django(
-    *, origin: str, database_path: Path, portal_token: str, webhook_hosts: Sequence[str] = ()
+    *,
+    origin: str,
+    database_path: Path,
+    portal_token: str,
+    webhook_hosts: Sequence[str] = (),
+    sites: Sequence[str] = (),
 ) -> None:
     """Set up the sandbox's own Django project, whatever project the environment names.
 
@@ -84,6 +90,7 @@ def start_django(
         origin: under which the sandbox is reached.
         database_path: an SQLite file, made if it is missing.
         portal_token: the session token of the developer portal.
+        sites: where the local site runs, if not at its usual addresses.
         webhook_hosts: private hosts that events may be sent to, whoever registers the address.
 
     Raises:
@@ -98,6 +105,9 @@ def start_django(
     os.environ["DJANGO_IDENTITY_SANDBOX_WEBHOOK_HOSTS"] = " ".join(webhook_hosts)
     django.setup()
     database.create_schema()
+    if sites or is_loopback(name_of(origin)):
+        # Named, not imported: models can be loaded now and not before.
+        import_string("django_identity.sandbox.developer.applications.register_local_site")(sites)
 
 
 def start(server: SandboxServer) -> None:
