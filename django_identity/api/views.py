@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.views.decorators.debug import sensitive_variables
 from rest_framework.authentication import SessionAuthentication
@@ -69,8 +70,10 @@ class MeView(_Endpoint):
 
     def get(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
         applied = application_of(request._request, application)
-        user = _required_user(request)
-        return Response(StandingSerializer(standing_of(user, application=applied.alias)).data)
+        if not getattr(request.user, "is_authenticated", False):
+            raise NotAuthenticated
+        standing = standing_of(request.user, application=applied.alias)
+        return Response(StandingSerializer(standing).data)
 
 
 class LoginView(_Endpoint):
@@ -180,9 +183,8 @@ class DisconnectView(_Endpoint):
 
 
 def _signed_in_user(request: Request) -> AbstractBaseUser | None:
-    """The signed-in user, or None. ``UNAUTHENTICATED_USER`` may be None."""
-    user: Any = request.user
-    return user if user is not None and user.is_authenticated else None
+    """The signed-in user, or None. Another principal with the number of a user is no user."""
+    return request.user if isinstance(request.user, get_user_model()) else None
 
 
 def _required_user(request: Request) -> AbstractBaseUser:

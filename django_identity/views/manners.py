@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
@@ -78,8 +79,9 @@ def application_of(request: HttpRequest, alias: str) -> conf.Application:
 
 
 def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
-    """The signed-in user, or None."""
-    return request.user if request.user.is_authenticated else None
+    """The signed-in user, or None. Another principal with the number of a user is no user."""
+    user = request.user
+    return user if user.is_authenticated and isinstance(user, get_user_model()) else None
 
 
 def client_address(request: HttpRequest, application: conf.Application) -> str:
