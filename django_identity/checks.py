@@ -182,13 +182,22 @@ def _local_sign_in_problems() -> Iterator[CheckMessage]:
 def _proxy_problems(application: conf.Application) -> Iterator[CheckMessage]:
     """Without the proxy's header all people share one address, and one limit of Connect codes."""
     given = [setting for setting in PROXY_SETTINGS if getattr(settings, setting)]
-    if given and not application.trusted_proxies:
+    if given and not _reads_addresses(application):
         yield Warning(
             f"{given[0]} says that a proxy stands before the site, but people's addresses are not "
             "read from it: one person's wrong Connect codes lock everybody out.",
-            hint=f"Set TRUSTED_PROXIES of the application {application.alias!r}.",
+            hint=f"Write client_address() in the policy of the application {application.alias!r}.",
             id=f"{LABEL}.W004",
         )
+
+
+def _reads_addresses(application: conf.Application) -> bool:
+    """Whether the site's policy has its own ``client_address``; E010 reports a broken policy."""
+    try:
+        own = type(policy.load(application.policy))
+    except ConfigurationError:
+        return True
+    return own.client_address is not policy.IdentityPolicy.client_address
 
 
 def _cache_problems() -> Iterator[CheckMessage]:

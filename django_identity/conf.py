@@ -32,9 +32,8 @@ class Application:
     """One registered client at the service, from the site's settings.
 
     ``base_url`` ends in ``/api/v1``; ``auth_url`` and ``api_origin`` have no trailing slash.
-    ``timeout`` is the total number of seconds one call may take. ``authorization_lifetime`` is the
-    number of seconds between pressing the button and coming back. ``rate_limit`` is a number of
-    calls and the seconds they are for; ``trusted_proxies``: how many proxies stand before the site.
+    ``timeout`` is the total number of seconds one call may take. ``rate_limit`` is a number of
+    calls and the seconds they are for.
     ``kyc_holds`` is how long a KYC level counts after the service last vouched for it;
     ``connect_kyc_holds`` the same for a level that only a Connect code brought.
     ``ca_file``: the only authorities trusted for TLS; ``proxy``: what all calls go through.
@@ -55,9 +54,7 @@ class Application:
     document_keys: tuple[Mapping[str, Any], ...] = field(repr=False)
     redirect_uri: str | None
     timeout: float
-    authorization_lifetime: int
     rate_limit: tuple[int, float] | None
-    trusted_proxies: int
     event_payload_days: int
     event_days: int
     kyc_holds: timedelta

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 SETTING = "DJANGO_IDENTITY"
 ENVIRONMENTS = ("live", "test")
 SHORTEST_SECRET = 16
-LONGEST_FLOW = 600
 SHORTEST_SPAN, LONGEST_SPAN = timedelta(hours=1), timedelta(days=366)
 RATE = re.compile(r"(?P<calls>[1-9][0-9]{0,5})/(?P<unit>s|min)")
 SECONDS_IN = {"s": 1.0, "min": 60.0}
@@ -154,9 +153,7 @@ POLICY = "django_identity.policy.IdentityPolicy"
 SCOPES = ("profile:read", "kyc:read", "claims:read")
 CONNECT_SCOPES = ("profile:basic", "kyc:status")
 CALLBACK = "the registered callback address, or None"
-PROXIES = "the number of proxies before the site"
 SPAN = "a datetime.timedelta from an hour to a year"
-FLOW = f"seconds up to {LONGEST_FLOW}"
 
 RULES: Mapping[str, Rule] = {
     "ENVIRONMENT": Rule(_environment, '"live" or "test"', required=True),
@@ -173,9 +170,7 @@ RULES: Mapping[str, Rule] = {
     "DOCUMENT_KEYS": Rule(_list, "a list of JWKs", default=()),
     "REDIRECT_URI": Rule(_or_none(_address), CALLBACK),
     "TIMEOUT": Rule(_number(60), "a number of seconds up to 60", default=10.0),
-    "AUTHORIZATION_LIFETIME": Rule(_whole(1, LONGEST_FLOW), FLOW, default=LONGEST_FLOW),
     "RATE_LIMIT": Rule(_or_none(_rate), 'calls a second or minute, as "50/s"', default="50/s"),
-    "TRUSTED_PROXIES": Rule(_whole(0, 32), PROXIES, default=0),
     "EVENT_PAYLOAD_DAYS": Rule(_whole(1, 3650), "a number of days", default=30),
     "EVENT_DAYS": Rule(_whole(1, 3650), "a number of days", default=180),
     "KYC_HOLDS": Rule(_span, SPAN, default=timedelta(hours=48)),

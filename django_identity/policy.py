@@ -23,6 +23,7 @@ from django_identity.exceptions import ConfigurationError
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
+    from django.http import HttpRequest
 
     from django_identity.models import LinkedIdentity
     from django_identity.service.connect_answer import ConnectAnswer
@@ -135,6 +136,14 @@ class IdentityPolicy:
             anonymisation.delete_files(user)
         else:
             anonymisation.anonymise(user)
+
+    def client_address(self, request: HttpRequest) -> str:
+        """The person's network address, without a port. Connect codes are limited by it.
+
+        The default is the address of whoever opened the connection. Behind a proxy that is the
+        proxy's own, so read the header that your proxy sets, and only what your proxy wrote.
+        """
+        return str(request.META.get("REMOTE_ADDR", ""))
 
     def local_sign_in_url(self) -> str | None:
         """The site's own sign-in page for people with an account, or None."""

@@ -87,7 +87,7 @@ IDENTITY_DEFAULTS = {
 }
 TEXTS = (*IDENTITY_DEFAULTS, "API_ORIGIN", "POLICY", "REDIRECT_URI")
 LISTS = ("WEBHOOK_SECRETS", "SCOPES", "CONNECT_SCOPES", "ENCRYPTION_KEYS")
-NUMBERS = {"TIMEOUT": float, "AUTHORIZATION_LIFETIME": int}
+NUMBERS = {"TIMEOUT": float}
 given = {
     key.removeprefix("IDENTITY_"): value for key, value in os.environ.items() if value
     if key.startswith("IDENTITY_")

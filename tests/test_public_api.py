@@ -158,7 +158,7 @@ def test_each_setting_has_its_default() -> None:
     given = conf.application()
     defaults = {name: getattr(given, name) for name in (
         "api_origin", "scopes", "connect_scopes", "policy", "document_keys", "redirect_uri",
-        "timeout", "authorization_lifetime", "rate_limit", "trusted_proxies",
+        "timeout", "rate_limit",
         "event_payload_days", "event_days",
     )}  # fmt: skip
     assert defaults == {
@@ -167,7 +167,7 @@ def test_each_setting_has_its_default() -> None:
         "connect_scopes": ("profile:basic", "kyc:status"),
         "policy": "django_identity.policy.IdentityPolicy",
         "document_keys": (), "redirect_uri": None, "timeout": 10.0,
-        "authorization_lifetime": 600, "rate_limit": (50, 1.0), "trusted_proxies": 0,
+        "rate_limit": (50, 1.0),
         "event_payload_days": 30, "event_days": 180,
     }  # fmt: skip
     assert len(given.encryption_keys) == 1
@@ -186,6 +186,7 @@ def test_the_policy_answers_as_it_is_promised() -> None:
         "may_accept_connect_answer": ["answer"],
         "user_of_principal": ["principal"],
         "erase_user": ["user"],
+        "client_address": ["request"],
         "local_sign_in_url": [],
     }
     for name, arguments in expected.items():

@@ -43,7 +43,7 @@ class LoginRequestSerializer(serializers.Serializer[dict[str, str]]):
     next = serializers.CharField(required=False, default="", write_only=True)
 
 
-class DepartureSerializer(serializers.Serializer[dict[str, str]]):
+class StartedSerializer(serializers.Serializer[dict[str, str]]):
     """The address to which the frontend sends the browser."""
 
     authorization_url = serializers.URLField(read_only=True)
@@ -63,7 +63,7 @@ class CallbackRequestSerializer(serializers.Serializer[dict[str, str]]):
         return [self.validated_data[name]]
 
 
-class ArrivalSerializer(serializers.Serializer[dict[str, str]]):
+class CompletedSerializer(serializers.Serializer[dict[str, str]]):
     """The page to show next."""
 
     next = serializers.CharField(read_only=True)

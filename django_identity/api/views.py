@@ -21,27 +21,27 @@ from django_identity import conf
 from django_identity.api.parsers import BoundedJSONParser
 from django_identity.api.problems import as_problem, problem
 from django_identity.api.serializers import (
-    ArrivalSerializer,
     CallbackRequestSerializer,
+    CompletedSerializer,
     ConnectedSerializer,
     ConnectRequestSerializer,
-    DepartureSerializer,
     DisconnectedSerializer,
     LoginRequestSerializer,
     StandingSerializer,
+    StartedSerializer,
 )
 from django_identity.backends import begin_session, end_unlinked_session
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import arrival
 from django_identity.lifecycle.standing import standing_of
 from django_identity.telemetry import LogEvent, log, log_failure
-from django_identity.views.departure import browser_key_of, depart, leave_key
-from django_identity.views.manners import (
+from django_identity.views.flow import (
     application_of,
     client_address,
     flow_view,
     landing_url,
 )
+from django_identity.views.start import begin_sign_in, browser_key_of, set_browser_cookie
 
 TOKEN_SCHEMES = ("bearer", "jwt", "token")
 
@@ -86,15 +86,15 @@ class LoginView(_Endpoint):
         user = _signed_in_user(request)
         _refuse_foreign_pages(request, user)
         given = LoginRequestSerializer(data=request.data)
-        departure = depart(
+        address, browser_key = begin_sign_in(
             request._request,
             applied,
             purpose=arrival.purpose_for(user, application=applied),
             user=user,
             next_url=given.validated_data["next"] if given.is_valid() else "",
         )
-        response = Response(DepartureSerializer({"authorization_url": departure.address}).data)
-        leave_key(response, departure, request=request._request, application=applied)
+        response = Response(StartedSerializer({"authorization_url": address}).data)
+        set_browser_cookie(response, browser_key, request=request._request)
         return response
 
 
@@ -128,7 +128,7 @@ class CallbackView(_Endpoint):
         if completed.login is not None:
             begin_session(request._request, completed.user, completed.login)
         log(LogEvent.SIGN_IN_COMPLETED, application=applied.alias)
-        return Response(ArrivalSerializer({"next": landing_url(completed.next_url)}).data)
+        return Response(CompletedSerializer({"next": landing_url(completed.next_url)}).data)
 
 
 class ConnectView(_Endpoint):

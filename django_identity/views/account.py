@@ -15,7 +15,7 @@ from django_identity.backends import end_unlinked_session
 from django_identity.lifecycle import arrival, erasure
 from django_identity.telemetry import LogEvent, log
 from django_identity.views.addresses import address_of, login_url
-from django_identity.views.manners import (
+from django_identity.views.flow import (
     application_of,
     flow_view,
     signed_in_user,

@@ -18,7 +18,7 @@ from django_identity.forms import ConnectForm
 from django_identity.lifecycle import arrival
 from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views.addresses import address_of, login_url
-from django_identity.views.manners import (
+from django_identity.views.flow import (
     application_of,
     client_address,
     flow_view,

@@ -6,7 +6,7 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_http_methods
 
 from django_identity.lifecycle.operators import is_ready
-from django_identity.views.manners import flow_view
+from django_identity.views.flow import flow_view
 
 
 @flow_view

@@ -19,8 +19,7 @@ from django_identity.gates import was_asked
 from django_identity.lifecycle import arrival, standing
 from django_identity.models import Purpose
 from django_identity.telemetry import LogEvent, log
-from django_identity.views.departure import browser_key_of, depart, leave_key
-from django_identity.views.manners import (
+from django_identity.views.flow import (
     application_of,
     failure,
     flow_view,
@@ -29,6 +28,7 @@ from django_identity.views.manners import (
     safe_next,
     signed_in_user,
 )
+from django_identity.views.start import begin_sign_in, browser_key_of, set_browser_cookie
 
 HOP_MARK = "same_site"
 # A claim, a claim with its value, or a level. Other text of a link must not appear on the page.
@@ -44,11 +44,11 @@ def login(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpRe
     purpose = arrival.purpose_for(user, application=applied)
     if request.method != "POST":
         return _button_page(request, applied, purpose)
-    departure = depart(
+    address, browser_key = begin_sign_in(
         request, applied, purpose=purpose, user=user, next_url=request.POST.get("next", "")
     )
-    response = HttpResponseRedirect(departure.address)
-    leave_key(response, departure, request=request, application=applied)
+    response = HttpResponseRedirect(address)
+    set_browser_cookie(response, browser_key, request=request)
     return response
 
 

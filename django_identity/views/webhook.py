@@ -19,7 +19,7 @@ from django_identity.exceptions import (
 from django_identity.lifecycle import events
 from django_identity.service.webhooks import LARGEST_BODY
 from django_identity.telemetry import LogEvent, log, log_failure
-from django_identity.views.manners import application_or_404
+from django_identity.views.flow import application_or_404
 
 # The names in ``request.META``, because building ``request.headers`` costs more.
 SIGNATURE = "HTTP_X_WEBHOOK_SIGNATURE"

@@ -170,7 +170,7 @@ def test_the_browser_has_a_cookie_of_its_own(
     cookies = client.post(reverse("identity:login"), secure=is_secure).cookies
     (cookie,) = cookies.values()
     assert cookie.key == ("__Host-identity_browser" if is_secure else "identity_browser")
-    assert (cookie["httponly"], cookie["samesite"], cookie["max-age"]) == (True, "Lax", 600)
+    assert (cookie["httponly"], cookie["samesite"], cookie["max-age"]) == (True, "Lax", 3600)
     assert (bool(cookie["secure"]), cookie["path"], cookie["domain"]) == (is_secure, "/", "")
 
 

@@ -113,20 +113,21 @@ def test_nobody_is_linked_to_an_account_that_is_being_erased() -> None:
     ada = make_user()
     make_identity(ada)
     deliver("data.deletion_requested")
-    errand = linking.Errand(
+    request = linking.LinkRequest(
+        application=conf.application("shop"),
         purpose=Purpose.LINK,
         user_id=ada.pk,
         began_at=timezone.now(),
         complete=lambda completed_by: erasure.retry_pending() and None,
     )
-    arrival = linking.Arrival(
+    data = linking.ServiceData(
         subject="her-other-subject",
         scopes=(),
         profile=Profile.of_subject("her-other-subject"),
         kyc=None,
     )
     with pytest.raises(UserInactive):
-        linking.link(conf.application("shop"), errand, arrival, user=ada)
+        linking.link(request, data, user=ada)
     assert "her-other-subject" not in whole_database()
 
 
@@ -244,14 +245,15 @@ def test_who_is_linked_meanwhile_is_not_left_to_the_emptied_account(settings: An
     deliver("data.deletion_requested")
     key = ErasureReceipt.objects.get().pk
     EMPTIED.clear()
-    errand = linking.Errand(
+    request = linking.LinkRequest(
+        application=conf.application("shop"),
         purpose=Purpose.LINK,
         user_id=ada.pk,
         began_at=timezone.now(),
         # As in life: a write comes first.
         complete=lambda completed_by: TokenGrant.objects.filter(pk=0).delete() and None,
     )
-    arrival = linking.Arrival(
+    data = linking.ServiceData(
         subject="her-other-subject",
         scopes=(),
         profile=Profile.of_subject("her-other-subject"),
@@ -261,7 +263,7 @@ def test_who_is_linked_meanwhile_is_not_left_to_the_emptied_account(settings: An
     def link() -> bool:
         assert EMPTIED.wait(timeout=10)
         with pytest.raises(UserInactive):
-            linking.link(conf.application("shop"), errand, arrival, user=ada)
+            linking.link(request, data, user=ada)
         return True
 
     assert at_once([partial(erasure.attempt, key), link]) == [True, True]
@@ -273,19 +275,20 @@ def test_what_was_known_before_does_not_come_back_with_the_person() -> None:
     make_identity(make_user())
     late = event_body("kyc.verified", at=timezone.now() - timedelta(minutes=1), kyc_level="level_2")
     erase()
-    errand = linking.Errand(
+    request = linking.LinkRequest(
+        application=conf.application(),
         purpose=Purpose.SIGN_IN,
         user_id=None,
         began_at=timezone.now(),
         complete=lambda completed_by: None,
     )
-    arrival = linking.Arrival(
+    data = linking.ServiceData(
         subject="subject-1",
         scopes=("profile:read",),
         profile=Profile.of_subject("subject-1"),
         kyc=None,
     )
-    linked = linking.link(conf.application(), errand, arrival, user=None)
+    linked = linking.link(request, data, user=None)
     assert post(late).status_code == 200
     linked.identity.refresh_from_db()
     assert (linked.identity.kyc_level, linked.identity.kyc_status) == ("", "")

@@ -5,7 +5,7 @@ what came; ``accounts`` makes and fills the site's users; ``authorization_reques
 ``redemptions`` remember what was begun; ``limits`` counts tries; ``link_notice`` mails the owner.
 """
 
-from django_identity.lifecycle.arrival.authorization_requests import Journey
+from django_identity.lifecycle.arrival.authorization_requests import SIGN_IN_LIFETIME, SignInIntent
 from django_identity.lifecycle.arrival.connect import (
     identity_of,
     is_spent,
@@ -17,8 +17,9 @@ from django_identity.lifecycle.arrival.linking import unlink
 from django_identity.lifecycle.arrival.sign_in import Callback, begin, complete, purpose_for
 
 __all__ = [
+    "SIGN_IN_LIFETIME",
     "Callback",
-    "Journey",
+    "SignInIntent",
     "begin",
     "complete",
     "identity_of",

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
-from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.core.exceptions import ValidationError
 
 from django_identity import policy
 from django_identity.conf import Application
@@ -112,11 +112,6 @@ def _broken_rules(user: AbstractBaseUser, names: set[str]) -> set[str]:
             validate()
         except ValidationError as invalid:
             broken |= invalid.update_error_dict({}).keys()
-    return {_given_name(user, name, names) for name in broken}
-
-
-def _given_name(user: AbstractBaseUser, name: str, names: set[str]) -> str:
-    """A foreign key's errors are under its name; the policy may have named its column."""
-    if name == NON_FIELD_ERRORS or name in names:
-        return name
-    return user._meta.get_field(name).attname
+    # A foreign key's errors are under its name; the policy may have named its column.
+    columns = {field.name: field.attname for field in user._meta.fields}
+    return {name if name in names else columns.get(name, name) for name in broken}

@@ -16,10 +16,12 @@ from django_identity.models import AuthorizationRequest, Purpose, digest
 from django_identity.service.authorization import PkcePair
 
 COMPLETED = "completed"
+# Seconds from the button to the callback: a first verification at the service takes its time.
+SIGN_IN_LIFETIME = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Journey:
+class SignInIntent:
     """The intent of a sign-in: its purpose, the signed-in user if any, and the next page."""
 
     purpose: Purpose
@@ -29,7 +31,7 @@ class Journey:
 
 
 def start(
-    application: Application, journey: Journey, *, state: str, browser_key: str, pkce: PkcePair
+    application: Application, intent: SignInIntent, *, state: str, browser_key: str, pkce: PkcePair
 ) -> AuthorizationRequest:
     """Store a new sign-in, before the redirect to the service."""
     request = AuthorizationRequest(
@@ -37,12 +39,12 @@ def start(
         browser_digest=digest(browser_key),
         application=application.alias,
         environment=application.environment,
-        purpose=journey.purpose,
-        user_id=journey.user.pk if journey.user else None,
-        next=journey.next_url,
-        redirect_uri=journey.redirect_uri,
+        purpose=intent.purpose,
+        user_id=intent.user.pk if intent.user else None,
+        next=intent.next_url,
+        redirect_uri=intent.redirect_uri,
         scopes=list(application.scopes),
-        expires_at=timezone.now() + timedelta(seconds=application.authorization_lifetime),
+        expires_at=timezone.now() + timedelta(seconds=SIGN_IN_LIFETIME),
     )
     request.code_verifier = vault.seal(
         pkce.verifier, keys=application.encryption_keys, context=request.sealing_context()

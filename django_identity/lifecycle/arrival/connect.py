@@ -146,20 +146,21 @@ def _link(
 ) -> Redeemed:
     if not policy.load(application.policy).may_accept_connect_answer(answer):
         raise ConnectAnswerRefused
-    arrival = linking.Arrival(
+    data = linking.ServiceData(
         subject=answer.user_id,
         scopes=application.connect_scopes,
         profile=answer.profile,
         kyc=answer.kyc,
         connect=answer,
     )
-    errand = linking.Errand(
+    request = linking.LinkRequest(
+        application=application,
         purpose=Purpose.SIGN_IN if user is None else Purpose.LINK,
         user_id=user.pk if user else None,
         began_at=redemption.created_at,
         complete=partial(redemptions.complete, redemption),
     )
-    linked = linking.link(application, errand, arrival, user=user)
+    linked = linking.link(request, data, user=user)
     return Redeemed(linked.user, linked.identity, login=user is None)
 
 

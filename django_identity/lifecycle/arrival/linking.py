@@ -39,12 +39,14 @@ class _Complete(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Errand:
-    """The reason for a link: its purpose, the user who started, when, and how to record the end.
+class LinkRequest:
+    """Who asked for a link: under which application, for what, who started, and when.
 
-    ``complete`` is called in the transaction of the link, and again if a new user is created.
+    ``complete`` records the end. It is called in the transaction of the link, and again if a new
+    user is created.
     """
 
+    application: Application
     purpose: Purpose
     user_id: Any
     began_at: datetime
@@ -52,7 +54,7 @@ class Errand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival:
+class ServiceData:
     """The service's data about the person, checked to be about one subject.
 
     A sign-in has ``tokens`` and verified ``claims``; a Connect code has ``connect``.
@@ -82,13 +84,7 @@ class Linked:
     created: bool = False
 
 
-def link(
-    application: Application,
-    errand: Errand,
-    arrival: Arrival,
-    *,
-    user: AbstractBaseUser | None,
-) -> Linked:
+def link(request: LinkRequest, data: ServiceData, *, user: AbstractBaseUser | None) -> Linked:
     """Link the subject to its user and store the service's data, in one transaction.
 
     ``user`` is the user who is signed in in the person's browser now, or None. If two requests link
@@ -96,9 +92,9 @@ def link(
     the identity. A deadlock with an event is retried in the same way. Raises a ``LinkingRefused``.
     """
     try:
-        return _link_once(application, errand, arrival, user=user)
+        return _link_once(request, data, user=user)
     except (IntegrityError, OperationalError, EmailTaken):
-        return _link_once(application, errand, arrival, user=user)
+        return _link_once(request, data, user=user)
 
 
 def unlink(
@@ -125,95 +121,106 @@ def unlink(
     return bool(deleted)
 
 
-def _link_once(
-    application: Application,
-    errand: Errand,
-    arrival: Arrival,
-    *,
-    user: AbstractBaseUser | None,
-) -> Linked:
-    identity = (
-        LinkedIdentity.objects.of_subject(
-            application=application.alias,
-            environment=application.environment,
-            subject=arrival.subject,
-        )
-        .select_related("user")
-        .first()
-    )
-    abandoned = identity if _is_abandoned(errand, arrival, identity) else None
+def _link_once(request: LinkRequest, data: ServiceData, *, user: AbstractBaseUser | None) -> Linked:
+    subject = (request.application.alias, request.application.environment, data.subject)
+    identities = LinkedIdentity.objects.filter(subject_digest=digest(*subject))
+    identity = identities.select_related("user").first()
+    abandoned = identity if _is_abandoned(request, data, identity) else None
     identity = None if abandoned else identity
-    _refuse_wrong_person(errand, arrival, identity, user=user)
-    owner = identity.user if identity else user
-    if identity is None and owner is not None:
-        owner = _fit_owner(application, owner)
-    created, is_new = owner is None, identity is None
+    _refuse_wrong_person(request, data, identity, user=user)
+    owner = identity.user if identity else _fit_owner(request, user)
+    created, via_before = owner is None, identity.linked_via if identity else None
     with transaction.atomic():
         # Write first: SQLite then waits for the lock. After a read it would fail at once.
-        errand.complete(completed_by=owner)
+        request.complete(completed_by=owner)
         if identity is None:
-            subject = (application.alias, application.environment, arrival.subject)
             lock_subject(digest(*subject))
         if abandoned is not None:
-            unlink(abandoned.user, application=application, only_via=LinkedVia.CONNECT)
+            unlink(abandoned.user, application=request.application, only_via=LinkedVia.CONNECT)
         if owner is None:
-            owner = accounts.sign_up(application, profile=arrival.profile, kyc=arrival.kyc)
-            errand.complete(completed_by=owner)
-        via_before = identity.linked_via if identity else None
-        _ask_site(application, errand, arrival, owner=owner, via=via_before, created=created)
+            owner = accounts.sign_up(request.application, profile=data.profile, kyc=data.kyc)
+            request.complete(completed_by=owner)
+        _ask_site(request, data, owner=owner, via=via_before, created=created)
         if identity is None:
-            identity = _bound(application, errand, arrival, owner=owner, created=created)
-        elif not (arrival.is_by_code and via_before == LinkedVia.CONNECT):
+            identity = _create(request, data, owner=owner, created=created)
+        elif not (data.is_by_code and via_before == LinkedVia.CONNECT):
             # A code may be another person's, so its data is not written to the account.
-            accounts.overwrite_fields(application, owner, profile=arrival.profile, kyc=arrival.kyc)
-        _store(application, errand, arrival, identity, is_new=is_new)
+            accounts.overwrite_fields(
+                request.application, owner, profile=data.profile, kyc=data.kyc
+            )
+        _store(request, data, identity, is_new=via_before is None)
         if identity.linked_via != via_before:
-            link_notice.send_on_commit(application, identity, user=owner, profile=arrival.profile)
+            link_notice.send_on_commit(
+                request.application, identity, user=owner, profile=data.profile
+            )
     return Linked(identity, owner, created=created)
 
 
-def _is_abandoned(errand: Errand, arrival: Arrival, identity: LinkedIdentity | None) -> bool:
+# Whose account it is
+
+
+def _is_abandoned(request: LinkRequest, data: ServiceData, identity: LinkedIdentity | None) -> bool:
     """Whether a code linked the subject to another account, and the consent was revoked since.
 
     The full sign-in then removes that link.
     """
     return (
         identity is not None
-        and not arrival.is_by_code
+        and not data.is_by_code
         and identity.linked_via == LinkedVia.CONNECT
         and identity.consent == Consent.REVOKED
-        and identity.user_id != errand.user_id
+        and identity.user_id != request.user_id
     )
 
 
 def _refuse_wrong_person(
-    errand: Errand,
-    arrival: Arrival,
+    request: LinkRequest,
+    data: ServiceData,
     identity: LinkedIdentity | None,
     *,
     user: AbstractBaseUser | None,
 ) -> None:
     """Check that the subject may belong to this user, depending on the purpose of the sign-in."""
     owner_id = identity.user_id if identity else None
-    if errand.purpose == Purpose.SIGN_IN and user is not None and owner_id != user.pk:
+    if request.purpose == Purpose.SIGN_IN and user is not None and owner_id != user.pk:
         raise UserChanged
-    if errand.purpose == Purpose.RENEW and owner_id != errand.user_id:
+    if request.purpose == Purpose.RENEW and owner_id != request.user_id:
         raise SubjectChanged
     if identity is None:
         return
     is_by_code_alone = identity.linked_via == LinkedVia.CONNECT
-    if errand.purpose == Purpose.SIGN_IN and is_by_code_alone:
+    if request.purpose == Purpose.SIGN_IN and is_by_code_alone:
         raise LinkedByCode
-    if errand.purpose == Purpose.LINK and owner_id != errand.user_id:
-        raise LinkedByCode if is_by_code_alone and not arrival.is_by_code else SubjectTaken
+    if request.purpose == Purpose.LINK and owner_id != request.user_id:
+        raise LinkedByCode if is_by_code_alone and not data.is_by_code else SubjectTaken
     if not identity.user.is_active:
         raise UserInactive
 
 
+def _fit_owner(request: LinkRequest, user: AbstractBaseUser | None) -> AbstractBaseUser | None:
+    """Re-read ``user``, who must not have an identity under this application yet.
+
+    Since the start of the request the user may have been disabled, deleted or made staff.
+    """
+    if user is None:
+        return None
+    held = LinkedIdentity.objects.of_user(
+        user.pk,
+        application=request.application.alias,
+        environment=request.application.environment,
+    )
+    users = get_user_model()._default_manager.annotate(holds_identity=Exists(held))
+    known: Any = users.filter(pk=user.pk).first()
+    if known is None or not known.is_active:
+        raise UserInactive
+    if known.holds_identity:
+        raise UserHoldsAnother
+    return known  # type: ignore[no-any-return]  # the site's user model
+
+
 def _ask_site(
-    application: Application,
-    errand: Errand,
-    arrival: Arrival,
+    request: LinkRequest,
+    data: ServiceData,
     *,
     owner: AbstractBaseUser,
     via: str | None,
@@ -224,41 +231,19 @@ def _ask_site(
     ``via``: how the identity was linked before. A full sign-in confirms a link by code, so the
     policy is asked as for a new link.
     """
-    site = policy.load(application.policy)
-    if errand.purpose == Purpose.SIGN_IN:
-        by_code = arrival.is_by_code or (not created and via != LinkedVia.OAUTH)
+    site = policy.load(request.application.policy)
+    if request.purpose == Purpose.SIGN_IN:
+        by_code = data.is_by_code or (not created and via != LinkedVia.OAUTH)
         if not site.may_sign_in(owner, by_code=by_code):
             raise SignInNotAllowed
         return
-    is_new_link = via is None or (via != LinkedVia.OAUTH and not arrival.is_by_code)
-    if is_new_link and not site.may_link(owner, arrival.profile, by_code=arrival.is_by_code):
+    is_new_link = via is None or (via != LinkedVia.OAUTH and not data.is_by_code)
+    if is_new_link and not site.may_link(owner, data.profile, by_code=data.is_by_code):
         raise LinkNotAllowed
 
 
-def _fit_owner(application: Application, owner: AbstractBaseUser) -> AbstractBaseUser:
-    """Re-read ``owner``, who must not have an identity under this application.
-
-    Since the start of the request the user may have been disabled, deleted or made staff.
-    """
-    held = LinkedIdentity.objects.of_user(
-        owner.pk, application=application.alias, environment=application.environment
-    )
-    users = get_user_model()._default_manager.annotate(holds_identity=Exists(held))
-    known: Any = users.filter(pk=owner.pk).first()
-    if known is None or not known.is_active:
-        raise UserInactive
-    if known.holds_identity:
-        raise UserHoldsAnother
-    return known  # type: ignore[no-any-return]  # the site's user model
-
-
-def _bound(
-    application: Application,
-    errand: Errand,
-    arrival: Arrival,
-    *,
-    owner: AbstractBaseUser,
-    created: bool,
+def _create(
+    request: LinkRequest, data: ServiceData, *, owner: AbstractBaseUser, created: bool
 ) -> LinkedIdentity:
     """Create an identity of ``owner``. The lock on the user makes erasures wait."""
     # A lock, because PostgreSQL checks a deferred foreign key only at the commit.
@@ -266,16 +251,17 @@ def _bound(
     known: Any = owner if created else users.filter(pk=owner.pk).first()
     if known is None or not known.is_active:
         raise UserInactive
+    via_code = LinkedVia.SIGN_UP if created else LinkedVia.CONNECT
     identity = LinkedIdentity.objects.create(
         user_id=owner.pk,
-        application=application.alias,
-        environment=application.environment,
-        subject=arrival.subject,
+        application=request.application.alias,
+        environment=request.application.environment,
+        subject=data.subject,
         consent=Consent.REVOKED,
         consent_changed_at=NEVER,
-        linked_via=_linked_via(arrival, created=created),
-        # What was said of the subject before is nothing of this consent; it may have been erased.
-        kyc_changed_at=_consented_at(errand, arrival),
+        linked_via=via_code if data.is_by_code else LinkedVia.OAUTH,
+        # KYC events from before the link are ignored: that data may have been erased.
+        kyc_changed_at=_consented_at(request, data),
     )
     signals.announce(
         signals.identity_linked, LinkedIdentity, identity=identity, user=owner, created=created
@@ -283,100 +269,123 @@ def _bound(
     return identity
 
 
-def _linked_via(arrival: Arrival, *, created: bool) -> LinkedVia:
-    if not arrival.is_by_code:
-        return LinkedVia.OAUTH
-    return LinkedVia.SIGN_UP if created else LinkedVia.CONNECT
+# What is stored
 
 
 def _store(
-    application: Application,
-    errand: Errand,
-    arrival: Arrival,
-    identity: LinkedIdentity,
-    *,
-    is_new: bool,
+    request: LinkRequest, data: ServiceData, identity: LinkedIdentity, *, is_new: bool
 ) -> None:
+    """Save the service's data, unless an event since the start of the sign-in revokes it."""
     was_granted = identity.consent == Consent.GRANTED
     kyc_before = (identity.kyc_level, identity.kyc_status)
-    consented_at = _consented_at(errand, arrival)
-    columns = _columns(identity, errand, arrival, consented_at=consented_at)
-    new = None
-    if arrival.claims is not None:
-        new = replacement.prepare(application, identity, arrival.claims, arrival.proof)
-        columns |= new.columns
-    for name, value in columns.items():
-        setattr(identity, name, value)
-    if arrival.tokens is not None:
-        identity.refetch_due_at = columns["refetch_due_at"] = kyc_checks.next_refetch(
-            application, identity, claims_due_at=columns.get("refetch_due_at")
-        )
-    is_sign_in = arrival.connect is None
-    since = events_meanwhile.Since(errand.began_at, errand.began_at if is_sign_in else consented_at)
-    undisturbed = not is_new and events_meanwhile.save_if_no_event_came(identity, since, columns)
-    if not undisturbed:
-        events_meanwhile.save_unless_revoked(identity, since, columns)
-    if new is not None:
-        replacement.write(identity, new)
-    if arrival.tokens is not None:
-        tokens.store(application, identity, arrival.tokens)
-    if not undisturbed:
-        events_meanwhile.apply_events_since(identity, since)
+    claims = None
+    if data.claims is not None:
+        claims = replacement.prepare(request.application, identity, data.claims, data.proof)
+    changes = _changes(request, data, identity, claims=claims)
+    _save(request, data, identity, changes, is_new=is_new, claims=claims)
     if not was_granted:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
     if (identity.kyc_level, identity.kyc_status) != kyc_before:
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
 
 
-def _consented_at(errand: Errand, arrival: Arrival) -> datetime:
+def _changes(
+    request: LinkRequest,
+    data: ServiceData,
+    identity: LinkedIdentity,
+    *,
+    claims: replacement.Replacement | None,
+) -> dict[str, Any]:
+    """Set the columns that the data changes, and return them. Others may change meanwhile."""
+    consented_at = _consented_at(request, data)
+    changes = _consent_columns(data, identity, consented_at=consented_at)
+    if data.kyc is not None and identity.kyc_changed_at <= consented_at:
+        changes |= {"kyc_changed_at": consented_at, "kyc_rank": ""}
+        changes |= kyc_checks.columns_of(data.kyc, checked_at=timezone.now())
+    if data.connect is not None:
+        changes["connect_request_id"] = data.connect.request_id
+        changes["connect_issued_at"] = data.connect.issued_at
+        changes["connect_person"] = data.profile.masked()
+    if claims is not None:
+        changes |= claims.columns
+    if data.tokens is not None:
+        changes |= _sign_in_columns(request, identity, consented_at=consented_at)
+    for name, value in changes.items():
+        setattr(identity, name, value)
+    if data.tokens is not None:
+        identity.refetch_due_at = changes["refetch_due_at"] = kyc_checks.next_refetch(
+            request.application, identity, claims_due_at=changes.get("refetch_due_at")
+        )
+    return changes
+
+
+def _consent_columns(
+    data: ServiceData, identity: LinkedIdentity, *, consented_at: datetime
+) -> dict[str, Any]:
+    """The consent. A sign-in replaces its scopes; a Connect code adds to those that are granted."""
+    is_granted = identity.consent == Consent.GRANTED
+    kept = identity.scopes if is_granted and data.is_by_code else []
+    return {
+        "consent": Consent.GRANTED,
+        "consent_changed_at": max(
+            identity.consent_changed_at if is_granted else NEVER, consented_at
+        ),
+        "scopes": list(dict.fromkeys([*kept, *data.scopes])),
+    }
+
+
+def _sign_in_columns(
+    request: LinkRequest, identity: LinkedIdentity, *, consented_at: datetime
+) -> dict[str, Any]:
+    """What a full sign-in changes: how the identity is linked, its sessions, its re-fetches."""
+    columns: dict[str, Any] = {
+        "connect_person": "",
+        "signed_in_at": max(identity.signed_in_at, consented_at),
+        "refetch_taken_until": None,
+        "refetch_started": False,
+        "refetch_failures": 0,
+        "last_error": "",
+    }
+    if request.purpose != Purpose.SIGN_IN:
+        # The sign-in came from the account's own session, so the identity now signs in.
+        columns["linked_via"] = LinkedVia.OAUTH
+    if identity.revoked_at is not None and identity.revoked_at >= consented_at:
+        # A revocation of the same second that is over. Each sign-in writes another time, or a
+        # session that the revocation has ended would be valid again.
+        columns["revoked_at"] = request.began_at - timedelta(seconds=1)
+    return columns
+
+
+def _save(
+    request: LinkRequest,
+    data: ServiceData,
+    identity: LinkedIdentity,
+    changes: dict[str, Any],
+    *,
+    is_new: bool,
+    claims: replacement.Replacement | None,
+) -> None:
+    """Write row, claims and tokens, then apply the events that came in during the sign-in."""
+    consented_at = _consented_at(request, data) if data.is_by_code else request.began_at
+    since = events_meanwhile.Since(request.began_at, consented_at)
+    is_done = not is_new and events_meanwhile.save_if_no_event_came(identity, since, changes)
+    if not is_done:
+        events_meanwhile.save_unless_revoked(identity, since, changes)
+    if claims is not None:
+        replacement.write(identity, claims)
+    if data.tokens is not None:
+        tokens.store(request.application, identity, data.tokens)
+    if not is_done:
+        events_meanwhile.apply_events_since(identity, since)
+
+
+def _consented_at(request: LinkRequest, data: ServiceData) -> datetime:
     """The time from which the consent counts. A later revocation is never older than this time.
 
     It is the start of the flow, or ``issued_at`` of a Connect answer if that is earlier. It is in
     whole seconds, because the service's time-stamps may have no fractions; at equal times the
     revocation wins.
     """
-    began_at = errand.began_at
-    moment = min(began_at, arrival.connect.issued_at) if arrival.connect else began_at
+    began_at = request.began_at
+    moment = min(began_at, data.connect.issued_at) if data.connect else began_at
     return moment.replace(microsecond=0)
-
-
-def _columns(
-    identity: LinkedIdentity, errand: Errand, arrival: Arrival, *, consented_at: datetime
-) -> dict[str, Any]:
-    """The columns that the service's data changes. Other columns may change meanwhile."""
-    stands = identity.consent == Consent.GRANTED
-    columns: dict[str, Any] = {
-        "consent": Consent.GRANTED,
-        "consent_changed_at": max(identity.consent_changed_at if stands else NEVER, consented_at),
-        "scopes": _scopes(identity, arrival),
-    }
-    if arrival.kyc is not None and identity.kyc_changed_at <= consented_at:
-        columns |= {"kyc_changed_at": consented_at, "kyc_rank": ""}
-        columns["kyc_level"] = arrival.kyc.kyc_level
-        columns["kyc_status"] = arrival.kyc.status
-        columns["kyc_provider"] = arrival.kyc.provider
-        columns["kyc_verified_at"] = arrival.kyc.verified_at
-        columns["kyc_checked_at"] = timezone.now()
-    if arrival.tokens is not None:
-        columns["connect_person"] = ""
-        if errand.purpose != Purpose.SIGN_IN:
-            # The sign-in came from the account's own session, so the identity now signs in.
-            columns["linked_via"] = LinkedVia.OAUTH
-        columns["signed_in_at"] = max(identity.signed_in_at, consented_at)
-        if identity.revoked_at is not None and identity.revoked_at >= consented_at:
-            # Of the same second, and over; no two sign-ins may write the same, or a session of the
-            # one before, which such a revocation has ended, would last again.
-            columns["revoked_at"] = errand.began_at - timedelta(seconds=1)
-        columns |= {"refetch_taken_until": None, "refetch_started": False}
-        columns |= {"refetch_failures": 0, "last_error": ""}
-    if arrival.connect is not None:
-        columns["connect_request_id"] = arrival.connect.request_id
-        columns["connect_issued_at"] = arrival.connect.issued_at
-        columns["connect_person"] = arrival.profile.masked()
-    return columns
-
-
-def _scopes(identity: LinkedIdentity, arrival: Arrival) -> list[str]:
-    """The scopes: a sign-in replaces them, a Connect code adds to them."""
-    stands = arrival.connect is not None and identity.consent == Consent.GRANTED
-    return list(dict.fromkeys([*(identity.scopes if stands else []), *arrival.scopes]))

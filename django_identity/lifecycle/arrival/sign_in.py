@@ -26,7 +26,7 @@ from django_identity.exceptions import (
     shaped_code,
 )
 from django_identity.lifecycle.arrival import authorization_requests, linking
-from django_identity.lifecycle.arrival.authorization_requests import Journey
+from django_identity.lifecycle.arrival.authorization_requests import SignInIntent
 from django_identity.lifecycle.upkeep import claims, tallies
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TallyName
 from django_identity.service import ServiceClient
@@ -84,14 +84,14 @@ def purpose_for(user: AbstractBaseUser | None, *, application: Application) -> P
     return Purpose.RENEW if is_linked else Purpose.LINK
 
 
-def begin(application: Application, journey: Journey, *, browser_key: str) -> str:
+def begin(application: Application, intent: SignInIntent, *, browser_key: str) -> str:
     """Start a sign-in and return the service's address to send the browser to.
 
     ``browser_key`` is the secret in this browser's cookie. Only this browser can complete it.
     """
     state, pkce = state_value(), pkce_pair()
     request = authorization_requests.start(
-        application, journey, state=state, browser_key=browser_key, pkce=pkce
+        application, intent, state=state, browser_key=browser_key, pkce=pkce
     )
     return authorization_url(
         application,
@@ -143,14 +143,15 @@ def _complete_claimed(
         raise UserChanged
     if callback.code is None:
         raise _refusal(callback.error or "")
-    arrival = _learn(application, request, callback.code)
-    errand = linking.Errand(
+    data = _learn(application, request, callback.code)
+    link_request = linking.LinkRequest(
+        application=application,
         purpose=Purpose(request.purpose),
         user_id=request.user_id,
         began_at=request.created_at,
         complete=partial(authorization_requests.complete, request),
     )
-    linked = linking.link(application, errand, arrival, user=user)
+    linked = linking.link(link_request, data, user=user)
     tallies.add(TallyName.SIGNED_IN, application=application)
     signs_in = request.purpose == Purpose.SIGN_IN
     return Completed(linked.user, request.next, login=linked.identity if signs_in else None)
@@ -163,7 +164,9 @@ def _refusal(error: str) -> IdentityError:
 
 
 @sensitive_variables()
-def _learn(application: Application, request: AuthorizationRequest, code: str) -> linking.Arrival:
+def _learn(
+    application: Application, request: AuthorizationRequest, code: str
+) -> linking.ServiceData:
     """Exchange the code once and read the person's data, which must be about one subject."""
     client = ServiceClient(application)
     answer = client.exchange_code(
@@ -181,7 +184,7 @@ def _learn(application: Application, request: AuthorizationRequest, code: str) -
     kyc = client.kyc(subject, access_token=token) if "kyc:read" in scopes else None
     listed = client.claims(subject, access_token=token) if "claims:read" in scopes else None
     proof = claims.verify_answer(application, listed, subject=subject) if listed else None
-    return linking.Arrival(
+    return linking.ServiceData(
         subject=subject, scopes=scopes, tokens=answer, profile=profile, kyc=kyc,
         claims=listed, proof=proof,
     )  # fmt: skip

@@ -6,14 +6,23 @@ import re
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import reverse
+
+from django_identity.policy import IdentityPolicy
 
 CODE = "CNX-AB12-CD34"
 PASTED = "My code is cnx ab12 cd34"
 LOCAL = "django.contrib.auth.backends.ModelBackend"
 SECRETS = (CODE, "AB12", "cnx ab12", "a-client-secret", "ada@example.org", "subject-1")
+
+
+class BehindAProxy(IdentityPolicy):
+    """One proxy of the site's own, which appends the address of its client."""
+
+    def client_address(self, request: HttpRequest) -> str:
+        return request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
 
 
 def browser_of(user: User) -> Client:

@@ -136,13 +136,17 @@ def test_nothing_of_the_code_stays(
     assert not [part for part in (CODE, PASTED, "AB12", "CD34", "ab12") if part in held]
 
 
-@pytest.mark.parametrize(("proxies", "one_person"), [(0, True), (1, False)])
+@pytest.mark.parametrize(
+    ("policy", "one_person"),
+    [("django_identity.policy.IdentityPolicy", True),
+     ("tests.faces.connect.pages.BehindAProxy", False)],
+)  # fmt: skip
 def test_tries_count_by_the_persons_address(
-    service: HostileService, proxies: int, one_person: bool
+    service: HostileService, policy: str, one_person: bool
 ) -> None:
-    """Six people of one address have five tries; behind proxies, as they are set up."""
+    """Six people of one address have five tries; behind a proxy the site's policy reads it."""
     service.answers["request"] = refusal("INVALID_CONNECT_CODE")
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(TRUSTED_PROXIES=proxies)}):
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
         statuses = [
             browser_of(make_user(f"user-{number}"))
             .post(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
@@ -28,9 +27,6 @@ from django_identity.views.addresses import login_url
 
 LONGEST_NEXT = 2000
 
-# An entry of X-Forwarded-For with a port, which some proxies add.
-WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")
-
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
@@ -43,7 +39,7 @@ def flow_view(view: View[P]) -> View[P]:
     """
 
     @wraps(view)
-    def mannered(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+    def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         try:
             response = view(request, *args, **kwargs)
         except PlainHttpRefused as error:
@@ -54,7 +50,7 @@ def flow_view(view: View[P]) -> View[P]:
         response["X-Frame-Options"] = "DENY"
         return response
 
-    return login_not_required(transaction.non_atomic_requests(mannered))
+    return login_not_required(transaction.non_atomic_requests(wrapped))
 
 
 def application_or_404(alias: str) -> conf.Application:
@@ -85,18 +81,8 @@ def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
 
 
 def client_address(request: HttpRequest, application: conf.Application) -> str:
-    """The person's network address, as reported by the trusted proxies.
-
-    Each proxy appends the address of its client, so entries further left can be forged.
-    """
-    nearest: str = request.META.get("REMOTE_ADDR", "")
-    proxies = application.trusted_proxies
-    entries = request.headers.get("X-Forwarded-For", "").split(",")
-    if not 0 < proxies <= len(entries):
-        return nearest
-    entry = entries[-proxies].strip()
-    with_port = WITH_PORT.fullmatch(entry)
-    return entry if with_port is None else with_port[1] or with_port[2]
+    """The person's network address, as the site's policy reads it."""
+    return policy.load(application.policy).client_address(request)
 
 
 def safe_next(given: str) -> str:

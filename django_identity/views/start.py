@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass, field
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponseBase
@@ -13,51 +12,42 @@ from django_identity.conf import Application
 from django_identity.lifecycle import arrival
 from django_identity.models import Purpose
 from django_identity.views.addresses import address_of
-from django_identity.views.manners import safe_next
+from django_identity.views.flow import safe_next
 
 BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-@dataclass(frozen=True, slots=True)
-class Departure:
-    """The address to which the browser is sent, and the key for its cookie."""
-
-    address: str
-    browser_key: str = field(repr=False)
-
-
-def depart(
+def begin_sign_in(
     request: HttpRequest,
     application: Application,
     *,
     purpose: Purpose,
     user: AbstractBaseUser | None,
     next_url: str,
-) -> Departure:
-    """Begin a sign-in for this browser; its response goes through ``leave_key``."""
+) -> tuple[str, str]:
+    """Begin a sign-in for this browser.
+
+    Returns the address to which the browser is sent, and the key for ``set_browser_cookie``.
+    """
     browser_key = browser_key_of(request) or secrets.token_urlsafe(32)
-    journey = arrival.Journey(
+    intent = arrival.SignInIntent(
         purpose=purpose,
         user=user,
         next_url=safe_next(next_url),
         redirect_uri=application.redirect_uri
         or request.build_absolute_uri(address_of("callback", application)),
     )
-    return Departure(arrival.begin(application, journey, browser_key=browser_key), browser_key)
+    return arrival.begin(application, intent, browser_key=browser_key), browser_key
 
 
-def leave_key(
-    response: HttpResponseBase,
-    departure: Departure,
-    *,
-    request: HttpRequest,
-    application: Application,
+def set_browser_cookie(
+    response: HttpResponseBase, browser_key: str, *, request: HttpRequest
 ) -> None:
     """Set the browser's cookie, for as long as a sign-in may take."""
     response.set_cookie(
         _cookie_name(request),
-        departure.browser_key,
-        max_age=application.authorization_lifetime,
+        browser_key,
+        max_age=arrival.SIGN_IN_LIFETIME,
         secure=request.is_secure(),
         httponly=True,
         samesite="Lax",
