@@ -205,10 +205,19 @@ class HostileService:
             "iat": now, "exp": now + 86400, "_sd": digests, **self.payload,
         }  # fmt: skip
         header = {"alg": "ES256", "typ": "dc+sd-jwt", "kid": "k1"}
+        return "~".join([self.signed(header, payload), *disclosures, ""])
+
+    def identity_token(self, subject: str, *, head: Any = None, **changes: Any) -> str:
+        """An ID token of this service about ``subject``, or what ``changes`` make of it."""
+        now = int(time.time())
+        payload = {"iss": self.origin, "aud": self.client_id, "sub": subject, "exp": now + 300,
+                   "iat": now, **changes}  # fmt: skip
+        return self.signed({"alg": "ES256", "typ": "JWT", "kid": "k1", **(head or {})}, payload)
+
+    def signed(self, header: dict[str, Any], payload: dict[str, Any]) -> str:
         signed = ".".join(b64(json.dumps(part).encode()) for part in (header, payload))
         r, s = decode_dss_signature(self.key.sign(signed.encode(), ec.ECDSA(SHA256())))
-        token = f"{signed}.{b64(r.to_bytes(32) + s.to_bytes(32))}"
-        return "~".join([token, *disclosures, ""])
+        return f"{signed}.{b64(r.to_bytes(32) + s.to_bytes(32))}"
 
 
 @contextmanager

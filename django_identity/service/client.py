@@ -53,12 +53,13 @@ class ServiceClient:
     def exchange_code(self, *, code: str, code_verifier: str, redirect_uri: str) -> TokenAnswer:
         """Exchange an authorization code for tokens. Sent once (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
         form = {"code": code, "code_verifier": code_verifier, "redirect_uri": redirect_uri}
-        return self._token("authorization_code", form)
+        return TokenAnswer.parse(self._token("authorization_code", form))
 
     @sensitive_variables()
     def refresh(self, refresh_token: str) -> TokenAnswer:
         """Exchange a refresh token for new tokens. Sent once (RFC 6749 §6)."""
-        return self._token("refresh_token", {"refresh_token": refresh_token})
+        form = {"refresh_token": refresh_token}
+        return TokenAnswer.parse_refreshed(self._token("refresh_token", form))
 
     @sensitive_variables()
     def profile(self, subject: str, *, access_token: str) -> Profile:
@@ -151,7 +152,7 @@ class ServiceClient:
         return send(self._application, call, priority=self._priority)
 
     @sensitive_variables()
-    def _token(self, grant_type: str, form: dict[str, str]) -> TokenAnswer:
+    def _token(self, grant_type: str, form: dict[str, str]) -> dict[str, Any]:
         credentials = {
             "client_id": self._application.client_id,
             "client_secret": self._application.client_secret,
@@ -160,7 +161,7 @@ class ServiceClient:
         sent = {"grant_type": grant_type, **form, **credentials}
         seconds = min(TOKEN_SECONDS, self._application.timeout)
         call = Call("token", "POST", url, form=sent, seconds=seconds, sent_once=True)
-        return TokenAnswer.parse(_read_answer(call, self._send(call)))
+        return _read_answer(call, self._send(call))
 
     @sensitive_variables()
     def _read(self, endpoint: str, subject: str, access_token: str) -> dict[str, Any]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
+import math
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
 from django_identity.conf_rules import is_loopback
 from django_identity.exceptions import MalformedAnswer, SubjectMismatch
-from django_identity.service.moments import bounded
-from django_identity.strict_json import NotStrictJSON, read_object
+from django_identity.service.moments import NotAMoment, parse_moment
 
 LONGEST_TEXT = 1000
 LONGEST_SUBJECT = 255
@@ -21,6 +19,8 @@ LONGEST_CODE = 64
 LONGEST_CREDENTIAL = 128 * 1024
 MOST_CLAIMS = 200
 LONGEST_LIFETIME = 86_400.0
+USUAL_LIFETIME = 3600.0
+SUBJECTS = ("user_id", "sub")
 # RFC 6749 appendix A.12, but without spaces, because a token goes into a header.
 TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
 # RFC 6749 appendix A.4, or empty. The limit of the length is our own.
@@ -47,24 +47,41 @@ class TokenAnswer:
     expires_in: float
     scopes: tuple[str, ...] | None
     subject: str | None = field(repr=False)
+    id_token: str = field(repr=False, default="")
 
     @classmethod
     def parse(cls, body: Members) -> TokenAnswer:
         """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
-        kind = body.get("token_type", "Bearer")
-        if not isinstance(kind, str) or kind.lower() != "bearer":
+        kind = body.get("token_type")
+        if kind is not None and not (isinstance(kind, str) and kind.lower() == "bearer"):
             raise MalformedAnswer("token_type is not Bearer", endpoint="token")
         scope = body.get("scope")
-        if scope is not None and not (isinstance(scope, str) and SCOPE.fullmatch(scope)):
+        if scope is not None and not _is_scope(scope):
             raise MalformedAnswer("scope is not a usable text", endpoint="token")
-        access_token = _token(body, "access_token")
+        return cls._of(body, _named_subjects(body))
+
+    @classmethod
+    def parse_refreshed(cls, body: Members) -> TokenAnswer:
+        """As ``parse``, of the answer to a refresh: a usable pair is enough.
+
+        The refresh token that was sent is spent by now, so what else is odd is left out.
+        """
+        usable = {name: body[name] for name in SUBJECTS if is_subject(body.get(name))}
+        return cls._of(body, _named_subjects(usable))
+
+    @classmethod
+    def _of(cls, body: Members, named: set[str]) -> TokenAnswer:
+        if len(named) > 1:
+            raise SubjectMismatch("names two subjects", endpoint="token")
+        scope, id_token = body.get("scope"), body.get("id_token")
         has_refresh_token = body.get("refresh_token") is not None
         return cls(
-            access_token=access_token,
+            access_token=_token(body, "access_token"),
             refresh_token=_token(body, "refresh_token") if has_refresh_token else None,
             expires_in=_lifetime(body.get("expires_in")),
-            scopes=None if scope is None else tuple(scope.split()),
-            subject=_named_subject(body, access_token),
+            scopes=tuple(scope.split()) if _is_scope(scope) else None,
+            subject=named.pop() if named else None,
+            id_token=id_token if isinstance(id_token, str) else "",
         )
 
 
@@ -141,8 +158,8 @@ class ListedClaim:
     def parse(cls, body: Any) -> ListedClaim:
         if not isinstance(body, dict):
             raise MalformedAnswer("a claim is not an object", endpoint="claims")
-        revoked = body.get("revoked", False)
-        if not isinstance(revoked, bool):
+        revoked = body.get("revoked")
+        if not isinstance(revoked, bool | None):
             raise MalformedAnswer("revoked is not a boolean", endpoint="claims")
         claim_type = text_of(body, "claim_type", "claims", longest=128)
         if not claim_type:
@@ -150,7 +167,7 @@ class ListedClaim:
         return cls(
             claim_type=claim_type,
             provider=text_of(body, "provider", "claims", longest=128),
-            revoked=revoked,
+            revoked=revoked is True,
             proof_hash=text_of(body, "proof_hash", "claims", longest=LONGEST_SUBJECT),
             expires_at=moment_of(body, "expires_at", "claims"),
         )
@@ -172,7 +189,7 @@ class ClaimsAnswer:
             isinstance(credential, str) and len(credential) <= LONGEST_CREDENTIAL
         ):
             raise MalformedAnswer("credential is not a usable text", endpoint="claims")
-        if body.get("credential_format", "dc+sd-jwt") != "dc+sd-jwt":
+        if body.get("credential_format") not in (None, "dc+sd-jwt"):
             raise MalformedAnswer("an unknown credential_format", endpoint="claims")
         return cls(
             user_id=subject_of(body.get("user_id"), "claims"),
@@ -193,30 +210,23 @@ def subject_of(value: object, endpoint: str) -> str:
     return value
 
 
-def _named_subject(body: Members, access_token: str) -> str | None:
-    """Who the token answer is about: its own word, an ``id_token``'s, or a JWT access token's.
-
-    The tokens came over the service's own TLS channel, so they need no signature check here
-    (OpenID Connect Core §3.1.3.7, point 6).
-    """
-    named = [body[name] for name in ("user_id", "sub") if name in body]
-    named += [claims["sub"] for claims in _jwt_claims(body.get("id_token")) if "sub" in claims]
-    named += [claims["sub"] for claims in _jwt_claims(access_token) if "sub" in claims]
-    subjects = [subject_of(value, "token") for value in named]
-    if len(set(subjects)) > 1:
-        raise SubjectMismatch("names two subjects", endpoint="token")
-    return subjects[0] if subjects else None
+def _named_subjects(body: Members) -> set[str]:
+    """Whom the token answer itself names."""
+    named = [body[name] for name in SUBJECTS if body.get(name) is not None]
+    return {subject_of(value, "token") for value in named}
 
 
-def _jwt_claims(token: object) -> list[Members]:
-    """The claims of a JWT, as a list of one; empty for anything that is not a JWT."""
-    if not isinstance(token, str) or token.count(".") != 2:
-        return []
-    payload = token.split(".")[1]
+def is_subject(value: object) -> bool:
+    """Whether ``value`` can be a subject, as ``subject_of`` has it."""
     try:
-        return [read_object(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))]
-    except (binascii.Error, ValueError, NotStrictJSON):
-        return []
+        subject_of(value, "")
+    except MalformedAnswer:
+        return False
+    return True
+
+
+def _is_scope(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and SCOPE.fullmatch(value) is not None
 
 
 def _token(body: Members, name: str) -> str:
@@ -226,11 +236,15 @@ def _token(body: Members, name: str) -> str:
     return token
 
 
-def _lifetime(seconds: object) -> float:
-    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-    if not is_number or not 0 < seconds < 10**10:  # type: ignore[operator]  # a number by now
-        raise MalformedAnswer("no usable expires_in", endpoint="token")
-    return min(float(seconds), LONGEST_LIFETIME)  # type: ignore[arg-type]  # a number by now
+def _lifetime(given: object) -> float:
+    """Seconds, of a number or of a text that is one; zero for a past one, an hour for no number."""
+    try:
+        seconds = float(given) if isinstance(given, (int, float, str)) else math.nan
+    except (ValueError, OverflowError):
+        seconds = math.nan
+    if isinstance(given, bool) or math.isnan(seconds):
+        return USUAL_LIFETIME
+    return min(max(seconds, 0.0), LONGEST_LIFETIME)
 
 
 def text_of(body: Members, name: str, endpoint: str, *, longest: int = LONGEST_TEXT) -> str:
@@ -281,6 +295,6 @@ def moment_of(body: Members, name: str, endpoint: str) -> datetime | None:
     if not text:
         return None
     try:
-        return bounded(datetime.fromisoformat(text))
-    except ValueError:
+        return parse_moment(text, takes_days=True)
+    except NotAMoment:
         raise MalformedAnswer(f"{name} is not a time", endpoint=endpoint) from None

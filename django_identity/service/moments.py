@@ -13,6 +13,7 @@ DATE = r"(?:\d{4}-?\d{2}-?\d{2}|\d{4}-?W\d{2}-?\d|\d{4}-?\d{3})"
 TIME = r"\d{2}(?::?\d{2}(?::?\d{2}(?:[.,]\d+)?)?)?"
 ZONE = r"(?:Z|[+-]\d{2}(?::?\d{2})?)?"
 MOMENT = re.compile(rf"(?P<date>{DATE})[T ](?P<time>{TIME})(?P<zone>{ZONE})", re.ASCII)
+DAY = re.compile(DATE, re.ASCII)
 ORDINAL = re.compile(r"(?P<year>\d{4})-?(?P<day>\d{3})", re.ASCII)
 # A leap second (``23:59:60``) and the end of the day (``24:00``).
 TURN = re.compile(r"(?P<to_minute>\d{2}:?\d{2}:?)60|24(?P<midnight>(?::?00){0,2})(?:[.,]0+)?")
@@ -22,13 +23,17 @@ class NotAMoment(ValueError):
     """Not a date with a time of day in a form of ISO 8601."""
 
 
-def parse_moment(text: str) -> datetime:
+def parse_moment(text: str, *, takes_days: bool = False) -> datetime:
     """Parse ``text`` into an aware datetime in UTC. Without a zone it is UTC.
+
+    ``takes_days``: a date alone is its first moment.
 
     Accepts the extended and the basic form, week and ordinal dates, fractions of a second of any
     length (cut to microseconds) and all zones. Raises ``NotAMoment``.
     """
-    found = MOMENT.fullmatch(text.upper()) if len(text) <= LONGEST else None
+    is_day = takes_days and len(text) <= LONGEST and DAY.fullmatch(text)
+    given = f"{text}T00:00" if is_day else text
+    found = MOMENT.fullmatch(given.upper()) if len(text) <= LONGEST else None
     if found is None:
         raise NotAMoment
     try:

@@ -39,7 +39,7 @@ BY_STATUS_OF: Mapping[str, Mapping[int, type[ServiceRefusal]]] = {
 
 def is_refusal(body: Mapping[str, Any]) -> bool:
     """Whether a well-formed answer, with any status, is an error."""
-    return body.get("success") is False or "error" in body
+    return body.get("success") is False or body.get("error") is not None
 
 
 def of(

@@ -93,6 +93,8 @@ def exchange(application: Application, call: Call) -> Answer:
     try:
         with _quietly(), within(call.seconds):
             answer = _exchanged(application, call)
+    except _Unusable as unusable:
+        raise unusable.error from None
     except httpx.TimeoutException as error:
         raise _no_answer(
             ServiceTimeout("no answer in time", endpoint=call.endpoint), error
@@ -153,6 +155,14 @@ def _client(ca_file: str | None, proxy: str | None) -> httpx.Client:
     )
 
 
+class _Unusable(Exception):
+    """Carries an error out of httpx, whose frames hold the answer: it is raised without them."""
+
+    def __init__(self, error: MalformedAnswer) -> None:
+        super().__init__(error.code)
+        self.error = error
+
+
 class BoundedTransport(httpx.BaseTransport):
     """Reuses connections, but opens a new one for a request that must be sent only once.
 
@@ -174,7 +184,8 @@ class BoundedTransport(httpx.BaseTransport):
         response = connections.handle_request(request)
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             response.close()
-            raise MalformedAnswer("an encoding nobody asked for", endpoint=call.endpoint)
+            detail = "an encoding nobody asked for"
+            raise _Unusable(MalformedAnswer(detail, endpoint=call.endpoint))
         response.stream = _BoundedBody(response.stream, call)
         return response
 
@@ -214,16 +225,22 @@ class _BoundedBody(httpx.SyncByteStream):
 
     def __init__(self, stream: Any, call: Call) -> None:
         self._stream = stream
+        self._chunks = iter(stream)
+        self._left = call.largest
         self._call = call
 
     def __iter__(self) -> Iterator[bytes]:
-        size = 0
-        for chunk in self._stream:
-            size += len(chunk)
-            if size > self._call.largest:
-                detail = f"over {self._call.largest} bytes"
-                raise AnswerTooLarge(detail, endpoint=self._call.endpoint)
-            yield chunk
+        return self
+
+    # No generator: a generator's frame shows its variables in error reports.
+    @sensitive_variables()
+    def __next__(self) -> bytes:
+        chunk: bytes = next(self._chunks)
+        self._left -= len(chunk)
+        if self._left < 0:
+            detail = f"over {self._call.largest} bytes"
+            raise _Unusable(AnswerTooLarge(detail, endpoint=self._call.endpoint))
+        return chunk
 
     def close(self) -> None:
         self._stream.close()

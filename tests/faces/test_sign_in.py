@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -13,12 +13,13 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from django_identity.gates import claims_of
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import AuthorizationRequest, LinkedIdentity, TokenGrant
 from tests.faces.conftest import begin, come_back, sign_in
-from tests.hostile import HostileService, b64
+from tests.hostile import HostileService, b64, hostile_service
 from tests.records import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -202,23 +203,121 @@ def test_ten_tabs_each_keep_their_own_next(client: Client, service: HostileServi
         assert come_back(client, state)["Location"] == f"/page-{i}/"
 
 
-def jwt_of(subject: str) -> str:
-    return f"e30.{b64(json.dumps({'sub': subject}).encode())}.c2ln"
+@pytest.mark.parametrize("way", ["user_id", "sub", "id_token", "access_token", "none", "null"])
+def test_the_subject_is_learnt_in_several_ways(
+    client: Client, service: HostileService, way: str
+) -> None:
+    """The token answer's own word, a token that the service signed, or else ``users/me``."""
+    signed = service.identity_token("subject-1", head={"typ": "at+jwt"})
+    service.token = {
+        "user_id": {"user_id": "subject-1"},
+        "sub": {"sub": "subject-1"},
+        "id_token": {"id_token": service.identity_token("subject-1")},
+        "access_token": {"access_token": signed},
+        "none": {},
+        "null": {"user_id": None, "sub": None, "id_token": None, "scope": None},
+    }[way]
+    sign_in(client)
+    assert LinkedIdentity.objects.get().subject == "subject-1"
+    assert service.calls("me") == (1 if way in ("none", "null") else 0)
 
 
 @pytest.mark.parametrize(
-    "named",
-    [{"user_id": "subject-1"}, {"sub": "subject-1"}, {"id_token": jwt_of("subject-1")},
-     {"access_token": jwt_of("subject-1")}, {}],
-)  # fmt: skip
-def test_the_subject_is_learnt_in_several_ways(
-    client: Client, service: HostileService, named: dict[str, str]
+    "changes",
+    [
+        {"iss": "https://evil.example"},
+        {"aud": "another-client"},
+        {"aud": ["test-client"]},
+        {"exp": 1},
+        {"exp": None},
+        {"iat": 2**40},
+        {"sub": 7},
+        {"sub": ".."},
+        {"head": {"alg": "none"}},
+        {"head": {"alg": "HS256"}},
+        {"head": {"kid": "another"}},
+        {"head": {"kid": ["k1"]}},
+        {"head": {"typ": "dc+sd-jwt"}},
+        {"head": {"typ": {}}},
+        {"head": {"crit": ["x"], "x": 1}},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("where", ["id_token", "access_token"])
+def test_a_token_that_cannot_be_verified_names_nobody(
+    client: Client, service: HostileService, where: str, changes: dict[str, Any]
 ) -> None:
-    """The token answer's own word, or else ``users/me``."""
-    service.token = named
+    """The subject is learnt by the next way then; nobody is signed in as whom it names."""
+    changes = {"sub": "somebody-else", **changes}
+    subject = changes.pop("sub")
+    service.token = {where: service.identity_token(subject, **changes)}
     sign_in(client)
     assert LinkedIdentity.objects.get().subject == "subject-1"
-    assert service.calls("me") == (0 if named else 1)
+    assert service.calls("me") == 1
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["a.b.c", "e30.e30.e30", "..", f"{b64(b'[' * 9000)}.e30.e30", f"{b64(b'[]')}.e30.e30"],
+    ids=["letters", "empty objects", "dots", "deep", "list"],
+)
+def test_an_opaque_token_with_dots_is_opaque(
+    client: Client, service: HostileService, token: str
+) -> None:
+    """Whatever an access token looks like, it is none of ours to read."""
+    service.token = {"access_token": token}
+    sign_in(client)
+    assert LinkedIdentity.objects.get().subject == "subject-1"
+
+
+def test_a_signature_by_another_key_names_nobody(client: Client, service: HostileService) -> None:
+    """A token with the right words and the right ``kid`` is not enough."""
+    with hostile_service() as stranger:
+        service.token = {"id_token": stranger.identity_token("somebody", iss=service.origin)}
+    sign_in(client)
+    assert LinkedIdentity.objects.get().subject == "subject-1"
+
+
+@pytest.mark.parametrize(
+    ("members", "lives"),
+    [
+        ({"expires_in": None}, 3600),
+        ({"expires_in": "1800"}, 1800),
+        ({"expires_in": 1800.5}, 1800),
+        ({"expires_in": "soon"}, 3600),
+        ({"expires_in": True}, 3600),
+        ({"expires_in": [1]}, 3600),
+        ({"expires_in": 0}, 0),
+        ({"expires_in": -5}, 0),
+        ({"expires_in": 10**30}, 86_400),
+        ({"token_type": None}, 3600),
+        ({"token_type": "bearer"}, 3600),
+        ({"error": None, "scope": None, "refresh_token": None}, 3600),
+    ],
+    ids=str,
+)
+def test_an_odd_token_answer_is_a_good_one(
+    client: Client, service: HostileService, members: dict[str, Any], lives: float
+) -> None:
+    """The person is in, and the token lives as long as can be made of what was said."""
+    service.token = members
+    assert sign_in(client).status_code == 302
+    left = (TokenGrant.objects.get().access_expires_at - timezone.now()).total_seconds()
+    # A tenth of a token's life, a minute at most, is left unused.
+    assert lives - 90 <= left <= max(lives, 1)
+
+
+def test_null_is_absent_in_every_answer(client: Client, service: HostileService) -> None:
+    """A service that writes ``null`` for what it does not say has said nothing wrong."""
+    service.profile = dict.fromkeys(("email", "last_name", "country", "kyc_level", "photo_url"))
+    service.kyc = dict.fromkeys(("provider", "verified_at"))
+    good = service.good("claims")
+    good["data"]["credential_format"] = None
+    for claim in good["data"]["claims"]:
+        claim |= {"revoked": None, "proof_hash": None, "expires_at": None}
+    service.answers["claims"] = {"success": True, "error": None, **good}
+    assert sign_in(client).status_code == 302
+    assert claims_of(User.objects.get()) == {"age_over_18": True}
 
 
 def test_nothing_is_read_that_was_not_granted(client: Client, service: HostileService) -> None:

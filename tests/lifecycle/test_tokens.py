@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import timedelta
 from typing import Any
 
@@ -29,7 +28,6 @@ from django_identity.service.messages import TokenAnswer
 from tests.hostile import (
     HostileService,
     answer,
-    b64,
     html,
     http,
     impatient,
@@ -101,7 +99,7 @@ def test_invalid_grant_is_final(service: HostileService, identity: LinkedIdentit
         (html("500 Oops"), ServiceUnavailable),
         (html("503 Oops"), ServiceUnavailable),
         (html(), MalformedAnswer),
-        (answer({"access_token": "at"}), MalformedAnswer),
+        (answer({"refresh_token": "rt", "expires_in": 60}), MalformedAnswer),
         (truncated, ServiceUnavailable),
         (reset, ServiceUnavailable),
         (silent, ServiceTimeout),
@@ -134,32 +132,46 @@ def test_what_is_not_invalid_grant_keeps_the_tokens(
     assert access_token_for(identity) == "at-1"
 
 
-def jwt(subject: str) -> str:
-    return ".".join(b64(json.dumps(part).encode()) for part in ({}, {"sub": subject}, {}))
-
-
-@pytest.mark.parametrize(
-    "named",
-    [
-        {"user_id": "somebody-else"},
-        {"user_id": "a", "sub": "b"},
-        {"id_token": jwt("somebody-else")},
-        {"access_token": jwt("somebody-else")},
-        {"user_id": "subject-1", "access_token": jwt("somebody-else")},
-    ],
-    ids=["user_id", "two", "id_token", "access_token", "two tokens"],
-)
+@pytest.mark.parametrize("way", ["user_id", "two", "id_token", "access_token", "two tokens"])
 def test_a_token_of_another_subject_is_refused(
-    service: HostileService, identity: LinkedIdentity, named: dict[str, str]
+    service: HostileService, identity: LinkedIdentity, way: str
 ) -> None:
     """A refresh never changes the subject: the answer is not stored, the grant is dead."""
     expired(identity)
-    service.token = named
+    signed = service.identity_token("somebody-else")
+    service.token = {
+        "user_id": {"user_id": "somebody-else"},
+        "two": {"user_id": "a", "sub": "b"},
+        "id_token": {"id_token": signed},
+        "access_token": {"access_token": signed},
+        "two tokens": {"user_id": "subject-1", "access_token": signed},
+    }[way]
     with announced() as heard, pytest.raises(ReauthorizationNeeded):
         access_token_for(identity)
     grant = TokenGrant.objects.get()
     assert (grant.needs_reauthorization, grant.refresh_token) == (True, "")
     assert heard == [identity]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"user_id": 7}, {"user_id": ""}, {"sub": ".."}, {"scope": ["claims:read"]}, {"scope": "\0"},
+        {"token_type": "mac"}, {"token_type": 7}, {"expires_in": "soon"}, {"expires_in": -1},
+        {"id_token": "e30.e30.e30"}, {"id_token": 7}, {"error": None}, {"success": None},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_usable_pair_is_stored_whatever_else_is_odd(
+    service: HostileService, identity: LinkedIdentity, odd: dict[str, Any]
+) -> None:
+    """The refresh token that was sent is spent: to throw the new one away would end the grant."""
+    expired(identity)
+    service.token = odd
+    assert access_token_for(identity) == "at-1"
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    assert access_token_for(identity) == "at-2"
+    assert service.refresh_tokens[1] == "rt-1"
 
 
 def test_an_unreadable_access_token_is_refreshed(

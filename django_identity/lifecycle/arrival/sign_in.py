@@ -28,6 +28,7 @@ from django_identity.exceptions import (
 from django_identity.lifecycle.arrival import authorization_requests, linking
 from django_identity.lifecycle.arrival.authorization_requests import SignInIntent
 from django_identity.lifecycle.upkeep import claims, tallies
+from django_identity.lifecycle.upkeep.token_subjects import named_subject
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TallyName
 from django_identity.service import ServiceClient
 from django_identity.service.authorization import authorization_url, pkce_pair, state_value
@@ -179,7 +180,8 @@ def _learn(
         redirect_uri=request.redirect_uri,
     )
     scopes = tuple(request.scopes) if answer.scopes is None else answer.scopes
-    profile = _profile(client, answer, scopes)
+    named = named_subject(application, answer)
+    profile = _profile(client, answer, scopes, named=named)
     subject, token = profile.id, answer.access_token
     kyc = client.kyc(subject, access_token=token) if "kyc:read" in scopes else None
     listed = client.claims(subject, access_token=token) if "claims:read" in scopes else None
@@ -191,13 +193,15 @@ def _learn(
 
 
 @sensitive_variables()
-def _profile(client: ServiceClient, answer: TokenAnswer, scopes: tuple[str, ...]) -> Profile:
-    """The profile with the subject, which the token answer names, or else ``users/me``."""
-    if answer.subject is None:
+def _profile(
+    client: ServiceClient, answer: TokenAnswer, scopes: tuple[str, ...], *, named: str | None
+) -> Profile:
+    """The profile with the subject, which the token answer has named, or else ``users/me``."""
+    if named is None:
         return client.profile_of_token(answer.access_token)
     if "profile:read" not in scopes:
-        return Profile.of_subject(answer.subject)
-    profile = client.profile(answer.subject, access_token=answer.access_token)
-    if profile.id != answer.subject:
+        return Profile.of_subject(named)
+    profile = client.profile(named, access_token=answer.access_token)
+    if profile.id != named:
         raise SubjectMismatch("about another subject", endpoint="profile")
     return profile

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 
 from django_identity.credentials import VerifiedCredential
 from django_identity.models import NEVER, LinkedIdentity, StoredClaim
 from django_identity.service.messages import ClaimsAnswer, ListedClaim
-from django_identity.service.moments import bounded
+from django_identity.service.moments import NotAMoment, parse_moment
 
 Key = tuple[str, str]
 
@@ -165,10 +164,9 @@ def _moment(value: object, name: str) -> datetime | None:
     if text is None:
         return None
     try:
-        moment = parse_datetime(text) if isinstance(text, str) else None
-    except ValueError:
-        moment = None
-    return NEVER if moment is None else bounded(moment)
+        return parse_moment(text, takes_days=True) if isinstance(text, str) else NEVER
+    except NotAMoment:
+        return NEVER
 
 
 def _earliest(*moments: datetime | None) -> datetime | None:

@@ -41,7 +41,6 @@ from django_identity.service.budget import Priority
 from django_identity.service.messages import ClaimsAnswer
 from django_identity.telemetry import LogEvent, log_failure
 
-CLOCK_LEEWAY = 30.0
 CLAIMS_SCOPE = "claims:read"
 FIRST_BACKOFF = 60.0
 LONGEST_BACKOFF = 6 * 3600.0
@@ -111,7 +110,7 @@ def verify_for(
         environment=application.environment,
         subject=subject,
         now=now or timezone.now(),
-        leeway=CLOCK_LEEWAY,
+        leeway=key_sets.CLOCK_LEEWAY,
     )
 
 

@@ -23,6 +23,8 @@ from django_identity.exceptions import KeysUnavailable, ServiceError
 from django_identity.service import ServiceClient
 
 OLDEST = 300.0
+# Seconds by which the service's clock may be ahead in what its keys have signed.
+CLOCK_LEEWAY = 30.0
 REFRESH_AHEAD = 0.8
 COOLDOWN = 30.0
 FETCHES_IN_COOLDOWN = 2

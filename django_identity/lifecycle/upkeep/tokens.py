@@ -34,6 +34,7 @@ from django_identity.exceptions import (
 )
 from django_identity.lifecycle.upkeep import grants
 from django_identity.lifecycle.upkeep.durable import durably, may_read_first
+from django_identity.lifecycle.upkeep.token_subjects import named_subject
 from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
 from django_identity.service import ServiceClient
 from django_identity.service.messages import TokenAnswer
@@ -235,7 +236,7 @@ def _refresh(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken | 
     asked_at, store_until = timezone.now(), grants.store_until(leased_at=time.monotonic())
     try:
         answer = want.client.refresh(refresh_token)
-        if answer.subject not in (None, want.identity.subject):
+        if named_subject(want.application, answer) not in (None, want.identity.subject):
             raise SubjectMismatch("a token of another subject", endpoint="token")
     except (InvalidGrant, SubjectMismatch) as error:
         # Final, unless another caller has stored newer tokens; then the next look finds them.

@@ -23,7 +23,6 @@ from tests.hostile import HostileService, hostile_service, http
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-JWT = ".".join(hostile.b64(part) for part in (b"{}", b'{"sub": "somebody"}', b"sig"))
 NESTED = b'{"a":' * 200_000 + b"1" + b"}" * 200_000
 
 
@@ -94,19 +93,16 @@ def test_a_bad_token_answer(
         '"access_token": "", "expires_in": 3600',
         '"access_token": "a\\nb", "expires_in": 3600',
         '"access_token": "a b", "expires_in": 3600',
-        '"access_token": "a"',
-        *(f'"access_token": "a", "expires_in": {value}' for value in
-          ('"3600"', "-1", "0", "NaN", "1e999", "1" + "0" * 30, "true", "null", "[]")),
+        *(f'"access_token": "a", "expires_in": {value}' for value in ("NaN", "1e999")),
         '"access_token": "a", "expires_in": 3600, "token_type": "mac"',
-        '"access_token": "a", "expires_in": 3600, "token_type": null',
         '"access_token": "a", "access_token": "b", "expires_in": 3600',
         '"access_token": "a", "expires_in": 3600, "refresh_token": 7',
         *(f'"access_token": "a", "expires_in": 3600, "beside": {value}' for value in
-          ("NaN", "-Infinity", "1e999", "1" * 33, "[" * 40 + "]" * 40)),
+          ("NaN", "-Infinity", "1e999", "[" * 40 + "]" * 40)),
         *(f'"access_token": "a", "expires_in": 3600, "scope": {value}' for value in
           ('["claims:read"]', '"a\\u0000"', '"\\ud800"', '"\\u00e9"', '"' + "a" * 2000 + '"')),
         *(f'"access_token": "a", "expires_in": 3600, "user_id": {value}' for value in
-          ('""', "0", "null", "true", "[]", '"."', '".."', '"a\\u0000"', '"\\ud800"',
+          ('""', "0", "true", "[]", '"."', '".."', '"a\\u0000"', '"\\ud800"',
            json.dumps("x" * 300))),
     ],
 )  # fmt: skip
@@ -159,8 +155,6 @@ def test_a_service_that_refuses_connections(
          "profile"),
         ({"claims_user_id": "somebody"}, "subject_mismatch", "claims"),
         ({"token": {"user_id": "subject-1", "sub": "somebody"}}, "subject_mismatch", "token"),
-        ({"token": {"user_id": "subject-1", "id_token": JWT}}, "subject_mismatch", "token"),
-        ({"token": {"user_id": "subject-1", "access_token": JWT}}, "subject_mismatch", "token"),
         ({"payload": {"sub": "somebody"}}, "credential_rejected", "jwks"),
         ({"payload": {"environment": "live"}}, "credential_rejected", "jwks"),
         ({"payload": {"aud": "another-client"}}, "credential_rejected", "jwks"),

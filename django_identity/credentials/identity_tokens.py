@@ -1,0 +1,47 @@
+"""Signed tokens beside a credential that may name the person: ID tokens, JWT access tokens."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import jwt
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity.credentials.keys import KeySet
+
+MAX_CHARACTERS: Final = 16 * 1024
+# The service's keys sign credentials too, so a token has to say that it is another kind of thing
+# (RFC 8725 §3.11).
+TYPES: Final = frozenset({"JWT", "at+jwt", "application/at+jwt"})
+OPTIONS: Final[jwt.types.Options] = {"require": ["iss", "aud", "sub", "exp"], "strict_aud": True}
+
+
+@sensitive_variables()
+def subject_of(
+    token: str, *, keys: KeySet, issuer: str, audience: str, leeway: float = 0
+) -> str | None:
+    """The ``sub`` of ``token`` if it is a JWT that the service signed for this application.
+
+    ES256 with a key of ``keys``, from ``issuer``, for ``audience`` alone, not expired. None for
+    anything else, an opaque token included: a token that cannot be verified names nobody.
+    ``leeway``: seconds by which the clocks may differ.
+    """
+    if len(token) > MAX_CHARACTERS or token.count(".") != 2:
+        return None
+    try:
+        header = jwt.get_unverified_header(token)
+        key = keys.get(header.get("kid", ""))
+        if key is None or header.get("typ", "JWT") not in TYPES:
+            return None
+        claims = jwt.decode(
+            token,
+            key.public_key,
+            algorithms=["ES256"],
+            issuer=issuer,
+            audience=audience,
+            leeway=leeway,
+            options=OPTIONS,
+        )
+    except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError):
+        return None
+    return str(claims["sub"])
