@@ -45,7 +45,7 @@ PAGES = (
     the_first(f"{EVENTS}?q=by-code-alone", "event-emptied"),
     Exhibit("receipts", at(RECEIPTS)),
     the_first(f"{RECEIPTS}?erased_at__isempty=1", "receipt-pending"),
-    the_first(f"{RECEIPTS}?erased=done", "receipt"),
+    the_first(f"{RECEIPTS}?erased_at__isempty=0", "receipt"),
     Exhibit("overview", at(OVERVIEW)),
     Exhibit("overview-empty", at(SHOP)),
 )
