@@ -25,6 +25,8 @@ DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences"}
 LONGEST_FILES = (
     "servers/test_killed_workers.py",
     "example_project/test_demo.py",
+    "example_project/test_event_walk.py",
+    "sandbox/test_way_in.py",
     "credentials/test_properties.py",
     "sandbox/test_process.py",
     "lifecycle/test_refresh_races.py",

@@ -230,6 +230,19 @@ def test_a_stranger_aims_no_webhook_at_this_network(
     assert receiver.requests == []
 
 
+@pytest.mark.parametrize(
+    "host", ["shop.example", "8.8.8.8", "[2606:4700:4700::1111]", "[::ffff:8.8.8.8]"]
+)
+def test_a_stranger_may_aim_a_webhook_at_the_outside(
+    sandbox: Sandbox, application: Application, host: str
+) -> None:
+    """Public addresses, and names that this machine does not know by itself, are taken."""
+    registered = register(
+        sandbox, application, f"https://{host}/hook", **STRANGER, **bearer(sandbox)
+    )
+    assert registered.status_code == 200
+
+
 def test_a_name_that_leads_to_this_network_is_not_followed(
     sandbox: Sandbox, application: Application, person: Person, receiver: Receiver
 ) -> None:
