@@ -1,5 +1,7 @@
 """The authorization code flow with PKCE (spec: Authentication)."""
 
+import html
+
 import httpx
 import pytest
 
@@ -184,3 +186,37 @@ def test_cookies_do_not_collide_with_the_site(person: Person) -> None:
     """A site on the same host keeps its own session, so the sandbox's cookies have other names."""
     person.sign_in()
     assert set(person.browser.cookies) <= {"sandbox_session", "sandbox_csrftoken"}
+
+
+@pytest.mark.parametrize(
+    ("requested", "part", "shown"),
+    [
+        ("http://localhost:8000/callback", "host", ("localhost", "127.0.0.1")),
+        ("http://127.0.0.1:8001/callback", "port", ("8001", "8000")),
+        ("http://127.0.0.1/callback", "port", ("\u2013", "8000")),
+        ("https://127.0.0.1:8000/callback", "scheme", ("https", "http")),
+        ("http://127.0.0.1:8000/callback/?a=1", "path and query", ("/callback/?a=1", "/callback")),
+    ],
+)
+def test_another_redirect_address_is_explained(
+    application: Application, person: Person, requested: str, part: str, shown: tuple[str, str]
+) -> None:
+    """The page shows both addresses and the part in which they differ."""
+    page = person.open(application.authorization_url(Pkce(), redirect_uri=requested))
+    assert page.status_code == 400
+    text = html.unescape(page.text)
+    assert f"<code>{requested}</code>" in text
+    assert f"<code>{REDIRECT_URI}</code>" in text
+    assert f"The {part} differs" in text
+    assert f"<code>{shown[0]}</code> / <code>{shown[1]}</code>" in text
+    assert text.count(" differs</dt>") == 1
+
+
+@pytest.mark.parametrize("requested", ["", "http://[", "javascript:alert(1)", "/<script>", "a b"])
+def test_no_address_at_all_is_explained_safely(
+    application: Application, person: Person, requested: str
+) -> None:
+    """What is no address ends on the same page, escaped, and never in an error of the sandbox."""
+    page = person.open(application.authorization_url(Pkce(), redirect_uri=requested))
+    assert page.status_code == 400
+    assert "<script>" not in page.text

@@ -8,10 +8,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from oauth2_provider.exceptions import OAuthToolkitError
 from oauth2_provider.views.base import BaseAuthorizationView
+from oauthlib.oauth2.rfc6749.errors import MismatchingRedirectURIError
 
 from django_identity.sandbox.consents import consents
 from django_identity.sandbox.consents.scopes import described
 from django_identity.sandbox.models import Client, KycStatus
+from django_identity.sandbox.oauth.redirect_addresses import differences
 from django_identity.sandbox.pages.navigation import signed_in_user
 from django_identity.sandbox.pages.verify import was_skipped
 
@@ -83,8 +85,17 @@ class AuthorizationPage(BaseAuthorizationView):
         to_application, refusal = super(BaseAuthorizationView, self).error_response(error)
         if to_application:
             return _to_application(refusal["url"])
-        context = {"reason": refusal["error"].description or refusal["error"].error}
+        context: dict[str, Any] = {"reason": refusal["error"].description or refusal["error"].error}
+        if isinstance(error.oauthlib_error, MismatchingRedirectURIError):
+            context |= self._other_address()
         return render(self.request, "sandbox/authorization_error.html", context, status=400)
+
+    def _other_address(self) -> dict[str, Any]:
+        """Return what the error page says of a redirect address that is not registered."""
+        asked = self.request.GET.get("redirect_uri", "")
+        client = Client.objects.get(client_id=self.request.GET["client_id"])
+        nearest, differing = differences(asked, client.redirect_uris.split())
+        return {"client": client, "asked": asked, "nearest": nearest, "differing": differing}
 
     def _refuse_environment(self, client: Client) -> HttpResponse:
         """Refuse to mix live and test (spec: Credentials and environments)."""

@@ -1,0 +1,47 @@
+"""Why a redirect address is refused: how it differs from what is registered."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One part in which two addresses differ."""
+
+    part: str | Promise
+    requested: str
+    registered: str
+
+
+def differences(requested: str, registered: Sequence[str]) -> tuple[str, list[Difference]]:
+    """Return the registered address that is most like ``requested``, and where they differ."""
+    compared = [(each, _compare(requested, each)) for each in registered]
+    return min(compared, key=lambda pair: len(pair[1]), default=("", []))
+
+
+def _compare(requested: str, registered: str) -> list[Difference]:
+    """Return the parts in which the addresses differ."""
+    pairs = zip(_parts(requested), _parts(registered), strict=True)
+    return [
+        Difference(part, asked, known) for (part, asked), (_same, known) in pairs if asked != known
+    ]
+
+
+def _parts(address: str) -> list[tuple[str | Promise, str]]:
+    """Split ``address`` into its named parts; what is no address is all path."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return [(name, "") for name in _NAMES[:-1]] + [(_NAMES[-1], address)]
+    host, _colon, port = parts.netloc.rpartition(":")
+    if not port.isdigit():
+        host, port = parts.netloc, ""
+    rest = address[len(parts.scheme) + len("://") + len(parts.netloc) :]
+    return list(zip(_NAMES, (parts.scheme, host, port, rest), strict=True))
+
+
+_NAMES = (_("scheme"), _("host"), _("port"), _("path and query"))
