@@ -36,7 +36,7 @@ def _parts(address: str) -> list[tuple[str | Promise, str]]:
     try:
         parts = urlsplit(address)
     except ValueError:
-        return [(name, "") for name in _NAMES[:-1]] + [(_NAMES[-1], address)]
+        return list(zip(_NAMES, ("", "", "", address), strict=True))
     host, _colon, port = parts.netloc.rpartition(":")
     if not port.isdigit():
         host, port = parts.netloc, ""
@@ -44,4 +44,4 @@ def _parts(address: str) -> list[tuple[str | Promise, str]]:
     return list(zip(_NAMES, (parts.scheme, host, port, rest), strict=True))
 
 
-_NAMES = (_("scheme"), _("host"), _("port"), _("path and query"))
+_NAMES: tuple[str | Promise, ...] = (_("scheme"), _("host"), _("port"), _("path and query"))
