@@ -58,6 +58,7 @@ LABELS: Mapping[str, str | Promise] = {
     "kyc_verified_at": _("Verified on"),
     "kyc_checked_at": _("Last confirmed by the identity service"),
     "linked_via": _("Linked by"),
+    "account_made": _("Your account was made for it"),
     "needs_reauthorization": _("Needs you to renew"),
     "next": _("Page you wanted"),
     "occurred_at": _("Happened"),

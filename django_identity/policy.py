@@ -52,7 +52,7 @@ class IdentityPolicy:
         code does not link staff. The method is called again, without ``by_code``, when the full
         sign-in confirms a link by code.
         """
-        return not (by_code and _is_privileged(user))
+        return not (by_code and is_privileged(user))
 
     def may_sign_in(self, user: AbstractBaseUser, *, by_code: bool) -> bool:
         """Whether the identity may sign ``user`` in.
@@ -60,7 +60,7 @@ class IdentityPolicy:
         ``by_code``: only a Connect code verified the identity. By default a code does not sign
         staff in.
         """
-        return not (by_code and _is_privileged(user))
+        return not (by_code and is_privileged(user))
 
     def link_notice(
         self, user: AbstractBaseUser, identity: LinkedIdentity, *, person: str
@@ -123,6 +123,14 @@ class IdentityPolicy:
         """
         return None
 
+    def keeps_account(self, user: AbstractBaseUser, *, made_for_identity: bool) -> bool:
+        """Whether the site's account stays as it is when the person's identity is erased.
+
+        ``made_for_identity``: the account came with the identity. By default an older account and
+        one of staff stay: their owners have another way in, and it is not the service's to take.
+        """
+        return not made_for_identity or is_privileged(user)
+
     def erase_user(self, user: AbstractBaseUser) -> None:
         """Erase the site's user, in the transaction that deletes the package's data.
 
@@ -179,7 +187,8 @@ def writable(fields: object, *, method: str) -> dict[str, Any]:
     return dict(fields)
 
 
-def _is_privileged(user: AbstractBaseUser) -> bool:
+def is_privileged(user: AbstractBaseUser) -> bool:
+    """Whether ``user`` is of the site's staff."""
     return bool(getattr(user, "is_staff", False) or getattr(user, "is_superuser", False))
 
 

@@ -36,6 +36,7 @@ def make_identity(user: User, *, subject: str = "subject-1", **fields: Any) -> L
         "consent": Consent.GRANTED,
         "consent_changed_at": LONG_AGO,
         "linked_via": LinkedVia.OAUTH,
+        "account_made": True,
         "kyc_level": "level_2",
         "kyc_status": "verified",
         "kyc_checked_at": JUST_NOW,

@@ -26,7 +26,7 @@ class ErasureReceiptAdmin(RecordAdmin):
     sortable_by = ("requested_at",)
     fields = (
         "where", "event_id", "requested_at", "erased", "attempts", "next_attempt_at", "trouble",
-        "counted", "digest",
+        "counted", "account_kept", "digest",
     )  # fmt: skip
     readonly_fields = ("where", "erased", "trouble", "counted", "digest")
 

@@ -51,6 +51,14 @@ class Retained(models.IntegerChoices):
     DIGEST_ONLY = 2, _("a digest")
 
 
+class AccountKept(models.TextChoices):
+    """Why an erasure left the site's account as it was."""
+
+    OLDER = "older", _("It is older than the link.")
+    PRIVILEGED = "privileged", _("It belongs to staff.")
+    POLICY = "policy", _("The site's policy keeps it.")
+
+
 class EventOutcome(models.TextChoices):
     APPLIED = "applied", _("applied")
     IGNORED = "ignored", _("ignored")

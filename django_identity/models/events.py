@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from django_identity.models.choices import (
     DIGEST_LENGTH,
     SUBJECT_LENGTH,
+    AccountKept,
     Environment,
     EventOutcome,
     Retained,
@@ -89,7 +90,13 @@ class ErasureReceipt(Timestamped):
     event_id = models.CharField(_("event id"), max_length=255, blank=True)
     requested_at = models.DateTimeField(_("requested"))
     erased_at = models.DateTimeField(_("erased"), null=True)
+    account_made = models.BooleanField(
+        default=False, help_text=_("The account was made for the identity.")
+    )
     counts = models.JSONField(_("counts"), default=dict)
+    account_kept = models.CharField(
+        _("account kept"), max_length=16, choices=AccountKept, blank=True
+    )
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
     error = models.CharField(_("error"), max_length=255, blank=True)

@@ -44,6 +44,9 @@ class LinkedIdentity(Timestamped):
         null=True, help_text=_("The newest revocation; sessions from before it have ended.")
     )
     linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
+    account_made = models.BooleanField(
+        _("account made for it"), default=False, help_text=_("Not an older account of the site.")
+    )
     scopes = models.JSONField(_("scopes"), default=list)
     kyc_level = models.CharField(_("KYC level"), max_length=64, blank=True)
     kyc_status = models.CharField(_("KYC status"), max_length=64, blank=True)

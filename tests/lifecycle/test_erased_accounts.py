@@ -61,9 +61,11 @@ def test_the_accounts_other_identities_go_with_it(place: dict[str, str]) -> None
         identity=other, access_token="sealed", access_expires_at=timezone.now()
     )
     make_event(other, "kyc.verified", payload={"note": "told-to-another-application"})
-    receipt = erase()
-    assert receipt.counts["linkedidentity"] == 2
-    assert (receipt.counts["storedclaim"], receipt.counts["webhookevent"]) == (1, 2)
+    erase()
+    receipts = ErasureReceipt.objects.order_by("pk")
+    assert [receipt.counts["linkedidentity"] for receipt in receipts] == [1, 1]
+    assert [receipt.counts["storedclaim"] for receipt in receipts] == [0, 1]
+    assert [receipt.counts["webhookevent"] for receipt in receipts] == [1, 1]
     assert not LinkedIdentity.objects.exists()
     assert not TokenGrant.objects.exists()
     held = whole_database()

@@ -260,6 +260,7 @@ def _create(
         consent=Consent.REVOKED,
         consent_changed_at=NEVER,
         linked_via=via_code if data.is_by_code else LinkedVia.OAUTH,
+        account_made=created,
         # KYC events from before the link are ignored: that data may have been erased.
         kyc_changed_at=_consented_at(request, data),
     )

@@ -121,6 +121,7 @@ PLACES: tuple[Place, ...] = (
         lambda forgotten: LinkedIdentity.objects.filter(subject_digest=forgotten.subject_digest),
         shown=(
             "application", "environment", "subject", "consent", "consent_changed_at", "linked_via",
+            "account_made",
             "scopes", "kyc_level", "kyc_status", "kyc_provider", "kyc_verified_at",
             "kyc_checked_at",
             "credential_issued_at", "credential_expires_at", "connect_request_id",

@@ -1,8 +1,16 @@
-"""Erase all data about a person in one transaction, and keep a receipt without personal data."""
+"""Erase all data about a person in one transaction, and keep a receipt without personal data.
+
+Locks are always taken in this order, so that erasures, events and sign-ins cannot deadlock:
+
+1. the pending receipts of the account (two requests for one account run one after the other);
+2. the subject of the receipt, then its identity;
+3. the account's other subjects, in the order of their digests;
+4. the account itself, by what the policy does to it;
+5. the account's other identities.
+"""
 
 from __future__ import annotations
 
-import random
 import time
 from collections import Counter
 from datetime import datetime, timedelta
@@ -10,19 +18,19 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import DatabaseError, InterfaceError, transaction
-from django.db.models import F
+from django.db import DatabaseError, InterfaceError, router, transaction
+from django.db.models import F, QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, policy, signals
+from django_identity import backoff, conf, policy, signals
 from django_identity.conf import Application
-from django_identity.exceptions import StorageUnavailable
+from django_identity.exceptions import ConfigurationError, StorageUnavailable
 from django_identity.lifecycle import events
 from django_identity.lifecycle.erasure import dossier, sessions
 from django_identity.lifecycle.erasure.dossier import Forgotten
 from django_identity.lifecycle.events import receipts
-from django_identity.models import ErasureReceipt, LinkedIdentity, digest
+from django_identity.models import AccountKept, ErasureReceipt, LinkedIdentity, digest
 from django_identity.telemetry import LogEvent, log, log_trouble
 
 FIRST_PAUSE = 60.0
@@ -30,6 +38,10 @@ LONGEST_PAUSE = 6 * 3600.0
 MOST_AT_ONCE = 100
 # Stop before the worker's time limit. Reading many sessions may take long.
 LONGEST_SECONDS = 240.0
+
+
+class AccountStillThere(ConfigurationError):
+    """The policy deletes accounts, and yet the row is there: a ``delete`` that only hides it."""
 
 
 @sensitive_variables()
@@ -84,7 +96,9 @@ def attempt(receipt_id: int) -> bool:
     receipt = due.first()
     if receipt is None:
         return False
-    pause = timedelta(seconds=_pause(receipt.attempts))
+    pause = timedelta(
+        seconds=backoff.pause(receipt.attempts, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
+    )
     taken = due.filter(attempts=receipt.attempts).update(
         attempts=F("attempts") + 1, next_attempt_at=now + pause, updated_at=now
     )
@@ -111,9 +125,11 @@ def _erase(receipt: ErasureReceipt) -> None:
     keys = sessions.keys_of(user_id)
     siblings = _siblings(receipt.pk, user_id)
     with transaction.atomic():
-        _wait_for(siblings)
-        _erase_at_once(receipt.pk, keys)
-        transaction.on_commit(lambda: _erase_sessions(user_id, keys, since=began_at), robust=True)
+        _lock_receipts(siblings)
+        if _erase_rows(receipt.pk, keys):
+            transaction.on_commit(
+                lambda: _erase_sessions(user_id, keys, since=began_at), robust=True
+            )
 
 
 def _erase_sessions(user_id: Any, keys: list[str], *, since: datetime) -> None:
@@ -129,61 +145,96 @@ def _siblings(receipt_id: int, user_id: Any) -> set[int]:
     return {receipt_id, *pending.values_list("pk", flat=True)}
 
 
-def _wait_for(siblings: set[int]) -> None:
+def _lock_receipts(keys: set[int]) -> None:
     """Lock all erasures of the account, because concurrent ones would deadlock.
 
     Lock by a write: SQLite then waits for the lock, but would fail at once after a read. Select by
     primary keys only: with two indexes MariaDB's order of locks varies.
     """
-    ErasureReceipt.objects.pending().filter(pk__in=siblings).update(updated_at=timezone.now())
+    ErasureReceipt.objects.pending().filter(pk__in=keys).update(updated_at=timezone.now())
 
 
-def _erase_at_once(receipt_id: int, session_keys: list[str]) -> None:
+def _erase_rows(receipt_id: int, session_keys: list[str]) -> bool:
+    """Erase everything of the receipt's subject. Returns whether their sessions go too."""
     receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
     if receipt.erased_at is not None:
-        return
+        return False
     subject_digest = _subject_digest(receipt)
     events.lock_subject(subject_digest)
     identities = LinkedIdentity.objects.select_for_update().filter(subject_digest=subject_digest)
     identity = identities.first()
     user_id = identity.user_id if identity else receipt.user_id
     counts = Counter(dossier.erase(Forgotten(subject_digest, user_id)))
-    counts["session"] = sessions.delete(session_keys)
     user = _user(user_id)
     if user is not None:
-        _hold_events_about(user_id)
-        policy.load(_policy_path(receipt.application)).erase_user(user)
-        left = _user(user_id)
-        if left is None or not left.is_active:
-            counts.update(_erase_identities_of(user_id))
-    receipts.close(receipt, counts={**counts, "user": int(user is not None)})
+        made_for_identity = identity.account_made if identity else receipt.account_made
+        receipt.account_kept = _erase_account(receipt, user, made_for_identity=made_for_identity)
+    is_erased = user is not None and not receipt.account_kept
+    if not receipt.account_kept:
+        counts["session"] = sessions.delete(session_keys)
+    receipts.close(receipt, counts={**counts, "user": int(is_erased)})
     signals.announce(
         signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
     )
+    return not receipt.account_kept
+
+
+def _erase_account(
+    receipt: ErasureReceipt, user: AbstractBaseUser, *, made_for_identity: bool
+) -> str:
+    """Let the policy erase the site's account. Returns why it stays; empty if it is erased."""
+    site = policy.load(_policy_path(receipt.application))
+    if site.keeps_account(user, made_for_identity=made_for_identity):
+        if policy.is_privileged(user):
+            return AccountKept.PRIVILEGED
+        return AccountKept.POLICY if made_for_identity else AccountKept.OLDER
+    _hold_subjects_of(user.pk)
+    # The policy's ``delete`` forgets the key.
+    user_id = user.pk
+    site.erase_user(user)
+    left = _user(user_id)
+    if left is not None and site.erasure == "delete":
+        raise AccountStillThere
+    if left is not None and left.is_active:
+        return AccountKept.POLICY
+    _erase_identities_of(user_id, receipt)
+    return ""
 
 
 def _user(user_id: Any) -> AbstractBaseUser | None:
-    return get_user_model()._default_manager.filter(pk=user_id).first() if user_id else None
+    """The account, whatever the managers of the user model hide, such as people who are banned."""
+    if user_id is None:
+        return None
+    model = get_user_model()
+    everybody: QuerySet[AbstractBaseUser] = QuerySet(model, using=router.db_for_write(model))
+    return everybody.filter(pk=user_id).first()
 
 
-def _hold_events_about(user_id: Any) -> None:
-    """Lock before the user's row, because an event that has an identity may wait for that row."""
+def _hold_subjects_of(user_id: Any) -> None:
+    """Before the user: an event that has one of their identities may wait for their row."""
     theirs = LinkedIdentity.objects.filter(user_id=user_id).order_by("subject_digest")
     for subject_digest in list(theirs.values_list("subject_digest", flat=True)):
         events.lock_subject(subject_digest)
 
 
-def _erase_identities_of(user_id: Any) -> Counter[str]:
-    """Erase the identities of a disabled account under other applications.
+def _erase_identities_of(user_id: Any, receipt: ErasureReceipt) -> None:
+    """Those of a shut account under other applications, with which nobody can sign in any more.
 
-    It comes after the user's row: a request that links another identity now waits for that row or
-    has committed.
+    After the user: whoever is linking another one now waits for the user's row, or has committed.
+    Each leaves a receipt of its own, by which later events of that subject are recognised.
     """
-    counts: Counter[str] = Counter()
     others = LinkedIdentity.objects.select_for_update().filter(user_id=user_id)
-    for subject_digest in list(others.values_list("subject_digest", flat=True)):
-        counts.update(dossier.erase(Forgotten(subject_digest, user_id)))
-    return counts
+    for identity in list(others):
+        counts = dossier.erase(Forgotten(identity.subject_digest, user_id))
+        if not receipts.of_subject(identity.subject_digest).pending().exists():
+            ErasureReceipt.objects.create(
+                application=identity.application,
+                environment=identity.environment,
+                subject_digest=receipts.keyed(identity.subject_digest)[0],
+                requested_at=receipt.requested_at,
+                erased_at=timezone.now(),
+                counts={**counts, "user": 0},
+            )
 
 
 def _subject_digest(receipt: ErasureReceipt) -> str:
@@ -194,8 +245,3 @@ def _policy_path(alias: str) -> str:
     """The policy of the application, or of the default one if it is no longer in the settings."""
     known = alias if alias in conf.aliases() else conf.DEFAULT_ALIAS
     return conf.application(known).policy
-
-
-def _pause(attempts: int) -> float:
-    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** min(attempts, 16))
-    return random.uniform(FIRST_PAUSE, longest)  # noqa: S311  spreads load, guards nothing

@@ -40,6 +40,7 @@ def open_receipt(
         subject=subject,
         subject_digest=keyed(digest(application, environment, subject))[0],
         user_id=identity.user_id if identity else None,
+        account_made=identity is not None and identity.account_made,
         event_id="" if subject in event_id else event_id,
         requested_at=requested_at,
         next_attempt_at=timezone.now(),
