@@ -187,6 +187,7 @@ def test_the_policy_answers_as_it_is_promised() -> None:
         "user_of_principal": ["principal"],
         "erase_user": ["user"],
         "client_address": ["request"],
+        "keeps_account": ["user", "made_for_identity"],
         "local_sign_in_url": [],
     }
     for name, arguments in expected.items():

@@ -14,6 +14,7 @@ from django_identity.handlers import WITHDRAWALS, EventType
 SKEW = timedelta(minutes=5)
 HORIZON = timedelta(days=180)
 DAY = timedelta(hours=24)
+LEVEL_BY_SIGN_IN, LEVEL_BY_CODE = timedelta(hours=48), timedelta(days=30)
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -41,6 +42,8 @@ class Story:
     signed_in_at: datetime = NEVER
     kyc: tuple[datetime, bool] = (NEVER, False)
     level: str = ""
+    vouched_at: datetime | None = None
+    level_counts_for: timedelta = LEVEL_BY_SIGN_IN
     proven_at: datetime | None = None
     sessions: int = 0
     is_erasure_pending: bool = False
@@ -54,9 +57,12 @@ class Story:
     def has_consent(self) -> bool:
         return self.is_linked and not self.consent[1]
 
-    @property
-    def has_level_2(self) -> bool:
-        return self.has_consent and self.level == "level_2" and not self.kyc[1]
+    def has_level_2(self, now: datetime) -> bool:
+        is_vouched_for = (
+            self.vouched_at is not None and now < self.vouched_at + self.level_counts_for
+        )
+        is_said = self.level == "level_2" and not self.kyc[1]
+        return self.has_consent and is_said and is_vouched_for
 
     def has_claim(self, now: datetime) -> bool:
         return self.has_consent and self.proven_at is not None and now < self.proven_at + DAY
@@ -75,12 +81,18 @@ class Story:
         self.is_linked = self.is_named = True
         self.consent = (at if self.consent[1] else max(at, self.consent[0]), False)
         if at >= self.kyc[0]:
-            self.kyc, self.level = (at, False), level
+            self.learn(datetime.now(UTC), level=level, at=at)
+        self.level_counts_for = LEVEL_BY_SIGN_IN if signs_in else LEVEL_BY_CODE
         if signs_in:
             self.signed_in_at = max(at, self.signed_in_at)
             self.proven_at = None
         if proves:
             self.prove(datetime.now(UTC))
+
+    def learn(self, now: datetime, *, level: str, at: datetime) -> None:
+        """The service answered about the level; ``at``: events from before that are older."""
+        self.kyc, self.level = (max(at, self.kyc[0]), False), level
+        self.vouched_at = now
 
     def prove(self, now: datetime) -> None:
         """A credential of this moment proves the claim; they are dated in whole seconds."""
@@ -114,8 +126,12 @@ class Story:
             change = (at, kind == EventType.KYC_REJECTED)
             if change >= self.kyc:
                 self.kyc, self.level = change, event.level
-        elif kind == EventType.CLAIM_REVOKED and self._loses_claim(event):
-            self.proven_at = None
+                self.vouched_at = self.vouched_at and min(at, event.received_at)
+        elif kind == EventType.CLAIM_REVOKED:
+            if event.claim_type in ("", "kyc_verified") and at >= self.signed_in_at:
+                self.vouched_at = None
+            if self._loses_claim(event):
+                self.proven_at = None
 
     def _loses_claim(self, event: Heard) -> bool:
         """What was proven since, or came with a sign-in since, stands."""

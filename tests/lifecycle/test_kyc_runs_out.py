@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -11,20 +13,32 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.lifecycle.standing import Reason, Shortfall, shortfall_of
-from django_identity.lifecycle.upkeep import access_token_for, refetch_these
+from django_identity.lifecycle.upkeep import access_token_for, refetch_due, refetch_these
 from django_identity.lifecycle.upkeep.claims import Refetched, refetch
 from django_identity.models import LinkedIdentity, StoredClaim
-from tests.hostile import HostileService, answer, html, refusal
-from tests.records import make_grant, make_identity, make_identity_by_code, make_user
+from tests.deliveries import deliver
+from tests.hostile import HostileService, answer, hostile_service, html, refusal
+from tests.records import LONG_AGO, make_grant, make_identity, make_identity_by_code, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 ALL = ["profile:read", "kyc:read", "claims:read"]
 REJECTED = answer({"success": False, "error": {"code": "x"}}, status="401 Unauthorized")
 NOT_FOUND = refusal("NO_SUCH_USER", "404 Not Found")
 ODD = {"success": True, "data": {"kyc_level": 2}}
+
+
+@pytest.fixture
+def service() -> Iterator[HostileService]:
+    secret = {"WEBHOOK_SECRETS": ["a-webhook-secret-for-tests-alone"]}
+    with (
+        hostile_service() as running,
+        override_settings(DJANGO_IDENTITY={"default": running.settings(**secret)}),
+    ):
+        yield running
 
 
 def linked(*, checked: timedelta | None = timedelta(0), **fields: Any) -> LinkedIdentity:
@@ -153,7 +167,7 @@ def test_doubt_is_settled_by_the_next_refetch(service: HostileService) -> None:
 def test_an_event_is_followed_by_a_question(service: HostileService) -> None:
     """A level that an event brought counts at once, and is read anew at the next re-fetch."""
     at = timezone.now() - timedelta(minutes=1)
-    identity = with_grant(linked(kyc_changed_at=at, kyc_checked_at=at))
+    identity = with_grant(linked(kyc_changed_at=at, kyc_checked_at=at, kyc_rank="0x"))
     assert shortfall(identity) is None
     assert refetch(identity) is Refetched.STORED
     assert refetch(reread(identity)) is Refetched.STORED
@@ -240,3 +254,64 @@ def test_a_short_span_is_read_in_time(service: HostileService) -> None:
         due_at = reread(identity).refetch_due_at
     assert due_at is not None
     assert due_at < timezone.now() + 6 * HOUR
+
+
+# Events
+
+
+@pytest.mark.parametrize("about", [{"claim_type": "kyc_verified"}, {}], ids=["named", "all"])
+def test_an_invalidated_verification_closes_the_gate(
+    service: HostileService, about: dict[str, str]
+) -> None:
+    """At once, and until the service has answered."""
+    identity = with_grant(linked(checked=HOUR, refetch_due_at=None))
+    deliver("claim.revoked", subject="subject-1", **about)
+    assert shortfall(identity) == Shortfall(Reason.RUN_OUT)
+    service.kyc = {"status": "unverified", "kyc_level": ""}
+    assert list(refetch_due()) == [Refetched.STORED]
+    assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
+
+
+def test_another_claims_end_says_nothing_about_the_level(service: HostileService) -> None:
+    identity = with_grant(linked(checked=HOUR))
+    deliver("claim.revoked", subject="subject-1", claim_type="age_over_18")
+    assert shortfall(identity) is None
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_doubt_ends_by_an_answer_alone(service: HostileService, order: tuple[int, ...]) -> None:
+    """Whatever else is heard meanwhile, in whatever order."""
+    identity = with_grant(linked(checked=HOUR, kyc_level="level_1"))
+    now = timezone.now()
+    level = {"status": "verified", "kyc_level": "level_2"}
+    heard: list[tuple[str, timedelta, dict[str, str]]] = [
+        ("kyc.verified", 3 * MINUTE, level),
+        ("claim.revoked", 2 * MINUTE, {}),
+        ("kyc.verified", MINUTE, level),
+    ]
+    for number in order:
+        name, ago, said = heard[number]
+        deliver(name, at=now - ago, subject="subject-1", **said)
+    assert shortfall(identity) == Shortfall(Reason.RUN_OUT)
+    assert list(refetch_due()) == [Refetched.STORED]
+    assert shortfall(identity) is None
+
+
+def test_a_signed_event_vouches_for_a_level(service: HostileService) -> None:
+    """It opens the gate at once, and the level is read anew all the same."""
+    identity = with_grant(linked(checked=HOUR, kyc_level="level_1"))
+    deliver("kyc.verified", subject="subject-1", status="verified", kyc_level="level_2")
+    assert shortfall(identity) is None
+    assert list(refetch_due()) == [Refetched.STORED]
+    assert service.calls("kyc") == 1
+
+
+def test_an_event_from_before_the_answer_changes_nothing(service: HostileService) -> None:
+    """An old word of the service must not undo what it said since."""
+    identity = with_grant(linked(checked=25 * HOUR, kyc_changed_at=LONG_AGO))
+    service.kyc = {"status": "unverified", "kyc_level": ""}
+    assert refetch(identity) is Refetched.STORED
+    an_hour_ago = timezone.now() - HOUR
+    level = {"status": "verified", "kyc_level": "level_2"}
+    deliver("kyc.verified", at=an_hour_ago, subject="subject-1", **level)
+    assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)

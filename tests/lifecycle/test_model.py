@@ -190,8 +190,12 @@ class Lives(RuleBasedStateMachine):
     def is_fetched_again(self, subject: str, adult: bool) -> None:
         """A worker reads the claims anew, if there is something to read them with."""
         ids = list(LinkedIdentity.objects.filter(subject=subject).values_list("pk", flat=True))
+        asked_before = self.service.calls("kyc")
         with self._speaking_of(subject, level="level_2", adult=adult):
             outcomes = list(jobs.refetch_these(ids))
+        now = timezone.now()
+        if self.service.calls("kyc") > asked_before:
+            self.stories[subject].learn(now, level="level_2", at=now)
         if outcomes == [Refetched.STORED]:
             self.stories[subject].prove(timezone.now())
             if not adult:
@@ -220,7 +224,7 @@ class Lives(RuleBasedStateMachine):
             assert (identity is not None) == story.is_linked
             if standing is not None:
                 assert not standing.is_linked or story.has_consent
-                assert not standing.has_kyc_level("level_2") or story.has_level_2
+                assert not standing.has_kyc_level("level_2") or story.has_level_2(now)
                 assert not standing.has_claim(ADULT) or story.has_claim(now)
 
     @invariant()

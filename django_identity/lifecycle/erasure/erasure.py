@@ -25,7 +25,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import backoff, conf, policy, signals
 from django_identity.conf import Application
-from django_identity.exceptions import ConfigurationError, StorageUnavailable
+from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import events
 from django_identity.lifecycle.erasure import dossier, sessions
 from django_identity.lifecycle.erasure.dossier import Forgotten
@@ -40,7 +40,7 @@ MOST_AT_ONCE = 100
 LONGEST_SECONDS = 240.0
 
 
-class AccountStillThere(ConfigurationError):
+class AccountStillThere(RuntimeError):
     """The policy deletes accounts, and yet the row is there: a ``delete`` that only hides it."""
 
 
@@ -226,7 +226,7 @@ def _erase_identities_of(user_id: Any, receipt: ErasureReceipt) -> None:
     others = LinkedIdentity.objects.select_for_update().filter(user_id=user_id)
     for identity in list(others):
         counts = dossier.erase(Forgotten(identity.subject_digest, user_id))
-        if not receipts.of_subject(identity.subject_digest).pending().exists():
+        if not receipts.is_being_erased(identity.subject_digest):
             ErasureReceipt.objects.create(
                 application=identity.application,
                 environment=identity.environment,

@@ -153,7 +153,10 @@ def _replace_kyc(
     identity.kyc_level = kyc.level
     identity.kyc_provider = kyc.provider
     identity.kyc_verified_at = verified_at
-    identity.kyc_checked_at = min(event.occurred_at, event.received_at)
+    # Doubt that a revoked claim left ends by the service's answer alone: else the gate's state
+    # would depend on which of two events came first.
+    if identity.kyc_checked_at is not None:
+        identity.kyc_checked_at = min(event.occurred_at, event.received_at)
     identity.kyc_changed_at, identity.kyc_rank = newest
     _make_refetch_due(identity, event)
     return True

@@ -218,7 +218,7 @@ def _check_kyc(
             raise
         return error
     before = (identity.kyc_level, identity.kyc_status)
-    columns = kyc_checks.columns_of(answer, checked_at=asked_at)
+    columns = kyc_checks.columns_of(identity, answer, checked_at=asked_at)
     if _unchanged(identity).update(updated_at=timezone.now(), **columns):
         for name, value in columns.items():
             setattr(identity, name, value)

@@ -32,7 +32,7 @@ def is_due(application: Application, identity: LinkedIdentity) -> bool:
     checked_at = identity.kyc_checked_at
     if not may_check(identity):
         return False
-    if checked_at is None or checked_at <= identity.kyc_changed_at:
+    if checked_at is None or identity.kyc_rank:
         # An event changed or questioned the level, so ask the service.
         return True
     every = min(CHECKED_EVERY, application.kyc_holds / 2)
@@ -54,12 +54,19 @@ def next_refetch(
     return min(claims_due_at or level_due_at, level_due_at)
 
 
-def columns_of(answer: KycStatus, *, checked_at: datetime) -> dict[str, Any]:
-    """The columns that the answer changes. ``checked_at``: when the service was asked."""
+def columns_of(
+    identity: LinkedIdentity, answer: KycStatus, *, checked_at: datetime
+) -> dict[str, Any]:
+    """The columns that the answer changes. ``checked_at``: when the service was asked.
+
+    An event that happened before that moment is older than the answer.
+    """
     return {
         "kyc_level": answer.kyc_level,
         "kyc_status": answer.status,
         "kyc_provider": answer.provider,
         "kyc_verified_at": answer.verified_at,
         "kyc_checked_at": checked_at,
+        "kyc_changed_at": max(identity.kyc_changed_at, checked_at),
+        "kyc_rank": "",
     }
