@@ -218,7 +218,9 @@ def _check_kyc(
             raise
         return error
     before = (identity.kyc_level, identity.kyc_status)
-    columns = kyc_checks.columns_of(identity, answer, checked_at=asked_at)
+    columns = kyc_checks.columns_of(answer, checked_at=asked_at)
+    # Events that happened before this moment are older than the answer.
+    columns |= {"kyc_changed_at": max(identity.kyc_changed_at, asked_at), "kyc_rank": ""}
     if _unchanged(identity).update(updated_at=timezone.now(), **columns):
         for name, value in columns.items():
             setattr(identity, name, value)

@@ -54,19 +54,12 @@ def next_refetch(
     return min(claims_due_at or level_due_at, level_due_at)
 
 
-def columns_of(
-    identity: LinkedIdentity, answer: KycStatus, *, checked_at: datetime
-) -> dict[str, Any]:
-    """The columns that the answer changes. ``checked_at``: when the service was asked.
-
-    An event that happened before that moment is older than the answer.
-    """
+def columns_of(answer: KycStatus, *, checked_at: datetime) -> dict[str, Any]:
+    """The columns that the answer changes. ``checked_at``: when the service was asked."""
     return {
         "kyc_level": answer.kyc_level,
         "kyc_status": answer.status,
         "kyc_provider": answer.provider,
         "kyc_verified_at": answer.verified_at,
         "kyc_checked_at": checked_at,
-        "kyc_changed_at": max(identity.kyc_changed_at, checked_at),
-        "kyc_rank": "",
     }
