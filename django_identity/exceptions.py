@@ -408,6 +408,7 @@ class ServiceRefusal(ServiceError):
 
 class InvalidGrant(ServiceRefusal):
     code = "invalid_grant"
+    http_status = 400
     stage = Stage.TOKEN
 
 

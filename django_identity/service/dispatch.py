@@ -81,7 +81,7 @@ def _sent(application: Application, call: Call, *, deadline: float) -> Answer:
         raise
     if answer.status == 429:
         budget.pause(application, seconds=refusals.pause(answer.headers))
-    if answer.status >= 500:
+    if refusals.is_outage(answer.status, answer.body) and answer.status != 429:
         outage.failed(application, call.endpoint)
     else:
         outage.answered(application, call.endpoint)

@@ -22,11 +22,15 @@ from django_identity.exceptions import (
 )
 
 LONGEST_PAUSE = 3600.0
+# RFC 6749 §5.2, and services that say no with 200.
+ENDS_A_GRANT = (200, 400)
 BY_CODE: Mapping[str, type[ServiceRefusal]] = {
     "ENVIRONMENT_MISMATCH": EnvironmentMismatch,
     "INVALID_CONNECT_CODE": InvalidConnectCode,
     "CONNECT_CODE_REQUIRED": ConnectCodeRequired,
     "invalid_grant": InvalidGrant,
+    "invalid_client": ClientRejected,
+    "unauthorized_client": ClientRejected,
 }
 BY_STATUS: Mapping[int, type[ServiceRefusal]] = {401: AccessTokenRejected, 403: AccessForbidden}
 # These endpoints take the application's credentials or none. The others take an access token.
@@ -45,16 +49,34 @@ def is_refusal(body: Mapping[str, Any]) -> bool:
 def of(
     endpoint: str, status: int, headers: Mapping[str, str], body: Mapping[str, Any]
 ) -> ServiceError:
-    """The exception for an error answer, chosen by its code, else by its status."""
+    """The exception for an error answer, chosen by its code, else by its status.
+
+    Only the service's own readable no is a refusal. A proxy's page and an empty body say nothing
+    about a token or a person, whatever their status: they are an outage.
+    """
     if status == 429:
         return RateLimited("too many calls", endpoint=endpoint, retry_after=pause(headers))
     code = code_of(body)
     kind = BY_CODE.get(code)
-    if kind is None and status >= 500:
+    if kind is InvalidGrant and status not in ENDS_A_GRANT:
+        kind = None if status >= 500 else ServiceRefusal
+    if not is_refusal(body) or (kind is None and status >= 500):
         return ServiceUnavailable(f"HTTP {status}", endpoint=endpoint)
     by_status = BY_STATUS_OF.get(endpoint, BY_STATUS)
     kind = kind or by_status.get(status)
     return (kind or ServiceRefusal)(endpoint=endpoint, service_code=code, status=status)
+
+
+def of_callback(error: str) -> ServiceRefusal | None:
+    """The exception for the ``error`` of a callback, if it is one that a site must act on."""
+    kind = BY_CODE.get(error)
+    is_known = kind in (ClientRejected, EnvironmentMismatch)
+    return kind(endpoint="authorization", service_code=error) if kind and is_known else None
+
+
+def is_outage(status: int, body: bytes) -> bool:
+    """Whether the answer is not the service's own: a 5xx, or a page where JSON should be."""
+    return status >= 500 or not body.lstrip().startswith(b"{")
 
 
 def code_of(body: Mapping[str, Any]) -> str:

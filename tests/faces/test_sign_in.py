@@ -19,7 +19,7 @@ from django_identity.gates import claims_of
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import AuthorizationRequest, LinkedIdentity, TokenGrant
 from tests.faces.conftest import begin, come_back, sign_in
-from tests.hostile import HostileService, b64, hostile_service
+from tests.hostile import HostileService, answer, b64, hostile_service
 from tests.records import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -305,6 +305,16 @@ def test_an_odd_token_answer_is_a_good_one(
     left = (TokenGrant.objects.get().access_expires_at - timezone.now()).total_seconds()
     # A tenth of a token's life, a minute at most, is left unused.
     assert lives - 90 <= left <= max(lives, 1)
+
+
+def test_a_code_that_is_spent_is_no_fault_of_the_service(
+    client: Client, service: HostileService
+) -> None:
+    """The person starts again; no alarm for servers rings."""
+    service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
+    response = sign_in(client)
+    assert response.status_code == 400
+    assert reverse("identity:login") in response.content.decode()
 
 
 def test_null_is_absent_in_every_answer(client: Client, service: HostileService) -> None:

@@ -97,6 +97,13 @@ def test_invalid_grant_is_final(service: HostileService, identity: LinkedIdentit
         (answer({"error": "invalid_client"}, status="401 Unauthorized"), ServiceRefusal),
         (http(b"", status="429 Slow down", headers="Retry-After: 7\r\n"), RateLimited),
         (html("500 Oops"), ServiceUnavailable),
+        (html("400 Bad Request"), ServiceUnavailable),
+        (html("401 Unauthorized"), ServiceUnavailable),
+        (html("403 Forbidden"), ServiceUnavailable),
+        (answer({"error": "invalid_grant"}, status="401 Unauthorized"), ServiceRefusal),
+        (answer({"error": "invalid_grant"}, status="503 Busy"), ServiceUnavailable),
+        (answer({"success": False, "error": {"code": "APP_SUSPENDED"}}, status="403 Forbidden"),
+         ServiceRefusal),
         (html("503 Oops"), ServiceUnavailable),
         (html(), MalformedAnswer),
         (answer({"refresh_token": "rt", "expires_in": 60}), MalformedAnswer),
@@ -104,7 +111,8 @@ def test_invalid_grant_is_final(service: HostileService, identity: LinkedIdentit
         (reset, ServiceUnavailable),
         (silent, ServiceTimeout),
     ],
-    ids=["invalid_request", "invalid_client", "429", "500", "503", "html", "half", "truncated",
+    ids=["invalid_request", "invalid_client", "429", "500", "400", "401", "403",
+         "invalid_grant 401", "invalid_grant 503", "suspended", "503", "html", "half", "truncated",
          "reset", "silent"],
 )  # fmt: skip
 def test_what_is_not_invalid_grant_keeps_the_tokens(

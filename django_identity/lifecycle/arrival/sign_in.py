@@ -30,7 +30,7 @@ from django_identity.lifecycle.arrival.authorization_requests import SignInInten
 from django_identity.lifecycle.upkeep import claims, tallies
 from django_identity.lifecycle.upkeep.token_subjects import named_subject
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TallyName
-from django_identity.service import ServiceClient
+from django_identity.service import ServiceClient, refusals
 from django_identity.service.authorization import authorization_url, pkce_pair, state_value
 from django_identity.service.messages import Profile, TokenAnswer
 
@@ -161,7 +161,7 @@ def _complete_claimed(
 def _refusal(error: str) -> IdentityError:
     if error == AccessDenied.code:
         return AccessDenied()
-    return AuthorizationRefused(shaped_code(error))
+    return refusals.of_callback(error) or AuthorizationRefused(shaped_code(error))
 
 
 @sensitive_variables()

@@ -45,6 +45,8 @@ CLAIMS_SCOPE = "claims:read"
 FIRST_BACKOFF = 60.0
 LONGEST_BACKOFF = 6 * 3600.0
 NOT_NOW = (BudgetSpent, ServiceAway, RateLimited)
+# What counts as an outage when it happens to many.
+NOT_AN_ANSWER = (ServiceUnavailable, MalformedAnswer)
 TRY_LATER = (KeysUnavailable, RefreshPending)
 
 T = TypeVar("T")
@@ -231,7 +233,7 @@ def _check_kyc(
 
 def _is_everybodys(application: Application, error: IdentityError) -> bool:
     """Whether the service is down, so that the identity is not the cause of the failure."""
-    return isinstance(error, ServiceUnavailable) and outage.is_away(application)
+    return isinstance(error, NOT_AN_ANSWER) and outage.is_away(application)
 
 
 @sensitive_variables()
