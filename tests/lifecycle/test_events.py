@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test import Client
 from django.utils import timezone
 
 from django_identity import signals
@@ -20,7 +21,9 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
-from tests.deliveries import deliver, event_body, post
+from tests.deliveries import SECRET, deliver, event_body, post
+from tests.faces.conftest import sign_in
+from tests.hostile import HostileService
 from tests.records import make_claim, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,7 +34,8 @@ NOW = timezone.now().replace(microsecond=0)
 def linked(**fields: Any) -> LinkedIdentity:
     """A person who signed in an hour ago, with tokens and a proven claim."""
     since = NOW - timedelta(hours=1)
-    held = {"consent_changed_at": since, "signed_in_at": since, "kyc_changed_at": since, **fields}
+    held = {"consent_changed_at": since, "signed_in_at": since, "kyc_changed_at": since,
+            "scopes": ["profile:read", "kyc:read", "claims:read"], **fields}  # fmt: skip
     identity = make_identity(make_user(), **held)
     make_claim(identity)
     TokenGrant.objects.create(
@@ -224,6 +228,32 @@ def test_what_a_kyc_event_leaves_out_is_emptied() -> None:
     identity.refresh_from_db()
     held = (identity.kyc_status, identity.kyc_level, identity.kyc_provider)
     assert held == ("verified", "", "")
+
+
+@pytest.mark.parametrize("scopes", [[], ["profile:read", "claims:read"]])
+def test_a_kyc_event_without_the_scope_changes_nothing(scopes: list[str]) -> None:
+    """It is stored without its payload, and the gate of its level stays closed."""
+    identity = linked(scopes=scopes, kyc_level="", kyc_status="")
+    deliver("kyc.verified", kyc_level="level_2", provider="Vendor")
+    identity.refresh_from_db()
+    assert (identity.kyc_level, identity.kyc_provider, identity.refetch_due_at) == ("", "", None)
+    assert not standing_of(identity.user).has_kyc_level("level_1")
+    event = WebhookEvent.objects.get()
+    assert (event.outcome, event.payload, event.subject) == ("ignored", None, "subject-1")
+
+
+def test_a_sign_in_without_the_scope_takes_no_kyc_event(
+    service: HostileService, settings: Any
+) -> None:
+    """Nor one that came in while the person was on the way."""
+    asked = {"SCOPES": ["profile:read", "claims:read"], "WEBHOOK_SECRETS": [SECRET], "TIMEOUT": 10}
+    settings.DJANGO_IDENTITY = {"default": service.settings(**asked)}
+    later = timezone.now() + timedelta(seconds=5)
+    service.meanwhile["claims"] = lambda: deliver("kyc.verified", at=later, kyc_level="level_2")
+    sign_in(Client())
+    identity = LinkedIdentity.objects.get()
+    assert identity.kyc_level == ""
+    assert WebhookEvent.objects.get().payload is None
 
 
 def test_an_unknown_type_is_stored_and_ignored() -> None:

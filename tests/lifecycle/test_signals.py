@@ -49,7 +49,8 @@ def names(heard: Heard) -> list[str]:
 
 def linked(**fields: Any) -> LinkedIdentity:
     """Somebody who signed in an hour ago, with a proven claim."""
-    held = {"consent_changed_at": AN_HOUR_AGO, "signed_in_at": AN_HOUR_AGO, **fields}
+    held = {"consent_changed_at": AN_HOUR_AGO, "signed_in_at": AN_HOUR_AGO, "scopes": ["kyc:read"]}
+    held |= fields
     identity = make_identity(make_user(), **held)
     make_claim(identity)
     return identity

@@ -59,6 +59,7 @@ def people(began_at: datetime) -> None:
             consent_changed_at=began_at,
             signed_in_at=began_at,
             kyc_changed_at=began_at,
+            scopes=["profile:read", "kyc:read", "claims:read"],
             credential="sealed",
             credential_issued_at=began_at,
             credential_expires_at=began_at + timedelta(days=1),

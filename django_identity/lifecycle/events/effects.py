@@ -14,13 +14,15 @@ from datetime import datetime, timedelta
 from django.dispatch import Signal
 
 from django_identity import conf, signals
-from django_identity.handlers import EventType
+from django_identity.handlers import KYC_TYPES, EventType
 from django_identity.lifecycle.events import receipts
 from django_identity.lifecycle.events.consent import stop_processing
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.service.webhooks import KycChange, NamedClaim
 
 KYC_CLAIM = "kyc_verified"
+#: What a sign-in and what a Connect code call the scope that covers KYC.
+KYC_SCOPES = frozenset({"kyc:read", "kyc:status"})
 #: The columns of an identity that events change.
 CHANGED = (
     "consent", "consent_changed_at", "revoked_at", "kyc_level", "kyc_status", "kyc_provider",
@@ -128,10 +130,15 @@ EFFECTS: Mapping[str, Effect] = {
 }
 
 
+def is_covered(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+    """Whether the person's consent covers what the event says: KYC data needs a scope."""
+    return event.event_type not in KYC_TYPES or not KYC_SCOPES.isdisjoint(identity.scopes)
+
+
 def apply(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     """Apply the event to the locked identity. Returns whether it changed something."""
     effect = EFFECTS.get(event.event_type)
-    if effect is None or not effect.change(identity, event):
+    if effect is None or not is_covered(identity, event) or not effect.change(identity, event):
         return False
     identity.last_event_digest = event.event_digest
     return True

@@ -107,9 +107,12 @@ def _take_in(application: Application, event: WebhookEvent) -> Intake:
                 event_id=event.event_id,
             )
         elif changed is None:
-            is_late = identity is not None and event.event_type in EFFECTS
-            outcome = EventOutcome.SUPERSEDED if is_late else EventOutcome.IGNORED
-            rows.settle(event, outcome=outcome, erased=_is_of_the_erased(event, identity))
+            rows.settle(
+                event,
+                outcome=_outcome_without_change(event, identity),
+                bare=identity is not None and not effects.is_covered(identity, event),
+                erased=_is_of_the_erased(event, identity),
+            )
         _announce(event, changed)
     return Intake.STORED
 
@@ -120,6 +123,13 @@ def _locked_identity(event: WebhookEvent) -> LinkedIdentity | None:
         return None
     identities = LinkedIdentity.objects.select_for_update()
     return next(iter(identities.filter(subject_digest=event.subject_digest)), None)
+
+
+def _outcome_without_change(event: WebhookEvent, identity: LinkedIdentity | None) -> EventOutcome:
+    if identity is None or event.event_type not in EFFECTS:
+        return EventOutcome.IGNORED
+    is_late = effects.is_covered(identity, event)
+    return EventOutcome.SUPERSEDED if is_late else EventOutcome.IGNORED
 
 
 def _is_of_the_erased(event: WebhookEvent, identity: LinkedIdentity | None) -> bool:

@@ -41,18 +41,21 @@ def insert(event: WebhookEvent) -> bool:
     return bool(key)
 
 
-def settle(event: WebhookEvent, *, outcome: str, erased: bool) -> None:
+def settle(event: WebhookEvent, *, outcome: str, bare: bool, erased: bool) -> None:
     """Record the outcome of an event that was inserted as applied but changed nothing.
 
-    If the subject is ``erased``, the event is emptied. A sign-in of this subject that is in
-    progress still finds the event by a digest that needs the site's key.
+    ``bare``: the consent does not cover the payload, so it is not kept. If the subject is
+    ``erased``, the event is emptied. A sign-in of this subject that is in progress still finds the
+    event by a digest that needs the site's key.
     """
-    event.outcome = outcome
+    changes: dict[str, Any] = {"outcome": outcome}
+    if bare:
+        changes["payload"] = None
     if erased:
-        keyed_digest = receipts.keyed(event.subject_digest)[0]
-        for name, value in {**EMPTIED, "subject_digest": keyed_digest}.items():
-            setattr(event, name, value)
-    event.save(update_fields=["outcome", *(EMPTIED if erased else ())])
+        changes |= {**EMPTIED, "subject_digest": receipts.keyed(event.subject_digest)[0]}
+    for name, value in changes.items():
+        setattr(event, name, value)
+    event.save(update_fields=changes)
 
 
 def since(subject_digest: str, moment: datetime) -> QuerySet[WebhookEvent]:
