@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
 from django.conf import settings
@@ -118,6 +119,16 @@ class LinkedIdentity(Timestamped):
     def save(self, *args: object, **kwargs: object) -> None:
         self.subject_digest = digest(self.application, self.environment, self.subject)
         super().save(*args, **kwargs)  # type: ignore[arg-type]  # passed on as they came
+
+    @property
+    def arrived_at(self) -> datetime:
+        """When the newest sign-in began, or the newest Connect answer was issued."""
+        return max(self.signed_in_at, self.connect_issued_at or NEVER)
+
+    @property
+    def is_withdrawn(self) -> bool:
+        """Whether the consent was revoked since: a ``consent.granted`` brings nothing back."""
+        return self.revoked_at is not None and self.revoked_at >= self.arrived_at
 
     @property
     def rests_on_code(self) -> bool:

@@ -40,6 +40,8 @@ class Story:
     is_by_code: bool = False
     consent: tuple[datetime, bool] = (NEVER, True)
     signed_in_at: datetime = NEVER
+    arrived_at: datetime = NEVER
+    is_withdrawn: bool = False
     kyc: tuple[datetime, bool] = (NEVER, False)
     level: str = ""
     vouched_at: datetime | None = None
@@ -83,6 +85,7 @@ class Story:
         if at >= self.kyc[0]:
             self.learn(datetime.now(UTC), level=level, at=at)
         self.level_counts_for = LEVEL_BY_SIGN_IN if signs_in else LEVEL_BY_CODE
+        self.arrived_at, self.is_withdrawn = max(at, self.arrived_at), False
         if signs_in:
             self.signed_in_at = max(at, self.signed_in_at)
             self.proven_at = None
@@ -109,8 +112,9 @@ class Story:
             self._obey(event)
 
     def _is_of_the_erased(self, event: Heard) -> bool:
-        is_done_since = self.erased_at is not None and self.erased_at >= event.at
-        return self.is_erasure_pending or is_done_since
+        if self.erased_at is None or self.is_erasure_pending:
+            return self.is_erasure_pending
+        return not self.is_linked or self.erased_at >= event.at
 
     def _obey(self, event: Heard) -> None:
         kind, at = event.event_type, event.at
@@ -119,12 +123,15 @@ class Story:
         if kind in WITHDRAWALS and at >= self.signed_in_at:
             self.consent = max(self.consent, (at, True))
             self.proven_at, self.sessions = None, self.sessions + 1
+            self.is_withdrawn |= at >= self.arrived_at
+            if self.is_withdrawn or self.consent[1]:
+                self.kyc, self.level, self.vouched_at = (NEVER, False), "", None
         elif kind == EventType.CONSENT_GRANTED:
             if at >= event.received_at - HORIZON and at > self.consent[0]:
                 self.consent = (at, False)
         elif kind in (EventType.KYC_VERIFIED, EventType.KYC_REJECTED):
             change = (at, kind == EventType.KYC_REJECTED)
-            if change >= self.kyc:
+            if change >= self.kyc and not (self.is_withdrawn or self.consent[1]):
                 self.kyc, self.level = change, event.level
                 self.vouched_at = self.vouched_at and min(at, event.received_at)
         elif kind == EventType.CLAIM_REVOKED:

@@ -116,6 +116,32 @@ def test_revocation_takes_everything_at_once() -> None:
     assert not standing_of(identity.user).is_linked
 
 
+def test_revocation_empties_kyc_and_claim_values_at_once() -> None:
+    """The service's terms: stop processing at once."""
+    identity = linked(kyc_provider="Vendor", kyc_verified_at=NOW, kyc_checked_at=NOW)
+    make_claim(identity, "country_resident", {"country": "NG"}, revoked=True)
+    deliver("consent.revoked")
+    identity.refresh_from_db()
+    kyc = (identity.kyc_level, identity.kyc_status, identity.kyc_provider)
+    assert (*kyc, identity.kyc_verified_at, identity.kyc_checked_at) == ("", "", "", None, None)
+    assert set(StoredClaim.objects.values_list("value", flat=True)) == {None}
+
+
+def test_a_grant_and_a_kyc_event_open_nothing_after_a_revocation() -> None:
+    """Whichever comes first: the person has to sign in. The KYC data is not even stored."""
+    for events in itertools.permutations(["consent.granted", "kyc.verified"]):
+        identity = linked()
+        deliver("consent.revoked", at=NOW)
+        for event_type in events:
+            deliver(event_type, at=NOW + timedelta(seconds=1), kyc_level="level_2")
+        identity.refresh_from_db()
+        assert identity.consent == Consent.GRANTED
+        assert not standing_of(identity.user).has_kyc_level("level_1")
+        event = WebhookEvent.objects.filter(event_type="kyc.verified").latest("pk")
+        assert (event.outcome, event.payload) == ("ignored", None)
+        identity.user.delete()
+
+
 @pytest.mark.parametrize("name", ["consent.revoked", "consent_revoked"])
 def test_revocation_has_two_names(name: str) -> None:
     """The policy text calls it otherwise than the list of events."""

@@ -15,6 +15,7 @@ from django.contrib.auth.models import User
 from django.db.models import Model
 from django.test import Client
 
+from django_identity.handlers import KYC_TYPES
 from django_identity.lifecycle.erasure import erasure
 from django_identity.models import (
     ErasureReceipt,
@@ -158,7 +159,12 @@ def _events() -> Iterator[dict[str, Any]]:
     """Whether one was applied or came too late depends on the order; that it was heard does not."""
     for event in WebhookEvent.objects.all():
         held = {name: value for name, value in _columns(event).items() if name not in PER_EVENT}
-        yield held | {"is_ignored": event.outcome == EventOutcome.IGNORED}
+        held["subject_digest"] = event.subject and event.subject_digest
+        if event.event_type in KYC_TYPES:
+            # Whether the payload was kept depends on whether the consent stood by then.
+            yield held | {"payload": None}
+        else:
+            yield held | {"is_ignored": event.outcome == EventOutcome.IGNORED}
 
 
 def _receipts() -> Iterator[dict[str, Any]]:

@@ -13,11 +13,11 @@ from datetime import datetime
 from django.db import transaction
 from django.utils import timezone
 
-from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
+from django_identity.models import NEVER, Consent, LinkedIdentity, StoredClaim, TokenGrant
 
 
 def stop_processing(identity: LinkedIdentity, *, at: datetime) -> None:
-    """Delete tokens and credential, revoke the claims, end the sessions.
+    """Delete tokens, credential, KYC data and claim values, and end the sessions.
 
     ``at``: the time of the revocation. The caller has locked the identity's row and saves it.
     """
@@ -27,9 +27,18 @@ def stop_processing(identity: LinkedIdentity, *, at: datetime) -> None:
     identity.credential_issued_at = identity.credential_expires_at = None
     identity.connect_person = ""
     identity.refetch_due_at = None
+    if identity.is_withdrawn or identity.consent == Consent.REVOKED:
+        _forget_kyc(identity)
     TokenGrant.objects.filter(identity=identity).delete()
-    claims = StoredClaim.objects.filter(identity=identity, revoked=False)
-    claims.update(revoked=True, updated_at=timezone.now())
+    claims = StoredClaim.objects.filter(identity=identity)
+    claims.update(revoked=True, value=None, updated_at=timezone.now())
+
+
+def _forget_kyc(identity: LinkedIdentity) -> None:
+    """Empty what KYC events and answers brought, so that the next sign-in decides alone."""
+    identity.kyc_level = identity.kyc_status = identity.kyc_provider = identity.kyc_rank = ""
+    identity.kyc_verified_at = identity.kyc_checked_at = None
+    identity.kyc_changed_at = NEVER
 
 
 def revoke(subject_digest: str) -> LinkedIdentity | None:

@@ -131,8 +131,14 @@ EFFECTS: Mapping[str, Effect] = {
 
 
 def is_covered(identity: LinkedIdentity, event: WebhookEvent) -> bool:
-    """Whether the person's consent covers what the event says: KYC data needs a scope."""
-    return event.event_type not in KYC_TYPES or not KYC_SCOPES.isdisjoint(identity.scopes)
+    """Whether the person's consent covers what the event says: KYC data needs a scope.
+
+    Consent that was revoked covers nothing until the person arrives again.
+    """
+    if event.event_type not in KYC_TYPES:
+        return True
+    stands = identity.consent == Consent.GRANTED and not identity.is_withdrawn
+    return stands and not KYC_SCOPES.isdisjoint(identity.scopes)
 
 
 def apply(identity: LinkedIdentity, event: WebhookEvent) -> bool:
