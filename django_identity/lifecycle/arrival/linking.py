@@ -29,6 +29,8 @@ from django_identity.exceptions import (
 from django_identity.lifecycle.arrival import accounts, link_notice
 from django_identity.lifecycle.events import events_meanwhile, lock_subject
 from django_identity.lifecycle.upkeep import kyc_checks, replacement, tokens
+from django_identity.lifecycle.upkeep.claims import CLAIMS_SCOPE
+from django_identity.lifecycle.upkeep.kyc_checks import KYC_SCOPE
 from django_identity.models import NEVER, Consent, LinkedIdentity, LinkedVia, Purpose, digest
 from django_identity.service.connect_answer import ConnectAnswer
 from django_identity.service.messages import ClaimsAnswer, KycStatus, Profile, TokenAnswer
@@ -310,6 +312,7 @@ def _changes(
     if claims is not None:
         changes |= claims.columns
     if data.tokens is not None:
+        changes |= _taken_back(data, identity, consented_at=consented_at)
         changes |= _sign_in_columns(request, identity, consented_at=consented_at)
     for name, value in changes.items():
         setattr(identity, name, value)
@@ -333,6 +336,20 @@ def _consent_columns(
         ),
         "scopes": list(dict.fromkeys([*kept, *data.scopes])),
     }
+
+
+def _taken_back(
+    data: ServiceData, identity: LinkedIdentity, *, consented_at: datetime
+) -> dict[str, Any]:
+    """What scopes had brought that this sign-in does not have. A Connect code's level stays."""
+    columns: dict[str, Any] = {}
+    is_by_code = identity.consent == Consent.GRANTED and KYC_SCOPE not in identity.scopes
+    if KYC_SCOPE not in data.scopes and not is_by_code:
+        columns |= {**kyc_checks.NO_LEVEL, "kyc_rank": ""}
+        columns["kyc_changed_at"] = max(identity.kyc_changed_at, consented_at)
+    if CLAIMS_SCOPE not in data.scopes:
+        columns |= replacement.NO_CREDENTIAL
+    return columns
 
 
 def _sign_in_columns(
@@ -374,6 +391,8 @@ def _save(
         events_meanwhile.save_unless_revoked(identity, since, changes)
     if claims is not None:
         replacement.write(identity, claims)
+    elif data.tokens is not None and CLAIMS_SCOPE not in data.scopes:
+        replacement.take_back(identity)
     if data.tokens is not None:
         tokens.store(request.application, identity, data.tokens)
     if not is_done:

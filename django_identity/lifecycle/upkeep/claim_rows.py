@@ -83,6 +83,14 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> bool:
     return bool(hit)
 
 
+def revoke_all(identity: LinkedIdentity) -> bool:
+    """Revoke every claim and forget its value. True if any was standing."""
+    mine = StoredClaim.objects.filter(identity_id=identity.pk)
+    was_standing = mine.filter(revoked=False).exists()
+    mine.update(revoked=True, value=None, valid_until=None, updated_at=timezone.now())
+    return was_standing
+
+
 def key_of(row: StoredClaim) -> Key:
     """The key of a claim. It is compared in Python, because collations may ignore case."""
     return row.claim_type, row.provider

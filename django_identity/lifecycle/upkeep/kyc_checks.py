@@ -6,6 +6,7 @@ Therefore it is re-read once a day, and at once after an event that changes or q
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,6 +21,16 @@ KYC_SCOPE = "kyc:read"
 CHECKED_EVERY = timedelta(hours=24)
 # For an identity without claims: three quarters of this time are one day.
 LONGEST_LIFE = timedelta(hours=32)
+
+
+#: Nothing is known of the person's KYC.
+NO_LEVEL: Mapping[str, Any] = {
+    "kyc_level": "",
+    "kyc_status": "",
+    "kyc_provider": "",
+    "kyc_verified_at": None,
+    "kyc_checked_at": None,
+}
 
 
 def may_check(identity: LinkedIdentity) -> bool:

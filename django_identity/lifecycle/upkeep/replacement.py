@@ -25,6 +25,14 @@ DUE_SPREAD = 0.10
 # An answer from a cache may expire at once. It must not cause calls without a pause.
 SOONEST = timedelta(minutes=5)
 
+#: No credential is held.
+NO_CREDENTIAL: Mapping[str, Any] = {
+    "credential": "",
+    "credential_kid": "",
+    "credential_issued_at": None,
+    "credential_expires_at": None,
+}
+
 logger = logging.getLogger("django_identity.claims")
 
 
@@ -80,6 +88,12 @@ def write(identity: LinkedIdentity, new: Replacement) -> None:
     else:
         changed = claim_rows.replace(identity, new.rows)
     if changed:
+        signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
+
+
+def take_back(identity: LinkedIdentity) -> None:
+    """Revoke all claims, because the person no longer shows them. The identity's row is locked."""
+    if claim_rows.revoke_all(identity):
         signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
 
 
