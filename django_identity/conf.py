@@ -57,6 +57,7 @@ class Application:
     rate_limit: tuple[int, float] | None
     event_payload_days: int
     event_days: int
+    revoked_days: int
     kyc_holds: timedelta
     connect_kyc_holds: timedelta
     ca_file: str | None

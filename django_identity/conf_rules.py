@@ -173,6 +173,7 @@ RULES: Mapping[str, Rule] = {
     "RATE_LIMIT": Rule(_or_none(_rate), 'calls a second or minute, as "50/s"', default="50/s"),
     "EVENT_PAYLOAD_DAYS": Rule(_whole(1, 3650), "a number of days", default=30),
     "EVENT_DAYS": Rule(_whole(1, 3650), "a number of days", default=180),
+    "REVOKED_DAYS": Rule(_whole(1, 3650), "a number of days", default=90),
     "KYC_HOLDS": Rule(_span, SPAN, default=timedelta(hours=48)),
     "CONNECT_KYC_HOLDS": Rule(_span, SPAN, default=timedelta(days=30)),
     "CA_FILE": Rule(_or_none(_text), "the path of a PEM file, or None"),

@@ -6,6 +6,7 @@ import io
 from datetime import datetime, timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
@@ -19,9 +20,13 @@ from django_identity.models import (
     WebhookEvent,
 )
 from tests.deliveries import deliver, event_body, post
-from tests.records import make_identity, make_user
+from tests.records import make_claim, make_event, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _ago(days: int) -> datetime:
+    return timezone.now() - timedelta(days=days)
 
 
 def received(days: int, *, number: int = 1) -> WebhookEvent:
@@ -45,7 +50,7 @@ def test_payloads_go_first_then_all_but_a_digest() -> None:
     assert (old.payload, old.subject, old.event_id) == (None, "subject-1", "evt-31-1")
     assert (oldest.payload, oldest.subject, oldest.subject_digest) == (None, "", "")
     assert (oldest.event_id, oldest.event_type) == ("", "")
-    assert retention.purge() == retention.Purged(payloads=0, events=0, requests=0)
+    assert retention.purge() == retention.Purged(payloads=0, events=0, requests=0, identities=0)
 
 
 def test_the_settings_say_when(settings) -> None:
@@ -137,3 +142,39 @@ def test_the_command_says_what_went() -> None:
     assert out.getvalue().startswith("1 payload(s) emptied, 1 event(s) reduced to a digest")
     with pytest.raises(CommandError):
         call_command("identity_purge", "--batch", "0")
+
+
+def test_revoked_identities_go_after_ninety_days() -> None:
+    """The link and all that hangs on it; the account stays, and whoever came back stays linked."""
+    revoked = {"consent": Consent.REVOKED}
+    made = {
+        "gone": make_identity(
+            make_user("gone"), subject="gone", consent_changed_at=_ago(91), **revoked
+        ),
+        "not yet": make_identity(
+            make_user("not yet"), subject="not yet", consent_changed_at=_ago(89), **revoked
+        ),
+        "granted": make_identity(
+            make_user("granted"), subject="granted", consent_changed_at=_ago(91)
+        ),
+    }
+    make_claim(made["gone"])
+    assert retention.purge().identities == 1
+    left = set(LinkedIdentity.objects.values_list("subject", flat=True))
+    assert left == {"not yet", "granted"}
+    assert User.objects.count() == 3
+
+
+def test_an_application_that_is_gone_is_purged_too() -> None:
+    """By what is stored: its alias was renamed, and nobody's data may stay for that."""
+    identity = make_identity(
+        make_user(),
+        application="renamed",
+        consent=Consent.REVOKED,
+        consent_changed_at=_ago(91),
+    )
+    make_event(identity, "kyc.verified", received_at=_ago(31))
+    make_event(identity, "kyc.rejected", received_at=_ago(181))
+    purged = retention.purge()
+    assert (purged.identities, purged.payloads, purged.events) == (1, 2, 1)
+    assert not WebhookEvent.objects.filter(payload__isnull=False).exists()

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from django_identity import conf
+from django_identity import conf, signals
+from django_identity.conf import Application
 from django_identity.lifecycle.events.rows import EMPTIED
-from django_identity.models import AuthorizationRequest, ConnectRedemption, Retained, WebhookEvent
+from django_identity.models import (
+    AuthorizationRequest,
+    ConnectRedemption,
+    Consent,
+    LinkedIdentity,
+    Retained,
+    WebhookEvent,
+)
 
 BATCH = 1000
 # Within this time a callback that is opened again still redirects to its page.
@@ -26,6 +35,7 @@ class Purged:
     payloads: int
     events: int
     requests: int
+    identities: int
 
 
 def count_purgeable() -> int:
@@ -45,16 +55,16 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
     recognises a repeat. ``progress`` is called after each batch. It is safe to stop at any point.
     """
     now = timezone.now()
-    payloads = events = 0
-    for application in conf.applications():
-        of_alias = WebhookEvent.objects.filter(application=application.alias)
+    payloads = events = identities = 0
+    for application, of_alias in _applications():
+        events_of = WebhookEvent.objects.filter(of_alias)
         rows_before = now - timedelta(days=application.event_days)
         payloads_before = now - timedelta(days=application.event_payload_days)
-        for rows in _batches(_older(of_alias, Retained.EVERYTHING, payloads_before), size):
+        for rows in _batches(_older(events_of, Retained.EVERYTHING, payloads_before), size):
             emptied = rows.update(payload=None, kept=Retained.NO_PAYLOAD)
             payloads += emptied
             progress(emptied)
-        for rows in _batches(_older(of_alias, Retained.NO_PAYLOAD, rows_before), size):
+        for rows in _batches(_older(events_of, Retained.NO_PAYLOAD, rows_before), size):
             emptied = rows.update(
                 **EMPTIED,
                 event_type="",
@@ -64,8 +74,51 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
             )
             events += emptied
             progress(emptied)
+        revoked_before = now - timedelta(days=application.revoked_days)
+        identities += _purge_revoked(of_alias, revoked_before, size)
     requests = _purged_requests(now - REQUEST_LIFETIME, size)
-    return Purged(payloads=payloads, events=events, requests=requests)
+    return Purged(payloads=payloads, events=events, requests=requests, identities=identities)
+
+
+def _applications() -> Iterator[tuple[Application, Q]]:
+    """Each application with the condition for its rows.
+
+    Rows of an application that the settings no longer have are kept as long as the shortest-lived
+    of the others.
+    """
+    configured = conf.applications()
+    for application in configured:
+        yield application, Q(application=application.alias)
+    shortest = replace(
+        configured[0],
+        event_days=min(site.event_days for site in configured),
+        event_payload_days=min(site.event_payload_days for site in configured),
+        revoked_days=min(site.revoked_days for site in configured),
+    )
+    yield shortest, ~Q(application__in=[application.alias for application in configured])
+
+
+def _purge_revoked(of_alias: Q, before: datetime, size: int) -> int:
+    """Delete the identities whose consent was revoked before ``before``. The accounts stay."""
+    revoked = LinkedIdentity.objects.filter(
+        of_alias, consent=Consent.REVOKED, consent_changed_at__lt=before
+    )
+    purged = 0
+    for rows in _batches(revoked.order_by("pk").all, size):
+        with transaction.atomic():
+            # The person may have come back since the batch was read.
+            locked = rows.select_for_update().filter(consent=Consent.REVOKED)
+            keys = list(locked.values_list("pk", flat=True))
+            for identity in LinkedIdentity.objects.filter(pk__in=keys).select_related("user"):
+                signals.announce(
+                    signals.identity_unlinked,
+                    LinkedIdentity,
+                    user=identity.user,
+                    application=identity.application,
+                )
+            LinkedIdentity.objects.filter(pk__in=keys).delete()
+        purged += len(keys)
+    return purged
 
 
 def _older(

@@ -32,5 +32,6 @@ class Command(IdentityCommand):
             raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
         self.stdout.write(
             f"{purged.payloads} payload(s) emptied, {purged.events} event(s) reduced to a digest, "
-            f"{purged.requests} started sign-in(s) and redemption(s) deleted"
+            f"{purged.requests} started sign-in(s) and redemption(s) and "
+            f"{purged.identities} revoked identity(ies) deleted"
         )
