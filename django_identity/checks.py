@@ -24,7 +24,7 @@ CACHE_MIDDLEWARE = "django.middleware.cache.UpdateCacheMiddleware"
 PROXY_SETTINGS = ("SECURE_PROXY_SSL_HEADER", "USE_X_FORWARDED_HOST", "USE_X_FORWARDED_PORT")
 ISOLATED = {"postgresql", "mysql"}
 NOT_FOR_SITES = ("django_identity.sandbox", "django_identity.testing")
-# How the values begin that ``django_identity.sandbox.sandbox_application`` gives everybody.
+# The prefix of the public credentials of ``django_identity.sandbox.sandbox_application``.
 SANDBOX_VALUES = "sandbox-local-site"
 
 
@@ -53,7 +53,7 @@ def check_development_only(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def check_sandbox_application(**_kwargs: Any) -> list[CheckMessage]:
-    """What everybody knows opens no site in live (E018)."""
+    """Refuse the sandbox's public credentials beside a live application (E018)."""
     is_live = any(each.get("ENVIRONMENT") == "live" for each in _given().values())
     return _sandbox_problems() if is_live else []
 

@@ -34,8 +34,8 @@ class Application:
     ``base_url`` ends in ``/api/v1``; ``auth_url`` and ``api_origin`` have no trailing slash.
     ``timeout`` is the total number of seconds one call may take. ``rate_limit`` is a number of
     calls and the seconds they are for.
-    ``kyc_holds`` is how long a KYC level counts after the service last vouched for it;
-    ``connect_kyc_holds`` the same for a level that only a Connect code brought.
+    ``kyc_holds``: how long a KYC level counts after the service last confirmed it;
+    ``connect_kyc_holds``: the same for a level from a Connect code.
     ``ca_file``: the only authorities trusted for TLS; ``proxy``: what all calls go through.
     """
 

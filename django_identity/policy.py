@@ -124,7 +124,7 @@ class IdentityPolicy:
         return None
 
     def keeps_account(self, user: AbstractBaseUser, *, made_for_identity: bool) -> bool:
-        """Whether the site's account stays as it is when the person's identity is erased.
+        """Whether an erasure of the identity keeps the site's account unchanged.
 
         ``made_for_identity``: the account came with the identity. By default an older account and
         one of staff stay: their owners have another way in, and it is not the service's to take.
@@ -148,7 +148,7 @@ class IdentityPolicy:
     def client_address(self, request: HttpRequest) -> str:
         """The person's network address, without a port. Connect codes are limited by it.
 
-        The default is the address of whoever opened the connection. Behind a proxy that is the
+        The default is the address of the connection's other end. Behind a proxy that is the
         proxy's own, so read the header that your proxy sets, and only what your proxy wrote.
         """
         return str(request.META.get("REMOTE_ADDR", ""))
@@ -174,7 +174,7 @@ def writable(fields: object, *, method: str) -> dict[str, Any]:
     """Return ``fields``, which the policy's ``method`` returned, if it may write all of them.
 
     Raises ``ConfigurationError`` for staff, superuser, active, password and the primary key, and
-    for what is no mapping.
+    if ``fields`` is not a mapping.
     """
     if not isinstance(fields, Mapping):
         returned = "None" if fields is None else type(fields).__name__

@@ -1,4 +1,4 @@
-"""Signed tokens beside a credential that may name the person: ID tokens, JWT access tokens."""
+"""Signed tokens that may name the subject: ID tokens and JWT access tokens."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity.credentials.keys import KeySet
 
 MAX_CHARACTERS: Final = 16 * 1024
-# The service's keys sign credentials too, so a token has to say that it is another kind of thing
+# The service's keys sign credentials too, so the type must show that this is not a credential
 # (RFC 8725 §3.11).
 TYPES: Final = frozenset({"JWT", "at+jwt", "application/at+jwt"})
 OPTIONS: Final[jwt.types.Options] = {"require": ["iss", "aud", "sub", "exp"], "strict_aud": True}
@@ -20,11 +20,11 @@ OPTIONS: Final[jwt.types.Options] = {"require": ["iss", "aud", "sub", "exp"], "s
 def subject_of(
     token: str, *, keys: KeySet, issuer: str, audience: str, leeway: float = 0
 ) -> str | None:
-    """The ``sub`` of ``token`` if it is a JWT that the service signed for this application.
+    """The ``sub`` of ``token`` if it is a valid JWT of the service for this application.
 
-    ES256 with a key of ``keys``, from ``issuer``, for ``audience`` alone, not expired. None for
-    anything else, an opaque token included: a token that cannot be verified names nobody.
-    ``leeway``: seconds by which the clocks may differ.
+    It must be signed with ES256 by a key of ``keys``, be from ``issuer`` and only for ``audience``,
+    and not be expired. For other tokens, such as opaque ones, the result is None. ``leeway``:
+    seconds by which the clocks may differ.
     """
     if len(token) > MAX_CHARACTERS or token.count(".") != 2:
         return None

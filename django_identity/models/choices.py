@@ -25,13 +25,13 @@ class Consent(models.TextChoices):
 
 
 class LinkedVia(models.TextChoices):
-    """What stands behind the link. A ``CONNECT`` identity verifies and never signs in.
+    """How the identity was linked. A ``CONNECT`` identity verifies and never signs in.
 
     The full sign-in from within the account's session turns the other two into ``OAUTH``.
     """
 
     OAUTH = "oauth", _("sign-in")
-    #: A code that an existing account's user entered: perhaps somebody else's code.
+    #: The user of an existing account entered a code, which may be another person's code.
     CONNECT = "connect", _("Connect code")
     #: A code that made the account, where the site's policy lets codes sign people in.
     SIGN_UP = "sign_up", _("sign-up by Connect code")
@@ -52,7 +52,7 @@ class Retained(models.IntegerChoices):
 
 
 class AccountKept(models.TextChoices):
-    """Why an erasure left the site's account as it was."""
+    """Why an erasure kept the site's account."""
 
     OLDER = "older", _("It is older than the link.")
     PRIVILEGED = "privileged", _("It belongs to staff.")

@@ -31,7 +31,7 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f]")
 LONGEST_MASKED_PART = 40
 LONGEST_URL = 2000
-# RFC 3986: visible ASCII, without what no address holds.
+# RFC 3986: visible ASCII. The characters below are refused too.
 URL = re.compile(r"[\x21-\x7e]+")
 NEVER_IN_URLS = frozenset("\"'<>\\^`{|}")
 
@@ -40,7 +40,7 @@ Members = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TokenAnswer:
-    """``expires_in`` in seconds. ``scopes``: None if the service did not say; so ``subject``."""
+    """``expires_in`` in seconds. ``scopes`` and ``subject`` are None if the answer lacks them."""
 
     access_token: str = field(repr=False)
     refresh_token: str | None = field(repr=False)
@@ -117,9 +117,9 @@ class Profile:
         return cls(id=subject)
 
     def masked(self) -> str:
-        """First name, initial and masked e-mail address, as far as they are known.
+        """First name, initial and masked e-mail address, if known.
 
-        Enough to recognise somebody by, at most 128 characters: ``"Ada O., a***@example.org"``.
+        At most 128 characters, enough to recognise a person: ``"Ada O., a***@example.org"``.
         """
         initial = f"{self.last_name[:1]}." if self.last_name else ""
         name = f"{self.first_name[:LONGEST_MASKED_PART]} {initial}".strip()
@@ -217,7 +217,7 @@ def _named_subjects(body: Members) -> set[str]:
 
 
 def is_subject(value: object) -> bool:
-    """Whether ``value`` can be a subject, as ``subject_of`` has it."""
+    """Whether ``value`` is a valid subject by the rules of ``subject_of``."""
     try:
         subject_of(value, "")
     except MalformedAnswer:
@@ -272,7 +272,7 @@ def safe_url(given: object, *, environment: str) -> str:
 
 
 def _name_of(body: Members, name: str) -> str:
-    """A person's name on one line, without characters that hide or turn what stands beside it."""
+    """A person's name on one line, without control and direction characters."""
     text = text_of(body, name, "profile")
     return " ".join(DIRECTION.sub("", CONTROL.sub(" ", text)).split())
 

@@ -22,7 +22,7 @@ from django_identity.exceptions import (
 )
 
 LONGEST_PAUSE = 3600.0
-# RFC 6749 §5.2, and services that say no with 200.
+# RFC 6749 §5.2, and services that send errors with status 200.
 ENDS_A_GRANT = (200, 400)
 BY_CODE: Mapping[str, type[ServiceRefusal]] = {
     "ENVIRONMENT_MISMATCH": EnvironmentMismatch,
@@ -51,8 +51,8 @@ def of(
 ) -> ServiceError:
     """The exception for an error answer, chosen by its code, else by its status.
 
-    Only the service's own readable no is a refusal. A proxy's page and an empty body say nothing
-    about a token or a person, whatever their status: they are an outage.
+    Only a well-formed error answer of the service is a refusal. A proxy's page or an empty body
+    tells nothing about a token or a person, whatever its status, so it counts as an outage.
     """
     if status == 429:
         return RateLimited("too many calls", endpoint=endpoint, retry_after=pause(headers))

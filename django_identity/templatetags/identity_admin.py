@@ -28,7 +28,7 @@ register.filter("environment_badge", wording.environment_badge)
 
 @register.filter
 def person(user: AbstractBaseUser, may_see_people: bool) -> str:
-    """What the person is called, as far as the operator may see it."""
+    """The person's user name, as far as the operator may see it."""
     return wording.person_name(user, may_see=may_see_people)
 
 
@@ -81,7 +81,7 @@ def as_json(value: object) -> str:
 
 @register.filter
 def happened(happening: Happening) -> Words:
-    """What the entry of the timeline is about."""
+    """The text of an entry of the timeline."""
     words = wording.HAPPENINGS[happening.kind]
     if happening.kind is Kind.EVENT:
         return f"{words}: {happening.detail}"
@@ -93,7 +93,7 @@ def happened(happening: Happening) -> Words:
 
 @register.filter
 def came_of_it(happening: Happening) -> Words:
-    """How the entry of the timeline ended, where there is something to say."""
+    """The outcome of an entry of the timeline, or an empty text."""
     if happening.kind is Kind.EVENT:
         return dict(EventOutcome.choices).get(happening.outcome, happening.outcome)
     if happening.kind is Kind.SIGN_IN_FAILED:

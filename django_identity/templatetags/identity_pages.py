@@ -88,7 +88,7 @@ def claim_value(value: Any) -> str:
 
 @register.filter
 def is_affirmed(value: Any) -> bool:
-    """Whether a claim's value says yes, or names something: a proof may say no."""
+    """Whether a claim's value is true or a text. A proven claim may be false."""
     return affirmed(value) is not None
 
 

@@ -1,8 +1,9 @@
-"""Somebody comes with an identity: they sign in, link it, or paste a Connect code.
+"""A person signs in, links an identity, or enters a Connect code.
 
-``sign_in`` and ``connect`` are the two ways in; ``linking`` decides whose account it is and stores
-what came; ``accounts`` makes and fills the site's users; ``authorization_requests`` and
-``redemptions`` remember what was begun; ``limits`` counts tries; ``link_notice`` mails the owner.
+``sign_in`` and ``connect`` are the two ways; ``linking`` chooses the account and stores the
+service's data; ``accounts`` creates the site's users; ``authorization_requests`` and
+``redemptions`` store what a person has started; ``limits`` limits attempts with Connect codes;
+``link_notice`` sends the owner an e-mail about a new link.
 """
 
 from django_identity.lifecycle.arrival.authorization_requests import SIGN_IN_LIFETIME, SignInIntent

@@ -68,7 +68,7 @@ def overwrite_fields(
 def _set_valid(
     site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Mapping[str, Any]
 ) -> set[str]:
-    """Set on ``user`` those of ``changed`` that break no rule. Returns their names."""
+    """Set the fields of ``changed`` that break no rule. Returns their names."""
     before = {name: getattr(user, name) for name in changed}
     names = set(changed)
     if _is_taken(site, user, changed):
@@ -79,7 +79,7 @@ def _set_valid(
         broken = _broken_rules(user, names)
         if not broken:
             break
-        # A rule about several fields at once names none: then none of them is written.
+        # A rule about several fields names none of them. Then no field is written.
         names -= (names & broken) or names
     for name in changed.keys() - names:
         setattr(user, name, before[name])
@@ -89,16 +89,17 @@ def _set_valid(
 def _is_taken(
     site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Mapping[str, Any]
 ) -> bool:
-    """Whether the e-mail address that is to be written belongs to another account."""
+    """Whether the new e-mail address belongs to another account."""
     email = changed.get(user.get_email_field_name())
     owner = site.account_with_email(str(email)) if email else None
     return owner is not None and owner.pk != user.pk
 
 
 def _broken_rules(user: AbstractBaseUser, names: set[str]) -> set[str]:
-    """The fields that fail the user model's own validation; what ``names`` leaves out is as it was.
+    """The fields among ``names`` that fail the user model's validation.
 
-    Uniqueness is asked of all fields: a changed field may collide together with an unchanged one.
+    Uniqueness is checked for all fields, because a changed and an unchanged field may collide
+    together.
     """
     others = {field.name for field in user._meta.fields if not {field.name, field.attname} & names}
     broken: set[str] = set()
@@ -112,6 +113,6 @@ def _broken_rules(user: AbstractBaseUser, names: set[str]) -> set[str]:
             validate()
         except ValidationError as invalid:
             broken |= invalid.update_error_dict({}).keys()
-    # A foreign key's errors are under its name; the policy may have named its column.
+    # Errors of a foreign key have its name, but the policy may have used its column's name.
     columns = {field.name: field.attname for field in user._meta.fields}
     return {name if name in names else columns.get(name, name) for name in broken}

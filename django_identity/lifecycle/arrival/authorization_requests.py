@@ -16,7 +16,7 @@ from django_identity.models import AuthorizationRequest, Purpose, digest
 from django_identity.service.authorization import PkcePair
 
 COMPLETED = "completed"
-# Seconds from the button to the callback: a first verification at the service takes its time.
+# Seconds from the button to the callback. A first verification at the service takes long.
 SIGN_IN_LIFETIME = 3600
 
 

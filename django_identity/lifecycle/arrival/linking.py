@@ -42,7 +42,7 @@ class _Complete(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkRequest:
-    """Who asked for a link: under which application, for what, who started, and when.
+    """A request to link: its application, its purpose, the user who started, and when.
 
     ``complete`` records the end. It is called in the transaction of the link, and again if a new
     user is created.
@@ -326,7 +326,7 @@ def _changes(
 def _consent_columns(
     data: ServiceData, identity: LinkedIdentity, *, consented_at: datetime
 ) -> dict[str, Any]:
-    """The consent. A sign-in replaces its scopes; a Connect code adds to those that are granted."""
+    """The columns of the consent. A sign-in replaces its scopes; a Connect code adds scopes."""
     is_granted = identity.consent == Consent.GRANTED
     kept = identity.scopes if is_granted and data.is_by_code else []
     return {
@@ -355,7 +355,7 @@ def _taken_back(
 def _sign_in_columns(
     request: LinkRequest, identity: LinkedIdentity, *, consented_at: datetime
 ) -> dict[str, Any]:
-    """What a full sign-in changes: how the identity is linked, its sessions, its re-fetches."""
+    """The columns that a full sign-in changes: the kind of link, sessions, re-fetches."""
     columns: dict[str, Any] = {
         "connect_person": "",
         "signed_in_at": max(identity.signed_in_at, consented_at),
@@ -368,8 +368,8 @@ def _sign_in_columns(
         # The sign-in came from the account's own session, so the identity now signs in.
         columns["linked_via"] = LinkedVia.OAUTH
     if identity.revoked_at is not None and identity.revoked_at >= consented_at:
-        # A revocation of the same second that is over. Each sign-in writes another time, or a
-        # session that the revocation has ended would be valid again.
+        # An earlier revocation in the same second. Each sign-in writes a different time, so that
+        # a session that the revocation has ended does not become valid again.
         columns["revoked_at"] = request.began_at - timedelta(seconds=1)
     return columns
 
@@ -383,7 +383,7 @@ def _save(
     is_new: bool,
     claims: replacement.Replacement | None,
 ) -> None:
-    """Write row, claims and tokens, then apply the events that came in during the sign-in."""
+    """Write row, claims and tokens, then apply the events that arrived during the sign-in."""
     consented_at = _consented_at(request, data) if data.is_by_code else request.began_at
     since = events_meanwhile.Since(request.began_at, consented_at)
     is_done = not is_new and events_meanwhile.save_if_no_event_came(identity, since, changes)

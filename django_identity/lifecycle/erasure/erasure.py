@@ -41,7 +41,7 @@ LONGEST_SECONDS = 240.0
 
 
 class AccountStillThere(RuntimeError):
-    """The policy deletes accounts, and yet the row is there: a ``delete`` that only hides it."""
+    """The policy deletes accounts, but the row still exists: ``delete`` only hides it."""
 
 
 @sensitive_variables()
@@ -155,7 +155,7 @@ def _lock_receipts(keys: set[int]) -> None:
 
 
 def _erase_rows(receipt_id: int, session_keys: list[str]) -> bool:
-    """Erase everything of the receipt's subject. Returns whether their sessions go too."""
+    """Erase the data of the receipt's subject. Returns whether to delete the sessions too."""
     receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
     if receipt.erased_at is not None:
         return False
@@ -182,14 +182,14 @@ def _erase_rows(receipt_id: int, session_keys: list[str]) -> bool:
 def _erase_account(
     receipt: ErasureReceipt, user: AbstractBaseUser, *, made_for_identity: bool
 ) -> str:
-    """Let the policy erase the site's account. Returns why it stays; empty if it is erased."""
+    """Let the policy erase the account. Returns why it stays, or an empty text if it is erased."""
     site = policy.load(_policy_path(receipt.application))
     if site.keeps_account(user, made_for_identity=made_for_identity):
         if policy.is_privileged(user):
             return AccountKept.PRIVILEGED
         return AccountKept.POLICY if made_for_identity else AccountKept.OLDER
     _hold_subjects_of(user.pk)
-    # The policy's ``delete`` forgets the key.
+    # ``delete`` sets the instance's key to None.
     user_id = user.pk
     site.erase_user(user)
     left = _user(user_id)
@@ -202,7 +202,7 @@ def _erase_account(
 
 
 def _user(user_id: Any) -> AbstractBaseUser | None:
-    """The account, whatever the managers of the user model hide, such as people who are banned."""
+    """The account, even if the user model's default manager hides it."""
     if user_id is None:
         return None
     model = get_user_model()
@@ -211,17 +211,17 @@ def _user(user_id: Any) -> AbstractBaseUser | None:
 
 
 def _hold_subjects_of(user_id: Any) -> None:
-    """Before the user: an event that has one of their identities may wait for their row."""
+    """Lock before the user's row, because an event that has an identity may wait for that row."""
     theirs = LinkedIdentity.objects.filter(user_id=user_id).order_by("subject_digest")
     for subject_digest in list(theirs.values_list("subject_digest", flat=True)):
         events.lock_subject(subject_digest)
 
 
 def _erase_identities_of(user_id: Any, receipt: ErasureReceipt) -> None:
-    """Those of a shut account under other applications, with which nobody can sign in any more.
+    """Erase the identities of an erased account under other applications.
 
-    After the user: whoever is linking another one now waits for the user's row, or has committed.
-    Each leaves a receipt of its own, by which later events of that subject are recognised.
+    It comes after the user's row: a request that links another identity now waits for that row or
+    has committed. Each identity gets its own receipt, which recognises later events of its subject.
     """
     others = LinkedIdentity.objects.select_for_update().filter(user_id=user_id)
     for identity in list(others):

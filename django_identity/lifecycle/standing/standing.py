@@ -339,7 +339,7 @@ def _kyc_holds_until(
 def _query(
     model: type[AbstractBaseUser], using: str, application: str, environment: str
 ) -> CompiledQuery:
-    """What is held on a user under one application: a row for each claim, one without any."""
+    """The query for a user under one application: a row for each claim, or one without a claim."""
 
     def build(user_id: Given) -> QuerySet[Any, Any]:
         identity = LinkedIdentity.objects.of_user(

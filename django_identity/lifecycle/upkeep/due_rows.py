@@ -37,11 +37,11 @@ from django_identity.lifecycle.upkeep.claims import backed_off
 from django_identity.models import LinkedIdentity
 
 PAGE = 500
-# Longer than a chunk waits in its queue when workers keep up with the budget.
+# Longer than a chunk waits in its queue if workers keep up with the rate limit.
 HANDED_OUT_FOR = timedelta(minutes=10)
-# Longer than one re-fetch can last, with every wait and time-out at its longest.
+# Longer than the longest re-fetch, with all waits and time-outs.
 STARTED_FOR = timedelta(minutes=5)
-# What is taken until later than that was taken by a clock that was wrong.
+# A lease that ends even later was written by a wrong clock.
 LONGEST_BELIEVED = timedelta(minutes=15)
 MOST_LOST_WORKERS = 3
 WORKER_LOST = "worker_lost"
@@ -67,7 +67,7 @@ def state_of(row: LinkedIdentity, now: datetime) -> State:
 
 
 def due(application: Application, *, now: datetime) -> QuerySet[LinkedIdentity]:
-    """What is due, taken or not, the longest due first."""
+    """The due rows, leased or not, oldest first."""
     rows = LinkedIdentity.objects.filter(
         application=application.alias,
         environment=application.environment,
@@ -93,7 +93,7 @@ def take(
     left = sys.maxsize if most is None else most
     free_hands = sys.maxsize if in_hand is None else in_hand
     while min(left, free_hands) > 0:
-        # SQLite must not read before it writes in one transaction: two could not both go on.
+        # On SQLite two transactions that read before they write would block each other.
         with transaction.atomic() if _can_skip_locked() else nullcontext():
             found = list(_locked(rows)[: min(page, left, free_hands)])
             free = [row for row in found if state_of(row, now) in (State.FREE, State.LOST)]
@@ -105,7 +105,7 @@ def take(
         if won:
             yield won
         last = found[-1]
-        # The first condition lets the index begin there; the second one is exact.
+        # The first condition is for the index; the second one is exact.
         rows = (
             due(application, now=now)
             .filter(refetch_due_at__gte=last.refetch_due_at)
@@ -114,9 +114,9 @@ def take(
 
 
 def start(identity: LinkedIdentity) -> bool:
-    """Begin work on a row as it was read just now; its failures are counted first.
+    """Begin work on a row that was just read. A failure is counted in advance.
 
-    False if somebody else has begun, the row has changed, or it has lost too many workers.
+    Returns False if another worker has begun, the row has changed, or it has lost too many workers.
     """
     now = timezone.now()
     if state_of(identity, now) is State.STARTED:
@@ -135,14 +135,14 @@ def start(identity: LinkedIdentity) -> bool:
 
 
 def let_go(ids: Iterable[int]) -> None:
-    """Give back rows that were handed out and not started: they are due as before."""
+    """Release rows that were handed out and not started. They stay due."""
     LinkedIdentity.objects.filter(pk__in=list(ids), refetch_started=False).update(
         refetch_taken_until=None
     )
 
 
 def _locked(rows: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdentity]:
-    """The next rows; where the database can, without those that another sweep is taking."""
+    """The next rows, skipping rows that another sweep has locked, if the database can."""
     wanted = rows.only(
         "pk", "refetch_due_at", "refetch_taken_until", "refetch_started", "refetch_failures"
     )
@@ -154,7 +154,7 @@ def _can_skip_locked() -> bool:
 
 
 def _hand_out(rows: list[LinkedIdentity], *, now: datetime) -> list[int]:
-    """Take these rows by one conditional UPDATE, and say which of them were still free."""
+    """Lease these rows with one conditional UPDATE. Returns those that were still free."""
     ids = []
     for row in rows:
         if _has_lost_too_many(row, now):
@@ -181,7 +181,7 @@ def _has_lost_too_many(row: LinkedIdentity, now: datetime) -> bool:
 
 
 def _set_aside(row: LinkedIdentity) -> None:
-    """Put it off as after a failure, unless somebody has taken it up since it was read."""
+    """Postpone the row as after a failure, unless a worker has leased it since it was read."""
     put_off = _unchanged(row).update(
         refetch_due_at=backed_off(row.refetch_failures),
         refetch_taken_until=None,
@@ -194,9 +194,9 @@ def _set_aside(row: LinkedIdentity) -> None:
 
 
 def _unchanged(row: LinkedIdentity) -> QuerySet[LinkedIdentity]:
-    """The row, while it is due and nobody has taken it or ended its re-fetch since it was read.
+    """The row, if it is due and no worker has leased it or ended its re-fetch since it was read.
 
-    An event may make the row due anew meanwhile: the re-fetch that is about to begin covers that.
+    An event may make the row due again meanwhile; the coming re-fetch covers that.
     """
     return LinkedIdentity.objects.filter(
         pk=row.pk,

@@ -195,7 +195,7 @@ def _due_among(ids: Sequence[int]) -> list[LinkedIdentity]:
         ours |= Q(application=site.alias, environment=site.environment)
     now = timezone.now()
     rows = LinkedIdentity.objects.filter(ours, pk__in=ids, refetch_due_at__lte=now)
-    # A disabled account may be enabled again, and nobody says so.
+    # A disabled account may be enabled again without notice.
     rows.filter(disabled_account()).update(
         refetch_due_at=now + DISABLED_PAUSE, refetch_taken_until=None, refetch_started=False
     )

@@ -1,4 +1,4 @@
-"""Whom a token answer is about, as far as it says so itself."""
+"""Find the subject in a token answer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from django_identity.service.messages import TokenAnswer, is_subject
 
 @sensitive_variables()
 def named_subject(application: Application, answer: TokenAnswer) -> str | None:
-    """The subject by the answer's own word, by its ``id_token``, or by a JWT access token.
+    """The subject in the answer's own members, its ``id_token`` or a JWT access token, or None.
 
-    None if none of them names anybody: a token counts only if the service's keys verify it. Raises
-    ``SubjectMismatch`` if two of them name different subjects.
+    A token counts only if the service's keys verify it. Raises ``SubjectMismatch`` if two of them
+    name different subjects.
     """
     tokens = [token for token in (answer.id_token, answer.access_token) if token.count(".") == 2]
     named = {answer.subject, *_verified(application, tokens)} - {None}
@@ -30,7 +30,7 @@ def _verified(application: Application, tokens: list[str]) -> list[str]:
     if not tokens:
         return []
     try:
-        # An unknown ``kid`` does not ask for newer keys: those two fetches are for credentials.
+        # An unknown ``kid`` causes no fetch of newer keys: these fetches are for credentials.
         keys = key_sets.current(application)
     except KeysUnavailable:
         return []
