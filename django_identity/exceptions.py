@@ -366,6 +366,7 @@ class RateLimited(ServiceError):
     """``retry_after``: seconds until the service accepts calls again."""
 
     code = "rate_limited"
+    http_status = 503
     public_message = _("The identity service is busy. Please try again in a moment.")
 
     def __init__(self, detail: str = "", *, endpoint: str = "", retry_after: float = 0.0) -> None:

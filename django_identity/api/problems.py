@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler
 
 from django_identity import conf
-from django_identity.exceptions import IdentityError, PlainHttpRefused, Recovery
+from django_identity.exceptions import IdentityError, Recovery
 from django_identity.telemetry import LogEvent, log_failure
 
 
@@ -36,7 +36,7 @@ def problem(error: IdentityError, **beside: object) -> Response:
 
 def as_problem(error: Exception, context: dict[str, Any], **beside: object) -> Response | None:
     """An error of Django REST framework in the same form. It is not logged: no reference."""
-    if isinstance(error, PlainHttpRefused):
+    if isinstance(error, IdentityError):
         alias = str(context["kwargs"].get("application", conf.DEFAULT_ALIAS))
         log_failure(LogEvent.SIGN_IN_FAILED, error, application=alias)
         return problem(error, **beside)

@@ -19,6 +19,9 @@ UPKEEP_SHARE = 0.8
 CALLS_IN_WINDOW = 10
 SHORTEST_PAUSE = 1.0
 LONGEST_NAP = 1.0
+# A service counts the calls of these together.
+CLASSES = {"profile": "users", "kyc": "users", "claims": "users"}
+SIGN_IN_ENDPOINTS = ("token", "profile")
 
 
 class Priority(StrEnum):
@@ -28,37 +31,51 @@ class Priority(StrEnum):
     UPKEEP = "nobody who waits"
 
 
-def await_turn(application: Application, priority: Priority, *, patience: float) -> None:
-    """Wait until one more call may be made, and count it.
+def await_turn(
+    application: Application, priority: Priority, *, endpoint: str, patience: float
+) -> None:
+    """Wait until one more call of ``endpoint`` may be made, and count it.
 
     Raises ``RateLimited`` if the service asked for a pause that outlasts ``patience`` (seconds),
     ``BudgetSpent`` if no turn comes within it.
     """
     give_up_at = time.monotonic() + patience
     while True:
-        pause = paused_for(application)
+        pause = paused_for(application, endpoint)
         wait = pause or _wait_for_turn(application, priority)
         if wait <= 0.0:
             return
         if time.monotonic() + wait > give_up_at:
             if pause:
-                raise RateLimited("all workers pause", retry_after=pause)
+                raise RateLimited("all workers pause", endpoint=endpoint, retry_after=pause)
             raise BudgetSpent("no turn in time")
         # The pause may become longer meanwhile, so check it now and then.
         time.sleep(min(wait, LONGEST_NAP))
 
 
-def pause(application: Application, *, seconds: float) -> None:
-    """After a 429: no process calls the service for ``seconds``, at least one second."""
+def pause(application: Application, *, endpoint: str, seconds: float) -> None:
+    """After a 429: no process calls endpoints of that class for ``seconds``, at least one."""
     length = max(seconds, SHORTEST_PAUSE)
+    name = _pause_name(application, endpoint)
     until = time.time() + length
-    if until > shared_state.read(name_of(application, "pause")):
-        shared_state.write(name_of(application, "pause"), until, seconds=length)
+    if until > shared_state.read(name):
+        shared_state.write(name, until, seconds=length)
 
 
-def paused_for(application: Application) -> float:
-    """Seconds until the service may be called again, or zero."""
-    return max(0.0, shared_state.read(name_of(application, "pause")) - time.time())
+def paused_for(application: Application, endpoint: str) -> float:
+    """Seconds until the service may be called there again, or zero."""
+    return max(0.0, shared_state.read(_pause_name(application, endpoint)) - time.time())
+
+
+def require_sign_in(application: Application, *, patience: float) -> None:
+    """Raises ``RateLimited`` if a sign-in would meet a pause that outlasts ``patience``."""
+    pause = max(paused_for(application, endpoint) for endpoint in SIGN_IN_ENDPOINTS)
+    if pause > patience:
+        raise RateLimited("sign-ins pause", endpoint="token", retry_after=pause)
+
+
+def _pause_name(application: Application, endpoint: str) -> str:
+    return name_of(application, f"pause.{CLASSES.get(endpoint, endpoint)}")
 
 
 def name_of(application: Application, what: str) -> str:

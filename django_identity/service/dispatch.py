@@ -60,7 +60,8 @@ def _await_turn(
     outage.admit(application, call.endpoint, priority)
     share = WAIT_SHARE_ONCE if call.sent_once else WAIT_SHARE
     patience = deadline - time.monotonic() - call.seconds * (1 - share)
-    budget.await_turn(application, priority, patience=max(0.0, patience))
+    patience = max(0.0, patience)
+    budget.await_turn(application, priority, endpoint=call.endpoint, patience=patience)
 
 
 @sensitive_variables()
@@ -80,7 +81,8 @@ def _sent(application: Application, call: Call, *, deadline: float) -> Answer:
         outage.answered(application, call.endpoint)
         raise
     if answer.status == 429:
-        budget.pause(application, seconds=refusals.pause(answer.headers))
+        seconds = refusals.pause(answer.headers)
+        budget.pause(application, endpoint=call.endpoint, seconds=seconds)
     if refusals.is_outage(answer.status, answer.body) and answer.status != 429:
         outage.failed(application, call.endpoint)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
@@ -117,7 +118,10 @@ def failure(
         "restart_url": restart_url,
         "local_sign_in_url": other_way,
     }
-    return render(request, "django_identity/error.html", context, status=error.http_status)
+    response = render(request, "django_identity/error.html", context, status=error.http_status)
+    if seconds := math.ceil(getattr(error, "retry_after", 0)):
+        response["Retry-After"] = str(seconds)
+    return response
 
 
 def local_sign_in_url(application: conf.Application, *, coming_back_to: str) -> str | None:

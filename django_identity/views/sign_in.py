@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
 from django_identity.backends import begin_session
-from django_identity.exceptions import CallbackInvalid, IdentityError
+from django_identity.exceptions import CallbackInvalid, IdentityError, RateLimited
 from django_identity.gates import was_asked
 from django_identity.lifecycle import arrival, standing
 from django_identity.models import Purpose
@@ -42,11 +42,15 @@ def login(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpRe
     applied = application_of(request, application)
     user = signed_in_user(request)
     purpose = arrival.purpose_for(user, application=applied)
-    if request.method != "POST":
-        return _button_page(request, applied, purpose)
-    address, browser_key = begin_sign_in(
-        request, applied, purpose=purpose, user=user, next_url=request.POST.get("next", "")
-    )
+    try:
+        if request.method != "POST":
+            arrival.require_open(applied)
+            return _button_page(request, applied, purpose)
+        address, browser_key = begin_sign_in(
+            request, applied, purpose=purpose, user=user, next_url=request.POST.get("next", "")
+        )
+    except RateLimited as error:
+        return failure(request, LogEvent.SIGN_IN_FAILED, error, applied)
     response = HttpResponseRedirect(address)
     set_browser_cookie(response, browser_key, request=request)
     return response

@@ -11,7 +11,9 @@ from django.test import override_settings
 from django.urls import reverse
 from rest_framework.test import APIClient
 
+from django_identity import conf
 from django_identity.models import Consent, LinkedIdentity, TokenGrant
+from django_identity.service import budget
 from tests.faces.bad_input.refusals import lines_of_ours, unchanged
 from tests.hostile import HostileService
 from tests.records import LONG_AGO, make_claim, make_identity, make_user
@@ -249,3 +251,11 @@ def test_a_frontend_may_be_where_the_service_sends_people(
         assert sign_in(browser).status_code == 200
     (sent,) = [raw for name, _, raw in service.requests if name == "token"]
     assert b"redirect_uri=https%3A%2F%2Fapp.example%2Fback" in sent
+
+
+def test_a_pause_is_a_problem_that_says_how_long(browser: APIClient) -> None:
+    """A frontend can tell the person before it sends them away."""
+    budget.pause(conf.application(), endpoint="token", seconds=60)
+    response = ask(browser, "login", {})
+    assert (response.status_code, response.json()["code"]) == (503, "rate_limited")
+    assert 50 < response.json()["retry_after"] == int(response["Retry-After"]) <= 60

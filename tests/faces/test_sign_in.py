@@ -9,17 +9,20 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.cache import cache
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from django_identity import conf
 from django_identity.gates import claims_of
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import AuthorizationRequest, LinkedIdentity, TokenGrant
+from django_identity.service import budget
 from tests.faces.conftest import begin, come_back, sign_in
-from tests.hostile import HostileService, answer, b64, hostile_service
+from tests.hostile import HostileService, answer, b64, hostile_service, http
 from tests.records import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -305,6 +308,43 @@ def test_an_odd_token_answer_is_a_good_one(
     left = (TokenGrant.objects.get().access_expires_at - timezone.now()).total_seconds()
     # A tenth of a token's life, a minute at most, is left unused.
     assert lives - 90 <= left <= max(lives, 1)
+
+
+SLOW = http(b"", status="429 Slow", headers="Retry-After: 60\r\n")
+
+
+@pytest.mark.parametrize("endpoint", ["token", "me"])
+def test_a_pause_is_known_before_anybody_is_sent_away(
+    client: Client, service: HostileService, endpoint: str
+) -> None:
+    """The button's page says so, and no sign-in is begun that could not be completed."""
+    service.answers[endpoint] = SLOW
+    assert sign_in(client).status_code == 503
+    begun = AuthorizationRequest.objects.count()
+    for response in (client.get(reverse("identity:login")), client.post(reverse("identity:login"))):
+        assert response.status_code == 503
+        assert 50 < int(response["Retry-After"]) <= 60
+        assert "busy" in response.content.decode()
+    assert AuthorizationRequest.objects.count() == begun
+
+
+def test_a_pause_never_spends_a_sign_in(client: Client, service: HostileService) -> None:
+    """Who comes back during the pause may come back again after it, with the same address."""
+    first, second = begin(client), begin(client)
+    service.answers["token"] = SLOW
+    assert come_back(client, first).status_code == 503
+    assert come_back(client, second).status_code == 503
+    assert service.calls("token") == 1
+    service.answers.clear()
+    cache.clear()
+    assert come_back(client, second).status_code == 302
+    assert signed_in_as(client)
+
+
+def test_a_pause_of_connect_stops_no_sign_in(client: Client, service: HostileService) -> None:
+    """Each class of endpoints is counted by itself."""
+    budget.pause(conf.application(), endpoint="connect", seconds=60)
+    assert sign_in(client).status_code == 302
 
 
 def test_a_code_that_is_spent_is_no_fault_of_the_service(

@@ -111,7 +111,7 @@ def test_no_turn_in_the_budget_is_no_pause(
     # Calls are counted in windows of the clock, and this test must not straddle two.
     time.sleep(max(0.0, time.time() % 60 - 57))
     with override_settings(DJANGO_IDENTITY={"default": spent}):
-        budget.await_turn(conf.application(), Priority.INTERACTIVE, patience=0)
+        budget.await_turn(conf.application(), Priority.INTERACTIVE, endpoint="token", patience=0)
         with pytest.raises(BudgetSpent):
             access_token_for(identity)
     assert paused_for() is None

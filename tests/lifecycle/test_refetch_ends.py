@@ -85,7 +85,7 @@ def test_no_turn_in_the_budget_is_nobodys_failure(
     time.sleep(max(0.0, time.time() % 60 - 57))
     spent = service.settings(RATE_LIMIT="1/min", TIMEOUT=1)
     with override_settings(DJANGO_IDENTITY={"default": spent}):
-        budget.await_turn(conf.application(), Priority.INTERACTIVE, patience=0)
+        budget.await_turn(conf.application(), Priority.INTERACTIVE, endpoint="claims", patience=0)
         assert refetch(identity) is Refetched.NOT_NOW
     assert (row().last_error, row().refetch_failures) == (BudgetSpent.code, 0)
     assert row().refetch_due_at == identity.refetch_due_at

@@ -12,7 +12,9 @@ def turns() -> int:
     """How many calls this process may make at once."""
     for taken in range(100):
         try:
-            budget.await_turn(conf.application(), Priority.INTERACTIVE, patience=0)
+            budget.await_turn(
+                conf.application(), Priority.INTERACTIVE, endpoint="claims", patience=0
+            )
         except BudgetSpent:
             return taken
     return 100

@@ -55,8 +55,9 @@ def test_429_pauses_everybody(service: HostileService, as_date: bool) -> None:
             read(priority)
         assert paused.value.retry_after == pytest.approx(60, abs=2)
     with pytest.raises(RateLimited):
-        client().refresh("rt")
+        client().claims("subject-1", access_token="at")
     assert len(service.requests) == 1
+    client().refresh("rt")
 
 
 @pytest.mark.parametrize("as_date", [False, True], ids=["seconds", "date"])
@@ -71,7 +72,7 @@ def test_429_to_one_process_pauses_the_others(
         [told] = crowd.outcomes(crowd.start("tests.service.crowd_calls:read"))
         [heard] = crowd.outcomes(crowd.start("tests.service.crowd_calls:read"))
         with pytest.raises(RateLimited):
-            client(Priority.UPKEEP).refresh("rt")
+            client(Priority.UPKEEP).claims("subject-1", access_token="at")
     assert 90 < heard <= told <= 120
     assert len(service.requests) == 1
 
@@ -92,13 +93,13 @@ def test_whatever_retry_after_says(service: HostileService, header: str, seconds
     service.answers["kyc"] = http(b"", status="429 Slow", headers=after)
     with pytest.raises(RateLimited):
         read()
-    assert budget.paused_for(conf.application()) == pytest.approx(seconds, abs=0.5)
+    assert budget.paused_for(conf.application(), "claims") == pytest.approx(seconds, abs=0.5)
 
 
 def test_a_pause_that_ends_in_time_is_waited_out(service: HostileService) -> None:
     """A call sleeps through a pause that its own deadline outlasts."""
     with configured(service, TIMEOUT=5):
-        budget.pause(conf.application(), seconds=1)
+        budget.pause(conf.application(), endpoint="claims", seconds=1)
         began = time.monotonic()
         read()
         assert 0.9 < time.monotonic() - began < 2
@@ -111,7 +112,7 @@ def test_the_budget_holds_for_many_workers(service: HostileService) -> None:
         moments: list[float] = []
 
         def take() -> None:
-            budget.await_turn(application, Priority.INTERACTIVE, patience=5)
+            budget.await_turn(application, Priority.INTERACTIVE, endpoint="claims", patience=5)
             moments.append(time.time())
 
         threads = [threading.Thread(target=take) for _ in range(50)]
@@ -172,9 +173,9 @@ def test_applications_do_not_share_a_budget(service: HostileService) -> None:
         application = conf.application()
         read()
     other = replace(application, client_id="another")
-    budget.await_turn(other, Priority.UPKEEP, patience=0)
+    budget.await_turn(other, Priority.UPKEEP, endpoint="claims", patience=0)
     with pytest.raises(BudgetSpent):
-        budget.await_turn(application, Priority.INTERACTIVE, patience=0)
+        budget.await_turn(application, Priority.INTERACTIVE, endpoint="claims", patience=0)
 
 
 def test_a_cache_that_fails_stops_no_call(service: HostileService) -> None:

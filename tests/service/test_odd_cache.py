@@ -23,8 +23,8 @@ def test_an_impossible_number_holds_nobody_up(number: object) -> None:
     with override_settings(CACHES=CACHES), hostile_service() as service, configured(service):
         cache.clear()
         application = conf.application()
-        budget.await_turn(application, Priority.UPKEEP, patience=0)
-        budget.pause(application, seconds=60)
+        budget.await_turn(application, Priority.UPKEEP, endpoint="claims", patience=0)
+        budget.pause(application, endpoint="claims", seconds=60)
         for _ in range(outage.FAILURES_IN_A_ROW):
             outage.failed(application, "kyc")
         names = cache.names()
@@ -33,5 +33,5 @@ def test_an_impossible_number_holds_nobody_up(number: object) -> None:
             cache.set(name, number, timeout=60)
         read(Priority.INTERACTIVE)
         read(Priority.UPKEEP)
-        assert budget.paused_for(application) == 0.0
+        assert budget.paused_for(application, "claims") == 0.0
         assert service.calls("kyc") == 2

@@ -51,7 +51,9 @@ def test_those_who_ask_at_the_same_moment_share_what_is_left(service: HostileSer
 
     def take() -> bool:
         try:
-            budget.await_turn(conf.application(), Priority.INTERACTIVE, patience=0)
+            budget.await_turn(
+                conf.application(), Priority.INTERACTIVE, endpoint="claims", patience=0
+            )
         except BudgetSpent:
             return False
         return True
@@ -68,7 +70,7 @@ def test_who_asked_in_vain_uses_up_nothing(service: HostileService) -> None:
 
         def take(priority: Priority) -> bool:
             try:
-                budget.await_turn(application, priority, patience=0)
+                budget.await_turn(application, priority, endpoint="claims", patience=0)
             except BudgetSpent:
                 return False
             return True
@@ -106,24 +108,24 @@ def test_calls_are_spread_over_the_minute(service: HostileService) -> None:
         application = conf.application()
         began = time.monotonic()
         for _ in range(25):
-            budget.await_turn(application, Priority.INTERACTIVE, patience=10)
+            budget.await_turn(application, Priority.INTERACTIVE, endpoint="claims", patience=10)
     assert time.monotonic() - began > 1.0
 
 
 def test_a_shorter_pause_does_not_end_a_longer_one(service: HostileService) -> None:
     """Answers to calls that were on their way when the first 429 came."""
     application = conf.application()
-    budget.pause(application, seconds=60)
-    budget.pause(application, seconds=2)
-    assert budget.paused_for(application) > 55
+    budget.pause(application, endpoint="claims", seconds=60)
+    budget.pause(application, endpoint="claims", seconds=2)
+    assert budget.paused_for(application, "claims") > 55
 
 
 @pytest.mark.parametrize("name", ["alias", "base_url", "client_id"])
 def test_a_pause_is_one_applications_own(service: HostileService, name: str) -> None:
     """Another client, another service or another alias has a budget of its own."""
     application = conf.application()
-    budget.pause(application, seconds=60)
-    assert budget.paused_for(replace(application, **{name: "another"})) == 0.0
+    budget.pause(application, endpoint="claims", seconds=60)
+    assert budget.paused_for(replace(application, **{name: "another"}), "claims") == 0.0
 
 
 def test_no_connection_counts_as_being_away(service: HostileService) -> None:

@@ -15,7 +15,13 @@ from django_identity.lifecycle.arrival.connect import (
     undo_code_link,
 )
 from django_identity.lifecycle.arrival.linking import unlink
-from django_identity.lifecycle.arrival.sign_in import Callback, begin, complete, purpose_for
+from django_identity.lifecycle.arrival.sign_in import (
+    Callback,
+    begin,
+    complete,
+    purpose_for,
+    require_open,
+)
 
 __all__ = [
     "SIGN_IN_LIFETIME",
@@ -28,6 +34,7 @@ __all__ = [
     "may_redeem",
     "purpose_for",
     "redeem",
+    "require_open",
     "undo_code_link",
     "unlink",
 ]

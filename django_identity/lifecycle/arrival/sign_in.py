@@ -30,10 +30,13 @@ from django_identity.lifecycle.arrival.authorization_requests import SignInInten
 from django_identity.lifecycle.upkeep import claims, tallies
 from django_identity.lifecycle.upkeep.token_subjects import named_subject
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TallyName
-from django_identity.service import ServiceClient, refusals
+from django_identity.service import ServiceClient, budget, refusals
 from django_identity.service.authorization import authorization_url, pkce_pair, state_value
 from django_identity.service.messages import Profile, TokenAnswer
 
+# Seconds. A person is at the service for so long at least; a callback waits so long for its turn.
+AWAY_AT_LEAST = 5.0
+WAITS_AT_CALLBACK = 2.0
 STATE = re.compile(r"[A-Za-z0-9_-]{16,128}")
 # RFC 6749 appendix A.11: visible ASCII and space. The limit of the length is our own.
 CODE = re.compile(r"[\x20-\x7e]{1,2048}")
@@ -85,11 +88,18 @@ def purpose_for(user: AbstractBaseUser | None, *, application: Application) -> P
     return Purpose.RENEW if is_linked else Purpose.LINK
 
 
+def require_open(application: Application) -> None:
+    """Raises ``RateLimited`` if the service asked for a pause that a sign-in would meet."""
+    budget.require_sign_in(application, patience=AWAY_AT_LEAST)
+
+
 def begin(application: Application, intent: SignInIntent, *, browser_key: str) -> str:
     """Start a sign-in and return the service's address to send the browser to.
 
     ``browser_key`` is the secret in this browser's cookie. Only this browser can complete it.
+    Raises ``RateLimited`` while the service takes no sign-ins.
     """
+    require_open(application)
     state, pkce = state_value(), pkce_pair()
     request = authorization_requests.start(
         application, intent, state=state, browser_key=browser_key, pkce=pkce
@@ -123,6 +133,9 @@ def complete(
     )
     if user is not None and authorization_requests.was_completed_by(request, user):
         return Completed(user, request.next)
+    if callback.code is not None:
+        # Known before the sign-in is spent: the person can come back with it after the pause.
+        budget.require_sign_in(application, patience=WAITS_AT_CALLBACK)
     authorization_requests.claim(request)
     try:
         return _complete_claimed(application, request, callback, user=user)
