@@ -109,7 +109,7 @@ def test_a_code_verifies_the_account(
          {"code": "verification_policy_not_met", "recovery": "verify", "code_spent": True}),
         (refusal("ENVIRONMENT_MISMATCH", "403 No"), 502,
          {"code": "environment_mismatch", "recovery": "contact", "code_spent": True}),
-        (http(b"", status="429 Slow", headers="Retry-After: 7\r\n"), 502,
+        (http(b"", status="429 Slow", headers="Retry-After: 7\r\n"), 503,
          {"code": "rate_limited", "recovery": "retry", "code_spent": True, "retry_after": 7}),
         (hostile.html("500 Oops"), 502,
          {"code": "connect_outcome_unknown", "recovery": "restart", "code_spent": True}),

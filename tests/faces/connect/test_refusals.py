@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
         (refusal("UNAUTHORIZED", "401 No"), "client_rejected", 502, "tell the people"),
         (refusal("WHATEVER", "418 No"), "service_refusal", 502, "Make a new code"),
         (refusal("NOPE", "200 OK"), "service_refusal", 502, "Make a new code"),
-        (http(b"", status="429 Slow", headers="Retry-After: 70\r\n"), "rate_limited", 502,
+        (http(b"", status="429 Slow", headers="Retry-After: 70\r\n"), "rate_limited", 503,
          "Make a new code"),
         (hostile.html("500 Oops"), "connect_outcome_unknown", 502, "Look at your account"),
         (hostile.silent, "connect_outcome_unknown", 502, "Look at your account"),
@@ -89,10 +89,10 @@ def test_a_pause_that_the_service_asked_for(service: HostileService, browser: Cl
     """The code that met the 429 is spent; those of the pause are not sent, so they stay good."""
     slow_down = http(b"", status="429 Slow", headers="Retry-After: 70\r\n")
     service.answers["request"] = slow_down
-    assert "counts as used up" in refused(hand_in(browser), "rate_limited", 502)
+    assert "counts as used up" in refused(hand_in(browser), "rate_limited", 503)
     for _ in range(7):
         response = hand_in(browser, "CNX-AB12-CD35")
-        assert "your code was not sent" in refused(response, "rate_limited", 502)
+        assert "your code was not sent" in refused(response, "rate_limited", 503)
         assert 60 <= int(response["Retry-After"]) <= 70
     assert service.calls("request") == 1
     cache.clear()  # as when the pause is over
