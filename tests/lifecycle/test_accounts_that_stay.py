@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User, UserManager
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db.models import QuerySet
 from django.test import Client
 
@@ -171,3 +171,20 @@ def test_the_command_says_that_the_account_stays() -> None:
     said = io.StringIO()
     call_command("identity_erase", "subject-1", yes=True, stdout=said)
     assert "The account stays" in said.getvalue()
+
+
+def test_people_of_an_application_that_is_gone_can_be_erased() -> None:
+    """Its alias was renamed, or it is of the other environment by now: what is stored decides."""
+    make_identity(make_user(), application="renamed", environment="live")
+    said = io.StringIO()
+    where = {"application": "renamed", "environment": "live"}
+    call_command("identity_erase", "subject-1", **where, yes=True, stdout=said)
+    assert not LinkedIdentity.objects.exists()
+    assert not User.objects.get().is_active
+    [receipt] = receipts.of_subject(digest("renamed", "live", "subject-1"))
+    assert receipt.erased_at is not None
+
+
+def test_an_application_that_never_was_is_a_mistake() -> None:
+    with pytest.raises(CommandError, match="no application"):
+        call_command("identity_erase", "subject-1", application="mistyped", yes=True)

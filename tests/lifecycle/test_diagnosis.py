@@ -223,6 +223,17 @@ def test_rows_that_nobody_takes_are_a_problem() -> None:
     assert said.startswith("1 row(s) due")
 
 
+def test_identities_of_a_removed_application_are_listed() -> None:
+    """Nothing re-fetches, purges or shows them otherwise."""
+    for number, place in enumerate(({}, {"application": "renamed"}, {"environment": "live"})):
+        make_identity(make_user(f"user-{number}"), subject=f"s-{number}", **place)
+    said = found("applications", Level.WARNING)
+    assert [line.split(",")[0] for line in said] == [
+        "1 identities of default/live",
+        "1 identities of renamed/test",
+    ]
+
+
 def test_failed_events_are_a_problem() -> None:
     """They wait for somebody to replay them."""
     now = timezone.now()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -25,12 +26,12 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import backoff, conf, policy, signals
 from django_identity.conf import Application
-from django_identity.exceptions import StorageUnavailable
+from django_identity.exceptions import ConfigurationError, StorageUnavailable
 from django_identity.lifecycle import events
 from django_identity.lifecycle.erasure import dossier, sessions
 from django_identity.lifecycle.erasure.dossier import Forgotten
 from django_identity.lifecycle.events import receipts
-from django_identity.models import AccountKept, ErasureReceipt, LinkedIdentity, digest
+from django_identity.models import AccountKept, ErasureReceipt, LinkedIdentity, WebhookEvent, digest
 from django_identity.telemetry import LogEvent, log, log_trouble
 
 FIRST_PAUSE = 60.0
@@ -38,10 +39,27 @@ LONGEST_PAUSE = 6 * 3600.0
 MOST_AT_ONCE = 100
 # Stop before the worker's time limit. Reading many sessions may take long.
 LONGEST_SECONDS = 240.0
+WITH_SUBJECTS = (LinkedIdentity, WebhookEvent, ErasureReceipt)
 
 
 class AccountStillThere(RuntimeError):
     """The policy deletes accounts, but the row still exists: ``delete`` only hides it."""
+
+
+def application_of_rows(alias: str, *, environment: str | None = None) -> Application:
+    """The application that stored rows name, though the settings no longer have it.
+
+    Rows of a removed or renamed alias, or of another environment, have to be erasable. ``None``:
+    the environment of the settings. Raises ``ConfigurationError`` if nothing is stored under that
+    alias either.
+    """
+    if alias in conf.aliases():
+        application = conf.application(alias)
+    elif any(model.objects.filter(application=alias).exists() for model in WITH_SUBJECTS):
+        application = replace(conf.application(), alias=alias)
+    else:
+        raise ConfigurationError(f"There is no application {alias!r}, and nothing stored of one.")
+    return replace(application, environment=environment or application.environment)
 
 
 @sensitive_variables()

@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import Tags, run_checks
 from django.db import DatabaseError
-from django.db.models import Count, Min, QuerySet
+from django.db.models import Count, Min, Q, QuerySet
 from django.utils import timezone
 
 from django_identity import background, conf
@@ -39,6 +39,7 @@ OVERDUE = timedelta(minutes=15)
 ERASURE_GRACE = timedelta(minutes=10)
 MANY_FAILURES = 5
 MOST_REASONS = 5
+PLACE = ("application", "environment")
 OF_ONE_PROCESS = ("locmem.LocMemCache", "dummy.DummyCache")
 
 
@@ -161,6 +162,20 @@ def _about_sealed_values() -> Iterator[Finding]:
             yield Finding("sealed_values", level, said)
 
 
+def _about_removed_applications() -> Iterator[Finding]:
+    """Identities that no application of the settings uses: nothing keeps them up to date."""
+    ours = Q(pk__in=())
+    for site in conf.applications():
+        ours |= Q(application=site.alias, environment=site.environment)
+    stray = LinkedIdentity.objects.exclude(ours).values_list("application", "environment")
+    for alias, environment, count in stray.annotate(count=Count("pk")).order_by(*PLACE):
+        message = (
+            f"{count} identities of {alias}/{environment}, which the settings do not have: put it"
+            " back, or erase them (identity_erase --application --environment)"
+        )
+        yield Finding("applications", Level.WARNING, message)
+
+
 def _about_erasures() -> Iterator[Finding]:
     pending = ErasureReceipt.objects.filter(
         erased_at=None, requested_at__lt=timezone.now() - ERASURE_GRACE
@@ -216,4 +231,5 @@ RECORD_CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     _about_grants,
     _about_events,
     _about_erasures,
+    _about_removed_applications,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from django.db import transaction
 from django.utils import timezone
@@ -109,10 +109,8 @@ def _revoked(identity: LinkedIdentity) -> bool:
 def erase(identity: LinkedIdentity) -> ErasureReceipt:
     """Erase the person, as their own deletion request would. Returns the receipt.
 
-    If the site's own erasure code failed, the receipt is pending (``erased_at`` is None). Raises
-    ``ConfigurationError`` if the application is no longer in the settings.
+    If the site's own erasure code failed, the receipt is pending (``erased_at`` is None). An
+    identity of an application that the settings no longer have is erased too.
     """
-    application = conf.application(identity.application)
-    # The application's environment may have changed since the identity was linked.
-    there = replace(application, environment=identity.environment)
+    there = erasure.application_of_rows(identity.application, environment=identity.environment)
     return erasure.erase_now(there, identity.subject)

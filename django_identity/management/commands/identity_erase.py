@@ -10,6 +10,7 @@ from django_identity import conf
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import erasure
 from django_identity.management.command import IdentityCommand
+from django_identity.models import Environment
 
 
 class Command(IdentityCommand):
@@ -21,10 +22,15 @@ class Command(IdentityCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("subject", help="The service's user id.")
         parser.add_argument("--application", default=conf.DEFAULT_ALIAS, help="An alias.")
+        parser.add_argument(
+            "--environment", choices=Environment.values, help="By default that of the settings."
+        )
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
 
-    def handle(self, *, subject: str, application: str, yes: bool, **_options: Any) -> None:
-        applied = conf.application(application)
+    def handle(
+        self, *, subject: str, application: str, environment: str | None, yes: bool, **_options: Any
+    ) -> None:
+        applied = erasure.application_of_rows(application, environment=environment)
         if not yes and input("Type the subject again to erase them for good: ") != subject:
             raise CommandError("That is another subject. Nothing was done.")
         try:
