@@ -15,6 +15,8 @@ SKEW = timedelta(minutes=5)
 HORIZON = timedelta(days=180)
 DAY = timedelta(hours=24)
 LEVEL_BY_SIGN_IN, LEVEL_BY_CODE = timedelta(hours=48), timedelta(days=30)
+#: Of these a time-stamp that is hardly older than the sign-in counts as newer.
+WITHDRAWING = (EventType.CONSENT_REVOKED, EventType.CLAIM_REVOKED, EventType.KYC_REJECTED)
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -41,6 +43,7 @@ class Story:
     consent: tuple[datetime, bool] = (NEVER, True)
     signed_in_at: datetime = NEVER
     arrived_at: datetime = NEVER
+    revoked_at: datetime = NEVER
     is_withdrawn: bool = False
     kyc: tuple[datetime, bool] = (NEVER, False)
     level: str = ""
@@ -75,7 +78,7 @@ class Story:
         """They came with the service's word, and were let in: consent counts from that second."""
         at = began_at.replace(microsecond=0)
         assert not self.is_erasure_pending, "let in although they are to be erased"
-        assert not (self.is_linked and self.consent[1] and self.consent[0] >= began_at), (
+        assert not (self.is_linked and self.consent[1] and self.revoked_at >= began_at), (
             "let in although the consent was taken back since"
         )
         if not self.is_linked:
@@ -120,15 +123,18 @@ class Story:
         kind, at = event.event_type, event.at
         if kind == EventType.DATA_DELETION_REQUESTED:
             at = max(at, event.received_at)
+        elif kind in WITHDRAWING and self.signed_in_at - SKEW <= at < self.signed_in_at:
+            at = self.signed_in_at
         if kind in WITHDRAWALS and at >= self.signed_in_at:
             self.consent = max(self.consent, (at, True))
+            self.revoked_at = max(self.revoked_at, min(at, max(event.received_at, self.arrived_at)))
             self.proven_at, self.sessions = None, self.sessions + 1
             self.is_withdrawn |= at >= self.arrived_at
             if self.is_withdrawn or self.consent[1]:
                 self.kyc, self.level, self.vouched_at = (NEVER, False), "", None
         elif kind == EventType.CONSENT_GRANTED:
             if at >= event.received_at - HORIZON and at > self.consent[0]:
-                self.consent = (at, False)
+                self.consent = (at if at <= event.received_at else self.consent[0], False)
         elif kind in (EventType.KYC_VERIFIED, EventType.KYC_REJECTED):
             change = (at, kind == EventType.KYC_REJECTED)
             if change >= self.kyc and not (self.is_withdrawn or self.consent[1]):
@@ -144,7 +150,7 @@ class Story:
         """What was proven since, or came with a sign-in since, stands."""
         is_named = event.claim_type in ("", "age_over_18")
         since = max(self.proven_at or NEVER, self.signed_in_at)
-        return is_named and event.at >= since
+        return is_named and event.at >= since - SKEW
 
     def erase(self, at: datetime) -> None:
         """The erasure is done; only what is heard from now on may name them again."""
@@ -156,8 +162,8 @@ class Story:
         if self.is_erasure_pending:
             return False
         if self.is_by_code:
-            return self.consent[1] and self.consent[0] < began_at
-        return not self.is_linked or self.consent[0] < began_at
+            return self.consent[1] and self.revoked_at < began_at
+        return not self.is_linked or self.revoked_at < began_at
 
     def get_free(self) -> None:
         """They prove themselves, and the link that only a code had made goes."""

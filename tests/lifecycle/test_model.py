@@ -142,7 +142,7 @@ class Lives(RuleBasedStateMachine):
             is_renewed = sign_in(browser).status_code == 302
         story = self.stories[subject]
         at = AuthorizationRequest.objects.latest("pk").created_at
-        assert is_renewed or story.is_erasure_pending or story.consent[0] >= at
+        assert is_renewed or story.is_erasure_pending or story.revoked_at >= at
         if is_renewed:
             story.arrive(at, level=level, signs_in=True, proves=True)
             story.is_by_code = False

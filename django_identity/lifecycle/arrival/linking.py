@@ -384,8 +384,8 @@ def _save(
     claims: replacement.Replacement | None,
 ) -> None:
     """Write row, claims and tokens, then apply the events that arrived during the sign-in."""
-    consented_at = _consented_at(request, data) if data.is_by_code else request.began_at
-    since = events_meanwhile.Since(request.began_at, consented_at)
+    answered_at = _consented_at(request, data) if data.is_by_code else None
+    since = events_meanwhile.Since(request.began_at, answered_at)
     is_done = not is_new and events_meanwhile.save_if_no_event_came(identity, since, changes)
     if not is_done:
         events_meanwhile.save_unless_revoked(identity, since, changes)

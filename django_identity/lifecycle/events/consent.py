@@ -16,13 +16,15 @@ from django.utils import timezone
 from django_identity.models import NEVER, Consent, LinkedIdentity, StoredClaim, TokenGrant
 
 
-def stop_processing(identity: LinkedIdentity, *, at: datetime) -> None:
+def stop_processing(identity: LinkedIdentity, *, at: datetime, received_at: datetime) -> None:
     """Delete tokens, credential, KYC data and claim values, and end the sessions.
 
     ``at``: the time of the revocation. The caller has locked the identity's row and saves it.
     """
     identity.consent_changed_at = max(identity.consent_changed_at, at)
-    identity.revoked_at = max(identity.revoked_at or at, at)
+    # A revocation that is stamped ahead keeps nobody out who signs in after it was received.
+    revoked_at = min(at, max(received_at, identity.arrived_at))
+    identity.revoked_at = max(identity.revoked_at or revoked_at, revoked_at)
     identity.credential = identity.credential_kid = ""
     identity.credential_issued_at = identity.credential_expires_at = None
     identity.connect_person = ""
@@ -55,6 +57,6 @@ def revoke(subject_digest: str) -> LinkedIdentity | None:
             return None
         identity = of_subject.get()
         identity.consent = Consent.REVOKED
-        stop_processing(identity, at=now)
+        stop_processing(identity, at=now, received_at=now)
         identity.save()
     return identity

@@ -20,6 +20,8 @@ from django_identity.lifecycle.events.consent import stop_processing
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.service.webhooks import KycChange, NamedClaim
 
+#: Time-stamps that are less apart do not tell what came first.
+CLOCK_SKEW = timedelta(minutes=5)
 KYC_CLAIM = "kyc_verified"
 #: What a sign-in and what a Connect code call the scope that covers KYC.
 KYC_SCOPES = frozenset({"kyc:read", "kyc:status"})
@@ -36,12 +38,13 @@ def kyc_verified(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     """The newest KYC event wins. An event without its payload has no level and does nothing."""
     if event.payload is None:
         return False
-    return _replace_kyc(identity, event, rank="0", verified_at=event.occurred_at)
+    at = event.occurred_at
+    return _replace_kyc(identity, event, at=at, rank="0", verified_at=at)
 
 
 def kyc_rejected(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     """At equal times the rejection wins."""
-    return _replace_kyc(identity, event, rank="1", verified_at=None)
+    return _replace_kyc(identity, event, at=_withdrawn_at(identity, event), rank="1")
 
 
 def claim_issued(identity: LinkedIdentity, event: WebhookEvent) -> bool:
@@ -57,14 +60,14 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> bool:
 
     If the verification may have been invalidated, the KYC level no longer counts.
     """
-    if event.occurred_at < identity.signed_in_at:
+    if _withdrawn_at(identity, event) < identity.signed_in_at:
         return False
     _make_refetch_due(identity, event)
     named = NamedClaim.of(event.payload or {})
     if named.claim_type in ("", KYC_CLAIM):
         identity.kyc_checked_at = None
     issued_at = identity.credential_issued_at
-    if issued_at is None or issued_at <= event.occurred_at:
+    if issued_at is None or issued_at - CLOCK_SKEW <= event.occurred_at:
         claims = StoredClaim.objects.filter(identity=identity, revoked=False)
         if named.claim_type:
             claims = claims.filter(claim_type=named.claim_type)
@@ -86,7 +89,9 @@ def consent_granted(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     if is_too_old or not is_newest or receipts.is_being_erased(identity.subject_digest):
         return False
     identity.consent = Consent.GRANTED
-    identity.consent_changed_at = event.occurred_at
+    if event.occurred_at <= event.received_at:
+        # A grant from the future does not outrank the revocations to come.
+        identity.consent_changed_at = event.occurred_at
     return True
 
 
@@ -95,18 +100,20 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> bool:
 
     At equal times the revocation wins.
     """
-    if event.occurred_at < identity.signed_in_at:
+    at = _withdrawn_at(identity, event)
+    if at < identity.signed_in_at:
         return False
-    if event.occurred_at >= identity.consent_changed_at:
+    if at >= identity.consent_changed_at:
         identity.consent = Consent.REVOKED
-    stop_processing(identity, at=event.occurred_at)
+    stop_processing(identity, at=at, received_at=event.received_at)
     return True
 
 
 def data_deletion_requested(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     """A deletion request always counts, whatever happened since."""
     identity.consent = Consent.REVOKED
-    stop_processing(identity, at=max(event.occurred_at, event.received_at))
+    at = max(event.occurred_at, event.received_at)
+    stop_processing(identity, at=at, received_at=event.received_at)
     return True
 
 
@@ -150,15 +157,27 @@ def apply(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     return True
 
 
+def _withdrawn_at(identity: LinkedIdentity, event: WebhookEvent) -> datetime:
+    """The time from which a withdrawal counts. It wins over a sign-in that is hardly newer."""
+    signed_in_at = identity.signed_in_at
+    is_close = signed_in_at - CLOCK_SKEW <= event.occurred_at < signed_in_at
+    return signed_in_at if is_close else event.occurred_at
+
+
 def _replace_kyc(
-    identity: LinkedIdentity, event: WebhookEvent, *, rank: str, verified_at: datetime | None
+    identity: LinkedIdentity,
+    event: WebhookEvent,
+    *,
+    at: datetime,
+    rank: str,
+    verified_at: datetime | None = None,
 ) -> bool:
     """Replace status, level and provider as a whole. A member that the event lacks is emptied.
 
     Of two events of the same time and type the greater digest wins. Any rule that does not depend
     on the order of arrival would do.
     """
-    newest = (event.occurred_at, rank + event.event_digest)
+    newest = (at, rank + event.event_digest)
     if newest <= (identity.kyc_changed_at, identity.kyc_rank):
         return False
     kyc = KycChange.of(event.payload or {}, event.event_type)

@@ -13,7 +13,7 @@ from django.utils import timezone
 from django_identity.exceptions import ConsentWithdrawn
 from django_identity.handlers import WITHDRAWALS
 from django_identity.lifecycle.events import effects, receipts, rows
-from django_identity.lifecycle.events.intake import CLOCK_SKEW
+from django_identity.lifecycle.events.effects import CLOCK_SKEW
 from django_identity.models import Consent, ErasureReceipt, EventOutcome, LinkedIdentity
 
 Changes = Mapping[str, Any]
@@ -21,14 +21,15 @@ Changes = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """When the person started the sign-in, by the site's clock, and when they consented.
+    """When the person started, by the site's clock.
 
-    The consent comes after the start. A revocation that was received before the start is therefore
-    older, even with a time-stamp of the same second. A Connect answer has its own time.
+    The consent to a sign-in comes after the start. A revocation that was received before the start
+    is therefore older, whatever its time-stamp. ``answered_at``: the time of a Connect answer, by
+    the service's clock, which may be older than a revocation.
     """
 
     began_at: datetime
-    consented_at: datetime
+    answered_at: datetime | None = None
 
 
 def save_if_no_event_came(identity: LinkedIdentity, since: Since, changes: Changes) -> bool:
@@ -85,6 +86,8 @@ def _erasures_since(identity: LinkedIdentity, since: Since) -> QuerySet[ErasureR
 
 def _save(identities: QuerySet[LinkedIdentity], since: Since, changes: Changes) -> bool:
     """Save ``changes``, unless the consent was revoked since the start."""
-    revoked = Q(consent=Consent.REVOKED, consent_changed_at__gte=since.consented_at)
-    standing = identities.exclude(revoked).exclude(revoked_at__gte=since.consented_at)
+    standing = identities.exclude(revoked_at__gte=since.answered_at or since.began_at)
+    if since.answered_at is not None:
+        revoked = Q(consent=Consent.REVOKED, consent_changed_at__gte=since.answered_at)
+        standing = standing.exclude(revoked)
     return bool(standing.update(updated_at=timezone.now(), **changes))

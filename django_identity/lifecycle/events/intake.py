@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import time
-from datetime import timedelta
 from enum import StrEnum
 
 from django.db import DatabaseError, InterfaceError, connection
@@ -20,12 +19,11 @@ from django_identity.conf import Application
 from django_identity.exceptions import SignatureInvalid, StorageUnavailable
 from django_identity.handlers import EventType, handlers_of
 from django_identity.lifecycle.events import effects, receipts, rows
-from django_identity.lifecycle.events.effects import EFFECTS
+from django_identity.lifecycle.events.effects import CLOCK_SKEW, EFFECTS
 from django_identity.lifecycle.events.locks import LOCK_WAIT_SECONDS, transaction_of_event
 from django_identity.models import EventOutcome, LinkedIdentity, WebhookEvent, digest
 from django_identity.service.webhooks import Event, is_authentic
 
-CLOCK_SKEW = timedelta(minutes=5)
 TRIES = 3
 LONGEST_PAUSE = 0.1
 
