@@ -1,3 +1,3 @@
-"""Connect (spec: Connect code, Connect redemption result, Connect states): one-time codes, what an
-application requires of a person, and the redemption at POST /connect/request.
+"""Connect (spec: Connect code, Connect redemption result, Connect states): one-time codes, the
+verification policies of applications, and the redemption at POST /connect/request.
 """

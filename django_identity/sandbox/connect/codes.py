@@ -1,4 +1,4 @@
-"""Connect codes: made by a person, valid for ten minutes, redeemed once (spec: Connect code)."""
+"""Connect codes: created by a person, valid for ten minutes, redeemed once (spec: Connect code)."""
 
 import re
 import secrets
@@ -13,7 +13,7 @@ _SHAPE = re.compile(r"CNX-[A-Z0-9]{4}-[A-Z0-9]{4}")
 
 
 class CodeState(StrEnum):
-    """Where a code stands (spec: States and transitions)."""
+    """The state of a code (spec: States and transitions)."""
 
     VALID = "valid"
     USED = "used"
@@ -21,7 +21,7 @@ class CodeState(StrEnum):
 
 
 def make(user: User) -> ConnectCode:
-    """Make a code for ``user``; earlier ones stay as they are."""
+    """Create a code for ``user``. Earlier codes stay valid."""
     now = clock.now()
     return ConnectCode.objects.create(
         user=user,
@@ -32,9 +32,9 @@ def make(user: User) -> ConnectCode:
 
 
 def spend(code: str, client: Client) -> ConnectCode | None:
-    """Use up ``code`` for ``client``; return it, or none if no valid code reads exactly so.
+    """Spend ``code`` for ``client``. Return it, or None if there is no such valid code.
 
-    One conditional UPDATE decides, so of any number of requests at once one gets the code.
+    One conditional UPDATE decides, so only one of several concurrent requests gets the code.
     """
     if not _SHAPE.fullmatch(code):
         return None
@@ -45,28 +45,28 @@ def spend(code: str, client: Client) -> ConnectCode | None:
 
 
 def note_refusal(code: ConnectCode, error_code: str) -> None:
-    """Remember that ``code`` was spent without anything being shared, and why."""
+    """Record why ``code`` was spent without sharing data."""
     code.refusal = error_code
     code.save(update_fields=["refusal"])
 
 
 def state(code: ConnectCode) -> CodeState:
-    """Return where ``code`` stands by the sandbox's clock."""
+    """Return the state of ``code`` by the sandbox's clock."""
     if code.used_at is not None:
         return CodeState.USED
     return CodeState.VALID if code.expires_at > clock.now() else CodeState.EXPIRED
 
 
 def find(user: User, number: int) -> ConnectCode | None:
-    """Return the code of ``user`` with that number, if there is one."""
+    """Return the code of ``user`` with this number, or None."""
     return ConnectCode.objects.filter(user=user, pk=number).select_related("used_by").first()
 
 
 def listed(user: User) -> list[ConnectCode]:
-    """Return the codes of ``user``, the newest first."""
+    """Return the codes of ``user``, newest first."""
     return list(ConnectCode.objects.filter(user=user).select_related("used_by"))
 
 
 def _group() -> str:
-    """Return four random characters; all 36 occur, so that a site cannot count on fewer."""
+    """Return four random characters out of all 36 letters and digits."""
     return "".join(secrets.choice(_ALPHABET) for _ in range(4))

@@ -29,7 +29,7 @@ _POLICY_MESSAGES = {
 
 
 class UnusableRequest(ValueError):
-    """The request cannot be read, so no code was looked at; the answer says why."""
+    """The request is invalid. No code was checked."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class UnusableRequest(ValueError):
 
 @csrf_exempt
 def connect_request(request: HttpRequest) -> HttpResponse:
-    """Answer an application that holds a Connect code."""
+    """Redeem a Connect code for an application."""
     if request.method != "POST":
         return envelope.method_not_allowed("POST")
     asking = clients.authenticate(request)
@@ -61,7 +61,7 @@ def connect_request(request: HttpRequest) -> HttpResponse:
 
 
 def _read(request: HttpRequest, asking: AuthenticatedClient) -> Redemption:
-    """Read the body; raises ``UnusableRequest`` at the first member that cannot be used."""
+    """Parse the body. Raises ``UnusableRequest`` at the first invalid member."""
     members = json_body.members_of(request)
     if members is None:
         raise UnusableRequest(envelope.INVALID_REQUEST, "The body is not a JSON object.")
@@ -80,7 +80,7 @@ def _read(request: HttpRequest, asking: AuthenticatedClient) -> Redemption:
 
 
 def _missing_code(members: Mapping[str, Any]) -> UnusableRequest:
-    """Return the refusal of a request without a code, which may be one of the retired form."""
+    """Return the error for a request without a code, which may have the retired form."""
     always = switches.current().missing_connect_code is MissingConnectCode.REQUIRED
     if always or RETIRED_MEMBER in members:
         return UnusableRequest(
@@ -103,13 +103,13 @@ def _is_address(callback_url: object) -> bool:
 
 
 def _refuse_policy(requirement: Requirement) -> HttpResponse:
-    """Send the person to where the requirement can be met (spec: Errors)."""
+    """Refuse, with the address where the person meets the requirement (spec: Errors)."""
     kyc_url = settings.SANDBOX_ORIGIN + reverse("verify")
     message = _POLICY_MESSAGES[requirement]
     return _refuse(403, requirement, message, kyc_required=True, kyc_url=kyc_url)
 
 
 def _refuse(status: int, code: str, message: str, **beside: object) -> HttpResponse:
-    """Build an error, without its message if the switch says so."""
+    """Build an error answer, with a message unless the switch turns messages off."""
     shown = message if switches.current().connect_messages else ""
     return envelope.error(status, code, shown, **beside)

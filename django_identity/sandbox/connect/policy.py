@@ -1,4 +1,4 @@
-"""What an application requires of a person before a Connect code gives it anything."""
+"""The verification policy of an application for Connect codes."""
 
 from enum import StrEnum
 
@@ -8,14 +8,14 @@ _LEVELS = list(KycLevel)
 
 
 class Requirement(StrEnum):
-    """What a person may lack, as the error code that names it."""
+    """A requirement that a person may not meet, as an error code."""
 
     KYC_LEVEL = "KYC_LEVEL_REQUIRED"
     PROOF_OF_ADDRESS = "POA_REQUIRED"
 
 
 def change(application: Application, *, kyc_level: KycLevel, proof_of_address: bool) -> Application:
-    """Set what ``application`` requires; both of its credential sets follow."""
+    """Set the policy of ``application``, for both of its credential sets."""
     application.connect_kyc_level = kyc_level
     application.connect_proof_of_address = proof_of_address
     application.save(update_fields=["connect_kyc_level", "connect_proof_of_address"])

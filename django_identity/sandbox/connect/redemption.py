@@ -1,4 +1,4 @@
-"""Connect: redeeming a one-time code (spec: Connect redemption result; States; Errors)."""
+"""Redeem a Connect code (spec: Connect redemption result; States; Errors)."""
 
 import hashlib
 import hmac
@@ -27,31 +27,31 @@ SCOPES = (PROFILE_BASIC, KYC_STATUS)
 
 
 class ConnectRefused(Exception):
-    """The request is refused, with ``code`` as its error code; nothing is shared."""
+    """The request is refused with the error code ``code``. No data is shared."""
 
     code: str
 
 
 class InvalidCode(ConnectRefused):
-    """No valid code reads so: it never existed, is used or has expired."""
+    """There is no such valid code: it is unknown, used or expired."""
 
     code = "INVALID_CONNECT_CODE"
 
 
 class UnknownScope(ConnectRefused):
-    """A scope is asked for that Connect does not have."""
+    """Connect does not know a requested scope."""
 
     code = "INVALID_SCOPE"
 
 
 class OtherEnvironment(ConnectRefused):
-    """The code is a person's of the other environment."""
+    """The code belongs to a person of the other environment."""
 
     code = envelope.ENVIRONMENT_MISMATCH
 
 
 class PolicyNotMet(ConnectRefused):
-    """The person lacks what the application requires; the code is spent."""
+    """The person does not meet the application's policy. The code is spent."""
 
     def __init__(self, requirement: Requirement) -> None:
         super().__init__(requirement)
@@ -60,7 +60,7 @@ class PolicyNotMet(ConnectRefused):
 
 @dataclass(frozen=True, slots=True)
 class Redemption:
-    """A Connect request that can be read: who asks, with which code, for what."""
+    """A parsed Connect request: the client, the code, the scopes."""
 
     asking: AuthenticatedClient
     code: str
@@ -68,13 +68,13 @@ class Redemption:
 
 
 def redeem(redemption: Redemption) -> dict[str, Any]:
-    """Spend the code; share, record and announce what was asked for.
+    """Spend the code, return the requested data, and record and announce the consent.
 
     Returns:
         The Connect redemption result.
 
     Raises:
-        ConnectRefused: nothing was shared. A spent code stays spent all the same.
+        ConnectRefused: no data was shared. A spent code stays spent.
     """
     with transaction.atomic():
         result = _spend_and_share(redemption)
@@ -86,7 +86,7 @@ def redeem(redemption: Redemption) -> dict[str, Any]:
 
 
 def _spend_and_share(redemption: Redemption) -> dict[str, Any] | ConnectRefused:
-    """Return the result or, so that the transaction keeps the code spent, the refusal."""
+    """Return the result or the refusal. It does not raise, so that the code stays spent."""
     client = redemption.asking.client
     code = codes.spend(redemption.code, client)
     if code is None:
@@ -102,7 +102,7 @@ def _spend_and_share(redemption: Redemption) -> dict[str, Any] | ConnectRefused:
 
 
 def _refusal(user: User, redemption: Redemption) -> ConnectRefused | None:
-    """Return why ``user`` cannot be shared as asked, if so."""
+    """Return why the data of ``user`` is not shared, or None."""
     client = redemption.asking.client
     if not set(redemption.scopes) <= set(SCOPES):
         return UnknownScope()
@@ -126,7 +126,7 @@ def _result(user: User, redemption: Redemption) -> dict[str, Any]:
 
 
 def shared_with(user: User, scopes: Sequence[str]) -> dict[str, Any]:
-    """Return what an application with ``scopes`` receives of ``user``."""
+    """Return the data of ``user`` that ``scopes`` cover."""
     shared: dict[str, Any] = {}
     if PROFILE_BASIC in scopes:
         shared["profile"] = {
@@ -141,7 +141,7 @@ def shared_with(user: User, scopes: Sequence[str]) -> dict[str, Any]:
 
 
 def _signature(result: Mapping[str, Any], secret: str) -> str:
-    """Sign the canonical JSON of ``result`` as the switch says."""
+    """Sign the canonical JSON of ``result`` with the method of the switch."""
     content = json.dumps(result, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
     match switches.current().connect_signature:
         case ConnectSignature.HMAC:

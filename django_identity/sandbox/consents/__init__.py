@@ -1,3 +1,3 @@
-"""Consents (spec: States: Consent): granted and revoked, with the notices and e-mails that tell a
-person what an application received.
+"""Consents (spec: States: Consent), and the notices and e-mails that tell a person which data an
+application received.
 """

@@ -1,4 +1,4 @@
-"""Consents: a person's permission for an application, and what ends with it."""
+"""Consents: a person's permission for an application."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ from django_identity.sandbox.models import AccessToken, Client, Consent, Grant, 
 
 @transaction.atomic
 def grant(user: User, client: Client, scopes: Iterable[str]) -> Consent:
-    """Record and announce that ``user`` allowed ``client`` the ``scopes``; the newest counts."""
+    """Record and announce the consent of ``user`` for ``client`` and ``scopes``."""
     consent, _created = Consent.objects.update_or_create(
         user=user,
         client=client,
@@ -24,10 +24,10 @@ def grant(user: User, client: Client, scopes: Iterable[str]) -> Consent:
 
 @transaction.atomic
 def revoke(user: User, client_id: str) -> bool:
-    """Withdraw and announce the consent for ``client_id``; codes and tokens of it die.
+    """Revoke and announce the consent for ``client_id``. Its codes and tokens end.
 
     Returns:
-        Whether there was a consent to withdraw.
+        Whether there was a consent.
     """
     standing = Consent.objects.filter(user=user, client__client_id=client_id, revoked_at=None)
     consent = standing.select_related("client").first()
@@ -39,7 +39,7 @@ def revoke(user: User, client_id: str) -> bool:
 
 
 def revoke_all(user: User) -> None:
-    """Withdraw every consent without announcing it, as with the account itself."""
+    """Revoke all consents without announcing it, because the account is closed."""
     _withdraw(user)
 
 
@@ -53,17 +53,17 @@ def _withdraw(user: User, **of_client: str) -> None:
 
 
 def scopes_of(user: User, client: Client) -> list[str]:
-    """Return what ``client`` may see of ``user`` at present."""
+    """Return the scopes that ``user`` has granted to ``client``."""
     standing = Consent.objects.filter(user=user, client=client, revoked_at=None).first()
     return list(standing.scopes) if standing else []
 
 
 def ever_granted(user: User) -> list[Client]:
-    """Return the credential sets that ``user`` allowed anything at any time."""
+    """Return the credential sets for which ``user`` has ever granted a consent."""
     consents = Consent.objects.filter(user=user).select_related("client").order_by("pk")
     return [consent.client for consent in consents]
 
 
 def granted(user: User) -> list[Consent]:
-    """Return the consents of ``user`` that stand, the newest first."""
+    """Return the granted consents of ``user``, newest first."""
     return list(Consent.objects.filter(user=user, revoked_at=None).select_related("client"))

@@ -1,4 +1,4 @@
-"""Sent e-mails: printed by the process, and kept for the control API."""
+"""E-mails: printed by the process, and stored for the control API."""
 
 import contextlib
 import functools
@@ -35,7 +35,7 @@ _printed: queue.SimpleQueue[str] = queue.SimpleQueue()
 
 
 def sent() -> list[dict[str, Any]]:
-    """Return the e-mails sent, the oldest first."""
+    """Return the sent e-mails, oldest first."""
     with _lock:
         return [asdict(each) for each in _sent]
 
@@ -47,21 +47,21 @@ def forget() -> None:
 
 
 class _Printing:
-    """Standard output, written by a thread of its own.
+    """Standard output, written by a separate thread.
 
-    Whoever started the sandbox with a pipe may have stopped reading it; a full pipe must not hold
-    up an answer.
+    The process that started the sandbox may have stopped reading the pipe. A full pipe must not
+    block a response.
     """
 
     def __init__(self) -> None:
         threading.Thread(target=self._print, daemon=True).start()
 
     def write(self, text: str) -> None:
-        """Have ``text`` written later."""
+        """Queue ``text`` for the thread."""
         _printed.put(text)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: nothing is buffered."""
 
     def _print(self) -> None:
         with contextlib.suppress(OSError):  # nobody is left to read
@@ -73,7 +73,7 @@ class _Printing:
 
 @functools.cache
 def _printing() -> _Printing:
-    """Return the one stream, whose thread starts with the first e-mail."""
+    """Return the stream. Its thread starts with the first e-mail."""
     return _Printing()
 
 

@@ -1,4 +1,4 @@
-"""Telling a person, on the account page and by e-mail, that an application received something."""
+"""Tell a person, on the account page and by e-mail, which data an application received."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ SENDER = "Sandbox Identity <no-reply@sandbox.example>"
 
 
 def tell(user: User, client: Client, scopes: Sequence[str]) -> None:
-    """Keep a notice that ``client`` received ``scopes``; e-mail it once that is certain."""
+    """Store a notice that ``client`` received ``scopes``, and e-mail it after the commit."""
     notice = Notice.objects.create(
         user=user, client=client, scopes=list(scopes), created_at=clock.now()
     )
@@ -25,13 +25,13 @@ def tell(user: User, client: Client, scopes: Sequence[str]) -> None:
 
 
 def listed(user: User) -> list[Notice]:
-    """Return the notices of ``user``, the newest first."""
+    """Return the notices of ``user``, newest first."""
     return list(Notice.objects.filter(user=user).select_related("client"))
 
 
 def _send(notice: Notice) -> None:
-    """Send the e-mail that says what the notice says."""
-    # A subject is one line, and the name is whatever a developer typed.
+    """Send the notice by e-mail."""
+    # A subject must be one line, but a developer may have typed line breaks into the name.
     name = " ".join(notice.client.name.split())
     context = {
         "name": name,

@@ -1,4 +1,4 @@
 """The control API under ``/sandbox/``: JSON, for tests and demos, not part of the service.
 
-``access`` says who may ask; each other file controls the part that it is named after.
+``access`` checks who may use it. Each other module controls the part with the same name.
 """

@@ -1,4 +1,4 @@
-"""What every control request goes through: who may ask, and how the answer is made."""
+"""Access to the control API, and its responses."""
 
 import json
 from collections.abc import Callable
@@ -19,9 +19,10 @@ _FORBIDDEN = (
 
 
 class ControlMiddleware:
-    """Answers the control API, before anything else of the sandbox sees the request.
+    """Handles the control API before the rest of the sandbox.
 
-    This machine may ask, unless a web page in its browser does; others need the token.
+    Requests from this machine are allowed, except from a web page in a browser. Other requests need
+    the token.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -29,7 +30,7 @@ class ControlMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Let who may ask through to the control API, and everybody to the service."""
+        """Pass allowed requests to the control API, and all other paths to the service."""
         if not request.path_info.startswith(CONTROL_PREFIX):
             return self.get_response(request)
         may_ask = callers.is_local(request) and not _is_of_a_page(request)
@@ -46,8 +47,8 @@ class ControlMiddleware:
 def control(**actions: Action) -> Callable[..., HttpResponse]:
     """Make a view out of one action per HTTP method.
 
-    An action takes the ``Body`` and the captured parts of the path, and returns what is answered
-    as JSON; ``InvalidRequest`` and ``UnknownObject`` become 400 and 404.
+    An action takes the ``Body`` and the captured parts of the path, and returns the JSON answer.
+    ``InvalidRequest`` and ``UnknownObject`` become 400 and 404.
     """
 
     def view(request: HttpRequest, **parts: object) -> HttpResponse:
@@ -66,7 +67,7 @@ def control(**actions: Action) -> Callable[..., HttpResponse]:
 
 
 def _is_of_a_page(request: HttpRequest) -> bool:
-    """Return whether a web page that is open in a browser asks."""
+    """Return whether the request comes from a web page in a browser."""
     site = request.headers.get("Sec-Fetch-Site", "none")
     return "Origin" in request.headers or site not in {"none", "same-origin"}
 

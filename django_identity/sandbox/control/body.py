@@ -1,4 +1,4 @@
-"""The JSON object that a control request sends, and what can be wrong with it."""
+"""The body of a control request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class InvalidRequest(ValueError):
-    """The body of a control request cannot be used; the message says why."""
+    """The body of a control request is invalid. The message says why."""
 
 
 class UnknownObject(LookupError):
@@ -16,9 +16,9 @@ class UnknownObject(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The JSON object of a control request, read with the types that are expected.
+    """The JSON object of a control request, with typed accessors.
 
-    ``is_local``: this machine asks; else somebody who has the token.
+    ``is_local``: the request comes from this machine. Otherwise it has the token.
     """
 
     members: Mapping[str, Any]

@@ -16,17 +16,17 @@ DEVELOPER_PASSWORD = "sandbox-developer"  # noqa: S105 -- documented, of a made-
 
 
 class Proof(StrEnum):
-    """What the developer signed in with."""
+    """The kind of password with which the developer signed in."""
 
     PASSWORD = "password"  # noqa: S105 -- a word, no secret
     TOKEN = "token"  # noqa: S105 -- a word, no secret
 
 
 class DeveloperSignInForm(forms.Form):
-    """E-mail address and password of the one developer account.
+    """E-mail address and password of the developer account.
 
-    The fixed password is good on this machine alone. The token, which the operator saw at the
-    start, is good as the password everywhere.
+    The fixed password works only on this machine. The token, which the sandbox prints at the start,
+    works as the password everywhere.
     """
 
     email = forms.EmailField(
@@ -46,7 +46,7 @@ class DeveloperSignInForm(forms.Form):
         self._is_local = is_local
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a wrong pair without saying which half is wrong."""
+        """Refuse a wrong pair, without telling which part is wrong."""
         values = self.cleaned_data
         email, password = values.get("email", "").lower(), values.get("password", "")
         if email and password:
@@ -59,7 +59,7 @@ class DeveloperSignInForm(forms.Form):
         return values
 
     def _proof_of(self, password: str) -> Proof | None:
-        """Return what ``password`` is good for here, if for anything."""
+        """Return the kind of ``password``, or None if it is wrong here."""
         if callers.is_token(password):
             return Proof.TOKEN
         is_fixed = constant_time_compare(password, DEVELOPER_PASSWORD)
@@ -67,7 +67,7 @@ class DeveloperSignInForm(forms.Form):
 
 
 class RedirectUrisForm(forms.Form):
-    """Where people may be sent back to, one address per line."""
+    """The redirect addresses, one for each line."""
 
     redirect_uris = forms.CharField(
         label=_("Redirect addresses"),
@@ -76,7 +76,7 @@ class RedirectUrisForm(forms.Form):
     )
 
     def clean_redirect_uris(self) -> list[str]:
-        """Take absolute addresses without a fragment (RFC 6749, section 3.1.2)."""
+        """Accept absolute addresses without a fragment (RFC 6749, section 3.1.2)."""
         addresses: list[str] = self.cleaned_data["redirect_uris"].split()
         for address in addresses:
             if not _is_redirect_uri(address):
@@ -88,14 +88,14 @@ class RedirectUrisForm(forms.Form):
 
 
 class NewApplicationForm(RedirectUrisForm):
-    """What an application is registered with."""
+    """The form for a new application."""
 
     name = forms.CharField(label=_("Name"), max_length=200, help_text=_("People see it."))
     field_order = ["name", "redirect_uris"]
 
 
 class WebhookForm(forms.Form):
-    """Where events go; empty ends the sending. Only this machine may aim at private addresses."""
+    """The webhook address; empty sends no events. Private addresses only from this machine."""
 
     url = forms.CharField(
         label=_("Webhook address"),
@@ -110,7 +110,7 @@ class WebhookForm(forms.Form):
         self._is_local = is_local
 
     def clean_url(self) -> str:
-        """Take http and https addresses."""
+        """Accept http and https addresses."""
         url: str = self.cleaned_data["url"]
         try:
             return url and allowed_address(url, is_local=self._is_local)
@@ -119,7 +119,7 @@ class WebhookForm(forms.Form):
 
 
 def _is_redirect_uri(address: str) -> bool:
-    """Return whether people can be sent to ``address``."""
+    """Return whether ``address`` is a valid redirect address."""
     try:
         parts = urlsplit(address)
     except ValueError:

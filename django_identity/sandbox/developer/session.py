@@ -1,4 +1,4 @@
-"""The developer's session: of its own, kept by the sandbox, and open only as its password was."""
+"""The developer's session, separate from account sessions, and valid where its password is."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -28,7 +28,7 @@ Page = Callable[..., HttpResponse]
 
 
 def developer_required(page: Page) -> Page:
-    """Let nobody but the signed-in developer see ``page``; others are asked to sign in."""
+    """Show ``page`` only to the signed-in developer. Others are asked to sign in."""
 
     @wraps(page)
     def view(request: HttpRequest, **parts: object) -> HttpResponse:
@@ -43,7 +43,7 @@ def developer_required(page: Page) -> Page:
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """Sign the developer in and send them to where they were going."""
+    """Sign the developer in and redirect to the requested page."""
     is_local = callers.is_local(request)
     form = DeveloperSignInForm(request.POST or None, is_local=is_local)
     if not form.is_valid():
@@ -76,7 +76,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 
 
 def _begin(proof: Proof) -> str:
-    """Return the key of a new session, for the cookie."""
+    """Begin a session and return its key for the cookie."""
     session = SessionStore()
     session[_PROOF] = proof
     session.set_expiry(LIFETIME_SECONDS)
@@ -85,6 +85,6 @@ def _begin(proof: Proof) -> str:
 
 
 def _is_developer(request: HttpRequest) -> bool:
-    """Return whether the request's session is good where it comes from."""
+    """Return whether the request's session is valid for its origin."""
     proof = SessionStore(request.COOKIES.get(COOKIE)).get(_PROOF)
     return proof == Proof.TOKEN or (proof == Proof.PASSWORD and callers.is_local(request))

@@ -1,6 +1,6 @@
 """Webhook events (spec: Events, Webhook signature).
 
-A rule announces what it did (``announcing``); the event is queued with its cause (``deliveries``),
-sent when that has committed (``sender``, ``courier``), and sent again until it is acknowledged.
-``trigger`` sends one by hand. ``addresses`` says where events may go.
+A rule announces a change (``announcing``). The event is stored in the same transaction
+(``deliveries``), sent after the commit (``sender``, ``courier``), and retried until it is
+acknowledged. ``trigger`` sends one event by hand. ``addresses`` checks webhook addresses.
 """

@@ -1,4 +1,4 @@
-"""Where events may go: to public addresses, unless this machine or its operator says otherwise."""
+"""Check webhook addresses: public ones, unless this machine or the operator allows others."""
 
 import ipaddress
 import socket
@@ -13,11 +13,11 @@ _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class InvalidAddress(ValueError):
-    """No http or https address with a host."""
+    """Not an http or https address with a host."""
 
 
 class PrivateAddress(ValueError):
-    """The host stands for an address that is not public."""
+    """The host has an IP address that is not public."""
 
 
 def require_address(url: str) -> str:
@@ -40,11 +40,11 @@ def require_address(url: str) -> str:
 def allowed_address(url: str, *, is_local: bool) -> str:
     """Return ``url`` if it may become a webhook address.
 
-    Names that stand for a private address are found out when an event leaves.
+    A name is resolved only when an event is sent.
 
     Raises:
-        InvalidAddress: it is no http or https address, or a private one that this machine
-            (``is_local``) alone may choose.
+        InvalidAddress: it is not an http or https address, or it is a private address, which only
+            this machine (``is_local``) may choose.
     """
     host = urlsplit(require_address(url)).hostname or ""
     if not is_local and not is_named_by_operator(url) and is_plainly_private(host):
@@ -53,20 +53,20 @@ def allowed_address(url: str, *, is_local: bool) -> str:
 
 
 def is_named_by_operator(url: str) -> bool:
-    """Return whether the command line allows the host of ``url`` to everybody."""
+    """Return whether the command line allows the host of ``url``."""
     return urlsplit(url).hostname in settings.SANDBOX_WEBHOOK_HOSTS
 
 
 def addresses_of(host: str, port: int, *, numeric: bool = False) -> list[str]:
-    """Return the addresses that ``host`` stands for now, in the order to try them.
+    """Resolve ``host`` and return its IP addresses in the order to try them.
 
     Args:
-        host: a name or an address, in any form that the system understands.
-        port: where to.
-        numeric: ask no name server, so that a name stands for nothing.
+        host: a name or an IP address, in any form that the system understands.
+        port: the port.
+        numeric: do not resolve names.
 
     Raises:
-        OSError: there are none.
+        OSError: there is no address.
     """
     flags = socket.AI_NUMERICHOST if numeric else 0
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
@@ -74,7 +74,7 @@ def addresses_of(host: str, port: int, *, numeric: bool = False) -> list[str]:
 
 
 def is_plainly_private(host: str) -> bool:
-    """Return whether ``host`` is private whatever the name servers say."""
+    """Return whether ``host`` is private even without resolving it."""
     name = host.lower().rstrip(".")
     if name == "localhost" or name.endswith(".localhost"):
         return True
@@ -85,7 +85,7 @@ def is_plainly_private(host: str) -> bool:
 
 
 def is_public(address: str) -> bool:
-    """Return whether everybody reaches the same machine at ``address``."""
+    """Return whether ``address`` is a public IP address."""
     return all(
         each.is_global and not each.is_multicast and not each.is_reserved
         for each in _meant_by(ipaddress.ip_address(address))
@@ -93,7 +93,7 @@ def is_public(address: str) -> bool:
 
 
 def _meant_by(address: IPv4Address | IPv6Address) -> Iterator[IPv4Address | IPv6Address]:
-    """Yield ``address`` or, of an IPv6 address that stands for IPv4 ones, those."""
+    """Yield ``address``, or the IPv4 addresses that an IPv6 address embeds."""
     if isinstance(address, IPv4Address):
         yield address
     elif address.ipv4_mapped:

@@ -1,7 +1,7 @@
-"""What happens to a person that applications are told of (spec: Events).
+"""Announce changes of a person to applications (spec: Events).
 
-The one seam between the rules of the service and its webhooks: a rule announces what it did, in its
-own transaction; here it is decided who hears of it.
+The rules of the service call ``announce`` in their own transaction. This module decides which
+applications get the event.
 """
 
 from django.db import transaction
@@ -15,17 +15,17 @@ from django_identity.sandbox.models import Client, User
 def announce(
     kind: EventType, person: User, application: Client | None = None, **about: object
 ) -> None:
-    """Say that ``kind`` happened to ``person``; it is sent once the transaction commits.
+    """Queue an event of type ``kind`` about ``person``, which is sent after the commit.
 
-    Each application gets an event of its own, with an id of its own; one without a webhook address
+    Each application gets its own event with its own id. An application without a webhook address
     gets none.
 
     Args:
-        kind: what happened.
-        person: to whom.
-        application: the one credential set that hears of it; without it every one that the person
-            has consented to does, and of a deletion those whose consent has ended as well.
-        about: what the event's ``data`` says besides the user id; JSON values only.
+        kind: the type of the event.
+        person: the person.
+        application: the only credential set that gets the event. Without it, all with a consent of
+            the person get it; a deletion is also sent to those whose consent has ended.
+        about: further members of the event's ``data``; JSON values only.
     """
     for client in [application] if application else _consented(person, kind):
         if client.webhook_url:

@@ -1,4 +1,4 @@
-"""One webhook request: its signature, its sending, and what came back (spec: Webhook signature)."""
+"""Sign and send one webhook request, and record the answer (spec: Webhook signature)."""
 
 import hashlib
 import hmac
@@ -16,15 +16,15 @@ from django_identity.sandbox.events.time_limit import TimeLimit
 
 SIGNATURE_HEADER = "x-webhook-signature"
 EXCERPT_BYTES = 2_000
-# Loading the certificates takes 20 ms, and each thread that sends has a courier of its own.
+# Loading the certificates takes 20 ms, and each sending thread has its own courier.
 _TLS = httpx.create_ssl_context(trust_env=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one request. Without an answer ``status`` is none and ``problem`` says why.
+    """The result of one request. Without an answer ``status`` is None and ``problem`` says why.
 
-    Of a redirect ``problem`` says that it is not followed.
+    For a redirect ``problem`` says that it is not followed.
     """
 
     headers: Mapping[str, str]
@@ -36,17 +36,17 @@ class Outcome:
 
     @property
     def acknowledged(self) -> bool:
-        """Whether the receiver took the event: any 2xx."""
+        """Whether the receiver acknowledged the event: any 2xx."""
         return self.status is not None and 200 <= self.status < 300
 
 
 def sign(body: bytes, secret: str) -> str:
-    """Return the lowercase hexadecimal HMAC-SHA-256 of exactly ``body``."""
+    """Return the lowercase hexadecimal HMAC-SHA-256 of ``body``."""
     return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
 def new_secret() -> str:
-    """Make up a webhook secret."""
+    """Return a random webhook secret."""
     return f"whsec_{secrets.token_urlsafe(32)}"
 
 
@@ -54,7 +54,7 @@ class Courier:
     """Sends requests: follows no redirect, reuses no connection, uses no proxy."""
 
     def __init__(self) -> None:
-        # A kept connection that the receiver closes at the same moment would look like a failure.
+        # If the receiver closed a reused connection at the same time, it would look like a failure.
         limits = httpx.Limits(max_keepalive_connections=0)
         self._client = httpx.Client(
             verify=_TLS, limits=limits, trust_env=False, follow_redirects=False
@@ -63,10 +63,10 @@ class Courier:
     def send(
         self, url: str, body: bytes, *, secret: str, seconds: float, privately: bool
     ) -> Outcome:
-        """Sign ``body``, post it, and give up ``seconds`` after the start.
+        """Sign ``body`` and post it, with a time-out of ``seconds`` for the whole request.
 
-        What the receiver answers or fails to answer is returned, never raised. Unless
-        ``privately``, nothing goes to a host that stands for any address but a public one.
+        Answers and failures are returned, never raised. Without ``privately``, nothing is sent to a
+        host with a private IP address.
         """
         headers = {
             "Content-Type": "application/json",
@@ -105,10 +105,10 @@ class Courier:
         headers: Mapping[str, str],
         seconds: float,
     ) -> tuple[int, bytes]:
-        """Return the status, and the part of the body that is kept.
+        """Return the status, and the beginning of the body.
 
-        The connection goes to the first of ``hosts`` that takes it: asked again, the name might
-        stand for another address than the one that was looked at.
+        It connects to the first of ``hosts`` that accepts. The name is not resolved again, because
+        it might then have another address than the checked one.
         """
         about = {"sni_hostname": url.raw_host.decode()}
         named = {**headers, "Host": url.netloc.decode()}
@@ -130,7 +130,7 @@ class Courier:
         raise httpx.ConnectError("The host has no address.")
 
     def close(self) -> None:
-        """Give up the connections."""
+        """Close the connections."""
         self._client.close()
 
     def __enter__(self) -> Self:
@@ -146,7 +146,7 @@ class Courier:
 
 
 def _beginning(response: httpx.Response) -> bytes:
-    """Read the part of the body that is kept."""
+    """Read the beginning of the body, which is stored."""
     kept = b""
     for chunk in response.iter_bytes():
         kept += chunk

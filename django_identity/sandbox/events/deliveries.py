@@ -1,8 +1,8 @@
-"""Deliveries: queued with their cause, attempted until acknowledged, sent again on request.
+"""Deliveries: stored with their cause, retried until acknowledged, sent again on request.
 
-An event is queued in the transaction that causes it. ``sender`` attempts what is due as soon as
-that transaction has committed, then after each of ``BACKOFF``, all by the sandbox's clock: moving
-the clock brings the next attempt forward.
+An event is stored in the transaction that causes it. ``sender`` sends it after the commit, and
+retries after each pause of ``BACKOFF``. The pauses use the sandbox's clock, so moving the clock
+brings the next attempt forward.
 """
 
 import random
@@ -26,7 +26,7 @@ due = threading.Condition()
 
 
 class ReleaseOrder(StrEnum):
-    """In which order held deliveries leave."""
+    """The order in which held deliveries are sent."""
 
     MADE = "made"
     REVERSED = "reversed"
@@ -34,17 +34,17 @@ class ReleaseOrder(StrEnum):
 
 
 def wake() -> None:
-    """Make the sender look again at what is due."""
+    """Make the sender look for due deliveries."""
     with due:
         due.notify()
 
 
 @transaction.atomic
 def queue(event: Event, client: Client, *, user_id: str) -> Delivery:
-    """Store ``event`` for ``client``; it leaves when the present transaction commits.
+    """Store ``event`` for ``client``. It is sent when the current transaction commits.
 
     Raises:
-        UnicodeEncodeError: it holds text that UTF-8 has no bytes for.
+        UnicodeEncodeError: it contains text that UTF-8 cannot encode.
     """
     now, held = clock.now(), client.webhook_held
     delivery = Delivery.objects.create(
@@ -62,11 +62,11 @@ def queue(event: Event, client: Client, *, user_id: str) -> Delivery:
 
 
 def take(in_flight: Mapping[int, int]) -> Delivery | None:
-    """Return the delivery that is due longest and may leave now.
+    """Return the oldest due delivery that may be sent now.
 
     Args:
-        in_flight: the deliveries being sent, each with its client: they are left out, and so are
-            clients that are being sent as many as the switch allows.
+        in_flight: the deliveries that are being sent, each with its client. They are left out, and
+            so are clients that already have as many as the switch allows.
     """
     allowed = switches.current().parallel_deliveries
     if not allowed:
@@ -83,7 +83,7 @@ def take(in_flight: Mapping[int, int]) -> Delivery | None:
 
 
 def seconds_until_next() -> float | None:
-    """Return how long it is until a waiting delivery becomes due; none if none will."""
+    """Return the seconds until the next waiting delivery is due, or None without one."""
     now = clock.now()
     later = Delivery.objects.filter(state=DeliveryState.WAITING, next_attempt_at__gt=now)
     moment = later.order_by("next_attempt_at").values_list("next_attempt_at", flat=True).first()
@@ -91,7 +91,7 @@ def seconds_until_next() -> float | None:
 
 
 def attempt(delivery: Delivery, courier: Courier) -> None:
-    """Send ``delivery`` once to where its application receives events now; record what came."""
+    """Send ``delivery`` once to its application's current address, and record the result."""
     client, sent_at = delivery.client, clock.now()
     is_named = is_named_by_operator(client.webhook_url)
     outcome = (
@@ -122,7 +122,7 @@ def attempt(delivery: Delivery, courier: Courier) -> None:
 
 @transaction.atomic
 def send_again(delivery: Delivery) -> None:
-    """Send ``delivery`` now, whatever came of it before; the attempts start anew."""
+    """Send ``delivery`` now, whatever its state. The attempts start again."""
     Delivery.objects.filter(pk=delivery.pk).update(
         state=DeliveryState.WAITING, tries=0, next_attempt_at=clock.now()
     )
@@ -130,22 +130,22 @@ def send_again(delivery: Delivery) -> None:
 
 
 def hold(client: Client) -> None:
-    """Keep back what happens from now on, until it is released."""
+    """Hold new events from now on, until they are released."""
     Client.objects.filter(pk=client.pk).update(webhook_held=True)
 
 
 @transaction.atomic
 def release(client: Client, *, order: ReleaseOrder, copies: int, seed: int) -> int:
-    """Send what was held, and hold no more.
+    """Send the held events, and hold no more.
 
     Args:
-        client: whose deliveries.
-        order: in which order they leave; the copies are mixed in.
-        copies: how often each one is sent, as deliveries of their own with the same body.
-        seed: what ``SHUFFLED`` shuffles by.
+        client: the client of the deliveries.
+        order: the order in which they are sent, including the copies.
+        copies: how often each event is sent, as separate deliveries with the same body.
+        seed: the seed for ``SHUFFLED``.
 
     Returns:
-        How many leave.
+        The number of deliveries.
     """
     Client.objects.filter(pk=client.pk).update(webhook_held=False)
     held = list(Delivery.objects.filter(client=client, state=DeliveryState.HELD))
@@ -167,10 +167,10 @@ def release(client: Client, *, order: ReleaseOrder, copies: int, seed: int) -> i
 
 
 def _conclude(delivery: Delivery, outcome: Outcome) -> bool:
-    """Record where the delivery stands after ``outcome``; return whether it still exists."""
+    """Record the state of the delivery after ``outcome``. Return whether it still exists."""
     waits = not outcome.acknowledged and delivery.tries < len(BACKOFF)
     state = DeliveryState.DELIVERED if outcome.acknowledged else DeliveryState.FAILED
-    # One that was sent again meanwhile has another moment, and stays ordered.
+    # A delivery that was ordered again meanwhile has another time, and stays waiting.
     taken = Delivery.objects.filter(pk=delivery.pk, next_attempt_at=delivery.next_attempt_at)
     taken.update(
         tries=delivery.tries + 1,
@@ -181,7 +181,7 @@ def _conclude(delivery: Delivery, outcome: Outcome) -> bool:
 
 
 def _copy(delivery: Delivery) -> Delivery:
-    """Store another delivery of the same event."""
+    """Store a copy of the delivery with the same event."""
     return Delivery.objects.create(
         client=delivery.client,
         event_id=delivery.event_id,

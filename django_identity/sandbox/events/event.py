@@ -25,7 +25,7 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What one webhook request says. ``event_type`` is a text, so that others can be sent too."""
+    """The content of one webhook request. ``event_type`` is a text, so any type can be sent."""
 
     event_type: str
     event_id: str
@@ -40,13 +40,13 @@ class Event:
 
 
 def new_event(event_type: EventType, user_id: str, about: Mapping[str, object]) -> Event:
-    """Make the event that tells of ``event_type`` to ``user_id`` now.
+    """Create an event of type ``event_type`` about ``user_id`` with the current time.
 
     Args:
-        event_type: what happened.
+        event_type: the type.
         user_id: the person.
-        about: what ``data`` says besides ``user_id``; left out if the switch says so, but for
-            kyc.verified, whose members the specification shows.
+        about: further members of ``data``. A switch leaves them out, except for kyc.verified, whose
+            members the specification shows.
     """
     shown = event_type is EventType.KYC_VERIFIED or switches.current().event_details
     return Event(
@@ -58,12 +58,12 @@ def new_event(event_type: EventType, user_id: str, about: Mapping[str, object]) 
 
 
 def new_event_id() -> str:
-    """Return an event id that nothing else has."""
+    """Return a unique event id."""
     return f"evt_{secrets.token_hex(16)}"
 
 
 def timestamp(moment: datetime) -> str:
-    """Return ``moment`` in UTC, in the form of ISO 8601 that the switch names."""
+    """Return ``moment`` in UTC, in the form of ISO 8601 that the switch chooses."""
     match switches.current().event_timestamp:
         case EventTimestamp.SECONDS:
             return clock.timestamp(moment)

@@ -1,4 +1,4 @@
-"""The threads that send what is due, from the moment its cause has committed."""
+"""The threads that send due deliveries."""
 
 import logging
 import threading
@@ -17,10 +17,10 @@ logger = logging.getLogger(__name__)
 
 
 class Sender:
-    """Attempts due deliveries until it is stopped.
+    """Sends due deliveries until it is stopped.
 
-    Which ones are being sent is known here alone, so a sandbox that starts with a kept database
-    attempts again what its predecessor was sending when it ended.
+    Only this object knows which deliveries are being sent. A sandbox that starts with an existing
+    database therefore sends again what the previous process was sending when it ended.
     """
 
     def __init__(self) -> None:
@@ -29,12 +29,12 @@ class Sender:
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(THREADS)]
 
     def start(self) -> None:
-        """Begin to send."""
+        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
     def stop(self) -> None:
-        """Begin no further attempt; one that is under way gets a moment to end."""
+        """Start no further attempt, and give running attempts a moment to end."""
         with deliveries.due:
             self._stopping = True
             deliveries.due.notify_all()
@@ -42,7 +42,7 @@ class Sender:
             thread.join(SECONDS_TO_STOP / THREADS)
 
     def _work(self) -> None:
-        """Attempt one delivery after the other; nothing ends the thread but the stop."""
+        """Send one delivery after the other, until the stop."""
         with Courier() as courier:
             while not self._stopping:
                 try:
@@ -53,7 +53,7 @@ class Sender:
         connection.close()
 
     def _attempt_next(self, courier: Courier) -> None:
-        """Attempt what is due, or rest until something is."""
+        """Send a due delivery, or sleep until one is due."""
         delivery = self._take()
         if delivery is None:
             return
@@ -64,7 +64,7 @@ class Sender:
                 del self._in_flight[delivery.pk]
 
     def _take(self) -> Delivery | None:
-        """Take what is due and let the next thread look for more; else rest, and take nothing."""
+        """Take a due delivery and wake the next thread; without one, sleep and return None."""
         with deliveries.due:
             delivery = deliveries.take(self._in_flight)
             if delivery is None:
@@ -75,7 +75,7 @@ class Sender:
             return delivery
 
     def _rest(self, seconds: float | None) -> None:
-        """Sleep until woken, or for ``seconds`` if that is sooner."""
+        """Sleep until woken, for ``seconds`` at most."""
         with deliveries.due:
             if not self._stopping:
                 deliveries.due.wait(min(LONGEST_REST, seconds or LONGEST_REST))

@@ -1,4 +1,4 @@
-"""One time limit for a whole request, from its connection to the last byte that is read."""
+"""One time limit for a whole request, from the connection to the last byte."""
 
 import socket
 import threading
@@ -11,13 +11,13 @@ import httpx
 
 
 class TimeLimit:
-    """Cuts the connection of a request when its seconds are over; the block then times out.
+    """Closes the connection of a request when its time is over, so that the block times out.
 
-    httpx counts its time-out for each read by itself, so a receiver that sends a byte now and then
-    would hold a request for ever.
+    httpx has a time-out for each single read, so a receiver that sends single bytes could hold a
+    request for ever.
 
     Raises:
-        httpx.ReadTimeout: the block did not end in time, whatever it made of the cut.
+        httpx.ReadTimeout: the block did not end in time.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -27,14 +27,14 @@ class TimeLimit:
         self._connection: socket.socket | None = None
 
     def notice(self, step: str, about: Mapping[str, Any]) -> None:
-        """Learn the connection; for httpx's extension ``trace``."""
+        """Store the connection. For httpx's extension ``trace``."""
         if step in {"connection.connect_tcp.complete", "connection.start_tls.complete"}:
             self._connection = about["return_value"].get_extra_info("socket")
             if self._over:
                 self._cut()
 
     def _cut(self) -> None:
-        """End the connection under whoever reads from it."""
+        """Close the connection, also during a read."""
         self._over = True
         if self._connection is not None:
             with suppress(OSError):

@@ -20,7 +20,7 @@ _DEFAULT_USER = "00000000-0000-4000-8000-000000000001"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Send the event, print what came back, and return 0 if it was acknowledged, else 1."""
+    """Send the event and print the answer. Return 0 if it was acknowledged, else 1."""
     parser = _parser()
     options = parser.parse_args(arguments)
     secret = options.secret or os.environ.get(SECRET_VARIABLE, "")
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _event(options: argparse.Namespace) -> Event:
-    """Make the event that is asked for."""
+    """Create the requested event."""
     typical = _TYPICAL_DATA.get(options.event, {})
     return Event(
         event_type=options.event,
@@ -81,7 +81,7 @@ def _event(options: argparse.Namespace) -> Event:
 
 
 def _told(outcome: Outcome) -> str:
-    """Say what came back."""
+    """Return the answer as text."""
     if outcome.status is None:
         return f"{outcome.problem}\n"
     verdict = "acknowledged" if outcome.acknowledged else "not acknowledged"
@@ -106,7 +106,7 @@ def _seconds(text: str) -> float:
 
 
 def _is_utf_8(texts: Sequence[str]) -> bool:
-    """Whether the texts came as UTF-8, and so can be sent."""
+    """Whether the texts are valid UTF-8 and can be sent."""
     try:
         "".join(texts).encode()
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
 """The sandbox's clock: real time plus an offset that the control API moves.
 
-Every expiry and timestamp of the service is taken from here: codes, tokens, credentials, claims,
-keys. Only browser sessions of the sandbox's own pages stay on real time. The offset belongs to the
+All expiries and time-stamps of the service use this clock: codes, tokens, credentials, claims,
+keys. Only browser sessions of the sandbox's own pages use real time. The offset lives in the
 process and is zero at each start.
 """
 
@@ -13,7 +13,7 @@ _offset = timedelta()
 
 
 def now() -> datetime:
-    """Return the sandbox's present moment, in UTC."""
+    """Return the sandbox's current time, in UTC."""
     return datetime.now(UTC) + _offset
 
 
@@ -30,7 +30,7 @@ def advance(seconds: float) -> None:
 
 
 def set_to(moment: datetime) -> None:
-    """Set the clock to ``moment`` (aware); it runs on from there."""
+    """Set the clock to ``moment`` (aware). It continues from there."""
     global _offset
     with _lock:
         _offset = moment - datetime.now(UTC)

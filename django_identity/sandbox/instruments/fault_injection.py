@@ -1,7 +1,8 @@
-"""Carries out ordered faults: the middleware, and the answers it puts in place of the real one.
+"""Inject ordered faults: a middleware, and the answers that replace the real ones.
 
-A connection is broken from inside the response's iterator: the server closes a connection whose
-response raises ``ConnectionAbortedError``, and has sent nothing before the first byte.
+A connection is broken inside the response's iterator: if the response raises
+``ConnectionAbortedError``, the server closes the connection. It sends nothing before the first
+byte.
 """
 
 import socket
@@ -21,14 +22,14 @@ _TRUNCATED_JSON = '{"success": true, "data": {"id": '
 
 
 class FaultMiddleware:
-    """Hits the requests for which a fault was ordered."""
+    """Applies the ordered faults to requests."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         own_process.keep_out()
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        """Answer the request, or misbehave as ordered."""
+        """Answer the request, or apply a fault."""
         fault = faults.take(
             endpoint=endpoint_name(request),
             path=request.path_info,
@@ -41,7 +42,7 @@ class FaultMiddleware:
         return response
 
     def _misbehave(self, fault: Fault, request: HttpRequest) -> HttpResponseBase:
-        """Return the answer that ``fault`` makes of the request."""
+        """Return the answer with ``fault`` applied."""
         connection: socket.socket = request.META[CONNECTION]
         if fault.kind is FaultKind.DELAY and fault.moment is FaultMoment.BEFORE:
             time.sleep(fault.seconds)
@@ -70,7 +71,7 @@ class FaultMiddleware:
 
 
 def endpoint_name(request: HttpRequest) -> str:
-    """Return the name that ``urls`` gives the requested address, or nothing."""
+    """Return the URL name of the requested address, or an empty text."""
     try:
         return resolve(request.path_info).url_name or ""
     except Resolver404:
@@ -85,7 +86,7 @@ def _rate_limited(fault: Fault) -> HttpResponse:
 
 
 def _with_headers(fault: Fault, body: str, *, status: int) -> HttpResponse:
-    """Build an answer of the ordered body, status and headers; JSON unless a header differs."""
+    """Build an answer with the ordered body, status and headers; JSON by default."""
     response = HttpResponse(body, status=status, content_type="application/json")
     for name, value in fault.headers.items():
         response[name] = value
@@ -96,7 +97,7 @@ def _with_headers(fault: Fault, body: str, *, status: int) -> HttpResponse:
 def _reshaped(
     answer: HttpResponseBase, shape: Callable[[bytes], Iterator[bytes]]
 ) -> StreamingHttpResponse:
-    """Send the real answer's status and headers with its body sent in another way."""
+    """Return the real answer's status and headers with another way to send its body."""
     body = answer.content if isinstance(answer, HttpResponse) else b""
     response = StreamingHttpResponse(shape(body), status=answer.status_code)
     for name, value in answer.items():

@@ -1,6 +1,6 @@
-"""Faults that can be ordered from the service: what misbehaves, how, and how often.
+"""The list of ordered faults: which requests, how, and how often.
 
-The list belongs to the process; ``fault_injection`` is what carries a fault out.
+The list lives in the process. ``fault_injection`` applies the faults.
 """
 
 import itertools
@@ -23,7 +23,7 @@ class FaultKind(StrEnum):
 
 
 class FaultMoment(StrEnum):
-    """Whether the service has acted on the request when the fault strikes."""
+    """Whether the fault strikes before or after the service has acted on the request."""
 
     BEFORE = "before"
     AFTER = "after"
@@ -33,8 +33,8 @@ class FaultMoment(StrEnum):
 class Fault:
     """One ordered fault.
 
-    A request is hit when every one of ``endpoint``, ``path`` and ``method`` that is not empty
-    matches; with all three empty every request is.
+    It applies to a request if all of ``endpoint``, ``path`` and ``method`` that are not empty
+    match. If all three are empty, it applies to every request.
     """
 
     kind: FaultKind
@@ -51,7 +51,7 @@ class Fault:
     id: int = 0
 
     def matches(self, *, endpoint: str, path: str, method: str) -> bool:
-        """Return whether a request is one that this fault hits."""
+        """Return whether this fault applies to a request."""
         return (
             self.endpoint in ("", endpoint)
             and path.startswith(self.path)
@@ -73,7 +73,7 @@ def order(fault: Fault) -> Fault:
 
 
 def take(*, endpoint: str, path: str, method: str) -> Fault | None:
-    """Return the oldest fault that hits this request, counting it as used once."""
+    """Return the oldest fault that applies to this request, and count one use."""
     with _lock:
         for position, fault in enumerate(_ordered):
             if fault.matches(endpoint=endpoint, path=path, method=method):
@@ -86,7 +86,7 @@ def take(*, endpoint: str, path: str, method: str) -> Fault | None:
 
 
 def ordered() -> list[dict[str, object]]:
-    """Return the faults still to come, as the control API shows them."""
+    """Return the pending faults, as the control API shows them."""
     with _lock:
         return [asdict(fault) for fault in _ordered]
 

@@ -1,7 +1,7 @@
-"""The requests the service received, for tests to look into.
+"""The log of received requests, for tests.
 
-Secrets are kept as the start of their SHA-256 only, which is enough to see that the same refresh
-token came twice. Requests to the control API are not logged.
+A secret is stored only as the start of its SHA-256, which is enough to see that the same refresh
+token was sent twice. Requests to the control API are not logged.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ logger = logging.getLogger("django_identity.sandbox.requests")
 
 @dataclass(frozen=True, slots=True)
 class ReceivedRequest:
-    """One request. ``status`` is none, and ``fault`` says why, when no answer was sent."""
+    """One request. If no answer was sent, ``status`` is None and ``fault`` says why."""
 
     method: str
     path: str
@@ -59,12 +59,12 @@ def forget() -> None:
 
 
 def digest(secret: str) -> str:
-    """Return what stands for a secret in the log."""
+    """Return the digest that replaces a secret in the log."""
     return "sha256:" + hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 class RequestLogMiddleware:
-    """Logs every request with the status it was answered with."""
+    """Logs every request with the status of its answer."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         own_process.keep_out()
@@ -110,7 +110,7 @@ def _masked_form(request: HttpRequest) -> Mapping[str, object]:
 
 
 def _masked_connect_form(members: Mapping[str, object]) -> Mapping[str, object]:
-    """Keep what the specification names of a Connect request's body."""
+    """Keep the members of a Connect request that the specification names."""
     kept = {name: members[name] for name in _CONNECT_FIELDS if name in members}
     if "connect_code" in members:
         kept["connect_code"] = digest(str(members["connect_code"]))

@@ -1,4 +1,4 @@
-"""The choices where the specification is silent and several readings are plausible.
+"""The switches, for places where the specification allows several readings.
 
 Each switch can be given on the command line and changed at run time through the control API.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 
 class TokenSubject(StrEnum):
-    """How the token endpoint's answer names the person, if it does."""
+    """How the token endpoint's answer names the person, if at all."""
 
     NONE = "none"
     USER_ID = "user_id"
@@ -21,7 +21,7 @@ class TokenSubject(StrEnum):
 
 
 class EventTimestamp(StrEnum):
-    """In which form of ISO 8601 an event says when it happened."""
+    """The form of ISO 8601 for the time-stamp of an event."""
 
     MILLISECONDS = "milliseconds"
     SECONDS = "seconds"
@@ -36,14 +36,14 @@ class EventJson(StrEnum):
 
 
 class ConnectSignature(StrEnum):
-    """What the signature of a Connect redemption is."""
+    """The kind of signature of a Connect redemption."""
 
     HMAC = "hmac"
     JWS = "jws"
 
 
 class MissingConnectCode(StrEnum):
-    """What a Connect request in the current form that lacks its code is told."""
+    """The error for a Connect request in the current form without a code."""
 
     INVALID = "invalid"
     REQUIRED = "required"
@@ -51,7 +51,7 @@ class MissingConnectCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Switches:
-    """One setting of all switches; the defaults are the specification read literally."""
+    """The values of all switches. The defaults follow the specification literally."""
 
     token_subject: TokenSubject = field(
         default=TokenSubject.NONE,
@@ -116,7 +116,7 @@ class Switches:
 
 
 class UnknownSwitch(ValueError):
-    """A switch that does not exist, or a value it does not take."""
+    """An unknown switch, or an invalid value."""
 
 
 _lock = threading.Lock()
@@ -132,7 +132,7 @@ def change(values: Mapping[str, object]) -> Switches:
     """Set the named switches and return all of them.
 
     Args:
-        values: switch name to new value; switches not named keep theirs.
+        values: switch name to new value; other switches stay unchanged.
 
     Raises:
         UnknownSwitch: nothing was changed.

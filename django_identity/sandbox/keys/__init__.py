@@ -1,1 +1,1 @@
-"""The signing keys (spec: GET /.well-known/jwks.json): rotated, published, and signed with."""
+"""The signing keys (spec: GET /.well-known/jwks.json): rotation, publication, signing."""

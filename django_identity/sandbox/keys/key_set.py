@@ -1,6 +1,6 @@
 """The service's signing keys and their publication (spec: GET /.well-known/jwks.json).
 
-The newest key signs. An older one stays published for as long as something it signed may be
+The newest key signs. An older key stays published as long as a credential that it signed may be
 valid, unless it is withdrawn.
 """
 
@@ -18,20 +18,20 @@ PUBLISHED_AFTER_ROTATION = timedelta(hours=25)
 
 
 def current() -> SigningKey:
-    """Return the key that signs, making one if none is in charge."""
+    """Return the signing key. Create one if there is none."""
     return _in_charge() or _create_unless_made()
 
 
 @transaction.atomic
 def rotate() -> SigningKey:
-    """Put a new key in charge; the present one stays published for a time."""
+    """Create a new signing key. The current one stays published for a time."""
     SigningKey.objects.filter(superseded_at=None).update(superseded_at=clock.now())
     return _create()
 
 
 @transaction.atomic
 def withdraw(kid: str) -> bool:
-    """Take a key out of publication at once; a new one signs if it was in charge.
+    """Withdraw a key at once. If it was the signing key, a new one replaces it.
 
     Returns:
         Whether ``kid`` was published.
@@ -57,18 +57,18 @@ def private_key(key: SigningKey) -> JWK:
 
 
 def _in_charge() -> SigningKey | None:
-    """Return the key that signs, if there is one."""
+    """Return the signing key, or None."""
     return SigningKey.objects.filter(withdrawn=False, superseded_at=None).first()
 
 
 @transaction.atomic
 def _create_unless_made() -> SigningKey:
-    """Make a key, having looked again under the write lock: another request may have."""
+    """Create a key, unless another request has created one before this got the write lock."""
     return _in_charge() or _create()
 
 
 def _create() -> SigningKey:
-    """Make and store a P-256 key pair; its ``kid`` is the RFC 7638 thumbprint."""
+    """Create and store a P-256 key pair. Its ``kid`` is the RFC 7638 thumbprint."""
     jwk = JWK.generate(kty="EC", crv="P-256")
     return SigningKey.objects.create(
         kid=jwk.thumbprint(),
@@ -78,6 +78,6 @@ def _create() -> SigningKey:
 
 
 def _public_jwk(key: SigningKey) -> dict[str, Any]:
-    """Return the public half as it is published (RFC 7517)."""
+    """Return the public key as it is published (RFC 7517)."""
     public: dict[str, Any] = private_key(key).export_public(as_dict=True)
     return public | {"kid": key.kid, "use": "sig", "alg": "ES256"}

@@ -1,4 +1,4 @@
-"""Signing with the key in charge: JWTs, and content whose signature travels apart."""
+"""Sign JWTs, and content with a detached signature."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ from django_identity.sandbox.models import ACCESS_TOKEN_LIFETIME
 
 
 def sign_detached(content: bytes) -> str:
-    """Sign ``content`` as a JWS whose payload is left out (RFC 7515, appendix F)."""
+    """Sign ``content`` as a JWS with detached payload (RFC 7515, appendix F)."""
     key = key_set.current()
     token = JWS(content)
     token.add_signature(
@@ -24,7 +24,7 @@ def sign_detached(content: bytes) -> str:
 
 
 def sign_jwt(typ: str, members: Mapping[str, str]) -> str:
-    """Sign a JWT with the current key; it lives as long as an access token."""
+    """Sign a JWT with the current key. It is valid as long as an access token."""
     issued_at = int(clock.now().timestamp())
     lifetime = int(ACCESS_TOKEN_LIFETIME.total_seconds())
     key = key_set.current()

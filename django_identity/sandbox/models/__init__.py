@@ -1,4 +1,4 @@
-"""What the service keeps (spec: Resources and their fields), by whom it is about."""
+"""The tables of the service (spec: Resources and their fields)."""
 
 from django_identity.sandbox.models.applications import (
     ACCESS_TOKEN_LIFETIME,

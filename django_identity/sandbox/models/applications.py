@@ -1,7 +1,7 @@
-"""Applications, their credential sets, and the codes and tokens that they get.
+"""Applications, their credential sets, and their codes and tokens.
 
-The OAuth tables extend django-oauth-toolkit's, because its own compare with real time: here each
-row takes its expiry from ``clock`` when it is made and compares with ``clock`` when it is asked.
+The OAuth tables extend django-oauth-toolkit's, which compare with real time. These tables set and
+compare their expiry with ``clock``.
 """
 # The toolkit has no type hints, so the plugin cannot see the managers its models get.
 # mypy: disable-error-code="django-manager-missing"
@@ -27,7 +27,7 @@ REFRESH_TOKEN_LIFETIME = timedelta(days=30)
 
 
 class Application(models.Model):
-    """A registered application; its two credential sets are its clients."""
+    """A registered application. Its two credential sets are its clients."""
 
     app_id = models.UUIDField(unique=True, default=uuid.uuid4)
     name = models.CharField(max_length=200)
@@ -68,7 +68,7 @@ class Grant(AbstractGrant):
     objects: ClassVar[models.Manager[Self]] = models.Manager()
 
     def save(self, *args: object, **kwargs: object) -> None:
-        """Take the expiry from the sandbox's clock when the code is made."""
+        """Set the expiry from the sandbox's clock when the code is created."""
         if self._state.adding:
             self.expires = clock.now() + CODE_LIFETIME
         super().save(*args, **kwargs)
@@ -79,7 +79,7 @@ class Grant(AbstractGrant):
 
 
 class AccessToken(AbstractAccessToken):
-    """An access token; only its digest is stored."""
+    """An access token. Only its digest is stored."""
 
     objects: ClassVar[models.Manager[Self]] = models.Manager()
 
@@ -95,7 +95,7 @@ class AccessToken(AbstractAccessToken):
 
 
 class RefreshToken(AbstractRefreshToken):
-    """A refresh token; only its digest is stored, and that of the code which brought it."""
+    """A refresh token. Only its digest is stored, and the digest of its authorization code."""
 
     expires = models.DateTimeField()
     code_digest = models.CharField(max_length=64, blank=True, db_index=True)

@@ -1,4 +1,4 @@
-"""Deliveries: the events made for applications, and every attempt to send one."""
+"""Deliveries of events to applications, and their attempts."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class DeliveryState(models.TextChoices):
-    """Where a delivery stands."""
+    """The state of a delivery."""
 
     WAITING = "waiting"
     HELD = "held"
@@ -15,10 +15,10 @@ class DeliveryState(models.TextChoices):
 
 
 class Delivery(models.Model):
-    """One event for one credential set, with the very text that is sent.
+    """One event for one credential set, with the exact text that is sent.
 
-    ``tries`` counts the attempts since the delivery was last ordered; ``next_attempt_at`` is by the
-    sandbox's clock and empty unless the delivery waits.
+    ``tries`` counts the attempts since the delivery was last ordered. ``next_attempt_at`` uses the
+    sandbox's clock and is empty unless the delivery is waiting.
     """
 
     client = models.ForeignKey("sandbox.Client", models.CASCADE)
@@ -42,7 +42,7 @@ class Delivery(models.Model):
 
 
 class DeliveryAttempt(models.Model):
-    """One request of a delivery, with what came back."""
+    """One request of a delivery, with its answer."""
 
     delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts")
     sent_at = models.DateTimeField()
@@ -62,17 +62,17 @@ class DeliveryAttempt(models.Model):
 
     @property
     def acknowledged(self) -> bool:
-        """Whether the receiver took the event: any 2xx."""
+        """Whether the receiver acknowledged the event: any 2xx."""
         return self.status is not None and 200 <= self.status < 300
 
     def withhold(self) -> None:
-        """Forget, in this copy, what came back: it is nobody's on another machine."""
+        """Remove the answer from this instance, because only this machine may see it."""
         self.status, self.excerpt, self.milliseconds = None, "", 0
         self.problem = "What a private address answers is shown on the sandbox's own machine."
 
 
 def attempts_for(delivery: Delivery, *, is_local: bool) -> list[DeliveryAttempt]:
-    """Return the attempts of ``delivery``, as whoever asks may see them."""
+    """Return the attempts of ``delivery``, without answers that the caller may not see."""
     attempts = list(delivery.attempts.all())
     for attempt in attempts:
         if attempt.is_private and not is_local:

@@ -1,4 +1,4 @@
-"""People, and what is kept about each: claims, consents, Connect codes, notices."""
+"""People with their claims, consents, Connect codes and notices."""
 # The toolkit has no type hints, so the plugin cannot see the managers its models get.
 # mypy: disable-error-code="django-manager-missing"
 
@@ -13,21 +13,21 @@ CONNECT_CODE_LIFETIME = timedelta(minutes=10)
 
 
 class Environment(models.TextChoices):
-    """The two worlds that never mix."""
+    """The two environments, which never mix."""
 
     LIVE = "live"
     TEST = "test"
 
 
 class KycLevel(models.TextChoices):
-    """How far a person is verified, the lowest first."""
+    """The KYC levels, lowest first."""
 
     LEVEL_1 = "level_1"
     LEVEL_2 = "level_2"
 
 
 class KycStatus(models.TextChoices):
-    """Where a person stands with identity verification."""
+    """The state of a person's verification."""
 
     UNVERIFIED = "unverified"
     VERIFIED = "verified"
@@ -35,7 +35,7 @@ class KycStatus(models.TextChoices):
 
 
 def new_subject() -> str:
-    """Return a fresh user identifier."""
+    """Return a new user identifier."""
     return str(uuid.uuid4())
 
 
@@ -70,12 +70,12 @@ class User(AbstractBaseUser):
 
     @property
     def is_active(self) -> bool:  # type: ignore[override]  # a constant in the base class
-        """Whether the account can be used: until its owner asks for deletion."""
+        """Whether the account can be used. A deletion request closes it."""
         return self.deletion_requested_at is None
 
     @property
     def full_name(self) -> str:
-        """First and last name as one."""
+        """First and last name."""
         return f"{self.first_name} {self.last_name}".strip()
 
 
@@ -121,7 +121,7 @@ class Consent(models.Model):
 
 
 class ConnectCode(models.Model):
-    """A one-time code that a person made; ``refusal`` says why it gave an application nothing."""
+    """A one-time code of a person. ``refusal``: why a redemption shared no data."""
 
     user = models.ForeignKey(User, models.CASCADE)
     code = models.CharField(max_length=13, unique=True)
@@ -139,7 +139,7 @@ class ConnectCode(models.Model):
 
 
 class Notice(models.Model):
-    """What a person is told on their account page: an application received their information."""
+    """A notice on the account page: an application received the person's data."""
 
     user = models.ForeignKey(User, models.CASCADE)
     client = models.ForeignKey("sandbox.Client", models.CASCADE)

@@ -14,14 +14,14 @@ CHALLENGE = 'Basic realm="clients", charset="UTF-8"'
 
 @dataclass(frozen=True, slots=True)
 class AuthenticatedClient:
-    """The credential set that asks, with the secret it has shown."""
+    """An authenticated credential set, with the secret of the request."""
 
     client: Client
     secret: str = field(repr=False)
 
 
 def authenticate(request: HttpRequest) -> AuthenticatedClient | None:
-    """Return whose credentials the request carries, or none if they are missing or wrong."""
+    """Return the client of the request's credentials, or None if they are missing or wrong."""
     scheme, _space, encoded = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "basic":
         return None

@@ -1,4 +1,4 @@
-"""Why a redirect address is refused: how it differs from what is registered."""
+"""Explain a refused redirect address: how it differs from the registered one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Difference:
 
 
 def differences(requested: str, registered: Sequence[str]) -> tuple[str, list[Difference]]:
-    """Return the registered address that is most like ``requested``, and where they differ."""
+    """Return the registered address that is most similar to ``requested``, and the differences."""
     compared = [(each, _compare(requested, each)) for each in registered]
     return min(compared, key=lambda pair: len(pair[1]), default=("", []))
 
@@ -32,7 +32,7 @@ def _compare(requested: str, registered: str) -> list[Difference]:
 
 
 def _parts(address: str) -> list[tuple[str | Promise, str]]:
-    """Split ``address`` into its named parts; what is no address is all path."""
+    """Split ``address`` into its named parts. A text that is not an address is all path."""
     try:
         parts = urlsplit(address)
     except ValueError:
