@@ -120,6 +120,21 @@ def test_gone_and_revoked_claims_close(service: HostileService, identity: Linked
     assert held() == {"age_over_18": True, "kyc_verified": False}
 
 
+def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(
+    service: HostileService, identity: LinkedIdentity
+) -> None:
+    """Of two providers the one whose claim is revoked keeps no value and no proof."""
+    service.disclosed = {"age_over_18": True}
+    listed = [
+        {"claim_type": "age_over_18", "provider": provider, "revoked": provider == "A"}
+        for provider in ("A", "B")
+    ]
+    with_claims(service, claims=listed)
+    assert refetch(identity) is Refetched.STORED
+    rows = StoredClaim.objects.order_by("provider").values_list("provider", "value", "revoked")
+    assert list(rows) == [("A", None, True), ("B", True, False)]
+
+
 def test_an_empty_list_needs_no_credential(
     service: HostileService, identity: LinkedIdentity
 ) -> None:
