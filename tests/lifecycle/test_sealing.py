@@ -53,7 +53,7 @@ def make_sealed(person: str = "ada") -> LinkedIdentity:
     )
     identity.save()
     tokens.store(site, identity, answer(f"at-of-{person}", f"rt-of-{person}"))
-    journey = authorization_requests.Journey(
+    journey = authorization_requests.SignInIntent(
         purpose=Purpose.SIGN_IN, user=None, next_url="/", redirect_uri="http://127.0.0.1/"
     )
     pkce = PkcePair(f"verifier-of-{person}", "challenge")
