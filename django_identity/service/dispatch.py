@@ -5,12 +5,12 @@ One deadline covers the wait for a turn, all attempts and the pauses between the
 
 from __future__ import annotations
 
-import random
 import time
 from dataclasses import replace
 
 from django.views.decorators.debug import sensitive_variables
 
+from django_identity import backoff
 from django_identity.conf import Application
 from django_identity.exceptions import ServiceError, ServiceTimeout, ServiceUnavailable
 from django_identity.service import budget, outage, refusals
@@ -18,7 +18,7 @@ from django_identity.service.budget import Priority
 from django_identity.service.transport import Answer, Call, exchange
 
 MOST_TRIES = 3
-FIRST_PAUSE = 0.1
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.2
 # A call must not use all its time for waiting, because it needs time for the answer.
 WAIT_SHARE = 0.75
 WAIT_SHARE_ONCE = 0.33
@@ -92,8 +92,7 @@ def _sent(application: Application, call: Call, *, deadline: float) -> Answer:
 
 def _pause(tried: int, *, left: int, deadline: float) -> bool:
     """Sleep before the next attempt. Returns False if no attempt or no time is left."""
-    chance = random.uniform(0.5, 1.5)  # noqa: S311  spreads load, guards nothing
-    pause = FIRST_PAUSE * 2.0 ** (tried - 1) * chance
+    pause = backoff.pause(tried, first=FIRST_PAUSE, longest=LONGEST_PAUSE, growth=3.0)
     if not left or time.monotonic() + pause >= deadline:
         return False
     time.sleep(pause)

@@ -252,7 +252,8 @@ def text_of(body: Members, name: str, endpoint: str, *, longest: int = LONGEST_T
     value = body.get(name)
     if value is None:
         return ""
-    if not isinstance(value, str) or len(value) > longest or not _is_storable(value):
+    # PostgreSQL cannot store NUL; the reader has refused what no database stores.
+    if not isinstance(value, str) or len(value) > longest or "\0" in value:
         raise MalformedAnswer(f"{name} is not a usable text", endpoint=endpoint)
     return value
 
@@ -282,11 +283,6 @@ def _masked_address(email: str) -> str:
     if not local or not domain or not email.isprintable() or len(domain) > LONGEST_MASKED_PART:
         return ""
     return f"{local[0] if len(local) > 1 else ''}***@{domain}"
-
-
-def _is_storable(value: str) -> bool:
-    """PostgreSQL cannot store NUL, and no database can store half a surrogate pair."""
-    return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 def moment_of(body: Members, name: str, endpoint: str) -> datetime | None:

@@ -8,14 +8,30 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from django.core.cache import cache
+from django.core.signals import setting_changed
 
 Value = TypeVar("Value")
 
+PATIENCE = 0.5
+SKIPPED = 10.0
+
 logger = logging.getLogger("django_identity.shared_state")
+
+
+@dataclass(slots=True)
+class _Silence:
+    """Until when, on the steady clock, this process does not ask the cache."""
+
+    until: float = 0.0
+
+
+_silence = _Silence()
 
 # A time in the year 2286. Valid numbers are smaller, and a datetime can represent all of them.
 LARGEST_NUMBER = 1e10
@@ -71,8 +87,24 @@ def claim(name: str, *, seconds: float) -> bool:
 
 
 def _guarded(work: Callable[[], Value], *, otherwise: Value) -> Value:
+    """What ``work`` returns, or ``otherwise`` if the cache fails or was silent a moment ago."""
+    began = time.monotonic()
+    if began < _silence.until:
+        return otherwise
     try:
         return work()
     except Exception as error:  # noqa: BLE001  any cache's own errors; a call is better than none
         logger.warning("the cache does not answer (%s)", type(error).__name__)
         return otherwise
+    finally:
+        # A silent server costs its time-out once, and not for each question of each call.
+        if time.monotonic() - began > PATIENCE:
+            _silence.until = time.monotonic() + SKIPPED
+
+
+def _ask_again(*, setting: str, **_kwargs: object) -> None:
+    if setting == "CACHES":
+        _silence.until = 0.0
+
+
+setting_changed.connect(_ask_again, dispatch_uid="django_identity.shared_state")

@@ -147,36 +147,26 @@ def _text(
     value = members.get(name)
     if value is None and default is not None:
         return default
-    is_usable = isinstance(value, str) and len(value) <= longest and _is_storable(value)
+    is_usable = isinstance(value, str) and len(value) <= longest and "\0" not in value
     if not is_usable or (default is None and not value):
         raise _Unusable(name)
     return str(value)
 
 
 def _require_storable(value: object) -> None:
-    """Refuse values that a database cannot store: NUL, half a surrogate pair, large integers."""
-    if isinstance(value, str):
-        storable = _is_storable(value)
-    elif isinstance(value, dict):
-        storable = all(map(_is_storable, value))
-        for member in value.values():
+    """Refuse what a database would: NUL, and an integer beyond 64 bits."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            _require_storable(name)
             _require_storable(member)
     elif isinstance(value, list):
-        storable = True
         for member in value:
             _require_storable(member)
-    else:
-        is_integer = isinstance(value, int)
-        storable = not is_integer or -LARGEST_INTEGER <= value < LARGEST_INTEGER  # type: ignore[operator]  # an integer here
-    if not storable:
+    elif isinstance(value, str):
+        if "\0" in value:
+            raise _Unusable("data")
+    elif isinstance(value, int) and not -LARGEST_INTEGER <= value < LARGEST_INTEGER:
         raise _Unusable("data")
-
-
-def _is_storable(text: str) -> bool:
-    """PostgreSQL cannot store NUL, and no database can store half a surrogate pair."""
-    if text.isascii():
-        return "\0" not in text
-    return "\0" not in text and not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def _reason(error: Exception) -> str:

@@ -11,6 +11,7 @@ import pytest
 
 from django_identity import conf
 from django_identity.exceptions import (
+    MalformedAnswer,
     ServiceAway,
     ServiceRefusal,
     ServiceTimeout,
@@ -18,7 +19,7 @@ from django_identity.exceptions import (
 )
 from django_identity.service import outage
 from django_identity.service.budget import Priority
-from tests.hostile import HostileService, hostile_service, html, impatient, reset, silent
+from tests.hostile import HostileService, hostile_service, html, impatient, refusal, reset, silent
 from tests.service.calls import client, configured, read
 
 
@@ -186,8 +187,20 @@ def test_one_worker_tries_when_the_pause_is_over(service: HostileService) -> Non
 
 def test_a_refusal_is_an_answer(service: HostileService) -> None:
     """A service that says no is there: 4xx never counts as being away."""
-    service.answers["claims"] = html("404 No")
+    service.answers["claims"] = refusal("NOT_FOUND", "404 No")
     for _ in range(10):
         with pytest.raises(ServiceRefusal):
             client(Priority.UPKEEP).claims("subject-1", access_token="at")
     assert not outage.is_away(conf.application())
+
+
+@pytest.mark.parametrize("status", ["200 OK", "401 No", "403 No", "404 No"])
+def test_a_page_where_an_answer_should_be_is_an_outage(
+    service: HostileService, status: str
+) -> None:
+    """Something before the service answers in its place, with whatever status."""
+    service.answers["claims"] = html(status)
+    for _ in range(outage.FAILURES_IN_A_ROW):
+        with pytest.raises((ServiceUnavailable, MalformedAnswer)):
+            client(Priority.UPKEEP).claims("subject-1", access_token="at")
+    assert outage.is_away(conf.application())

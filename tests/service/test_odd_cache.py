@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from django.core.cache import cache
 from django.test import override_settings
@@ -10,6 +12,7 @@ from django_identity import conf
 from django_identity.service import budget, outage
 from django_identity.service.budget import Priority
 from tests.hostile import hostile_service
+from tests.service.broken_cache import SilentCache
 from tests.service.calls import configured, read
 
 CACHES = {"default": {"BACKEND": "tests.clock_cache.ClockCache", "LOCATION": "odd cache"}}
@@ -35,3 +38,16 @@ def test_an_impossible_number_holds_nobody_up(number: object) -> None:
         read(Priority.UPKEEP)
         assert budget.paused_for(application, "claims") == 0.0
         assert service.calls("kyc") == 2
+
+
+def test_a_silent_cache_is_waited_for_once() -> None:
+    """After its first time-out a process does not ask it for some seconds: calls are made."""
+    silent = {"default": {"BACKEND": "tests.service.broken_cache.SilentCache"}}
+    SilentCache.asked = 0
+    with override_settings(CACHES=silent), hostile_service() as service, configured(service):
+        began = time.monotonic()
+        for _ in range(5):
+            read(Priority.INTERACTIVE)
+        assert service.calls("kyc") == 5
+        assert time.monotonic() - began < 2.5
+    assert SilentCache.asked == 1
