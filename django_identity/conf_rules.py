@@ -151,6 +151,8 @@ class Rule:
 
 POLICY = "django_identity.policy.IdentityPolicy"
 SCOPES = ("profile:read", "kyc:read", "claims:read")
+# What is read with one of these names the person; the token answer may not.
+NAMING_SCOPES = frozenset(SCOPES)
 CONNECT_SCOPES = ("profile:basic", "kyc:status")
 CALLBACK = "the registered callback address, or None"
 SPAN = "a datetime.timedelta from an hour to a year"
@@ -222,6 +224,10 @@ def _value_problems(where: str, name: str, given: Mapping[str, Any]) -> Iterator
         if any(len(secret) < SHORTEST_SECRET for secret in held):
             hint = f"Use at least {SHORTEST_SECRET} random characters."
             yield Problem("E008", f"{where}: {name} is too short to be safe.", hint, fatal=False)
+    if name == "SCOPES" and not NAMING_SCOPES & {*value}:
+        hint = f"Ask for one of {', '.join(sorted(NAMING_SCOPES))} too."
+        problem = f"{where}: with these SCOPES the service need not say who signs in."
+        yield Problem("E019", problem, hint, fatal=False)
     if name == "CA_FILE" and value:
         yield from _ca_problems(where, value)
     if name == "PROXY" and value and not _is_proxy(value):

@@ -41,7 +41,8 @@
     │   ├── MalformedAnswer                unreadable, or with members of wrong types
     │   │   ├── AnswerTooLarge             larger than the limit
     │   │   ├── UnexpectedRedirect         any 3xx
-    │   │   └── SubjectMismatch            the answer is about another subject
+    │   │   ├── SubjectMismatch            the answer is about another subject
+    │   │   └── SubjectUnknown             no answer names the person
     │   ├── ConnectOutcomeUnknown          a Connect code was sent, but its result is unknown
     │   └── ServiceRefusal                 a well-formed error answer; keeps the service's code
     │       ├── InvalidGrant               the authorization code or refresh token is invalid
@@ -135,6 +136,7 @@ __all__ = [
     "SubjectChanged",
     "SubjectMismatch",
     "SubjectTaken",
+    "SubjectUnknown",
     "TooManyTries",
     "UnexpectedRedirect",
     "UserChanged",
@@ -389,6 +391,14 @@ class UnexpectedRedirect(MalformedAnswer):
 class SubjectMismatch(MalformedAnswer):
     code = "subject_mismatch"
     public_message = _("The identity service answered about somebody else.")
+
+
+class SubjectUnknown(MalformedAnswer):
+    """Neither the token answer nor what was granted names the person."""
+
+    code = "subject_unknown"
+    recovery = Recovery.CONTACT
+    public_message = _("The identity service did not say who you are.")
 
 
 class ServiceRefusal(ServiceError):

@@ -6,13 +6,19 @@ import base64
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity.conf import Application
-from django_identity.exceptions import MalformedAnswer
+from django_identity.exceptions import (
+    EnvironmentMismatch,
+    MalformedAnswer,
+    ServiceRefusal,
+    SubjectMismatch,
+    SubjectUnknown,
+)
 from django_identity.service import refusals, single_use
 from django_identity.service.budget import Priority
 from django_identity.service.connect_answer import ConnectAnswer
@@ -26,7 +32,13 @@ LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0
 # Well below the 30 seconds of a grant's lease.
 TOKEN_SECONDS = 20.0
+# The path segment that stands for the access token's user. The spec does not show it.
+TOKENS_USER = "me"
+# With one of these a service refuses that path segment.
+NO_SUCH_USER = (400, 403, 404, 422)
 MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])", re.IGNORECASE)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +74,23 @@ class ServiceClient:
         return TokenAnswer.parse_refreshed(self._token("refresh_token", form))
 
     @sensitive_variables()
-    def profile(self, subject: str, *, access_token: str) -> Profile:
+    def profile(self, subject: str | None, *, access_token: str) -> Profile:
+        """The profile of ``subject``, or without one of the access token's user."""
         body = self._read("profile", subject, access_token)
-        return Profile.parse(body, environment=self._application.environment)
+        profile = Profile.parse(body, environment=self._application.environment)
+        return _about(subject, profile, named=profile.id, endpoint="profile")
 
     @sensitive_variables()
-    def profile_of_token(self, access_token: str) -> Profile:
-        """The profile of the access token's user."""
-        body = self._read("profile", "me", access_token)
-        return Profile.parse(body, environment=self._application.environment)
+    def kyc(self, subject: str | None, *, access_token: str) -> KycStatus:
+        """The KYC status of ``subject``, or without one of the access token's user."""
+        status = KycStatus.parse(self._read("kyc", subject, access_token))
+        return _about(subject, status, named=status.subject, endpoint="kyc")
 
     @sensitive_variables()
-    def kyc(self, subject: str, *, access_token: str) -> KycStatus:
-        return KycStatus.parse(self._read("kyc", subject, access_token))
-
-    @sensitive_variables()
-    def claims(self, subject: str, *, access_token: str) -> ClaimsAnswer:
-        return ClaimsAnswer.parse(self._read("claims", subject, access_token))
+    def claims(self, subject: str | None, *, access_token: str) -> ClaimsAnswer:
+        """The claims of ``subject``, or without one of the access token's user."""
+        answer = ClaimsAnswer.parse(self._read("claims", subject, access_token))
+        return _about(subject, answer, named=answer.user_id, endpoint="claims")
 
     @sensitive_variables()
     def redeem_connect_code(
@@ -164,12 +176,25 @@ class ServiceClient:
         return _read_answer(call, self._send(call))
 
     @sensitive_variables()
-    def _read(self, endpoint: str, subject: str, access_token: str) -> dict[str, Any]:
-        """The ``data`` of a user endpoint. The endpoint's name is its last path segment."""
-        url = f"{self._application.base_url}/users/{quote(subject, safe='')}/{endpoint}"
+    def _read(self, endpoint: str, subject: str | None, access_token: str) -> dict[str, Any]:
+        """The ``data`` of a user endpoint. The endpoint's name is its last path segment.
+
+        ``subject``: None for the access token's user. Raises ``SubjectUnknown`` if the service
+        does not take such a request.
+        """
+        person = TOKENS_USER if subject is None else quote(subject, safe="")
+        url = f"{self._application.base_url}/users/{person}/{endpoint}"
         headers = {"Authorization": f"Bearer {access_token}"}
         call = Call(endpoint, "GET", url, headers, seconds=self._application.timeout)
-        return _opened(call, self._send(call))
+        try:
+            return _opened(call, self._send(call))
+        except EnvironmentMismatch:
+            raise
+        except ServiceRefusal as refused:
+            if subject is not None or refused.status not in NO_SUCH_USER:
+                raise
+            said = f"refused with {refused.service_code or 'no code'} (HTTP {refused.status})"
+            raise SubjectUnknown(said, endpoint=endpoint) from refused
 
     @sensitive_variables()
     def _develop(
@@ -186,6 +211,13 @@ class ServiceClient:
             sent_once=True,
         )
         return _opened(call, self._send(call), expected=(200, 201))
+
+
+def _about(subject: str | None, answer: T, *, named: str | None, endpoint: str) -> T:
+    """``answer`` if it names nobody or ``subject``, or if nobody was asked about by name."""
+    if subject is not None and named not in (None, subject):
+        raise SubjectMismatch("about another subject", endpoint=endpoint)
+    return answer
 
 
 def _opened(call: Call, answer: Answer, *, expected: tuple[int, ...] = (200,)) -> dict[str, Any]:

@@ -58,7 +58,7 @@ class TokenAnswer:
         scope = body.get("scope")
         if scope is not None and not _is_scope(scope):
             raise MalformedAnswer("scope is not a usable text", endpoint="token")
-        return cls._of(body, _named_subjects(body))
+        return cls._of(body)
 
     @classmethod
     def parse_refreshed(cls, body: Members) -> TokenAnswer:
@@ -66,13 +66,11 @@ class TokenAnswer:
 
         The refresh token that was sent is spent by now, so what else is odd is left out.
         """
-        usable = {name: body[name] for name in SUBJECTS if is_subject(body.get(name))}
-        return cls._of(body, _named_subjects(usable))
+        odd = {name: None for name in SUBJECTS if not is_subject(body.get(name))}
+        return cls._of({**body, **odd})
 
     @classmethod
-    def _of(cls, body: Members, named: set[str]) -> TokenAnswer:
-        if len(named) > 1:
-            raise SubjectMismatch("names two subjects", endpoint="token")
+    def _of(cls, body: Members) -> TokenAnswer:
         scope, id_token = body.get("scope"), body.get("id_token")
         has_refresh_token = body.get("refresh_token") is not None
         return cls(
@@ -80,7 +78,7 @@ class TokenAnswer:
             refresh_token=_token(body, "refresh_token") if has_refresh_token else None,
             expires_in=_lifetime(body.get("expires_in")),
             scopes=tuple(scope.split()) if _is_scope(scope) else None,
-            subject=named.pop() if named else None,
+            subject=_named_subject(body, "token"),
             id_token=id_token if isinstance(id_token, str) else "",
         )
 
@@ -128,19 +126,23 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class KycStatus:
+    """``subject``: whom the answer names, if it does; the spec shows no member for it."""
+
     kyc_level: str
     status: str
     provider: str
     verified_at: datetime | None
+    subject: str | None = field(default=None, repr=False)
 
     @classmethod
     def parse(cls, body: Members) -> KycStatus:
-        """Raises ``MalformedAnswer``."""
+        """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
         return cls(
             kyc_level=text_of(body, "kyc_level", "kyc", longest=LONGEST_CODE),
             status=text_of(body, "status", "kyc", longest=LONGEST_CODE),
             provider=text_of(body, "provider", "kyc", longest=LONGEST_SUBJECT),
             verified_at=moment_of(body, "verified_at", "kyc"),
+            subject=_named_subject(body, "kyc"),
         )
 
 
@@ -210,10 +212,13 @@ def subject_of(value: object, endpoint: str) -> str:
     return value
 
 
-def _named_subjects(body: Members) -> set[str]:
-    """Whom the token answer itself names."""
-    named = [body[name] for name in SUBJECTS if body.get(name) is not None]
-    return {subject_of(value, "token") for value in named}
+def _named_subject(body: Members, endpoint: str) -> str | None:
+    """Whom the answer itself names, if anybody. Raises ``SubjectMismatch`` if it names two."""
+    given = [body[name] for name in SUBJECTS if body.get(name) is not None]
+    named = {subject_of(value, endpoint) for value in given}
+    if len(named) > 1:
+        raise SubjectMismatch("names two subjects", endpoint=endpoint)
+    return named.pop() if named else None
 
 
 def is_subject(value: object) -> bool:

@@ -45,9 +45,11 @@ def test_kyc_of_a_verified_person(
 
 def test_kyc_of_an_unverified_person(sandbox: Sandbox, application: Application) -> None:
     """A person who skipped verification is ``unverified`` and has no claims."""
-    tokens = Person(sandbox).tokens_for(application)
+    person = Person(sandbox)
+    tokens = person.tokens_for(application)
     kyc = sandbox.client.get("/api/v1/users/me/kyc", headers=bearer(tokens)).json()["data"]
     assert kyc == {
+        "user_id": person.user_id,
         "kyc_level": "level_1",
         "status": "unverified",
         "verified_at": None,

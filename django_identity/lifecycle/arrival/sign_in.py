@@ -21,7 +21,7 @@ from django_identity.exceptions import (
     CallbackInvalid,
     IdentityError,
     RequestUnknown,
-    SubjectMismatch,
+    SubjectUnknown,
     UserChanged,
     shaped_code,
 )
@@ -32,7 +32,7 @@ from django_identity.lifecycle.upkeep.token_subjects import named_subject
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TallyName
 from django_identity.service import ServiceClient, budget, refusals
 from django_identity.service.authorization import authorization_url, pkce_pair, state_value
-from django_identity.service.messages import Profile, TokenAnswer
+from django_identity.service.messages import Profile
 
 # Seconds. A person is at the service for so long at least; a callback waits so long for its turn.
 AWAY_AT_LEAST = 5.0
@@ -193,28 +193,24 @@ def _learn(
         redirect_uri=request.redirect_uri,
     )
     scopes = tuple(request.scopes) if answer.scopes is None else answer.scopes
-    named = named_subject(application, answer)
-    profile = _profile(client, answer, scopes, named=named)
-    subject, token = profile.id, answer.access_token
-    kyc = client.kyc(subject, access_token=token) if "kyc:read" in scopes else None
-    listed = client.claims(subject, access_token=token) if "claims:read" in scopes else None
-    proof = claims.verify_answer(application, listed, subject=subject) if listed else None
+    subject, token = named_subject(application, answer), answer.access_token
+    profile = kyc = listed = None
+    # Whoever is not named yet is named by the first of these answers.
+    if "profile:read" in scopes:
+        profile = client.profile(subject, access_token=token)
+        subject = profile.id
+    if "claims:read" in scopes and subject is None:
+        listed = client.claims(None, access_token=token)
+        subject = listed.user_id
+    if "kyc:read" in scopes:
+        kyc = client.kyc(subject, access_token=token)
+        subject = subject or kyc.subject
+    if subject is None:
+        raise SubjectUnknown("no answer names the person", endpoint="token")
+    if "claims:read" in scopes and listed is None:
+        listed = client.claims(subject, access_token=token)
     return linking.ServiceData(
-        subject=subject, scopes=scopes, tokens=answer, profile=profile, kyc=kyc,
-        claims=listed, proof=proof,
+        subject=subject, scopes=scopes, tokens=answer,
+        profile=profile or Profile.of_subject(subject), kyc=kyc, claims=listed,
+        proof=claims.verify_answer(application, listed, subject=subject) if listed else None,
     )  # fmt: skip
-
-
-@sensitive_variables()
-def _profile(
-    client: ServiceClient, answer: TokenAnswer, scopes: tuple[str, ...], *, named: str | None
-) -> Profile:
-    """The profile with the subject, which the token answer has named, or else ``users/me``."""
-    if named is None:
-        return client.profile_of_token(answer.access_token)
-    if "profile:read" not in scopes:
-        return Profile.of_subject(named)
-    profile = client.profile(named, access_token=answer.access_token)
-    if profile.id != named:
-        raise SubjectMismatch("about another subject", endpoint="profile")
-    return profile

@@ -65,6 +65,10 @@ class Switches:
         default=True,
         metadata={"help": "accept `me` in place of the user id in the user endpoints"},
     )
+    kyc_user_id: bool = field(
+        default=True,
+        metadata={"help": "name the person in the KYC answer too"},
+    )
     claims_iat: bool = field(
         default=True,
         metadata={"help": "send `iat` in credentials"},

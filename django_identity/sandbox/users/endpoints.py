@@ -62,7 +62,8 @@ def profile(user: User, client: Client) -> HttpResponse:
 @user_endpoint("kyc:read")
 def kyc(user: User, client: Client) -> HttpResponse:
     """Return whether, when and by whom the person was verified."""
-    return envelope.success(verification.kyc_status(user))
+    named = {"user_id": user.subject} if switches.current().kyc_user_id else {}
+    return envelope.success({**named, **verification.kyc_status(user)})
 
 
 @user_endpoint("claims:read")
