@@ -27,6 +27,7 @@ LONGEST_TYPE = 64
 LONGEST_ID = 255
 LARGEST_INTEGER = 2**63
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+SUBJECTS = ("user_id", "userId", "sub")
 VERIFIED = "verified"
 REJECTED = "rejected"
 
@@ -122,20 +123,23 @@ def _event(members: Mapping[str, Any]) -> Event:
         event_id=_text(members, "event_id", longest=LONGEST_ID),
         event_type=event_type,
         occurred_at=occurred_at,
-        subject=_subject(content, is_needed=event_type in KNOWN_TYPES),
+        subject=_subject(content, is_known_type=event_type in KNOWN_TYPES),
         content=content,
         kyc=KycChange.of(content, event_type) if event_type in KYC_TYPES else None,
         claim=NamedClaim.of(content) if event_type in CLAIM_TYPES else None,
     )
 
 
-def _subject(content: Mapping[str, Any], *, is_needed: bool) -> str:
-    """The subject, from ``user_id`` or ``sub``, which must agree. Raises ``MalformedAnswer``."""
-    named = [content[name] for name in ("user_id", "sub") if name in content]
-    if not is_needed and not all(isinstance(value, str) for value in named):
+def _subject(content: Mapping[str, Any], *, is_known_type: bool) -> str:
+    """The subject, from the members of ``SUBJECTS``, which must agree. Empty: it names nobody.
+
+    Raises ``MalformedAnswer``.
+    """
+    named = [content[name] for name in SUBJECTS if content.get(name) not in (None, "")]
+    if not is_known_type and not all(isinstance(value, str) for value in named):
         return ""
     subjects = {subject_of(value, "webhook") for value in named}
-    if len(subjects) > 1 or (is_needed and not subjects):
+    if len(subjects) > 1:
         raise _Unusable("user_id")
     return subjects.pop() if subjects else ""
 

@@ -13,9 +13,12 @@ from django.test import Client
 from django.utils import timezone
 
 from django_identity import signals
+from django_identity.handlers import EventType
+from django_identity.lifecycle.operators.doctor import diagnose
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import (
     Consent,
+    ErasureReceipt,
     LinkedIdentity,
     StoredClaim,
     TokenGrant,
@@ -280,6 +283,27 @@ def test_a_sign_in_without_the_scope_takes_no_kyc_event(
     identity = LinkedIdentity.objects.get()
     assert identity.kyc_level == ""
     assert WebhookEvent.objects.get().payload is None
+
+
+@pytest.mark.parametrize("event_type", EventType)
+def test_an_event_that_names_nobody_is_kept_as_failed(event_type: str) -> None:
+    """It is acknowledged, changes nothing, and the operators see it."""
+    linked()
+    body = event_body(event_type, subject="", kyc_level="level_1")
+    assert [post(body).status_code for _ in range(2)] == [200, 200]
+    event = WebhookEvent.objects.get()
+    assert (event.outcome, event.error, event.next_attempt_at) == ("failed", "names_nobody", None)
+    assert LinkedIdentity.objects.get().last_event_digest == ""
+    assert not ErasureReceipt.objects.exists()
+    assert any(finding.check == "events" for finding in diagnose())
+
+
+@pytest.mark.parametrize("name", ["userId", "sub"])
+def test_an_event_may_name_the_person_otherwise(name: str) -> None:
+    """The spec shows the data of one type only."""
+    linked()
+    assert post(event_body("consent.revoked", subject="", **{name: "subject-1"})).status_code == 200
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
 
 
 def test_an_unknown_type_is_stored_and_ignored() -> None:

@@ -25,6 +25,8 @@ from django_identity.models import EventOutcome, LinkedIdentity, WebhookEvent, d
 from django_identity.service.webhooks import Event, is_authentic
 
 TRIES = 3
+#: The ``error`` of an event of a known type without a subject, which nothing can be done about.
+NAMES_NOBODY = "names_nobody"
 LONGEST_PAUSE = 0.1
 
 
@@ -64,6 +66,7 @@ def _row_of(application: Application, event: Event) -> WebhookEvent:
     events.
     """
     now = timezone.now()
+    names_nobody = not event.subject and event.event_type in EFFECTS
     subject = (application.alias, application.environment, event.subject)
     return WebhookEvent(
         application=application.alias,
@@ -75,8 +78,9 @@ def _row_of(application: Application, event: Event) -> WebhookEvent:
         subject=event.subject,
         subject_digest=digest(*subject) if event.subject else "",
         payload=event.content,
-        outcome=EventOutcome.APPLIED,
-        next_attempt_at=now if _has_work(event.event_type) else None,
+        outcome=EventOutcome.FAILED if names_nobody else EventOutcome.APPLIED,
+        error=NAMES_NOBODY if names_nobody else "",
+        next_attempt_at=now if _has_work(event.event_type) and not names_nobody else None,
     )
 
 
@@ -91,28 +95,34 @@ def _take_in(application: Application, event: WebhookEvent) -> Intake:
         # Write first: SQLite then waits for the lock. After a read it would fail at once.
         if not rows.insert(event):
             return Intake.REPEATED
-        identity = _locked_identity(event)
-        changed = identity if identity and effects.apply(identity, event) else None
-        if changed is not None:
-            changed.save(update_fields=effects.CHANGED)
-        if event.event_type == EventType.DATA_DELETION_REQUESTED:
-            receipts.open_receipt(
-                application=application.alias,
-                environment=application.environment,
-                subject=event.subject,
-                identity=identity,
-                requested_at=event.occurred_at,
-                event_id=event.event_id,
-            )
-        elif changed is None:
-            rows.settle(
-                event,
-                outcome=_outcome_without_change(event, identity),
-                bare=identity is not None and not effects.is_covered(identity, event),
-                erased=_is_of_the_erased(event, identity),
-            )
+        changed = _apply(application, event) if event.error != NAMES_NOBODY else None
         _announce(event, changed)
     return Intake.STORED
+
+
+def _apply(application: Application, event: WebhookEvent) -> LinkedIdentity | None:
+    """Do what the event says, and record its outcome. Returns the identity that it changed."""
+    identity = _locked_identity(event)
+    changed = identity if identity and effects.apply(identity, event) else None
+    if changed is not None:
+        changed.save(update_fields=effects.CHANGED)
+    if event.event_type == EventType.DATA_DELETION_REQUESTED:
+        receipts.open_receipt(
+            application=application.alias,
+            environment=application.environment,
+            subject=event.subject,
+            identity=identity,
+            requested_at=event.occurred_at,
+            event_id=event.event_id,
+        )
+    elif changed is None:
+        rows.settle(
+            event,
+            outcome=_outcome_without_change(event, identity),
+            bare=identity is not None and not effects.is_covered(identity, event),
+            erased=_is_of_the_erased(event, identity),
+        )
+    return changed
 
 
 def _locked_identity(event: WebhookEvent) -> LinkedIdentity | None:
