@@ -140,10 +140,10 @@ def test_a_callback_that_another_user_completed(
 def test_a_stale_callback(
     client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Ten minutes, and no longer."""
+    """An hour, and no longer."""
     state = begin(client)
-    ten_minutes_ago = F("expires_at") - timedelta(minutes=10)
-    AuthorizationRequest.objects.update(expires_at=ten_minutes_ago)
+    an_hour_ago = F("expires_at") - timedelta(hours=1)
+    AuthorizationRequest.objects.update(expires_at=an_hour_ago)
     refused(come_back(client, state), "request_expired", caplog)
     assert service.requests == []
 
