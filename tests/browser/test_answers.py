@@ -56,6 +56,7 @@ AFTER_A_CODE = (
     Said("malformed_answer", "Make a new code", {"request": {"success": True, "data": {}}}),
     Said("subject_taken", "tell the people", subject=ADAS_SUBJECT),
     Said("user_holds_another", "Look at your account", person="abroad"),
+    Said("link_not_allowed", "Link your identity", person="operator"),
     Said("service_unavailable", "your code was not sent", path="/identity/connect/away/"),
 )  # fmt: skip
 AFTER_A_SIGN_IN = (
@@ -64,6 +65,7 @@ AFTER_A_SIGN_IN = (
     Said("credential_rejected", "Try again", {"claims": UNBELIEVABLE}),
     Said("subject_taken", "Back to the site", person="unlinked", subject=ADAS_SUBJECT),
     Said("subject_changed", "Start again", person="abroad"),
+    Said("linked_by_code", "Sign in the other way", subject="kofis-subject"),
 )
 
 
@@ -164,6 +166,7 @@ def verified(code: str) -> Way:
         visitor.go("/identity/connect/")
         visitor.page.fill("[name=connect_code]", code)
         visitor.page.keyboard.press("Enter")
+        visitor.page.get_by_role("link", name="Yes, this is me").click()
         visitor.page.wait_for_url("**/identity/account/")
 
     return way

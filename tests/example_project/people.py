@@ -105,7 +105,8 @@ def _by_code() -> str:
     _identity(
         user, linked_via=LinkedVia.CONNECT, scopes=["profile:basic", "kyc:status"],
         connect_request_id="req_1", connect_issued_at=_in(days=-40), credential_issued_at=None,
-        credential_expires_at=None,
+        credential_expires_at=None, subject="kofis-subject",
+        connect_person="Kofi A., k***@example.org",
     )  # fmt: skip
     return _session(user, MODEL_BACKEND)
 
