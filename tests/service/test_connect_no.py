@@ -79,6 +79,7 @@ IN_DOUBT: list[Any] = [
     http(b"{}", status="503 Busy"),
     hostile.html("500 Oops"),
     hostile.html(),
+    http(b'{"success": true, "data": {"status": "\\ud800"}}'),
     hostile.html("403 Forbidden"),
     http(b""),
     b"",
