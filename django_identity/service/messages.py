@@ -94,6 +94,7 @@ class Profile:
     country: str = ""
     kyc_level: str = ""
     photo_url: str = ""
+    risk_score: int | None = None
 
     @classmethod
     def parse(cls, body: Members, *, environment: str = "live") -> Profile:
@@ -107,6 +108,7 @@ class Profile:
             country=country if COUNTRY.fullmatch(country) else "",
             kyc_level=text_of(body, "kyc_level", "profile", longest=LONGEST_CODE),
             photo_url=safe_url(body.get("photo_url"), environment=environment),
+            risk_score=_whole_number(body, "risk_score", "profile"),
         )
 
     @classmethod
@@ -260,6 +262,14 @@ def text_of(body: Members, name: str, endpoint: str, *, longest: int = LONGEST_T
     # PostgreSQL cannot store NUL; the reader has refused what no database stores.
     if not isinstance(value, str) or len(value) > longest or "\0" in value:
         raise MalformedAnswer(f"{name} is not a usable text", endpoint=endpoint)
+    return value
+
+
+def _whole_number(body: Members, name: str, endpoint: str) -> int | None:
+    """A whole number, or None if it is absent or null."""
+    value = body.get(name)
+    if value is not None and type(value) is not int:
+        raise MalformedAnswer(f"{name} is not a whole number", endpoint=endpoint)
     return value
 
 
