@@ -95,6 +95,7 @@ class EventWalk:
             lambda: not self._is_open("/loans/"),
             "the verification was taken back at the service: /loans/ is closed",
         )
+        self._prove(not self._is_open("/adults/"), "and /adults/ is closed, too")
 
     def _ask_for_deletion(self) -> None:
         receipts = self._receipts()

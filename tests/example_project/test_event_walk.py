@@ -33,7 +33,8 @@ from tests.sandbox.driver import TLS
 CLAIM = "a verified person signed in, and /adults/ is open"
 CONSENT = "and nothing else: /loans/ is open still"
 LATE = AT_ONCE + 0.3
-DELETION = "a verified person signed in, and /loans/ is open"
+INVALIDATION = "a verified person signed in, and /loans/ is open"
+DELETION = "and /adults/ is closed, too"
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     [
         (CLAIM, "revoked a claim at the service"),
         (CONSENT, "revoked the consent at the service"),
+        (INVALIDATION, "the verification was taken back at the service"),
         (DELETION, "asked the service for deletion"),
     ],
 )
