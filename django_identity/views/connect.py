@@ -69,12 +69,13 @@ def connected(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> Ht
     if request.method == "POST":
         return _undone(request, applied, user)
     identity = arrival.identity_of(user, application=applied)
-    if identity is None:
-        return redirect(address_of("account", applied))
+    next_url = safe_next(request.GET.get("next", "")) or address_of("account", applied)
+    if identity is None or not arrival.is_by_code(identity):
+        return redirect(next_url)
     context = {
         "application": applied,
         "identity": identity,
-        "next": safe_next(request.GET.get("next", "")) or address_of("account", applied),
+        "next": next_url,
         "is_session_of_identity": rests_on_identity(request),
     }
     return render(request, "django_identity/connected.html", context)

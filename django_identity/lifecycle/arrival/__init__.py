@@ -9,6 +9,7 @@ service's data; ``accounts`` creates the site's users; ``authorization_requests`
 from django_identity.lifecycle.arrival.authorization_requests import SIGN_IN_LIFETIME, SignInIntent
 from django_identity.lifecycle.arrival.connect import (
     identity_of,
+    is_by_code,
     is_spent,
     may_redeem,
     redeem,
@@ -30,6 +31,7 @@ __all__ = [
     "begin",
     "complete",
     "identity_of",
+    "is_by_code",
     "is_spent",
     "may_redeem",
     "purpose_for",

@@ -54,10 +54,16 @@ class Redeemed:
 
 
 def identity_of(user: AbstractBaseUser, *, application: Application) -> LinkedIdentity | None:
-    """The identity of ``user`` that a code verified, or would verify."""
+    """The identity of ``user`` under the application, or None."""
     return LinkedIdentity.objects.of_user(
         user.pk, application=application.alias, environment=application.environment
     ).first()
+
+
+def is_by_code(identity: LinkedIdentity) -> bool:
+    """Whether a code was redeemed for the identity, and no full sign-in has followed it."""
+    was_by_code = identity.linked_via != LinkedVia.OAUTH or bool(identity.connect_person)
+    return was_by_code and identity.consent == Consent.GRANTED
 
 
 def undo_code_link(user: AbstractBaseUser, *, application: Application) -> bool:

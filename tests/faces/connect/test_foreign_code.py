@@ -436,3 +436,14 @@ def test_nobody_has_no_such_page(service: HostileService, client: Client, path: 
     assert client.get(path)["Location"].startswith("/identity/login/")
     assert client.post(path)["Location"].startswith("/identity/login/")
     assert browser_of(make_user()).get(path)["Location"] == "/identity/account/"
+
+
+def test_the_page_says_nothing_where_no_code_was(
+    service: HostileService, browser: Client, user: User
+) -> None:
+    """Whoever opens its address after a sign-in, or a revocation, goes on instead."""
+    identity = make_identity_by_code(user)
+    for changed in ({"consent": "revoked"}, {"consent": "granted", "linked_via": "oauth"}):
+        LinkedIdentity.objects.filter(pk=identity.pk).update(**changed)
+        response = browser.get("/identity/connected/?next=/loans/")
+        assert response["Location"] == "/loans/"
