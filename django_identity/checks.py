@@ -43,7 +43,7 @@ def check_development_only(**_kwargs: Any) -> list[CheckMessage]:
     return [
         Error(
             f"{setting} has {path!r}, which is for development and tests: it opens the site.",
-            hint="Take it out. The sandbox runs by itself: python -m django_identity.sandbox",
+            hint="Remove it. The sandbox is a separate process: python -m django_identity.sandbox",
             id=f"{LABEL}.E013",
         )
         for setting, paths in named.items()
@@ -59,7 +59,7 @@ def check_sandbox_application(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def check_deployed_sandbox_application(**_kwargs: Any) -> list[CheckMessage]:
-    """Nor a site that is deployed, in whatever environment (E018, ``check --deploy``)."""
+    """Refuse them on every deployed site (E018, ``check --deploy``)."""
     return _sandbox_problems()
 
 
@@ -80,7 +80,7 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def _given() -> dict[str, dict[str, Any]]:
-    """The applications as the setting has them, usable or not."""
+    """The applications in the setting, valid or not."""
     given = getattr(settings, "DJANGO_IDENTITY", None)
     applications = given.items() if isinstance(given, dict) else ()
     return {str(alias): each for alias, each in applications if isinstance(each, dict)}
@@ -97,8 +97,8 @@ def _sandbox_problems() -> list[CheckMessage]:
             found.append(
                 Error(
                     f"The application {alias!r} has the credentials of sandbox_application(), "
-                    "which everybody knows: anybody could sign an event for this site.",
-                    hint="Use them on a development machine alone; register the site elsewhere.",
+                    "which are public: anybody could sign an event for this site.",
+                    hint="Use them only on a development machine. Register other sites.",
                     id=f"{LABEL}.E018",
                 )
             )
@@ -125,7 +125,7 @@ def _broker_problems() -> Iterator[CheckMessage]:
     """With Celery's defaults a broker that does not answer blocks publishing for minutes."""
     if background.has_broker() and not background.has_broker_timeout():
         yield Warning(
-            "The broker's connections have no time-out: one that is silent is waited for.",
+            "Connections to the broker have no time-out: a broker that hangs blocks publishing.",
             hint='Set CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, '
             '"socket_connect_timeout": 5} for Redis, {"read_timeout": 5, "write_timeout": 5, '
             '"connect_timeout": 5} for RabbitMQ.',
@@ -143,9 +143,9 @@ def _isolation_problems() -> Iterator[CheckMessage]:
     # The default is READ COMMITTED in PostgreSQL, and stricter in MySQL and MariaDB.
     if level != "read committed" and (given is not None or connection.vendor == "mysql"):
         yield Warning(
-            "The database's isolation level is not READ COMMITTED: a revocation may miss somebody "
+            "The database's isolation level is not READ COMMITTED: a revocation may miss a person "
             "who is signing in at that moment.",
-            hint='Take "isolation_level" out of the OPTIONS of DATABASES, or say READ COMMITTED.',
+            hint='Remove "isolation_level" from the OPTIONS of DATABASES, or set READ COMMITTED.',
             id=f"{LABEL}.W003",
         )
 
@@ -158,7 +158,7 @@ def _cookie_problems() -> Iterator[CheckMessage]:
         if not getattr(settings, setting):
             yield Error(
                 f"{setting} is not set, and an application is live.",
-                hint=f"Set {setting} = True, and serve the site over https alone.",
+                hint=f"Set {setting} = True, and serve the site only over https.",
                 id=f"{LABEL}.E011",
             )
 
@@ -173,7 +173,7 @@ def _local_sign_in_problems() -> Iterator[CheckMessage]:
         is_usable = False
     if not is_usable:
         yield Error(
-            "IDENTITY_LOCAL_SIGN_IN_URL is neither an address nor the name of one.",
+            "IDENTITY_LOCAL_SIGN_IN_URL is neither an address nor a URL name.",
             hint="Set it to the site's own sign-in page, or to None if there is no such page.",
             id=f"{LABEL}.E012",
         )
@@ -184,8 +184,8 @@ def _proxy_problems(application: conf.Application) -> Iterator[CheckMessage]:
     given = [setting for setting in PROXY_SETTINGS if getattr(settings, setting)]
     if given and not _reads_addresses(application):
         yield Warning(
-            f"{given[0]} says that a proxy stands before the site, but people's addresses are not "
-            "read from it: one person's wrong Connect codes lock everybody out.",
+            f"{given[0]} says that the site is behind a proxy, but people's addresses are not read "
+            "from the proxy's header: one person's wrong Connect codes lock everybody out.",
             hint=f"Write client_address() in the policy of the application {application.alias!r}.",
             id=f"{LABEL}.W004",
         )
@@ -204,9 +204,9 @@ def _cache_problems() -> Iterator[CheckMessage]:
     """Gated views mark their responses as private, but a gate in a template cannot."""
     if CACHE_MIDDLEWARE in settings.MIDDLEWARE:
         yield Warning(
-            "UpdateCacheMiddleware stores every page. A page that decides by a template's gate or "
-            "by claims_of() may then be shown to somebody else.",
-            hint="Cache views one by one, below their gate; or mark such pages with "
+            "UpdateCacheMiddleware stores every page. A page that uses a gate in its template or "
+            "claims_of() may then be shown to another person.",
+            hint="Cache single views, below their gate, or mark such pages with "
             "@cache_control(private=True).",
             id=f"{LABEL}.W005",
         )
@@ -217,8 +217,8 @@ def _host_problems(application: conf.Application) -> Iterator[CheckMessage]:
     is_open = any(host == "*" or host.startswith(".") for host in settings.ALLOWED_HOSTS)
     if is_open and application.redirect_uri is None:
         yield Warning(
-            "ALLOWED_HOSTS takes hosts that it does not name, and the callback address is made "
-            "from the request's.",
+            "ALLOWED_HOSTS has a wildcard, and the callback address is built from the request's "
+            "host.",
             hint=f"Set REDIRECT_URI of the application {application.alias!r}.",
             id=f"{LABEL}.W001",
         )

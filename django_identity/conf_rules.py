@@ -151,7 +151,7 @@ class Rule:
 
 POLICY = "django_identity.policy.IdentityPolicy"
 SCOPES = ("profile:read", "kyc:read", "claims:read")
-# What is read with one of these names the person; the token answer may not.
+# Answers for these scopes name the person. The token answer may not.
 NAMING_SCOPES = frozenset(SCOPES)
 CONNECT_SCOPES = ("profile:basic", "kyc:status")
 CALLBACK = "the registered callback address, or None"
@@ -195,7 +195,7 @@ def alias_problems(alias: str, given: object) -> Iterator[Problem]:
         yield Problem("E001", f"{where} must be a dict.", "See the settings in the documentation.")
         return
     for name in given.keys() - RULES.keys():
-        yield Problem("E002", f"{where} has an unknown key {name!r}.", "Is it misspelt?")
+        yield Problem("E002", f"{where} has an unknown key {name!r}.", "Check the spelling.")
     for name, rule in RULES.items():
         if name not in given:
             if rule.required:
@@ -204,7 +204,7 @@ def alias_problems(alias: str, given: object) -> Iterator[Problem]:
         try:
             rule.parse(given[name])
         except ValueError:
-            yield Problem("E004", f"{where}: {name} is not usable.", f"It must be {rule.wanted}.")
+            yield Problem("E004", f"{where}: {name} is invalid.", f"It must be {rule.wanted}.")
         else:
             yield from _value_problems(where, name, given)
 
@@ -214,24 +214,24 @@ def _value_problems(where: str, name: str, given: Mapping[str, Any]) -> Iterator
     if name in ("BASE_URL", "AUTH_URL", "API_ORIGIN", "REDIRECT_URI") and value:
         yield from _transport_problems(where, name, value, live=given.get("ENVIRONMENT") == "live")
     if name == "BASE_URL" and not value.rstrip("/").endswith("/api/v1"):
-        hint = "The API version is part of the address: it ends in /api/v1."
+        hint = "The API version is part of the address. Add /api/v1."
         yield Problem("E006", f"{where}: BASE_URL does not end in /api/v1.", hint)
     if name == "API_ORIGIN" and value and value.rstrip("/") != origin_of(value):
-        hint = "It is the API's host without any path; the credential's issuer is compared with it."
-        yield Problem("E007", f"{where}: API_ORIGIN has a path or is not in its plain form.", hint)
+        hint = "It is scheme and host without a path, and is compared with a credential's issuer."
+        yield Problem("E007", f"{where}: API_ORIGIN is not a plain origin.", hint)
     if name in ("CLIENT_SECRET", "WEBHOOK_SECRETS", "ENCRYPTION_KEYS") and value:
         held = [value] if isinstance(value, str) else value
         if any(len(secret) < SHORTEST_SECRET for secret in held):
             hint = f"Use at least {SHORTEST_SECRET} random characters."
             yield Problem("E008", f"{where}: {name} is too short to be safe.", hint, fatal=False)
     if name == "SCOPES" and not NAMING_SCOPES & {*value}:
-        hint = f"Ask for one of {', '.join(sorted(NAMING_SCOPES))} too."
-        problem = f"{where}: with these SCOPES the service need not say who signs in."
+        hint = f"Add one of {', '.join(sorted(NAMING_SCOPES))}."
+        problem = f"{where}: with these SCOPES no answer of the service names the person."
         yield Problem("E019", problem, hint, fatal=False)
     if name == "CA_FILE" and value:
         yield from _ca_problems(where, value)
     if name == "PROXY" and value and not _is_proxy(value):
-        hint = "It is of the form http://[user:password@]host:port; TLS goes through it untouched."
+        hint = "Its form is http://[user:password@]host:port. TLS passes through it unchanged."
         yield Problem("E015", f"{where}: PROXY is not the address of a proxy.", hint)
 
 
@@ -240,14 +240,14 @@ def _ca_problems(where: str, path: str) -> Iterator[Problem]:
         ssl.create_default_context(cafile=path)
     except (OSError, ValueError):  # an ``SSLError`` is an ``OSError``
         hint = "It must be a file of PEM certificates that the site's processes can read."
-        yield Problem("E014", f"{where}: CA_FILE holds no usable certificate.", hint)
+        yield Problem("E014", f"{where}: CA_FILE contains no usable certificate.", hint)
 
 
 def _transport_problems(where: str, name: str, value: str, *, live: bool) -> Iterator[Problem]:
     parts = urlsplit(value)
     if parts.scheme == "https" or (is_loopback(parts.hostname) and not live):
         return
-    hint = "Use https. Plain http is taken for this machine alone, and never in live."
+    hint = "Use https. Plain http is allowed only for loopback addresses, and never in live."
     yield Problem("E005", f"{where}: {name} is not an https address.", hint)
 
 

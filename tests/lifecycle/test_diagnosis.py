@@ -150,7 +150,7 @@ def test_a_site_without_a_broker_is_told_what_to_run(broker: Any) -> None:
     broker("")
     assert "identity_refetch --due" in found("broker", Level.WARNING)[0]
     broker("redis://127.0.0.1:1/0")
-    assert found("broker") == ["set up"]
+    assert found("broker") == ["configured"]
     assert any("W002" in said for said in found("settings", Level.WARNING))
     broker("redis://127.0.0.1:1/0", socket_timeout=5)
     assert not any("W002" in said for said in found("settings"))

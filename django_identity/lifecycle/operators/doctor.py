@@ -134,16 +134,16 @@ def _about_key_set(origin: str, site: Application) -> Iterator[Finding]:
 
 def _about_the_broker() -> Iterator[Finding]:
     if not background.has_broker():
-        said = "none is set up: identity_refetch --due has to run by itself, each minute"
+        said = "none is configured: cron has to run identity_refetch --due every minute"
         yield Finding("broker", Level.WARNING, said)
     else:
-        yield Finding("broker", Level.FINE, "set up")
+        yield Finding("broker", Level.FINE, "configured")
 
 
 def _about_the_cache() -> Iterator[Finding]:
     backend = settings.CACHES["default"]["BACKEND"]
     if backend.endswith(OF_ONE_PROCESS):
-        said = "each process has its own: RATE_LIMIT is not shared between them"
+        said = "each process has its own cache, so processes do not share RATE_LIMIT"
         yield Finding("cache", Level.WARNING, said)
     else:
         yield Finding("cache", Level.FINE, "shared")
