@@ -188,3 +188,13 @@ def test_people_of_an_application_that_is_gone_can_be_erased() -> None:
 def test_an_application_that_never_was_is_a_mistake() -> None:
     with pytest.raises(CommandError, match="no application"):
         call_command("identity_erase", "subject-1", application="mistyped", yes=True)
+
+
+def test_an_account_that_cannot_be_disabled_is_erased(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user model may have no ``is_active``: its emptied account does not count as kept."""
+    make_identity(make_user(email="ada@example.org"))
+    monkeypatch.setattr(User, "is_active", True)
+    kept = [field for field in User._meta.concrete_fields if field.name != "is_active"]
+    monkeypatch.setitem(User._meta.__dict__, "concrete_fields", kept)
+    receipt = erase()
+    assert (receipt.account_kept, receipt.counts["user"]) == ("", 1)

@@ -214,7 +214,9 @@ def _erase_account(
     if left is not None and site.erasure == "delete":
         raise AccountStillThere
     if left is not None and left.is_active:
-        return AccountKept.POLICY
+        # An account that cannot be disabled was emptied, and its person can still sign in to it.
+        can_be_disabled = "is_active" in {field.name for field in user._meta.concrete_fields}
+        return AccountKept.POLICY if can_be_disabled else ""
     _erase_identities_of(user_id, receipt)
     return ""
 
