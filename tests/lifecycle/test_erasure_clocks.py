@@ -24,7 +24,7 @@ def test_what_happened_before_the_request_leaves_nothing_though_the_service_is_a
     """Its clock says that it happened after our erasure, but not after its own request."""
     linked()
     ahead = timezone.now() + timedelta(minutes=3)
-    late = event_body(event_type, at=ahead - timedelta(seconds=1), note="note-on-her")
+    late = event_body(event_type, at=ahead - timedelta(seconds=1), provider="note-on-her")
     deliver("data.deletion_requested", at=ahead)
     assert erasure.retry_pending() == 1
     assert post(late).status_code == 200
@@ -40,11 +40,11 @@ def test_what_happens_after_the_erasure_leaves_nothing_either(event_type: str) -
     deliver("data.deletion_requested")
     assert erasure.retry_pending() == 1
     later = timezone.now() + timedelta(minutes=4)
-    deliver(event_type, at=later, note="note-on-her")
+    deliver(event_type, at=later, provider="note-on-her")
     held = whole_database()
     assert {value for value in ("subject-1", "note-on-her") if value in held} == set()
     linked()
-    deliver("kyc.verified", at=later, note="note-on-her")
+    deliver("kyc.verified", at=later, provider="note-on-her")
     assert "note-on-her" in whole_database()
 
 

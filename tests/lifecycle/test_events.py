@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from django_identity import signals
+from django_identity import handlers, signals
 from django_identity.handlers import EventType
 from django_identity.lifecycle.operators.doctor import diagnose
 from django_identity.lifecycle.standing import standing_of
@@ -304,6 +305,31 @@ def test_an_event_may_name_the_person_otherwise(name: str) -> None:
     linked()
     assert post(event_body("consent.revoked", subject="", **{name: "subject-1"})).status_code == 200
     assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+
+
+@pytest.mark.parametrize("event_type", ["kyc.verified", "wallet.opened"])
+def test_of_the_payload_only_what_somebody_needs_is_kept(event_type: str) -> None:
+    """The members that the spec names; all of it where the site has a handler of that type."""
+    linked()
+    deliver(event_type, provider="Vendor", iban="DE02")
+    known = {"user_id": "subject-1", "provider": "Vendor"}
+    stored = WebhookEvent.objects.get()
+    assert stored.payload == (known if event_type == "kyc.verified" else None)
+    with handler_of(event_type):
+        deliver(event_type, provider="Vendor", iban="DE02")
+    assert WebhookEvent.objects.latest("pk").payload == known | {"iban": "DE02"}
+
+
+@contextmanager
+def handler_of(event_type: str) -> Iterator[None]:
+    """The site has a handler for the time of the block."""
+    before = {kind: dict(those) for kind, those in handlers._registry.items()}
+    handlers.on_event(event_type, name="of this test")(lambda event: None)
+    try:
+        yield
+    finally:
+        handlers._registry.clear()
+        handlers._registry.update(before)
 
 
 def test_an_unknown_type_is_stored_and_ignored() -> None:

@@ -283,7 +283,7 @@ class Lives(RuleBasedStateMachine):
     ) -> Heard:
         at: datetime = timezone.now() - timedelta(seconds=age)
         named = {"claim_type": claim_type} if kind.startswith("claim") else {}
-        about = {"kyc_level": level, "note": f"note-on-{subject}", **named}
+        about = {"kyc_level": level, "provider": f"note-on-{subject}", **named}
         body = event_body(
             kind, subject=subject, at=at, event_id=f"evt-{next(_numbers)}-{subject}", **about
         )

@@ -31,7 +31,7 @@ def _ago(days: int) -> datetime:
 
 def received(days: int, *, number: int = 1) -> WebhookEvent:
     """An event that came in so many days ago."""
-    deliver("kyc.verified", event_id=f"evt-{days}-{number}", note="something")
+    deliver("kyc.verified", event_id=f"evt-{days}-{number}", provider="something")
     event = WebhookEvent.objects.get(event_id=f"evt-{days}-{number}")
     WebhookEvent.objects.filter(pk=event.pk).update(
         received_at=timezone.now() - timedelta(days=days)
@@ -46,7 +46,7 @@ def test_payloads_go_first_then_all_but_a_digest() -> None:
     assert (purged.payloads, purged.events) == (2, 1)
     for event in (young, old, oldest):
         event.refresh_from_db()
-    assert young.payload["note"] == "something"
+    assert young.payload["provider"] == "something"
     assert (old.payload, old.subject, old.event_id) == (None, "subject-1", "evt-31-1")
     assert (oldest.payload, oldest.subject, oldest.subject_digest) == (None, "", "")
     assert (oldest.event_id, oldest.event_type) == ("", "")

@@ -30,6 +30,7 @@ from tests.records import make_claim, make_grant, make_identity, make_user
 SUBJECTS = 100
 SEED = 20_260_706
 PATIENCE = 30.0
+DELIVERIES = 5
 # Few, so that many events of one subject are of one moment.
 MOMENTS = 12
 KINDS: tuple[tuple[str, int, dict[str, Any]], ...] = (
@@ -105,9 +106,17 @@ def deliver_at_once(processes: str, count: str, began_at: str) -> list[int]:
 
 
 def statuses(bodies: list[bytes]) -> list[int]:
-    """How the webhook answers them, one after another."""
+    """How the webhook answers them, one after another. The service delivers again after a 503."""
     client = Client(raise_request_exception=False)
-    return [post(body, client=client).status_code for body in bodies]
+    return [_status(body, client) for body in bodies]
+
+
+def _status(body: bytes, client: Client) -> int:
+    for _ in range(DELIVERIES):
+        status = post(body, client=client).status_code
+        if status != 503:
+            break
+    return status
 
 
 def calm_end(bodies: list[bytes], began_at: datetime) -> list[str]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connection
 from django.utils import timezone
@@ -22,9 +24,11 @@ from django_identity.lifecycle.events import effects, receipts, rows
 from django_identity.lifecycle.events.effects import CLOCK_SKEW, EFFECTS
 from django_identity.lifecycle.events.locks import LOCK_WAIT_SECONDS, transaction_of_event
 from django_identity.models import EventOutcome, LinkedIdentity, WebhookEvent, digest
-from django_identity.service.webhooks import Event, is_authentic
+from django_identity.service.webhooks import SUBJECTS, Event, is_authentic
 
 TRIES = 3
+#: The members of the data that the spec and this package name.
+KEPT_MEMBERS = (*SUBJECTS, "kyc_level", "status", "provider", "claim_type")
 #: The ``error`` of an event of a known type without a subject, which nothing can be done about.
 NAMES_NOBODY = "names_nobody"
 LONGEST_PAUSE = 0.1
@@ -77,11 +81,20 @@ def _row_of(application: Application, event: Event) -> WebhookEvent:
         received_at=now,
         subject=event.subject,
         subject_digest=digest(*subject) if event.subject else "",
-        payload=event.content,
+        payload=_kept_payload(event),
         outcome=EventOutcome.FAILED if names_nobody else EventOutcome.APPLIED,
         error=NAMES_NOBODY if names_nobody else "",
         next_attempt_at=now if _has_work(event.event_type) and not names_nobody else None,
     )
+
+
+def _kept_payload(event: Event) -> Mapping[str, Any] | None:
+    """What is kept of the event's data: what is named here, or all if a handler may want it."""
+    if handlers_of(event.event_type):
+        return event.content
+    if event.event_type not in EFFECTS:
+        return None
+    return {name: event.content[name] for name in KEPT_MEMBERS if name in event.content}
 
 
 def _has_work(event_type: str) -> bool:
