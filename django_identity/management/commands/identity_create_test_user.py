@@ -16,9 +16,9 @@ from django_identity.service import ServiceClient
 
 class Command(IdentityCommand):
     help = (
-        "Have the service make a sandbox user, and print the e-mail address and the password to "
-        "sign in with this once. For applications of the test environment. The developer portal's "
-        f"session token is read from {VARIABLE}, or asked for."
+        "Ask the service for a sandbox user, and print its e-mail address and password once. Only "
+        "for applications of the test environment. The developer portal's session token is read "
+        f"from {VARIABLE}, or asked for."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -13,8 +13,8 @@ from django_identity.lifecycle.operators import Level, diagnose
 
 class Command(BaseCommand):
     help = (
-        "Look at the settings, the key set, the broker and the records. "
-        "Exits with 1 if something needs a person."
+        "Find problems with the settings, the key set, the broker and the stored data. "
+        "Exits with 1 if an operator must act."
     )
     # The command reports the checks' errors and must not stop at them.
     requires_system_checks = ()

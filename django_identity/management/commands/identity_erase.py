@@ -15,8 +15,8 @@ from django_identity.models import Environment
 
 class Command(IdentityCommand):
     help = (
-        "Revoke and erase everything about a subject, the site's user included, as the policy "
-        "says. There is no way back."
+        "Revoke and erase all data about a subject. The policy decides about the site's user. "
+        "You cannot undo it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

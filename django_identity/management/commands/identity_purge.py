@@ -12,9 +12,9 @@ from django_identity.management.command import INTERRUPTED, IdentityCommand
 
 class Command(IdentityCommand):
     help = (
-        "Empty the payloads of events older than EVENT_PAYLOAD_DAYS, reduce those older than "
-        "EVENT_DAYS to a digest, and delete started sign-ins and Connect redemptions that ran out. "
-        "May run beside the site and be stopped with Ctrl-C."
+        "Empty the payloads of events older than EVENT_PAYLOAD_DAYS, reduce events older than "
+        "EVENT_DAYS to a digest, and delete expired sign-ins and Connect redemptions. "
+        "May run beside the site. Ctrl-C stops it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

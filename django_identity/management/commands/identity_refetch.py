@@ -16,14 +16,14 @@ from django_identity.management.interruption import asked_to_stop
 
 class Command(IdentityCommand):
     help = (
-        "Re-fetch the claims of linked identities: of all that are due, or of those named. "
-        "May run beside workers, and be stopped with Ctrl-C."
+        "Re-fetch the claims of linked identities: of all due ones, or of those with these ids. "
+        "May run beside workers. Ctrl-C stops it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("ids", nargs="*", type=int, help="Linked identities, due or not.")
-        parser.add_argument("--due", action="store_true", help="All that are due.")
-        parser.add_argument("--limit", type=int, help="No more than this many.")
+        parser.add_argument("--due", action="store_true", help="All due identities.")
+        parser.add_argument("--limit", type=int, help="The largest number of identities.")
 
     def handle(
         self, *, ids: list[int], due: bool, limit: int | None = None, **_options: Any

@@ -14,15 +14,16 @@ from django_identity.service.moments import NotAMoment, parse_moment
 
 class Command(IdentityCommand):
     help = (
-        "Run the handlers of stored events that have not succeeded: of the named ones, of those "
-        "that were given up, of those received since a moment. Our own effects are not repeated."
+        "Run handlers of stored events that have not succeeded: of events with these ids, of "
+        "failed events, or of events received since a time. The package's own effects are not "
+        "repeated."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("event_ids", nargs="*", help="Event ids, as the service gave them.")
-        parser.add_argument("--failed", action="store_true", help="Those that were given up.")
-        parser.add_argument("--since", help="Those received since, an ISO 8601 time; UTC.")
-        parser.add_argument("--again", action="store_true", help="Succeeded handlers too.")
+        parser.add_argument("event_ids", nargs="*", help="Event ids of the service.")
+        parser.add_argument("--failed", action="store_true", help="Events that failed for good.")
+        parser.add_argument("--since", help="Events received since this ISO 8601 time (UTC).")
+        parser.add_argument("--again", action="store_true", help="Run succeeded handlers too.")
 
     def handle(
         self,

@@ -13,7 +13,7 @@ from django_identity.management.command import INTERRUPTED, IdentityCommand
 class Command(IdentityCommand):
     help = (
         "Re-encrypt every stored token, credential and verifier under the first of the "
-        "ENCRYPTION_KEYS. May run beside the site, be stopped with Ctrl-C and be started again."
+        "ENCRYPTION_KEYS. May run beside the site. Ctrl-C stops it; run it again to continue."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -16,8 +16,8 @@ from django_identity.service import ServiceClient
 
 class Command(IdentityCommand):
     help = (
-        "Have the service issue a new client secret for the application's environment, and print "
-        "it this once on standard output. The present secret is void at once. The developer "
+        "Ask the service for a new client secret for the application's environment, and print it "
+        "once on standard output. The current secret stops working at once. The developer "
         f"portal's session token is read from {VARIABLE}, or asked for."
     )
 

@@ -32,15 +32,15 @@ class Command(IdentityCommand):
             "file",
             nargs="?",
             default=STANDARD_INPUT,
-            help="The credential's file; standard input by default. White space around is dropped.",
+            help="The file with the credential, by default standard input.",
         )
         parser.add_argument("--application", default=conf.DEFAULT_ALIAS, help="Its alias.")
         parser.add_argument(
-            "--jwks", metavar="FILE", help="A key set to use offline, instead of the service's."
+            "--jwks", metavar="FILE", help="Use this key set, without asking the service."
         )
-        parser.add_argument("--subject", help="Whose credential it has to be.")
+        parser.add_argument("--subject", help="The required subject.")
         parser.add_argument(
-            "--now", type=_moment, help="The time to judge by, in ISO 8601; UTC without an offset."
+            "--now", type=_moment, help="Verify as of this ISO 8601 time (UTC without an offset)."
         )
 
     @sensitive_variables()
