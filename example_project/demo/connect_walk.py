@@ -74,6 +74,13 @@ class ConnectWalk:
         self._at_site.submit(holding="connect_code", connect_code=code)
         return self._at_site.page.text
 
+    def _says_whose_code(self) -> bool:
+        return self._at_site.path == "/identity/connected/"
+
+    def _goes_on_to(self, path: str) -> bool:
+        """Whether the page after the code links to ``path``, and that is open."""
+        return f'href="{path}"' in self._at_site.page.text and self._is_open(path)
+
     # At the service
 
     def _person(self, *, verified: bool) -> None:
@@ -107,12 +114,15 @@ class ConnectWalk:
     def _a_good_code(self) -> str:
         code = self._make_code()
         self._hand_in(f"My code is {code.lower().replace('-', ' ')}, thanks!")
-        self._prove(self._at_site.path == "/loans/", "pasted with words around it: /loans/ is open")
+        self._prove(
+            self._says_whose_code(), "pasted with words around it: it says whose code it is"
+        )
+        self._prove(self._goes_on_to("/loans/"), "said to be the right person: /loans/ is open")
         return code
 
     def _the_same_code_again(self, code: str) -> None:
         self._hand_in(code)
-        same = self._at_site.path == "/loans/"
+        same = self._says_whose_code() and self._goes_on_to("/loans/")
         self._prove(same, "the same code again by the same person: the same answer, asked once")
 
     def _somebody_elses_code(self, code: str) -> None:
@@ -136,4 +146,4 @@ class ConnectWalk:
         self._at_service.open(unescape(link[1]) if link else "")
         self._at_service.submit(to="/verify/address", document="utility_bill")
         self._hand_in(self._make_code())
-        self._prove(self._at_site.path == "/loans/", "verified there, a new code opens /loans/")
+        self._prove(self._goes_on_to("/loans/"), "verified there, a new code opens /loans/")

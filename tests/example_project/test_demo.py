@@ -50,7 +50,7 @@ def test_the_whole_walk_holds(walked: subprocess.CompletedProcess[str]) -> None:
 
 def test_events_take_effect_within_the_second(walked: subprocess.CompletedProcess[str]) -> None:
     """A revoked claim, a revoked consent and a deletion each say how soon the site obeyed."""
-    assert len(re.findall(r"ok  .*, \d{1,3} ms later\n", walked.stdout)) == 3
+    assert len(re.findall(r"ok  .*, \d{1,3} ms later\n", walked.stdout)) == 4
     assert "and left a receipt" in walked.stdout
     assert "nothing in the site's database names the person" in walked.stdout
 
@@ -58,7 +58,8 @@ def test_events_take_effect_within_the_second(walked: subprocess.CompletedProces
 def test_codes_are_walked_in_every_state(walked: subprocess.CompletedProcess[str]) -> None:
     """A good code, the same again, one that ran out, and a policy failure with what follows."""
     steps = [
-        "pasted with words around it: /loans/ is open",
+        "pasted with words around it: whose code it is",
+        "said to be the right person: /loans/ is open",
         "the same code again by the same person: the same answer, asked once",
         "after eleven minutes a code has run out",
         "the same code by somebody else is refused",
