@@ -114,9 +114,7 @@ class ConnectWalk:
     def _a_good_code(self) -> str:
         code = self._make_code()
         self._hand_in(f"My code is {code.lower().replace('-', ' ')}, thanks!")
-        self._prove(
-            self._says_whose_code(), "pasted with words around it: it says whose code it is"
-        )
+        self._prove(self._says_whose_code(), "pasted with words around it: whose code it is")
         self._prove(self._goes_on_to("/loans/"), "said to be the right person: /loans/ is open")
         return code
 
