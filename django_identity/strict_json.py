@@ -31,8 +31,8 @@ def read(octets: bytes, *, deepest: int = MAX_DEPTH) -> Any:
         value, end = _scan(text, 0)
         if end != len(text):
             raise NotStrictJSON("not JSON")
-        # A few brackets cannot be too deep, and only escapes can write a lone surrogate.
-        if text.count("[") + text.count("{") > deepest:
+        # A short text cannot be too deep, and only escapes can write a lone surrogate.
+        if len(text) > 2 * deepest and text.count("[") + text.count("{") > deepest:
             _require_depth(value, deepest)
         if "\\" in text:
             json.dumps(value, ensure_ascii=False).encode("utf-8")

@@ -28,7 +28,10 @@ def has_digests(value: Any) -> bool:
         value = value.values()
     elif type(value) is not list:
         return False
-    return any(map(has_digests, value))
+    for member in value:
+        if (type(member) is dict or type(member) is list) and has_digests(member):
+            return True
+    return False
 
 
 def thaw(value: Any) -> Any:
