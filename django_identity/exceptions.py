@@ -394,7 +394,7 @@ class SubjectMismatch(MalformedAnswer):
 
 
 class SubjectUnknown(MalformedAnswer):
-    """Neither the token answer nor what was granted names the person."""
+    """Neither the token answer nor the answers for the granted scopes name the person."""
 
     code = "subject_unknown"
     recovery = Recovery.CONTACT

@@ -19,7 +19,7 @@ UPKEEP_SHARE = 0.8
 CALLS_IN_WINDOW = 10
 SHORTEST_PAUSE = 1.0
 LONGEST_NAP = 1.0
-# A service counts the calls of these together.
+# A pause after a 429 applies to all endpoints of a class.
 CLASSES = {"profile": "users", "kyc": "users", "claims": "users"}
 SIGN_IN_ENDPOINTS = ("token", "profile")
 
@@ -54,7 +54,7 @@ def await_turn(
 
 
 def pause(application: Application, *, endpoint: str, seconds: float) -> None:
-    """After a 429: no process calls endpoints of that class for ``seconds``, at least one."""
+    """After a 429: no process calls endpoints of this class for ``seconds``, at least one."""
     length = max(seconds, SHORTEST_PAUSE)
     name = _pause_name(application, endpoint)
     until = time.time() + length
@@ -63,12 +63,12 @@ def pause(application: Application, *, endpoint: str, seconds: float) -> None:
 
 
 def paused_for(application: Application, endpoint: str) -> float:
-    """Seconds until the service may be called there again, or zero."""
+    """Seconds until endpoints of this class may be called again, or zero."""
     return max(0.0, shared_state.read(_pause_name(application, endpoint)) - time.time())
 
 
 def require_sign_in(application: Application, *, patience: float) -> None:
-    """Raises ``RateLimited`` if a sign-in would meet a pause that outlasts ``patience``."""
+    """Raises ``RateLimited`` if a pause that is longer than ``patience`` would stop a sign-in."""
     pause = max(paused_for(application, endpoint) for endpoint in SIGN_IN_ENDPOINTS)
     if pause > patience:
         raise RateLimited("sign-ins pause", endpoint="token", retry_after=pause)

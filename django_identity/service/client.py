@@ -32,9 +32,9 @@ LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0
 # Well below the 30 seconds of a grant's lease.
 TOKEN_SECONDS = 20.0
-# The path segment that stands for the access token's user. The spec does not show it.
+# The path segment for the access token's user. The spec does not show it.
 TOKENS_USER = "me"
-# With one of these a service refuses that path segment.
+# A service that does not know this path segment answers with one of these.
 NO_SUCH_USER = (400, 403, 404, 422)
 MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])", re.IGNORECASE)
 
@@ -75,20 +75,20 @@ class ServiceClient:
 
     @sensitive_variables()
     def profile(self, subject: str | None, *, access_token: str) -> Profile:
-        """The profile of ``subject``, or without one of the access token's user."""
+        """The profile of ``subject``, or of the access token's user."""
         body = self._read("profile", subject, access_token)
         profile = Profile.parse(body, environment=self._application.environment)
         return _about(subject, profile, named=profile.id, endpoint="profile")
 
     @sensitive_variables()
     def kyc(self, subject: str | None, *, access_token: str) -> KycStatus:
-        """The KYC status of ``subject``, or without one of the access token's user."""
+        """The KYC status of ``subject``, or of the access token's user."""
         status = KycStatus.parse(self._read("kyc", subject, access_token))
         return _about(subject, status, named=status.subject, endpoint="kyc")
 
     @sensitive_variables()
     def claims(self, subject: str | None, *, access_token: str) -> ClaimsAnswer:
-        """The claims of ``subject``, or without one of the access token's user."""
+        """The claims of ``subject``, or of the access token's user."""
         answer = ClaimsAnswer.parse(self._read("claims", subject, access_token))
         return _about(subject, answer, named=answer.user_id, endpoint="claims")
 
@@ -214,7 +214,7 @@ class ServiceClient:
 
 
 def _about(subject: str | None, answer: T, *, named: str | None, endpoint: str) -> T:
-    """``answer`` if it names nobody or ``subject``, or if nobody was asked about by name."""
+    """Return ``answer``, unless it names another subject than the requested one."""
     if subject is not None and named not in (None, subject):
         raise SubjectMismatch("about another subject", endpoint=endpoint)
     return answer

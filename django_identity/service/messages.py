@@ -128,7 +128,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class KycStatus:
-    """``subject``: whom the answer names, if it does; the spec shows no member for it."""
+    """``subject``: the subject that the answer names, if any. The spec shows no such member."""
 
     kyc_level: str
     status: str
@@ -215,7 +215,7 @@ def subject_of(value: object, endpoint: str) -> str:
 
 
 def _named_subject(body: Members, endpoint: str) -> str | None:
-    """Whom the answer itself names, if anybody. Raises ``SubjectMismatch`` if it names two."""
+    """The subject that the answer names, or None. Raises ``SubjectMismatch`` if it names two."""
     given = [body[name] for name in SUBJECTS if body.get(name) is not None]
     named = {subject_of(value, endpoint) for value in given}
     if len(named) > 1:
@@ -259,7 +259,7 @@ def text_of(body: Members, name: str, endpoint: str, *, longest: int = LONGEST_T
     value = body.get(name)
     if value is None:
         return ""
-    # PostgreSQL cannot store NUL; the reader has refused what no database stores.
+    # PostgreSQL cannot store NUL. The JSON reader has refused lone surrogates already.
     if not isinstance(value, str) or len(value) > longest or "\0" in value:
         raise MalformedAnswer(f"{name} is not a usable text", endpoint=endpoint)
     return value

@@ -26,7 +26,7 @@ logger = logging.getLogger("django_identity.shared_state")
 
 @dataclass(slots=True)
 class _Silence:
-    """Until when, on the steady clock, this process does not ask the cache."""
+    """The time (``time.monotonic``) until which this process does not use the cache."""
 
     until: float = 0.0
 
@@ -87,7 +87,7 @@ def claim(name: str, *, seconds: float) -> bool:
 
 
 def _guarded(work: Callable[[], Value], *, otherwise: Value) -> Value:
-    """What ``work`` returns, or ``otherwise`` if the cache fails or was silent a moment ago."""
+    """The result of ``work``, or ``otherwise`` if the cache fails or has just not answered."""
     began = time.monotonic()
     if began < _silence.until:
         return otherwise
@@ -97,7 +97,7 @@ def _guarded(work: Callable[[], Value], *, otherwise: Value) -> Value:
         logger.warning("the cache does not answer (%s)", type(error).__name__)
         return otherwise
     finally:
-        # A silent server costs its time-out once, and not for each question of each call.
+        # A cache that does not answer costs its time-out once, not for every access.
         if time.monotonic() - began > PATIENCE:
             _silence.until = time.monotonic() + SKIPPED
 

@@ -158,7 +158,7 @@ def _text(
 
 
 def _require_storable(value: object) -> None:
-    """Refuse what a database would: NUL, and an integer beyond 64 bits."""
+    """Refuse values that a database cannot store: NUL, and integers beyond 64 bits."""
     if isinstance(value, dict):
         for name, member in value.items():
             _require_storable(name)

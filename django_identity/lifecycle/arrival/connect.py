@@ -61,7 +61,7 @@ def identity_of(user: AbstractBaseUser, *, application: Application) -> LinkedId
 
 
 def is_by_code(identity: LinkedIdentity) -> bool:
-    """Whether a code was redeemed for the identity, and no full sign-in has followed it."""
+    """Whether a code was redeemed for the identity, without a full sign-in after it."""
     was_by_code = identity.linked_via != LinkedVia.OAUTH or bool(identity.connect_person)
     return was_by_code and identity.consent == Consent.GRANTED
 

@@ -34,7 +34,7 @@ from django_identity.service import ServiceClient, budget, refusals
 from django_identity.service.authorization import authorization_url, pkce_pair, state_value
 from django_identity.service.messages import Profile
 
-# Seconds. A person is at the service for so long at least; a callback waits so long for its turn.
+# Seconds. A person stays at the service at least so long, and a callback may wait so long.
 AWAY_AT_LEAST = 5.0
 WAITS_AT_CALLBACK = 2.0
 STATE = re.compile(r"[A-Za-z0-9_-]{16,128}")
@@ -89,7 +89,7 @@ def purpose_for(user: AbstractBaseUser | None, *, application: Application) -> P
 
 
 def require_open(application: Application) -> None:
-    """Raises ``RateLimited`` if the service asked for a pause that a sign-in would meet."""
+    """Raises ``RateLimited`` if a pause of the service would stop the sign-in."""
     budget.require_sign_in(application, patience=AWAY_AT_LEAST)
 
 
@@ -134,7 +134,7 @@ def complete(
     if user is not None and authorization_requests.was_completed_by(request, user):
         return Completed(user, request.next)
     if callback.code is not None:
-        # Known before the sign-in is spent: the person can come back with it after the pause.
+        # Raised before the sign-in is claimed, so the person can use it after the pause.
         budget.require_sign_in(application, patience=WAITS_AT_CALLBACK)
     authorization_requests.claim(request)
     try:
@@ -195,7 +195,7 @@ def _learn(
     scopes = tuple(request.scopes) if answer.scopes is None else answer.scopes
     subject, token = named_subject(application, answer), answer.access_token
     profile = kyc = listed = None
-    # Whoever is not named yet is named by the first of these answers.
+    # If the token answer does not name the person, the first of these answers does.
     if "profile:read" in scopes:
         profile = client.profile(subject, access_token=token)
         subject = profile.id

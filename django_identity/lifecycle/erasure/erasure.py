@@ -47,7 +47,7 @@ class AccountStillThere(RuntimeError):
 
 
 def application_of_rows(alias: str, *, environment: str | None = None) -> Application:
-    """The application that stored rows name, though the settings no longer have it.
+    """An application that stored rows name, but that the settings no longer have.
 
     Rows of a removed or renamed alias, or of another environment, have to be erasable. ``None``:
     the environment of the settings. Raises ``ConfigurationError`` if nothing is stored under that
@@ -214,7 +214,7 @@ def _erase_account(
     if left is not None and site.erasure == "delete":
         raise AccountStillThere
     if left is not None and left.is_active:
-        # An account that cannot be disabled was emptied, and its person can still sign in to it.
+        # The account was emptied but cannot be disabled, so its person can still sign in.
         can_be_disabled = "is_active" in {field.name for field in user._meta.concrete_fields}
         return AccountKept.POLICY if can_be_disabled else ""
     _erase_identities_of(user_id, receipt)

@@ -22,7 +22,7 @@ def stop_processing(identity: LinkedIdentity, *, at: datetime, received_at: date
     ``at``: the time of the revocation. The caller has locked the identity's row and saves it.
     """
     identity.consent_changed_at = max(identity.consent_changed_at, at)
-    # A revocation that is stamped ahead keeps nobody out who signs in after it was received.
+    # A time-stamp from the future must not block a sign-in after the revocation was received.
     revoked_at = min(at, max(received_at, identity.arrived_at))
     identity.revoked_at = max(identity.revoked_at or revoked_at, revoked_at)
     identity.credential = identity.credential_kid = ""

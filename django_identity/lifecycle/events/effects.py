@@ -20,7 +20,7 @@ from django_identity.lifecycle.events.consent import stop_processing
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.service.webhooks import KycChange, NamedClaim
 
-#: Time-stamps that are less apart do not tell what came first.
+#: Time-stamps with a smaller difference do not tell which came first.
 CLOCK_SKEW = timedelta(minutes=5)
 KYC_CLAIM = "kyc_verified"
 #: What a sign-in and what a Connect code call the scope that covers KYC.
@@ -90,7 +90,7 @@ def consent_granted(identity: LinkedIdentity, event: WebhookEvent) -> bool:
         return False
     identity.consent = Consent.GRANTED
     if event.occurred_at <= event.received_at:
-        # A grant from the future does not outrank the revocations to come.
+        # A grant from the future must not outrank later revocations.
         identity.consent_changed_at = event.occurred_at
     return True
 
@@ -158,7 +158,7 @@ def apply(identity: LinkedIdentity, event: WebhookEvent) -> bool:
 
 
 def _withdrawn_at(identity: LinkedIdentity, event: WebhookEvent) -> datetime:
-    """The time from which a withdrawal counts. It wins over a sign-in that is hardly newer."""
+    """The time from which a revocation counts. It wins over a sign-in that is hardly newer."""
     signed_in_at = identity.signed_in_at
     is_close = signed_in_at - CLOCK_SKEW <= event.occurred_at < signed_in_at
     return signed_in_at if is_close else event.occurred_at

@@ -89,7 +89,7 @@ def _row_of(application: Application, event: Event) -> WebhookEvent:
 
 
 def _kept_payload(event: Event) -> Mapping[str, Any] | None:
-    """What is kept of the event's data: what is named here, or all if a handler may want it."""
+    """The stored part of the event's data: named members, or all if the type has a handler."""
     if handlers_of(event.event_type):
         return event.content
     if event.event_type not in EFFECTS:
@@ -114,7 +114,7 @@ def _take_in(application: Application, event: WebhookEvent) -> Intake:
 
 
 def _apply(application: Application, event: WebhookEvent) -> LinkedIdentity | None:
-    """Do what the event says, and record its outcome. Returns the identity that it changed."""
+    """Apply the event and record its outcome. Returns the changed identity, or None."""
     identity = _locked_identity(event)
     changed = identity if identity and effects.apply(identity, event) else None
     if changed is not None:

@@ -163,7 +163,7 @@ def _about_sealed_values() -> Iterator[Finding]:
 
 
 def _about_removed_applications() -> Iterator[Finding]:
-    """Identities that no application of the settings uses: nothing keeps them up to date."""
+    """Identities of applications that are not in the settings, and so are not kept up to date."""
     ours = Q(pk__in=())
     for site in conf.applications():
         ours |= Q(application=site.alias, environment=site.environment)
