@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from django_identity.service.messages import KycStatus, Profile
 
 FIELDS_NEVER_WRITTEN = frozenset({"is_staff", "is_superuser", "is_active", "password"})
+# Claim -> the member of its value that names what the claim is about.
+NOUNS: Mapping[str, str] = {"country_resident": "country"}
 PROFILE_FIELDS = ("email", "first_name", "last_name")
 
 
@@ -123,6 +125,20 @@ class IdentityPolicy:
         """
         return None
 
+    def claim_value(self, claim_type: str, value: Any) -> str | None:
+        """The text in a claim's value that a gate with a value compares, or None.
+
+        ``value`` is what the service signed. The method is not called for a value that denies the
+        claim. By default the text is the value itself, or in an object ``value`` or the claim's own
+        noun (``country`` of ``country_resident``). None if the two differ.
+        """
+        if not isinstance(value, Mapping):
+            return value if isinstance(value, str) else None
+        if contradicts_itself(claim_type, value):
+            return None
+        texts = [said for said in members_said(claim_type, value) if isinstance(said, str)]
+        return texts[0] if texts else None
+
     def keeps_account(self, user: AbstractBaseUser, *, made_for_identity: bool) -> bool:
         """Whether an erasure of the identity keeps the site's account unchanged.
 
@@ -185,6 +201,18 @@ def writable(fields: object, *, method: str) -> dict[str, Any]:
     if refused:
         raise ConfigurationError(f"An IdentityPolicy may not write {', '.join(refused)}.")
     return dict(fields)
+
+
+def members_said(claim_type: str, value: Mapping[str, Any]) -> list[Any]:
+    """What a claim's object says beside ``verified``: its ``value``, and the claim's own noun."""
+    names = {"value", NOUNS.get(claim_type, "value")}
+    return [value[name] for name in names if name in value]
+
+
+def contradicts_itself(claim_type: str, value: Mapping[str, Any]) -> bool:
+    """Whether two members of a claim's object differ. A plain ``true`` agrees with a text."""
+    said = [each for each in members_said(claim_type, value) if each is not True]
+    return any(each != said[0] for each in said)
 
 
 def is_privileged(user: AbstractBaseUser) -> bool:

@@ -185,6 +185,7 @@ def test_the_policy_answers_as_it_is_promised() -> None:
         "account_with_email": ["email"],
         "may_accept_connect_answer": ["answer"],
         "user_of_principal": ["principal"],
+        "claim_value": ["claim_type", "value"],
         "erase_user": ["user"],
         "client_address": ["request"],
         "keeps_account": ["user", "made_for_identity"],

@@ -19,7 +19,8 @@ from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 
 from django_identity import labels
-from django_identity.lifecycle.standing import affirmed, is_level, value_in_text
+from django_identity.lifecycle.standing import is_level, said
+from django_identity.models import StoredClaim
 from django_identity.service.moments import bounded, has_no_end
 
 A_MINUTE = 60
@@ -81,15 +82,20 @@ def opens_by_code(asked: str) -> bool:
 
 
 @register.filter
-def claim_value(value: Any) -> str:
+def claim_value(claim: StoredClaim) -> str:
     """The value of a claim that says more than "true", such as a country."""
-    return value_in_text(value)
+    value = _said(claim)
+    return value if isinstance(value, str) else ""
 
 
 @register.filter
-def is_affirmed(value: Any) -> bool:
+def is_affirmed(claim: StoredClaim) -> bool:
     """Whether a claim's value is true or a text. A proven claim may be false."""
-    return affirmed(value) is not None
+    return _said(claim) is not None
+
+
+def _said(claim: StoredClaim) -> bool | str | None:
+    return said(claim.claim_type, claim.value, application=claim.identity.application)
 
 
 @register.filter

@@ -15,6 +15,7 @@ from pytest_django import DjangoAssertNumQueries
 from django_identity.gates import claims_of
 from django_identity.lifecycle.standing import Requirement, standing_of
 from django_identity.models import Consent, LinkedIdentity
+from django_identity.policy import IdentityPolicy
 from django_identity.signals import consent_revoked
 from tests.a_request import a_request
 from tests.records import make_claim, make_identity, make_user
@@ -92,7 +93,18 @@ def test_only_a_granted_identity_of_this_application_counts(identity: dict[str, 
     ("value", "opens"),
     [("NG", True), ({"value": "NG"}, True), ("ng", False), ("GH", False), (True, False),
      ({"verified": False, "value": "NG"}, False), ({"verified": True, "value": "NG"}, True),
-     ({"verified": True, "provider": "NG"}, False), (["NG"], False)],
+     ({"verified": True, "provider": "NG"}, False), (["NG"], False),
+     ({"verified": True, "country": "NG"}, True), ({"country": "NG"}, True),
+     ({"verified": True, "country": "GH"}, False), ({"verified": False, "country": "NG"}, False),
+     ({"verified": True, "value": "NG", "country": "NG"}, True),
+     ({"verified": True, "value": True, "country": "NG"}, True),
+     ({"verified": True, "value": "NG", "country": "GH"}, False),
+     ({"verified": True, "value": "GH", "country": "NG"}, False),
+     ({"verified": True, "value": 1, "country": "NG"}, False),
+     ({"verified": True, "value": False, "country": "NG"}, False),
+     ({"verified": True, "value": None, "country": "NG"}, False),
+     ({"verified": True, "value": "NG", "country": ""}, False),
+     ({"verified": True, "human": "NG"}, False), ({"verified": True, "country": ["NG"]}, False)],
 )  # fmt: skip
 def test_a_gate_may_ask_for_a_value(value: Any, opens: bool) -> None:
     """The asked value must be exactly the disclosed one."""
@@ -229,13 +241,54 @@ def test_what_a_request_changed_it_asks_anew() -> None:
     [(True, True), ({"verified": True, "provider": "KYC"}, True), ({"value": True}, True),
      ("NG", "NG"), ({"verified": True, "value": "NG"}, "NG"), ({"value": "NG"}, "NG"),
      (False, None), ({"verified": False}, None), ({"verified": False, "value": "NG"}, None),
-     ({"verified": True, "value": False}, None), (1, None), ("", None), (None, None)],
+     ({"verified": True, "value": False}, None), (1, None), ("", None), (None, None),
+     ({"verified": True, "country": "NG"}, "NG"), ({"verified": True, "country": None}, None),
+     ({"verified": True, "country": False}, None),
+     ({"verified": True, "country": "NG", "value": "GH"}, None)],
 )  # fmt: skip
 def test_a_sites_own_code_sees_what_was_affirmed(value: Any, shown: Any) -> None:
     """A claim that the service denied is not there: its mere name would read as a yes."""
     user = make_user()
-    make_claim(make_identity(user), "a_claim", value)
-    assert claims_of(user) == ({} if shown is None else {"a_claim": shown})
+    make_claim(make_identity(user), "country_resident", value)
+    assert claims_of(user) == ({} if shown is None else {"country_resident": shown})
+    assert shown is not None or not has(user, "country_resident")
+
+
+def test_a_noun_belongs_to_its_own_claim() -> None:
+    """The country of another claim is not where somebody lives."""
+    user = make_user()
+    make_claim(make_identity(user), "kyc_verified", {"verified": True, "country": "NG"})
+    assert not has(user, "kyc_verified=NG")
+    assert claims_of(user) == {"kyc_verified": True}
+
+
+class OtherPlace(IdentityPolicy):
+    """Reads a country where this site's service has it."""
+
+    def claim_value(self, claim_type: str, value: Any) -> str | None:
+        if isinstance(value, dict) and "residence" in value:
+            text: str | None = value["residence"]
+            return text
+        return super().claim_value(claim_type, value)
+
+
+@pytest.mark.parametrize(
+    ("value", "opens"),
+    [({"verified": True, "residence": "NGA"}, True), ({"verified": True, "value": "NGA"}, True),
+     ({"verified": True, "residence": "GHA"}, False), ({"verified": True, "residence": 7}, False),
+     ({"verified": True, "residence": True}, False), ("NGA", True),
+     ({"verified": True, "residence": "NGA", "country": "NG", "value": "Nigeria"}, True),
+     ({"verified": False, "residence": "NGA"}, False),
+     ({"verified": True, "residence": "NGA", "value": False}, False)],
+)  # fmt: skip
+def test_a_policy_may_read_the_value(settings: Any, value: Any, opens: bool) -> None:
+    """But it never opens a gate on a value that denies the claim."""
+    application = {**settings.DJANGO_IDENTITY["default"], "POLICY": f"{__name__}.OtherPlace"}
+    settings.DJANGO_IDENTITY = {"default": application}
+    user = make_user()
+    make_claim(make_identity(user), "country_resident", value)
+    assert has(user, "country_resident=NGA") is opens
+    assert (claims_of(user).get("country_resident") == "NGA") is opens
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -53,11 +53,39 @@ def test_credential_verifies_and_has_the_right_members(
     assert payload["aud"] == application.client_id
     assert payload["environment"] == "test"
     assert payload["exp"] - payload["iat"] == 24 * 3600
+    for name in ALL_CLAIMS:
+        own = {"country"} if name == "country_resident" else set()
+        assert set(payload[name]) == {"verified", "provider", "issued_at", "expires_at"} | own
+        assert payload[name]["verified"] is True
+    assert payload["country_resident"]["country"] == "NG"
+    assert payload["age_over_18"]["expires_at"] is None
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (False, {"verified": False}),
+        ("maybe", {"verified": True, "value": "maybe"}),
+        ({"a": 1}, {"a": 1}),
+    ],
+)
+def test_a_value_that_was_set_takes_the_form_too(
+    sandbox: Sandbox, person: Person, tokens: dict[str, str], given: object, told: dict[str, object]
+) -> None:
+    """Through the control API a claim can say no, or anything; an object stays as it was given."""
+    sandbox.control("POST", f"users/{person.user_id}/claims/age_over_18", value=given)
+    payload = verified_payload(sandbox, claims_of(sandbox, tokens)["credential"])
+    assert payload["age_over_18"].items() >= told.items()
+
+
+def test_values_can_be_bare(sandbox: Sandbox, tokens: dict[str, str]) -> None:
+    """Only ``kyc_verified`` is an object then."""
+    sandbox.control("POST", "switches", claim_values="bare")
+    payload = verified_payload(sandbox, claims_of(sandbox, tokens)["credential"])
     assert payload["age_over_18"] is True
     assert payload["unique_human"] is True
     assert payload["country_resident"] == "NG"
     assert payload["kyc_verified"]["verified"] is True
-    assert set(payload["kyc_verified"]) == {"verified", "provider", "issued_at", "expires_at"}
 
 
 def test_credential_has_the_specified_form(sandbox: Sandbox, tokens: dict[str, str]) -> None:

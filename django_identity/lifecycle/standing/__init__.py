@@ -13,13 +13,12 @@ from django_identity.lifecycle.standing.standing import (
     Shortfall,
     Standing,
     Unasked,
-    affirmed,
     is_level,
     require_text,
     shortfall_of,
     standing_of,
-    value_in_text,
 )
+from django_identity.lifecycle.standing.values import said
 
 __all__ = [
     "LEVEL",
@@ -30,10 +29,9 @@ __all__ = [
     "Shortfall",
     "Standing",
     "Unasked",
-    "affirmed",
     "is_level",
     "require_text",
+    "said",
     "shortfall_of",
     "standing_of",
-    "value_in_text",
 ]

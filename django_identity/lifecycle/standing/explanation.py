@@ -12,7 +12,6 @@ from django_identity.lifecycle.standing.standing import (
     Requirement,
     Shortfall,
     Standing,
-    affirmed,
     standing_of,
 )
 from django_identity.models import LinkedIdentity
@@ -68,8 +67,8 @@ def _answers(claim_type: str, standing: Standing) -> Iterator[GateAnswer]:
     """The gate without a value; if it is closed, the gates that ask for a value."""
     asked = [Requirement(claim_type)]
     if not standing.has_claim(asked[0]):
-        said = (affirmed(held.value) for held in standing.claims if held.claim_type == claim_type)
-        texts = {text for text in said if isinstance(text, str)}
+        held = (claim for claim in standing.claims if claim.claim_type == claim_type)
+        texts = {claim.text for claim in held if claim.text}
         values = [Requirement(claim_type, text) for text in sorted(texts)]
         asked = [value for value in values if standing.has_claim(value)] or asked
     for requirement in asked:

@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import conf, policy
+from django_identity.lifecycle.standing import values
 from django_identity.lifecycle.standing.request_memory import memory
 from django_identity.lifecycle.upkeep import kyc_checks
 from django_identity.models import Consent, LinkedIdentity
@@ -98,13 +99,14 @@ class Shortfall:
 
 @dataclass(frozen=True, slots=True)
 class HeldClaim:
-    """A claim of a linked identity, as stored."""
+    """A claim of a linked identity, as stored. ``text``: what a gate with a value compares."""
 
     claim_type: str
     provider: str
     value: Any
     valid_until: datetime | None
     revoked: bool
+    text: str = ""
 
     def is_proven(self, now: datetime) -> bool:
         """Whether a credential proves the claim, and it has not expired and is not revoked."""
@@ -113,15 +115,17 @@ class HeldClaim:
     def meets(self, requirement: Requirement, now: datetime) -> bool:
         """Whether the claim opens a gate with ``requirement``.
 
-        A disclosed claim can be false. The value must be exactly ``true``, an object whose
-        ``verified`` or ``value`` is ``true``, or the required value. An object with another
-        ``verified``, or with a ``value`` that is false or empty, closes the gate.
+        A disclosed claim can be false; ``values`` says which values open a gate.
         """
-        return (
-            self.claim_type == requirement.claim_type
-            and self.is_proven(now)
-            and _affirms(self.value, requirement.value)
-        )
+        if self.claim_type != requirement.claim_type or not self.is_proven(now):
+            return False
+        if requirement.value is UNASKED:
+            return values.affirms(self.claim_type, self.value)
+        return self.text == requirement.value
+
+    def said(self) -> bool | str | None:
+        """What a gate may require of the value: a text or ``True``. None if it is denied."""
+        return self.text or (True if values.affirms(self.claim_type, self.value) else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +209,7 @@ class Standing:
         held = [claim for claim in self.claims if claim.claim_type == claim_type]
         for claim in held:
             if claim.is_proven(now):
-                return Shortfall(Reason.OTHER_VALUE, held=value_in_text(claim.value))
+                return Shortfall(Reason.OTHER_VALUE, held=claim.text)
         ends = [claim.valid_until for claim in held if claim.valid_until and not claim.revoked]
         if ends:
             return Shortfall(Reason.RUN_OUT, since=max(ends))
@@ -225,7 +229,7 @@ class Standing:
         proven.sort(key=lambda claim: claim.valid_until or now, reverse=True)
         said: dict[str, bool | str] = {}
         for claim in proven:
-            if (value := affirmed(claim.value)) is not None:
+            if (value := claim.said()) is not None:
                 said.setdefault(claim.claim_type, value)
         return said
 
@@ -266,20 +270,6 @@ def is_level(asked: str) -> bool:
     return LEVEL.fullmatch(asked) is not None
 
 
-def value_in_text(value: Any) -> str:
-    """The text of a claim's value that says more than "true", such as a country. Often empty."""
-    said = value.get("value") if isinstance(value, dict) else value
-    return said if isinstance(said, str) else ""
-
-
-def affirmed(value: Any) -> bool | str | None:
-    """The value that a gate may require: a text or ``True``. None if the claim is denied."""
-    text = value_in_text(value)
-    if text and _affirms(value, text):
-        return text
-    return True if _affirms(value, UNASKED) else None
-
-
 def _person(user: object, application: str) -> AbstractBaseUser | None:
     """The saved user for whom the request is made, or None."""
     model = get_user_model()
@@ -307,7 +297,11 @@ def _read(user_id: Any, application: conf.Application) -> Standing:
         kyc_holds_until=_kyc_holds_until(
             application, checked_at, scopes, grant_died_at=died_at if is_dead else None
         ),
-        claims=_held(rows, is_over=revoked_at is not None and signed_in_at <= revoked_at),
+        claims=_held(
+            rows,
+            application=application.alias,
+            is_over=revoked_at is not None and signed_in_at <= revoked_at,
+        ),
         rests_on_code=rests_on_code(
             by_code_at=by_code_at, signed_in_at=signed_in_at, expires_at=expires_at
         ),
@@ -368,27 +362,19 @@ def _query(
     return CompiledQuery(build, model._meta.pk, using)
 
 
-def _held(rows: Sequence[Sequence[Any]], *, is_over: bool) -> tuple[HeldClaim, ...]:
+def _held(
+    rows: Sequence[Sequence[Any]], *, application: str, is_over: bool
+) -> tuple[HeldClaim, ...]:
     """``is_over``: a revocation after the last sign-in has revoked all claims."""
     return tuple(
-        HeldClaim(claim_type, provider, value, valid_until, is_over or revoked)
+        HeldClaim(
+            claim_type,
+            provider,
+            value,
+            valid_until,
+            is_over or revoked,
+            values.text_in(claim_type, value, application=application),
+        )
         for *_, claim_type, provider, value, valid_until, revoked in rows
         if claim_type
     )
-
-
-def _affirms(value: Any, asked: str | Unasked) -> bool:
-    if not isinstance(value, dict):
-        return _is_exactly(value, True if asked is UNASKED else asked)
-    if "verified" in value and value["verified"] is not True:
-        return False
-    if asked is not UNASKED:
-        return _is_exactly(value.get("value"), asked)
-    # Verified, but the answer is no.
-    if "value" in value and not value["value"]:
-        return False
-    return value.get("verified") is True or value.get("value") is True
-
-
-def _is_exactly(value: Any, wanted: bool | str) -> bool:
-    return type(value) is type(wanted) and value == wanted

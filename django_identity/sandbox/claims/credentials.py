@@ -7,12 +7,16 @@ from django.conf import settings
 from sd_jwt.common import SDObj
 from sd_jwt.issuer import SDJWTIssuer
 
+from django_identity.sandbox.claims.claims import COUNTRY_RESIDENT
 from django_identity.sandbox.instruments import clock, switches
+from django_identity.sandbox.instruments.switches import ClaimValues
 from django_identity.sandbox.keys import key_set
 from django_identity.sandbox.models import Claim, User
 
 CREDENTIAL_FORMAT = "dc+sd-jwt"
 CREDENTIAL_LIFETIME_SECONDS = 24 * 60 * 60
+# Claim -> the member that says what is claimed, where that is more than yes.
+_NOUNS = {COUNTRY_RESIDENT: "country"}
 
 
 class _FlatIssuer(SDJWTIssuer):
@@ -50,7 +54,7 @@ def issue(user: User, claims: Iterable[Claim], *, audience: str) -> str:
     }
     if switches.current().claims_iat:
         payload["iat"] = issued_at
-    payload |= {SDObj(claim.claim_type): claim.value for claim in claims}
+    payload |= {SDObj(claim.claim_type): _disclosed(claim) for claim in claims}
     key = key_set.current()
     issuer = _FlatIssuer(
         payload,
@@ -60,3 +64,17 @@ def issue(user: User, claims: Iterable[Claim], *, audience: str) -> str:
     )
     credential: str = issuer.sd_jwt_issuance
     return credential
+
+
+def _disclosed(claim: Claim) -> Any:
+    """Return the value in the form that the specification shows for ``kyc_verified``, or bare."""
+    if isinstance(claim.value, dict) or switches.current().claim_values is ClaimValues.BARE:
+        return claim.value
+    is_plain = isinstance(claim.value, bool)
+    return {
+        "verified": claim.value if is_plain else True,
+        **({} if is_plain else {_NOUNS.get(claim.claim_type, "value"): claim.value}),
+        "provider": claim.provider,
+        "issued_at": clock.timestamp(claim.issued_at),
+        "expires_at": clock.timestamp(claim.expires_at) if claim.expires_at else None,
+    }

@@ -35,6 +35,13 @@ class EventJson(StrEnum):
     INDENTED = "indented"
 
 
+class ClaimValues(StrEnum):
+    """What a claim's value in a credential looks like."""
+
+    OBJECT = "object"
+    BARE = "bare"
+
+
 class ConnectSignature(StrEnum):
     """The kind of signature of a Connect redemption."""
 
@@ -68,6 +75,10 @@ class Switches:
     kyc_user_id: bool = field(
         default=True,
         metadata={"help": "name the person in the KYC answer too"},
+    )
+    claim_values: ClaimValues = field(
+        default=ClaimValues.OBJECT,
+        metadata={"help": "the form of claim values other than kyc_verified's"},
     )
     claims_iat: bool = field(
         default=True,
