@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,12 +14,16 @@ from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
 from django.test import Client, override_settings
 
+from django_identity import conf
+from django_identity.lifecycle.arrival import link_notice
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
+from django_identity.service.messages import Profile
+from tests.at_once import at_once
 from tests.faces.conftest import sign_in
 from tests.faces.connect.pages import browser_of, hand_in
 from tests.hostile import HostileService
-from tests.records import make_user
+from tests.records import make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HERE = "tests.faces.test_link_notice"
@@ -29,8 +35,12 @@ class Down(BaseEmailBackend):
 
 
 class Silent(BaseEmailBackend):
+    """A server that answers when the test is over."""
+
+    answers = threading.Event()
+
     def send_messages(self, email_messages: Any) -> int:
-        time.sleep(10)
+        self.answers.wait(30)
         return 0
 
 
@@ -44,6 +54,13 @@ class Quiet(IdentityPolicy):
 class Broken(IdentityPolicy):
     def link_notice(self, *_args: Any, **_kwargs: Any) -> EmailMessage | None:
         raise ValueError("other@example.org")
+
+
+@pytest.fixture(autouse=True)
+def _answer_at_the_end() -> Iterator[None]:
+    Silent.answers.clear()
+    yield
+    Silent.answers.set()
 
 
 @pytest.fixture
@@ -132,3 +149,21 @@ def test_a_mail_that_does_not_go_out_keeps_nobody_out(
     assert "@example.org" not in caplog.text
     if trouble != "Silent":
         assert "identity.link_notice.failed" in caplog.text
+
+
+def test_a_silent_mail_server_keeps_few_threads(
+    service: HostileService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """However many people sign up meanwhile; those who are not told are in the log."""
+    application, profile = conf.application(), Profile.of_subject("subject-1")
+    user = make_user(email="other@example.org")
+    identity = make_identity(user)
+
+    def tell() -> None:
+        link_notice.send_on_commit(application, identity, user=user, profile=profile)
+
+    with override_settings(EMAIL_BACKEND=f"{HERE}.Silent"):
+        at_once([tell] * (link_notice.MOST_AT_ONCE + 4))
+    waiting = [each for each in threading.enumerate() if "link-notice" in each.name]
+    assert len(waiting) == link_notice.MOST_AT_ONCE
+    assert caplog.text.count("identity.link_notice.failed application=default error=busy") == 4

@@ -15,9 +15,12 @@ from django_identity import policy
 from django_identity.conf import Application
 from django_identity.models import LinkedIdentity
 from django_identity.service.messages import Profile
-from django_identity.telemetry import LogEvent, log_trouble
+from django_identity.telemetry import LogEvent, log_refusal, log_trouble
 
 LONGEST_WAIT = 1.0
+MOST_AT_ONCE = 16
+# A mail server that never answers keeps its threads; more of them would wait for it too.
+_slots = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 
 def send_on_commit(
@@ -40,6 +43,9 @@ def _tell(
         return
     if notice is None:
         return
+    if not _slots.acquire(blocking=False):
+        log_refusal(LogEvent.LINK_NOTICE_FAILED, application=application.alias, error="busy")
+        return
     name = "django-identity-link-notice"
     sending = threading.Thread(target=_send, args=(notice, application), name=name, daemon=True)
     sending.start()
@@ -54,3 +60,4 @@ def _send(notice: EmailMessage, application: Application) -> None:
     finally:
         # A mail back end may use the database, so close this thread's connections.
         connections.close_all()
+        _slots.release()
