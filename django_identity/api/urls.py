@@ -10,13 +10,13 @@ app_name = "api"
 
 urlpatterns = [
     path("me", views.me, name="me"),
-    path("me/<slug:application>", views.me, name="me"),
+    path("me/<slug:alias>", views.me, name="me"),
     path("login", views.login, name="login"),
-    path("login/<slug:application>", views.login, name="login"),
+    path("login/<slug:alias>", views.login, name="login"),
     path("callback", views.callback, name="callback"),
-    path("callback/<slug:application>", views.callback, name="callback"),
+    path("callback/<slug:alias>", views.callback, name="callback"),
     path("connect", views.connect, name="connect"),
-    path("connect/<slug:application>", views.connect, name="connect"),
+    path("connect/<slug:alias>", views.connect, name="connect"),
     path("disconnect", views.disconnect, name="disconnect"),
-    path("disconnect/<slug:application>", views.disconnect, name="disconnect"),
+    path("disconnect/<slug:alias>", views.disconnect, name="disconnect"),
 ]

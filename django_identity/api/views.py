@@ -68,11 +68,11 @@ class MeView(_Endpoint):
 
     serializer_class = StandingSerializer
 
-    def get(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
-        applied = application_of(request._request, application)
+    def get(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
+        application = application_of(request._request, alias)
         if not getattr(request.user, "is_authenticated", False):
             raise NotAuthenticated
-        standing = standing_of(request.user, application=applied.alias)
+        standing = standing_of(request.user, application=application.alias)
         return Response(StandingSerializer(standing).data)
 
 
@@ -81,15 +81,15 @@ class LoginView(_Endpoint):
 
     serializer_class = LoginRequestSerializer
 
-    def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
-        applied = application_of(request._request, application)
+    def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
+        application = application_of(request._request, alias)
         user = _signed_in_user(request)
         _refuse_foreign_pages(request, user)
         given = LoginRequestSerializer(data=request.data)
         address, browser_key = begin_sign_in(
             request._request,
-            applied,
-            purpose=arrival.purpose_for(user, application=applied),
+            application,
+            purpose=arrival.purpose_for(user, application=application),
             user=user,
             next_url=given.validated_data["next"] if given.is_valid() else "",
         )
@@ -108,8 +108,8 @@ class CallbackView(_Endpoint):
     serializer_class = CallbackRequestSerializer
 
     @sensitive_variables()
-    def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
-        applied = application_of(request._request, application)
+    def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
+        application = application_of(request._request, alias)
         user = _signed_in_user(request)
         _refuse_foreign_pages(request, user)
         given = CallbackRequestSerializer(data=request.data)
@@ -120,14 +120,14 @@ class CallbackView(_Endpoint):
                 error=given.values_of("error"),
             )
             completed = arrival.complete(
-                applied, returned, browser_key=browser_key_of(request._request), user=user
+                application, returned, browser_key=browser_key_of(request._request), user=user
             )
         except IdentityError as error:
-            log_failure(LogEvent.SIGN_IN_FAILED, error, application=applied.alias)
+            log_failure(LogEvent.SIGN_IN_FAILED, error, application=application.alias)
             return problem(error)
         if completed.login is not None:
             begin_session(request._request, completed.user, completed.login)
-        log(LogEvent.SIGN_IN_COMPLETED, application=applied.alias)
+        log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
         return Response(CompletedSerializer({"next": landing_url(completed.next_url)}).data)
 
 
@@ -143,26 +143,26 @@ class ConnectView(_Endpoint):
         return partial(as_problem, code_spent=False)
 
     @sensitive_variables()
-    def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
-        applied = application_of(request._request, application)
+    def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
+        application = application_of(request._request, alias)
         user = _signed_in_user(request)
-        if not arrival.may_redeem(applied, user):
+        if not arrival.may_redeem(application, user):
             raise NotAuthenticated
         _refuse_foreign_pages(request, user)
         given = ConnectRequestSerializer(data=request.data)
         try:
             redeemed = arrival.redeem(
-                applied,
+                application,
                 given.validated_data["connect_code"] if given.is_valid() else "",
                 user=user,
-                address=client_address(request, applied),
+                address=client_address(request, application),
             )
         except IdentityError as error:
-            log_failure(LogEvent.CONNECT_FAILED, error, application=applied.alias)
+            log_failure(LogEvent.CONNECT_FAILED, error, application=application.alias)
             return problem(error, code_spent=arrival.is_spent(error))
         if redeemed.login:
             begin_session(request._request, redeemed.user, redeemed.identity)
-        log(LogEvent.CONNECT_REDEEMED, application=applied.alias)
+        log(LogEvent.CONNECT_REDEEMED, application=application.alias)
         return Response(ConnectedSerializer(redeemed.identity).data)
 
 
@@ -171,13 +171,13 @@ class DisconnectView(_Endpoint):
 
     serializer_class = DisconnectedSerializer
 
-    def post(self, request: Request, application: str = conf.DEFAULT_ALIAS) -> Response:
-        applied = application_of(request._request, application)
+    def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
+        application = application_of(request._request, alias)
         user = _required_user(request)
-        was_linked = arrival.unlink(user, application=applied)
+        was_linked = arrival.unlink(user, application=application)
         signed_out = was_linked and end_unlinked_session(request._request)
         if was_linked:
-            log(LogEvent.DISCONNECTED, application=applied.alias)
+            log(LogEvent.DISCONNECTED, application=application.alias)
         done = {"disconnected": was_linked, "signed_out": signed_out}
         return Response(DisconnectedSerializer(done).data)
 

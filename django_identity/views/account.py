@@ -26,24 +26,27 @@ DOWNLOAD_NAME = "my-identity.json"
 
 @flow_view
 @require_http_methods(["GET", "HEAD"])
-def account(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+def account(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Show all data that this site stores about the person."""
-    applied = application_of(request, application)
+    application = application_of(request, alias)
     user = signed_in_user(request)
     if user is None:
-        return redirect(login_url(applied, next_url=request.path))
-    context = {"application": applied, "dossier": erasure.dossier_of(user, application=applied)}
+        return redirect(login_url(application, next_url=request.path))
+    context = {
+        "application": application,
+        "dossier": erasure.dossier_of(user, application=application),
+    }
     return render(request, "django_identity/account.html", context)
 
 
 @flow_view
 @require_http_methods(["GET", "HEAD"])
-def download(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+def download(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """All data that this site stores about the person, as a JSON file."""
-    applied = application_of(request, application)
+    application = application_of(request, alias)
     user = signed_in_user(request)
     if user is None:
-        return redirect(login_url(applied, next_url=address_of("account", applied)))
+        return redirect(login_url(application, next_url=address_of("account", application)))
     pieces = erasure.export_of(user)
     return StreamingHttpResponse(
         _in_turn(pieces) if isinstance(request, ASGIRequest) else pieces,
@@ -61,16 +64,16 @@ async def _in_turn(pieces: Iterator[str]) -> AsyncIterator[str]:
 
 @flow_view
 @require_http_methods(["GET", "HEAD", "POST"])
-def disconnect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+def disconnect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET asks for confirmation. POST disconnects the identity and ends an identity session."""
-    applied = application_of(request, application)
+    application = application_of(request, alias)
     user = signed_in_user(request)
     if user is None:
-        return redirect(login_url(applied, next_url=address_of("account", applied)))
-    context = {"application": applied, "has_password": user.has_usable_password()}
+        return redirect(login_url(application, next_url=address_of("account", application)))
+    context = {"application": application, "has_password": user.has_usable_password()}
     if request.method != "POST":
         return render(request, "django_identity/disconnect.html", context)
-    if arrival.unlink(user, application=applied):
+    if arrival.unlink(user, application=application):
         end_unlinked_session(request)
-        log(LogEvent.DISCONNECTED, application=applied.alias)
+        log(LogEvent.DISCONNECTED, application=application.alias)
     return render(request, "django_identity/disconnected.html", context)

@@ -32,48 +32,48 @@ from django_identity.views.flow import (
 @require_http_methods(["GET", "HEAD", "POST"])
 @sensitive_post_parameters("connect_code")
 @sensitive_variables()
-def connect(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+def connect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET shows the form and the requested scopes. POST redeems the code."""
-    applied = application_of(request, application)
+    application = application_of(request, alias)
     user = signed_in_user(request)
     given = request.POST if request.method == "POST" else request.GET
     next_url = safe_next(given.get("next", ""))
-    if not arrival.may_redeem(applied, user):
-        return redirect(_sign_in_address(applied))
+    if not arrival.may_redeem(application, user):
+        return redirect(_sign_in_address(application))
     if request.method != "POST":
-        return _page(request, applied, next_url)
+        return _page(request, application, next_url)
     try:
         redeemed = arrival.redeem(
-            applied,
+            application,
             ConnectForm(request.POST).pasted,
             user=user,
-            address=client_address(request, applied),
+            address=client_address(request, application),
         )
     except IdentityError as error:
-        log_failure(LogEvent.CONNECT_FAILED, error, application=applied.alias)
-        return _page(request, applied, next_url, error)
+        log_failure(LogEvent.CONNECT_FAILED, error, application=application.alias)
+        return _page(request, application, next_url, error)
     if redeemed.login:
         begin_session(request, redeemed.user, redeemed.identity)
-    log(LogEvent.CONNECT_REDEEMED, application=applied.alias)
-    return redirect(_with_next(address_of("connected", applied), next_url))
+    log(LogEvent.CONNECT_REDEEMED, application=application.alias)
+    return redirect(_with_next(address_of("connected", application), next_url))
 
 
 @flow_view
 @require_http_methods(["GET", "HEAD", "POST"])
-def connected(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+def connected(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET says whose code it was. POST undoes it: removes the link, or ends the new session."""
-    applied = application_of(request, application)
+    application = application_of(request, alias)
     user = signed_in_user(request)
     if user is None:
-        return redirect(login_url(applied, next_url=address_of("account", applied)))
+        return redirect(login_url(application, next_url=address_of("account", application)))
     if request.method == "POST":
-        return _undone(request, applied, user)
-    identity = arrival.identity_of(user, application=applied)
-    next_url = safe_next(request.GET.get("next", "")) or address_of("account", applied)
+        return _undone(request, application, user)
+    identity = arrival.identity_of(user, application=application)
+    next_url = safe_next(request.GET.get("next", "")) or address_of("account", application)
     if identity is None or not arrival.is_by_code(identity):
         return redirect(next_url)
     context = {
-        "application": applied,
+        "application": application,
         "identity": identity,
         "next": next_url,
         "is_session_of_identity": rests_on_identity(request),

@@ -44,7 +44,7 @@ def flow_view(view: View[P]) -> View[P]:
         try:
             response = view(request, *args, **kwargs)
         except PlainHttpRefused as error:
-            alias = str(kwargs.get("application", conf.DEFAULT_ALIAS))
+            alias = str(kwargs.get("alias", conf.DEFAULT_ALIAS))
             response = failure(request, LogEvent.SIGN_IN_FAILED, error, conf.application(alias))
         response["Cache-Control"] = "no-store"
         response["Referrer-Policy"] = "no-referrer"

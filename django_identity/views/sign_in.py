@@ -37,20 +37,20 @@ ASKED = re.compile(r"[a-z0-9_]{1,64}(=[A-Za-z0-9_-]{1,32})?")
 
 @flow_view
 @require_http_methods(["GET", "HEAD", "POST"])
-def login(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET shows the button and the requested scopes. POST starts the sign-in."""
-    applied = application_of(request, application)
+    application = application_of(request, alias)
     user = signed_in_user(request)
-    purpose = arrival.purpose_for(user, application=applied)
+    purpose = arrival.purpose_for(user, application=application)
     try:
         if request.method != "POST":
-            arrival.require_open(applied)
-            return _button_page(request, applied, purpose)
+            arrival.require_open(application)
+            return _button_page(request, application, purpose)
         address, browser_key = begin_sign_in(
-            request, applied, purpose=purpose, user=user, next_url=request.POST.get("next", "")
+            request, application, purpose=purpose, user=user, next_url=request.POST.get("next", "")
         )
     except RateLimited as error:
-        return failure(request, LogEvent.SIGN_IN_FAILED, error, applied)
+        return failure(request, LogEvent.SIGN_IN_FAILED, error, application)
     response = HttpResponseRedirect(address)
     set_browser_cookie(response, browser_key, request=request)
     return response
@@ -60,23 +60,23 @@ def login(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpRe
 @flow_view
 @csrf_exempt
 @sensitive_variables("callback")
-def callback(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Complete the sign-in when the service redirects the person back. GET only."""
-    applied = application_of(request, application)
+    application = application_of(request, alias)
     if request.method != "GET":
-        return _not_get(request, applied)
+        return _not_get(request, application)
     try:
         returned = _returned(request)
         if _needs_hop(request):
             return _hop(request)
         completed = arrival.complete(
-            applied, returned, browser_key=browser_key_of(request), user=signed_in_user(request)
+            application, returned, browser_key=browser_key_of(request), user=signed_in_user(request)
         )
     except IdentityError as error:
-        return failure(request, LogEvent.SIGN_IN_FAILED, error, applied)
+        return failure(request, LogEvent.SIGN_IN_FAILED, error, application)
     if completed.login is not None:
         begin_session(request, completed.user, completed.login)
-    log(LogEvent.SIGN_IN_COMPLETED, application=applied.alias)
+    log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
     return redirect(landing_url(completed.next_url))
 
 

@@ -40,19 +40,19 @@ class _Unfit(Exception):
 @login_not_required
 @transaction.non_atomic_requests
 @require_POST
-def webhook(request: HttpRequest, application: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+def webhook(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Receive one delivery. Only its signature proves the sender."""
-    applied = application_or_404(application)
+    application = application_or_404(alias)
     try:
         body = _bounded_body(request)
         signature = request.META.get(SIGNATURE, "")
-        intake = events.receive(applied, body, signature=signature)
+        intake = events.receive(application, body, signature=signature)
     except _Unfit as unfit:
         return _refusal(unfit.code, unfit.status)
     except (SignatureInvalid, EventUnreadable, StorageUnavailable) as error:
-        log_failure(LogEvent.EVENT_REFUSED, error, application=applied.alias)
+        log_failure(LogEvent.EVENT_REFUSED, error, application=application.alias)
         return _refusal(error.code, error.http_status)
-    log(LogEvent.EVENT_RECEIVED, application=applied.alias, intake=intake)
+    log(LogEvent.EVENT_RECEIVED, application=application.alias, intake=intake)
     return JsonResponse({"received": True}, headers={"Cache-Control": "no-store"})
 
 

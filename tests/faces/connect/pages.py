@@ -37,7 +37,7 @@ def hand_in(client: Client, code: str = CODE, **more: Any) -> HttpResponse:
 
 def refused(response: HttpResponse, code: str, status: int) -> str:
     page = response.content.decode()
-    assert (response.status_code, re.findall(r"<code>([a-z_]+)</code>", page)) == (status, [code])
+    assert (response.status_code, re.findall(r"· <code>([a-z_]+)</code>", page)) == (status, [code])
     assert 'name="connect_code"' in page
     assert not [secret for secret in SECRETS if secret in page]
     return page

@@ -69,7 +69,7 @@ def signed_in_as(client: Client) -> str:
 
 
 def code_of(response: HttpResponse) -> str:
-    (code,) = re.findall(r"<code>([a-z_]+)</code>", response.content.decode())
+    (code,) = re.findall(r"· <code>([a-z_]+)</code>", response.content.decode())
     return str(code)
 
 

@@ -29,7 +29,7 @@ def hand_in(client: Client, code: str) -> HttpResponse:
 
 def refused(response: HttpResponse, code: str) -> str:
     page = response.content.decode()
-    assert re.findall(r"<code>([a-z_]+)</code>", page) == [code]
+    assert re.findall(r"· <code>([a-z_]+)</code>", page) == [code]
     return page
 
 
