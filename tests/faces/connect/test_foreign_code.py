@@ -13,10 +13,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.backends import BACKEND_PATH
+from django_identity.lifecycle.erasure import erasure
 from django_identity.lifecycle.standing import standing_of
-from django_identity.models import LinkedIdentity
+from django_identity.models import ErasureReceipt, LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.service.messages import Profile
+from tests.at_once import at_once
+from tests.deliveries import SECRET, deliver
 from tests.faces.conftest import begin, come_back, sign_in
 from tests.faces.connect.pages import LOCAL, browser_of, hand_in
 from tests.hostile import HostileService
@@ -447,3 +450,39 @@ def test_the_page_says_nothing_where_no_code_was(
         LinkedIdentity.objects.filter(pk=identity.pk).update(**changed)
         response = browser.get("/identity/connected/?next=/loans/")
         assert response["Location"] == "/loans/"
+
+
+@pytest.mark.parametrize("moment", ["while linked", "after undoing", "in between"])
+def test_the_strangers_deletion_does_not_take_the_account(
+    service: HostileService, browser: Client, user: User, moment: str
+) -> None:
+    """What is theirs goes; the account, its sessions and its way in stay."""
+    listening = service.settings(WEBHOOK_SECRETS=[SECRET])
+    with override_settings(DJANGO_IDENTITY={"default": listening}):
+        hand_in(browser)
+        if moment == "after undoing":
+            browser.post("/identity/connected/")
+        deliver("data.deletion_requested")
+        if moment == "in between":
+            browser.post("/identity/connected/")
+        erasure.retry_pending()
+        assert ErasureReceipt.objects.get().erased_at is not None
+    assert not LinkedIdentity.objects.exists()
+    assert signed_in_as(browser) == user.username
+    kept = User.objects.get()
+    assert (kept.is_active, kept.email) == (True, "other@example.org")
+    assert kept.check_password("a password")
+
+
+def test_getting_free_in_two_browsers_at_once(
+    service: HostileService, browser: Client, user: User
+) -> None:
+    """One account of their own, and both browsers are signed in to it."""
+    hand_in(browser)
+    LinkedIdentity.objects.update(consent="revoked", consent_changed_at=timezone.now())
+    browsers = [Client(), Client()]
+    at_once([lambda each=each: sign_in(each) for each in browsers])
+    names = {signed_in_as(each) for each in browsers}
+    assert names == {LinkedIdentity.objects.get().user.username}
+    assert names.isdisjoint({"", user.username})
+    assert User.objects.count() == 2
