@@ -68,6 +68,8 @@ if CELERY_BROKER_URL == "filesystem://":  # no server: messages are files, for o
     }
 CELERY_BEAT_SCHEDULE = beat_schedule(sweep_every=float(os.environ.get("SWEEP_EVERY", "60")))
 
+# The mail about a new link is printed.
+EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
     "django_identity.backends.IdentityBackend",  # sessions that end with the consent

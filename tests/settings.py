@@ -52,6 +52,8 @@ TEMPLATES = [
     }
 ]
 STATIC_URL = "static/"
+# For sites that run as processes of their own; pytest-django keeps the mails of a test.
+EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
     "django_identity.backends.IdentityBackend",
