@@ -107,6 +107,9 @@ ERRORS: Mapping[str, Words] = {
     "subject_mismatch": gettext_lazy(
         "The service answered about somebody else. Nothing was stored; tell the service."
     ),
+    "subject_unknown": gettext_lazy(
+        "The service did not say whom its answer is about. Nothing was stored; check SCOPES."
+    ),
     "service_error": gettext_lazy("The service gave an answer that this site cannot use."),
     "service_refusal": gettext_lazy("The service refused the call."),
     "client_rejected": gettext_lazy(
