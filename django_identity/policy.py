@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from django_identity.service.messages import KycStatus, Profile
 
 FIELDS_NEVER_WRITTEN = frozenset({"is_staff", "is_superuser", "is_active", "password"})
-# Claim -> the member of its value that names what the claim is about.
+# Claim -> the member of its value with the claim's own noun.
 NOUNS: Mapping[str, str] = {"country_resident": "country"}
 PROFILE_FIELDS = ("email", "first_name", "last_name")
 
@@ -204,7 +204,7 @@ def writable(fields: object, *, method: str) -> dict[str, Any]:
 
 
 def members_said(claim_type: str, value: Mapping[str, Any]) -> list[Any]:
-    """What a claim's object says beside ``verified``: its ``value``, and the claim's own noun."""
+    """The members of a claim's object beside ``verified``: ``value`` and the claim's own noun."""
     names = {"value", NOUNS.get(claim_type, "value")}
     return [value[name] for name in names if name in value]
 

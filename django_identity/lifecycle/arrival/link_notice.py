@@ -19,7 +19,7 @@ from django_identity.telemetry import LogEvent, log_refusal, log_trouble
 
 LONGEST_WAIT = 1.0
 MOST_AT_ONCE = 16
-# A mail server that never answers keeps its threads; more of them would wait for it too.
+# The limit of threads, because a mail server that never answers blocks each of them.
 _slots = threading.BoundedSemaphore(MOST_AT_ONCE)
 
 

@@ -1,4 +1,4 @@
-"""What the value of a proven claim says. A claim can be proven and still say no."""
+"""The meaning of a proven claim's value. A claim can be proven and still be false."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def said(claim_type: str, value: Any, *, application: str) -> bool | str | None:
 def text_in(claim_type: str, value: Any, *, application: str) -> str:
     """The text that a gate with a value compares. Empty if there is none, or a denial.
 
-    The policy under ``application`` reads it. It is never asked about a value that denies.
+    The policy of ``application`` reads it. The policy is not called for a value that denies.
     """
     if isinstance(value, Mapping) and _denies(claim_type, value):
         return ""
@@ -41,7 +41,7 @@ def affirms(claim_type: str, value: Any) -> bool:
 
 
 def _denies(claim_type: str, value: Mapping[str, Any]) -> bool:
-    """Whether the object is not verified, or it is, and the answer is no."""
+    """Whether the object denies the claim: not verified, or verified with the answer no."""
     if "verified" in value and value["verified"] is not True:
         return True
     return not all(policy.members_said(claim_type, value))
