@@ -47,22 +47,18 @@ class IdentityPolicy:
         """Whether a person without an account gets one."""
         return True
 
-    def may_link(self, user: AbstractBaseUser, profile: Profile, *, by_code: bool) -> bool:
+    def may_link(self, user: AbstractBaseUser, profile: Profile) -> bool:
         """Whether to link this person's identity to the existing account of ``user``.
 
-        ``by_code``: a Connect code makes the link, and may be another person's code. By default a
-        code does not link staff. The method is called again, without ``by_code``, when the full
-        sign-in confirms a link by code.
+        By default a Connect code (``profile.by_code``) does not link staff: it may be another
+        person's code. The method is called again, without ``by_code``, when the full sign-in
+        confirms a link by code, and with it when only a code leads to a sign-in.
         """
-        return not (by_code and is_privileged(user))
+        return not (profile.by_code and is_privileged(user))
 
-    def may_sign_in(self, user: AbstractBaseUser, *, by_code: bool) -> bool:
-        """Whether the identity may sign ``user`` in.
-
-        ``by_code``: only a Connect code verified the identity. By default a code does not sign
-        staff in.
-        """
-        return not (by_code and is_privileged(user))
+    def may_sign_in(self, user: AbstractBaseUser) -> bool:
+        """Whether an identity may sign ``user`` in."""
+        return True
 
     def link_notice(
         self, user: AbstractBaseUser, identity: LinkedIdentity, *, person: str

@@ -177,8 +177,8 @@ def test_the_policy_answers_as_it_is_promised() -> None:
     """The names that sites override, with the arguments that they are called with."""
     expected: dict[str, list[str]] = {
         "may_sign_up": ["profile", "kyc"],
-        "may_link": ["user", "profile", "by_code"],
-        "may_sign_in": ["user", "by_code"],
+        "may_link": ["user", "profile"],
+        "may_sign_in": ["user"],
         "link_notice": ["user", "identity", "person"],
         "new_user_fields": ["profile", "kyc"],
         "changed_user_fields": ["user", "profile", "kyc"],

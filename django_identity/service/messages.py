@@ -85,7 +85,10 @@ class TokenAnswer:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Profile:
-    """The profile of a person. The site's policy gets it; the package does not store it."""
+    """The profile of a person. The site's policy gets it; the package does not store it.
+
+    ``by_code``: only a Connect code says whose it is, and it may be another person's code.
+    """
 
     id: str
     email: str = ""
@@ -95,6 +98,7 @@ class Profile:
     kyc_level: str = ""
     photo_url: str = ""
     risk_score: int | None = None
+    by_code: bool = False
 
     @classmethod
     def parse(cls, body: Members, *, environment: str = "live") -> Profile:

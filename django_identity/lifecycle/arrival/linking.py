@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -231,16 +231,18 @@ def _ask_site(
     """Ask the site's policy whether ``owner`` may sign in, or be linked, in this way.
 
     ``via``: how the identity was linked before. A full sign-in confirms a link by code, so the
-    policy is asked as for a new link.
+    policy is asked as for a new link. A sign-in to which only a code leads needs both answers.
     """
     site = policy.load(request.application.policy)
     if request.purpose == Purpose.SIGN_IN:
         by_code = data.is_by_code or (not created and via != LinkedVia.OAUTH)
-        if not site.may_sign_in(owner, by_code=by_code):
+        may_link = not by_code or site.may_link(owner, replace(data.profile, by_code=True))
+        if not may_link or not site.may_sign_in(owner):
             raise SignInNotAllowed
         return
     is_new_link = via is None or (via != LinkedVia.OAUTH and not data.is_by_code)
-    if is_new_link and not site.may_link(owner, data.profile, by_code=data.is_by_code):
+    profile = replace(data.profile, by_code=data.is_by_code)
+    if is_new_link and not site.may_link(owner, profile):
         raise LinkNotAllowed
 
 

@@ -45,20 +45,17 @@ class TakesOver(IdentityPolicy):
 class StaffByCode(DoorOpen):
     """A site that trusts codes with everything."""
 
-    def may_link(self, user: Any, profile: Any, *, by_code: bool) -> bool:
-        return True
-
-    def may_sign_in(self, user: Any, *, by_code: bool) -> bool:
+    def may_link(self, user: Any, profile: Any) -> bool:
         return True
 
 
 class NoStaff(DoorOpen):
     """A site that keeps its staff away from identities."""
 
-    def may_link(self, user: Any, profile: Any, *, by_code: bool) -> bool:
+    def may_link(self, user: Any, profile: Any) -> bool:
         return not user.is_staff
 
-    def may_sign_in(self, user: Any, *, by_code: bool) -> bool:
+    def may_sign_in(self, user: Any) -> bool:
         return not user.is_staff
 
 
