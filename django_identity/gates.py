@@ -14,7 +14,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import getattr_static, isfunction, signature
@@ -176,7 +176,7 @@ class _GateMixin(View):
 
     async def _dispatch_async(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         gates = await sync_to_async(lambda: tuple(_gates_of(self)))()
-        if found := await sync_to_async(_first_closed)(gates, await request.auser()):
+        if found := await _first_closed_async(gates, request):
             return await sync_to_async(_answer)(request, *found)
         return keep_private(await super().dispatch(request, *args, **kwargs))  # type: ignore[misc]  # async view
 
@@ -245,6 +245,10 @@ def _declared(view: _GateMixin) -> Iterator[Gate]:
         requirements: tuple[Requirement, ...] = ()
         if claims != ():
             value = chosen.pop("required_value", _value_above(view, above))
+            if "required_value" in held and value != _bound(view, held["required_value"]):
+                raise ImproperlyConfigured(
+                    "a subclass cannot replace the value that a base requires"
+                )
             requirements = _requirements(claims, value)
         application = chosen.pop("identity_application", _application_above(view, above))
         yield Gate(
@@ -317,8 +321,7 @@ def _gated(gate: Gate) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
             @wraps(view)
             async def gated_async(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
-                user = await request.auser()
-                if found := await sync_to_async(_first_closed)((gate,), user):
+                if found := await _first_closed_async((gate,), request):
                     return await sync_to_async(_answer)(request, *found)
                 return keep_private(await view(request, *args, **kwargs))
 
@@ -344,6 +347,19 @@ def _first_closed(gates: Iterable[Gate], user: object) -> tuple[Gate, Closed] | 
                 closed = replace(closed, code=NOT_SIGNED_IN, shortfall=None)
             return gate, closed
     return None
+
+
+async def _first_closed_async(
+    gates: Sequence[Gate], request: HttpRequest
+) -> tuple[Gate, Closed] | None:
+    """The same for ``request.auser()`` and ``request.user``: a middleware may replace one alone."""
+    user: Any = await request.auser()
+    if not hasattr(request, "_cached_user"):
+        # Django keeps the session's user there, and so reads it once for both names.
+        request._cached_user = user  # type: ignore[attr-defined]
+    return await sync_to_async(
+        lambda: _first_closed(gates, user) or _first_closed(gates, request.user)
+    )()
 
 
 def _first_missing(gate: Gate, standing: Standing) -> Closed | None:

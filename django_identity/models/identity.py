@@ -63,6 +63,8 @@ class LinkedIdentity(Timestamped):
     credential = models.TextField(blank=True, help_text=_("Sealed."))
     credential_kid = models.CharField(max_length=KID_LENGTH, blank=True)
     credential_issued_at = models.DateTimeField(null=True)
+    # The newest revocation of a claim: a credential from before it proves nothing.
+    claims_revoked_at = models.DateTimeField(null=True)
     credential_expires_at = models.DateTimeField(_("credential valid until"), null=True)
     refetch_due_at = models.DateTimeField(_("re-fetch due"), null=True)
     # A lease changes no indexed column: the row stays due until its re-fetch is done.

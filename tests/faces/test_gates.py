@@ -138,7 +138,7 @@ def test_an_async_view_is_gated_too() -> None:
         async def auser() -> Any:
             return user
 
-        request.auser = auser
+        request.auser, request.user = auser, user
         try:
             return await view(request)
         finally:

@@ -16,8 +16,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connection
 from django.http import HttpRequest, HttpResponse
 from django.template import Context, Template, TemplateSyntaxError
-from django.test import override_settings
+from django.test import RequestFactory, override_settings
 from django.utils import timezone
+from django.views import View
 
 from django_identity.api.permissions import HasClaim, HasKycLevel
 from django_identity.gates import (
@@ -27,7 +28,7 @@ from django_identity.gates import (
     claim_required,
     kyc_level_required,
 )
-from django_identity.lifecycle.standing import Requirement
+from django_identity.lifecycle.standing import UNASKED, Requirement
 from django_identity.models import Consent, LinkedIdentity, StoredClaim
 from django_identity.policy import IdentityPolicy
 from tests.faces.gated import SECRET, SHAPES, TAG, WAYS, Page, answer_of, by_template, view
@@ -454,3 +455,36 @@ def test_a_tag_asks_about_its_application(user: User) -> None:
     make_claim(second)
     make_claim(second, "country_resident", "NG")
     assert SECRET in by_template(source)(user)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_async_gate_judges_the_person_whom_the_view_sees() -> None:
+    """A middleware may replace ``request.user`` alone, for a token or for impersonation."""
+    proven = make_user("proven")
+    make_claim(make_identity(proven))
+
+    @claim_required("age_over_18", on_closed="forbid")
+    async def page(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(SECRET)
+
+    async def auser() -> User:
+        return proven
+
+    request: Any = RequestFactory().get("/", headers={"Accept": "application/json"})
+    request.auser, request.user = auser, make_user("unproven")
+    assert asyncio.run(page(request)).status_code == 403
+
+
+@pytest.mark.parametrize("value", [UNASKED, "DE"])
+def test_a_subclass_cannot_replace_the_value_of_its_base(rf: RequestFactory, value: Any) -> None:
+    """A requirement is added to, and never taken away."""
+
+    class Local(ClaimRequiredMixin, View):
+        required_claims = ("country_resident",)
+        required_value = "NG"
+
+    page = type("Elsewhere", (Local,), {"required_value": value}).as_view()
+    request: Any = rf.get("/")
+    request.user = AnonymousUser()
+    with pytest.raises(ImproperlyConfigured):
+        page(request)

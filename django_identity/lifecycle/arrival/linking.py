@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, OperationalError, transaction
-from django.db.models import Exists
+from django.db.models import Exists, QuerySet
 from django.utils import timezone
 
 from django_identity import policy, signals
@@ -32,6 +32,7 @@ from django_identity.lifecycle.upkeep import kyc_checks, replacement, tokens
 from django_identity.lifecycle.upkeep.claims import CLAIMS_SCOPE
 from django_identity.lifecycle.upkeep.kyc_checks import KYC_SCOPE
 from django_identity.models import NEVER, Consent, LinkedIdentity, LinkedVia, Purpose, digest
+from django_identity.service.connect_answer import KYC_SCOPE as CONNECT_KYC_SCOPE
 from django_identity.service.connect_answer import ConnectAnswer
 from django_identity.service.messages import ClaimsAnswer, KycStatus, Profile, TokenAnswer
 
@@ -111,6 +112,12 @@ def unlink(
     )
     if only_via is not None:
         identities = identities.filter(linked_via=only_via)
+    return _delete(identities, user=user, application=application)
+
+
+def _delete(
+    identities: QuerySet[LinkedIdentity], *, user: AbstractBaseUser, application: Application
+) -> bool:
     with transaction.atomic():
         deleted, _ = identities.delete()
         if deleted:
@@ -135,10 +142,13 @@ def _link_once(request: LinkRequest, data: ServiceData, *, user: AbstractBaseUse
     with transaction.atomic():
         # Write first: SQLite then waits for the lock. After a read it would fail at once.
         request.complete(completed_by=owner)
-        if identity is None:
-            lock_subject(digest(*subject))
+        lock_subject(digest(*subject))
         if abandoned is not None:
-            unlink(abandoned.user, application=request.application, only_via=LinkedVia.CONNECT)
+            _delete(
+                identities.filter(linked_via=LinkedVia.CONNECT, consent=Consent.REVOKED),
+                user=abandoned.user,
+                application=request.application,
+            )
         if owner is None:
             owner = accounts.sign_up(request.application, profile=data.profile, kyc=data.kyc)
             request.complete(completed_by=owner)
@@ -331,6 +341,9 @@ def _consent_columns(
     """The columns of the consent. A sign-in replaces its scopes; a Connect code adds scopes."""
     is_granted = identity.consent == Consent.GRANTED
     kept = identity.scopes if is_granted and data.is_by_code else []
+    if is_granted and not data.is_by_code and KYC_SCOPE not in (*identity.scopes, *data.scopes):
+        # The level that a code brought stays, so the events about it still count.
+        kept = [scope for scope in identity.scopes if scope == CONNECT_KYC_SCOPE]
     return {
         "consent": Consent.GRANTED,
         "consent_changed_at": max(

@@ -130,7 +130,8 @@ PLACES: tuple[Place, ...] = (
         withheld=(
             "id", "user", "subject_digest", "credential", "credential_kid",
             "refetch_due_at", "refetch_taken_until", "refetch_started", "refetch_failures",
-            "last_error", "signed_in_at", "revoked_at", "kyc_changed_at", "kyc_rank",
+            "last_error", "signed_in_at", "revoked_at", "claims_revoked_at", "kyc_changed_at",
+            "kyc_rank",
             "last_event_digest",
         ),
     ),

@@ -30,6 +30,7 @@ CHANGED = (
     "consent", "consent_changed_at", "revoked_at", "kyc_level", "kyc_status", "kyc_provider",
     "kyc_verified_at", "kyc_checked_at", "kyc_changed_at", "kyc_rank", "credential",
     "credential_kid", "credential_issued_at", "credential_expires_at", "connect_person",
+    "claims_revoked_at",
     "refetch_due_at", "last_event_digest", "updated_at",
 )  # fmt: skip
 
@@ -38,13 +39,18 @@ def kyc_verified(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     """The newest KYC event wins. An event without its payload has no level and does nothing."""
     if event.payload is None:
         return False
-    at = event.occurred_at
+    # An event from the future does not outrank the rejections to come.
+    at = min(event.occurred_at, event.received_at)
     return _replace_kyc(identity, event, at=at, rank="0", verified_at=at)
 
 
 def kyc_rejected(identity: LinkedIdentity, event: WebhookEvent) -> bool:
-    """At equal times the rejection wins."""
-    return _replace_kyc(identity, event, at=_withdrawn_at(identity, event), rank="1")
+    """At equal times the rejection wins, and against an answer that is hardly newer."""
+    at = _withdrawn_at(identity, event)
+    was_answered = not identity.kyc_rank
+    if was_answered and identity.kyc_changed_at - CLOCK_SKEW <= at < identity.kyc_changed_at:
+        at = identity.kyc_changed_at
+    return _replace_kyc(identity, event, at=at, rank="1")
 
 
 def claim_issued(identity: LinkedIdentity, event: WebhookEvent) -> bool:
@@ -63,6 +69,8 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     if _withdrawn_at(identity, event) < identity.signed_in_at:
         return False
     _make_refetch_due(identity, event)
+    revoked_at = min(event.occurred_at, event.received_at)
+    identity.claims_revoked_at = max(identity.claims_revoked_at or revoked_at, revoked_at)
     named = NamedClaim.of(event.payload or {})
     if named.claim_type in ("", KYC_CLAIM):
         identity.kyc_checked_at = None

@@ -373,7 +373,7 @@ def _held(
             value,
             valid_until,
             is_over or revoked,
-            values.text_in(claim_type, value, application=application),
+            "" if value is None else values.text_in(claim_type, value, application=application),
         )
         for *_, claim_type, provider, value, valid_until, revoked in rows
         if claim_type

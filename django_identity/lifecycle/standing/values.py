@@ -20,6 +20,8 @@ def text_in(claim_type: str, value: Any, *, application: str) -> str:
 
     The policy of ``application`` reads it. The policy is not called for a value that denies.
     """
+    if value is None or value is False:
+        return ""
     if isinstance(value, Mapping) and _denies(claim_type, value):
         return ""
     site = policy.load(conf.application(application).policy)
@@ -44,4 +46,8 @@ def _denies(claim_type: str, value: Mapping[str, Any]) -> bool:
     """Whether the object denies the claim: not verified, or verified with the answer no."""
     if "verified" in value and value["verified"] is not True:
         return True
-    return not all(policy.members_said(claim_type, value))
+    return not all(map(_is_yes, policy.members_said(claim_type, value)))
+
+
+def _is_yes(member: Any) -> bool:
+    return bool(member) and not (isinstance(member, str) and member.strip().lower() == "false")

@@ -98,9 +98,15 @@ def take_back(identity: LinkedIdentity) -> None:
 
 
 def is_older(proof: VerifiedCredential, identity: LinkedIdentity) -> bool:
-    """Whether ``proof`` was issued before the stored credential."""
-    stored, issued_at = identity.credential_issued_at, _issued_at(proof)
-    return stored is not None and issued_at is not None and issued_at < stored
+    """Whether ``proof`` was issued before the stored credential, or before a claim was revoked.
+
+    Both times are the service's. A credential may name whole seconds only.
+    """
+    issued_at, revoked_at = _issued_at(proof), identity.claims_revoked_at
+    if issued_at is None:
+        return False
+    known = (identity.credential_issued_at, revoked_at and revoked_at.replace(microsecond=0))
+    return any(moment is not None and issued_at < moment for moment in known)
 
 
 def _issued_at(proof: VerifiedCredential) -> datetime | None:
