@@ -17,7 +17,8 @@ FOCUSED = """() => {
 }"""
 #: Names, which are the same in every language.
 NAMES = {"Ajo", "Circle", "Connect", "Verify", "Ltd", "Identity", "KYC", "Ada", "Obi", "Femi",
-         "Mensah", "NG", "GH", "CNX-XXXX-XXXX", "default"}  # fmt: skip
+         "Mensah", "NG", "GH", "CNX-XXXX-XXXX", "default", "Kofi",
+         "kofis-subject"}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from django.utils import timezone
 from django_identity import handlers, signals
 from django_identity.handlers import EventType
 from django_identity.lifecycle.operators.doctor import diagnose
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.standing import Requirement, standing_of
 from django_identity.models import (
     Consent,
     ErasureReceipt,
@@ -240,6 +240,13 @@ def test_a_named_claim_is_revoked_alone() -> None:
     ]
     deliver("claim.revoked")
     assert not standing.all().exists()
+
+
+def test_a_claim_of_an_unknown_provider_is_revoked_whoever_proved_it() -> None:
+    """The service may name its vendor where the claim names the service: nobody can tell."""
+    identity = linked()
+    deliver("claim.revoked", claim_type="age_over_18", provider="Vendor")
+    assert not standing_of(identity.user).has_claim(Requirement("age_over_18"))
 
 
 def test_a_claim_proven_anew_stands() -> None:

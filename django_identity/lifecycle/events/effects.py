@@ -76,12 +76,14 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> bool:
         identity.kyc_checked_at = None
     issued_at = identity.credential_issued_at
     if issued_at is None or issued_at - CLOCK_SKEW <= event.occurred_at:
-        claims = StoredClaim.objects.filter(identity=identity, revoked=False)
+        claims = StoredClaim.objects.filter(identity=identity)
         if named.claim_type:
             claims = claims.filter(claim_type=named.claim_type)
-        if named.provider:
-            claims = claims.filter(provider=named.provider)
-        claims.update(revoked=True, updated_at=event.received_at)
+        of_provider = claims.filter(provider=named.provider)
+        # A provider that is not stored may be another name of one that is: then all are revoked.
+        if named.provider and of_provider.exists():
+            claims = of_provider
+        claims.filter(revoked=False).update(revoked=True, updated_at=event.received_at)
     return True
 
 
