@@ -47,7 +47,8 @@ def kyc_verified(identity: LinkedIdentity, event: WebhookEvent) -> bool:
 def kyc_rejected(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     """At equal times the rejection wins, and against an answer that is hardly newer."""
     at = _withdrawn_at(identity, event)
-    was_answered = not identity.kyc_rank
+    # A code's answer has the service's own time, which is compared exactly.
+    was_answered = not identity.kyc_rank and not identity.rests_on_code
     if was_answered and identity.kyc_changed_at - CLOCK_SKEW <= at < identity.kyc_changed_at:
         at = identity.kyc_changed_at
     return _replace_kyc(identity, event, at=at, rank="1")
