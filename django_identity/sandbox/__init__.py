@@ -19,9 +19,10 @@ folder           part of the specification
 ``pages``        what a person sees; Endpoints: GET /oauth2/auth is ``pages.consent``
 ===============  ==============================================================================
 
-Beside them ``control`` (the control API under /sandbox/), ``instruments`` (clock, switches, faults,
-request log) and ``server`` (how it runs) are the sandbox's own. Rules stand in the parts; pages,
-endpoints and the control API call them.
+Beside them ``control`` (the control API under /sandbox/), ``console`` (the developer's start
+page), ``instruments`` (clock, switches, faults, request log) and ``server`` (how it runs) are the
+sandbox's own. Rules stand in the parts; pages, endpoints, the console and the control API call
+them.
 """
 
 from django_identity.sandbox.local_site import sandbox_application

@@ -5,8 +5,10 @@
 
 import argparse
 import logging
+import os
 import secrets
 import signal
+import ssl
 import sys
 import tempfile
 import threading
@@ -21,11 +23,14 @@ from django_identity.sandbox.events import trigger
 from django_identity.sandbox.events.addresses import InvalidAddress, require_address
 from django_identity.sandbox.instruments import switches
 from django_identity.sandbox.instruments.switches import Switches, UnknownSwitch
-from django_identity.sandbox.server import http_server, own_process
+from django_identity.sandbox.server import http_server, own_process, tls
+from django_identity.sandbox.server.callers import name_of
 from django_identity.sandbox.server.database import SchemaMismatch
 
 USAGE_ERROR = 2
 HIGHEST_PORT = 65535
+CONTROL_TOKEN_VARIABLE = "IDENTITY_SANDBOX_CONTROL_TOKEN"  # noqa: S105 -- a name, no secret
+PORTAL_TOKEN_VARIABLE = "IDENTITY_SANDBOX_PORTAL_TOKEN"  # noqa: S105 -- a name, no secret
 _PARTS = ("oauth2_provider", "jwcrypto", "sd_jwt")
 _INSTALL = 'pip install "django-identity[sandbox]"'
 
@@ -58,13 +63,21 @@ def _serve(arguments: Sequence[str]) -> int:
         prefix="identity-sandbox-", ignore_cleanup_errors=True
     ) as directory:
         portal_token = options.portal_token or secrets.token_urlsafe(32)
-        origin = options.origin or http_server.origin_of(listening)
+        scheme = "http" if options.tls is None and options.tls_cert is None else "https"
+        origin = options.origin or http_server.origin_of(listening, scheme=scheme)
+        # Without a folder of the operator's, the certificates go with the process.
+        certificates = Path(options.tls or directory)
+        try:
+            listening.tls = _tls(options, certificates, origin)
+        except (OSError, ValueError) as error:
+            return _refuse(f"The certificate or its key cannot be used: {error}.")
         path = options.database or Path(directory) / "sandbox.sqlite3"
         try:
             http_server.start_django(
                 origin=origin,
                 database_path=path,
                 portal_token=portal_token,
+                control_token=options.control_token,
                 webhook_hosts=options.webhook_host,
                 sites=options.site,
             )
@@ -74,7 +87,7 @@ def _serve(arguments: Sequence[str]) -> int:
             logging.getLogger("django_identity.sandbox.requests").setLevel(logging.DEBUG)
         http_server.start(listening)
         stop_sending = http_server.start_sender()
-        _announce(origin, portal_token)
+        _announce(origin, portal_token, certificates if options.tls is not None else None)
         stopping.wait()
         stop_sending()
         http_server.stop(listening)
@@ -96,9 +109,30 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--portal-token",
-        default="",
-        help="session token of the developer portal; without it a new one at each start",
+        default=os.environ.get(PORTAL_TOKEN_VARIABLE, ""),
+        help=(
+            "session token of the developer portal; default: "
+            f"${PORTAL_TOKEN_VARIABLE}, or a new one at each start"
+        ),
     )
+    parser.add_argument(
+        "--control-token",
+        metavar="TOKEN",
+        default=os.environ.get(CONTROL_TOKEN_VARIABLE, ""),
+        help=(
+            "the control API takes this token alone, wherever a request comes from; default: "
+            f"${CONTROL_TOKEN_VARIABLE}"
+        ),
+    )
+    parser.add_argument(
+        "--tls",
+        metavar="FOLDER",
+        nargs="?",
+        const="",
+        help="serve https by a certificate made for it; FOLDER keeps the files",
+    )
+    parser.add_argument("--tls-cert", metavar="FILE", type=Path, help="serve https by these files")
+    parser.add_argument("--tls-key", metavar="FILE", type=Path, help="the key, if not in the same")
     parser.add_argument(
         "--site",
         metavar="URL",
@@ -127,7 +161,22 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
                 )
             case int() as default:
                 parser.add_argument(name, type=int, default=default, help=text)
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.tls is not None and options.tls_cert:
+        parser.error("give --tls or --tls-cert, not both")
+    if options.tls_key and not options.tls_cert:
+        parser.error("--tls-key needs --tls-cert")
+    return options
+
+
+def _tls(options: argparse.Namespace, folder: Path, origin: str) -> ssl.SSLContext | None:
+    """Return what serves https, if the command line asks for it."""
+    if options.tls_cert:
+        return tls.context(options.tls_cert, options.tls_key)
+    if options.tls is None:
+        return None
+    host = "" if options.host in http_server.EVERY_INTERFACE else options.host
+    return tls.self_made(folder, [host, name_of(origin)])
 
 
 def _port(text: str) -> int:
@@ -153,11 +202,12 @@ def _missing_parts() -> str:
     return f"The sandbox needs its extra. Install it: {_INSTALL}" if missing else ""
 
 
-def _announce(origin: str, portal_token: str) -> None:
+def _announce(origin: str, portal_token: str, certificates: Path | None) -> None:
     """Print the addresses, the developer's session token, and that the sandbox can be used."""
     addresses = http_server.Addresses(origin).lines()
     token = f"Portal session token  {portal_token}"
-    lines = ["Sandbox identity service", *addresses, token, "Ready.", ""]
+    ca_file = [f"CA file               {certificates / tls.CA_FILE}"] if certificates else []
+    lines = ["Sandbox identity service", *addresses, *ca_file, token, "Ready.", ""]
     sys.stdout.write("\n".join(lines))
     sys.stdout.flush()
 

@@ -33,4 +33,5 @@ def sandbox_application(sandbox: str = SANDBOX) -> dict[str, Any]:
         "CLIENT_ID": CLIENT_ID,
         "CLIENT_SECRET": CLIENT_SECRET,
         "WEBHOOK_SECRETS": [WEBHOOK_SECRET],
+        "SERVICE_ACCOUNT_URL": f"{sandbox}/account/",
     }

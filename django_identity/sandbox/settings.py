@@ -15,6 +15,9 @@ SANDBOX_PORTAL_TOKEN = os.environ.get(
     "DJANGO_IDENTITY_SANDBOX_PORTAL_TOKEN"
 ) or secrets.token_urlsafe(32)
 
+# Whoever controls the sandbox sends it. Empty: this machine may, and others send the portal's.
+SANDBOX_CONTROL_TOKEN = os.environ.get("DJANGO_IDENTITY_SANDBOX_CONTROL_TOKEN", "")
+
 # Private hosts that an event may be sent to, whoever registers the address.
 SANDBOX_WEBHOOK_HOSTS = os.environ.get("DJANGO_IDENTITY_SANDBOX_WEBHOOK_HOSTS", "").lower().split()
 
@@ -24,6 +27,7 @@ ALLOWED_HOSTS = ["127.0.0.1", "localhost", "[::1]", urlsplit(SANDBOX_ORIGIN).hos
 CSRF_TRUSTED_ORIGINS = [SANDBOX_ORIGIN]  # a proxy before the sandbox may speak https for it
 ROOT_URLCONF = "django_identity.sandbox.urls"
 APPEND_SLASH = False
+CSRF_FAILURE_VIEW = "django_identity.sandbox.pages.errors.unproven_form"
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
@@ -43,6 +47,7 @@ MIDDLEWARE = [
     "django_identity.sandbox.instruments.request_log.RequestLogMiddleware",
     "django_identity.sandbox.instruments.fault_injection.FaultMiddleware",
     "django_identity.sandbox.pages.headers.PageHeadersMiddleware",
+    "django_identity.sandbox.pages.errors.WrongMethodMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -112,8 +117,10 @@ OAUTH2_PROVIDER = {
         "kyc:read": "Whether and when your identity was verified, and by whom",
         "claims:read": "Your verified claims, such as being 18 or older",
         "documents:metadata": "The types of your documents, without their content",
+        "documents:read": "Your documents with their content, encrypted to the application",
     },
     "DEFAULT_SCOPES": ["profile:read"],
+    "SCOPES_BACKEND_CLASS": "django_identity.sandbox.oauth.tiers.TierScopes",
     "COMPLIANT_BCP_RFC9700_PKCE_METHOD": True,
     "COMPLIANT_BCP_RFC9700_ACCESS_TOKEN_TRANSPORT": True,
     "COMPLIANT_BCP_RFC9700_TOKEN_STORAGE": True,

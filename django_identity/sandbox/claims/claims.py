@@ -99,7 +99,7 @@ def _proofs(user: User, now: datetime) -> list[_Proof]:
         "expires_at": clock.timestamp(now + YEARLY),
     }
     proofs = [_Proof(KYC_VERIFIED, KYC_VENDOR, kyc_value, now + YEARLY)]
-    if _is_adult(user.date_of_birth, now.date()):
+    if is_adult(user.date_of_birth, now.date()):
         proofs.append(_Proof(AGE_OVER_18, SERVICE_NAME, True, None))
     proofs.append(_Proof(COUNTRY_RESIDENT, SERVICE_NAME, user.country, now + YEARLY))
     proofs.append(_Proof(UNIQUE_HUMAN, KYC_VENDOR, True, None))
@@ -139,7 +139,7 @@ def _announce(kind: EventType, user: User, claim: Claim) -> None:
     announce(kind, user, claim_type=claim.claim_type, provider=claim.provider)
 
 
-def _is_adult(date_of_birth: date, today: date) -> bool:
+def is_adult(date_of_birth: date, today: date) -> bool:
     """Return whether the eighteenth birthday has come; 29 February counts from 1 March."""
     birthday = (today.month, today.day) >= (date_of_birth.month, date_of_birth.day)
     return today.year - date_of_birth.year - (not birthday) >= 18

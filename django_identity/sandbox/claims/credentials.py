@@ -14,7 +14,6 @@ from django_identity.sandbox.keys import key_set
 from django_identity.sandbox.models import Claim, User
 
 CREDENTIAL_FORMAT = "dc+sd-jwt"
-CREDENTIAL_LIFETIME_SECONDS = 24 * 60 * 60
 # Claim -> the member that says what is claimed, where that is more than yes.
 _NOUNS = {COUNTRY_RESIDENT: "country"}
 
@@ -50,7 +49,7 @@ def issue(user: User, claims: Iterable[Claim], *, audience: str) -> str:
         "aud": audience,
         "sub": user.subject,
         "environment": user.environment,
-        "exp": issued_at + CREDENTIAL_LIFETIME_SECONDS,
+        "exp": issued_at + user.credential_seconds,
     }
     if switches.current().claims_iat:
         payload["iat"] = issued_at

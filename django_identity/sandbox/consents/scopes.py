@@ -43,6 +43,10 @@ _SCOPES: dict[str, tuple[Text, Text]] = {
         _("The types of your documents"),
         _("Type, country and status, never their content"),
     ),
+    "documents:read": (
+        _("Your documents"),
+        _("Passport, national ID and bank verification number, encrypted to this application"),
+    ),
 }
 
 

@@ -14,15 +14,15 @@ Action = Callable[..., object]
 
 _FORBIDDEN = (
     "The control API answers this machine, by a loopback name and without a proxy, "
-    "or whoever sends the portal session token as Bearer."
+    "or whoever sends the portal session token as Bearer. With --control-token it answers that "
+    "token alone."
 )
 
 
 class ControlMiddleware:
     """Handles the control API before the rest of the sandbox.
 
-    Requests from this machine are allowed, except from a web page in a browser. Other requests need
-    the token.
+    ``callers.may_control`` decides who may use it.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -33,8 +33,7 @@ class ControlMiddleware:
         """Pass allowed requests to the control API, and all other paths to the service."""
         if not request.path_info.startswith(CONTROL_PREFIX):
             return self.get_response(request)
-        may_ask = callers.is_local(request) and not _is_of_a_page(request)
-        if not may_ask and not callers.has_token(request):
+        if not callers.may_control(request):
             return envelope.error(403, "FORBIDDEN", _FORBIDDEN)
         try:
             found = resolve(request.path_info)
@@ -64,12 +63,6 @@ def control(**actions: Action) -> Callable[..., HttpResponse]:
             return envelope.error(400, "INVALID_REQUEST", str(error))
 
     return view
-
-
-def _is_of_a_page(request: HttpRequest) -> bool:
-    """Return whether the request comes from a web page in a browser."""
-    site = request.headers.get("Sec-Fetch-Site", "none")
-    return "Origin" in request.headers or site not in {"none", "same-origin"}
 
 
 def _read(request: HttpRequest) -> Body:

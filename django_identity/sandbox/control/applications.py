@@ -7,6 +7,7 @@ from django_identity.sandbox.connect import policy
 from django_identity.sandbox.control.body import Body, InvalidRequest, UnknownObject
 from django_identity.sandbox.developer import applications
 from django_identity.sandbox.developer.applications import NewClient
+from django_identity.sandbox.documents.keys import InvalidDocumentKey
 from django_identity.sandbox.events.addresses import InvalidAddress
 from django_identity.sandbox.models import Application, Client, Environment, KycLevel
 
@@ -81,6 +82,32 @@ def change_policy(body: Body, app_id: UUID) -> dict[str, Any]:
         application, kyc_level=KycLevel(kyc_level), proof_of_address=proof_of_address
     )
     return _policy(changed)
+
+
+def show_tier(body: Body, app_id: UUID) -> dict[str, Any]:
+    """GET applications/<app_id>/trusted-tier: whether it is approved, and the public key."""
+    return _tier(_application(app_id))
+
+
+def approve_as_trusted(body: Body, app_id: UUID) -> dict[str, Any]:
+    """POST applications/<app_id>/trusted-tier: approve it with its public ``document_key``."""
+    application = _application(app_id)
+    try:
+        applications.approve_as_trusted(application, body.members.get("document_key"))
+    except InvalidDocumentKey as error:
+        raise InvalidRequest(str(error)) from error
+    return _tier(application)
+
+
+def end_trusted_tier(body: Body, app_id: UUID) -> dict[str, Any]:
+    """DELETE applications/<app_id>/trusted-tier: back to the standard tier."""
+    application = _application(app_id)
+    applications.end_trusted_tier(application)
+    return _tier(application)
+
+
+def _tier(application: Application) -> dict[str, Any]:
+    return {"trusted": application.is_trusted, "document_key": application.document_key}
 
 
 def _application(app_id: UUID) -> Application:

@@ -1,7 +1,7 @@
 """Control of sign-ins: what a person does between an application's address and its callback."""
 
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from django.http import HttpRequest, QueryDict
 from django.urls import reverse
@@ -16,6 +16,7 @@ _REDIRECT = 302
 def decide(body: Body) -> dict[str, Any]:
     """POST authorizations: sign ``user_id`` in at the address ``url``, and approve or deny.
 
+    ``decline``: scopes of documents that the person leaves out of an approval.
     The answer is the callback address that the browser would open. What the consent screen would
     refuse on a page of its own is refused here.
     """
@@ -29,7 +30,8 @@ def decide(body: Body) -> dict[str, Any]:
     request.method, request.path = "POST", parts.path
     request.path_info = parts.path
     request.META["QUERY_STRING"] = parts.query
-    request.GET, request.POST = QueryDict(parts.query), QueryDict("deny=1" if denied else "allow=1")
+    form = {"deny" if denied else "allow": "1", "decline": body.texts("decline")}
+    request.GET, request.POST = QueryDict(parts.query), QueryDict(urlencode(form, doseq=True))
     request.user = user
     answer = AuthorizationPage.as_view()(request)
     if answer.status_code != _REDIRECT:

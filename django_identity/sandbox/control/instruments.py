@@ -3,6 +3,8 @@
 from dataclasses import asdict
 from typing import Any
 
+from django.urls import get_resolver
+
 from django_identity.sandbox.control.body import Body, InvalidRequest
 from django_identity.sandbox.events import deliveries
 from django_identity.sandbox.instruments import clock, faults, request_log, switches
@@ -62,12 +64,15 @@ def order_fault(body: Body) -> dict[str, Any]:
     kind, fault_moment = body.text("kind"), body.text("when", FaultMoment.BEFORE)
     if kind not in set(FaultKind) or fault_moment not in set(FaultMoment):
         raise InvalidRequest(f"kind is one of {', '.join(FaultKind)}; when is before or after.")
+    endpoint = body.text("endpoint")
+    if endpoint and endpoint not in get_resolver().reverse_dict:
+        raise InvalidRequest("There is no endpoint of that name.")
     headers = body.members.get("headers", {})
     if not isinstance(headers, dict):
         raise InvalidRequest("headers must be an object.")
     fault = Fault(
         kind=FaultKind(kind),
-        endpoint=body.text("endpoint"),
+        endpoint=endpoint,
         path=body.text("path"),
         method=body.text("method").upper(),
         times=None if body.members.get("times", 1) is None else int(body.number("times", 1)),

@@ -39,6 +39,14 @@ urlpatterns = [
         "applications/<uuid:app_id>/connect-policy",
         control(GET=applications.show_policy, POST=applications.change_policy),
     ),
+    path(
+        "applications/<uuid:app_id>/trusted-tier",
+        control(
+            GET=applications.show_tier,
+            POST=applications.approve_as_trusted,
+            DELETE=applications.end_trusted_tier,
+        ),
+    ),
     path("authorizations", control(POST=authorizations.decide)),
     path("connect-codes", control(POST=connect.make_code)),
     path("emails", control(GET=connect.list_emails, DELETE=connect.forget_emails)),

@@ -3,11 +3,19 @@
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from oauth2_provider.scopes import get_scopes_backend
 
 from django_identity.sandbox.claims import claims
+from django_identity.sandbox.connect import redemption
 from django_identity.sandbox.consents import consents
 from django_identity.sandbox.control.body import Body, InvalidRequest, UnknownObject
-from django_identity.sandbox.models import Claim, Client, Environment, User
+from django_identity.sandbox.models import (
+    CREDENTIAL_LIFETIME_SECONDS,
+    Claim,
+    Client,
+    Environment,
+    User,
+)
 from django_identity.sandbox.users import accounts, deletion, verification
 
 
@@ -27,6 +35,9 @@ def create_user(body: Body) -> dict[str, Any]:
                 country=body.text("country"),
                 date_of_birth=body.day("date_of_birth", "1990-01-01"),
                 subject=body.text("subject"),
+                credential_seconds=int(
+                    body.number("credential_seconds", CREDENTIAL_LIFETIME_SECONDS)
+                ),
             )
     except IntegrityError as error:
         raise InvalidRequest("The e-mail address or the subject is taken.") from error
@@ -112,7 +123,12 @@ def grant_consent(body: Body, user_id: str, client_id: str) -> dict[str, Any]:
         raise UnknownObject("There is no such client_id.")
     if client.environment != user.environment:
         raise InvalidRequest("The person and the application are of different environments.")
-    consent = consents.grant(user, client, body.texts("scopes") or ["profile:read"])
+    scopes = body.texts("scopes") or ["profile:read"]
+    served = get_scopes_backend().get_available_scopes(application=client)
+    unserved = [scope for scope in scopes if scope not in {*served, *redemption.SCOPES}]
+    if unserved:
+        raise InvalidRequest(f"Nothing serves {', '.join(unserved)} to this application.")
+    consent = consents.grant(user, client, scopes)
     return {"client_id": client_id, "scopes": consent.scopes}
 
 

@@ -1,5 +1,6 @@
 """Pages of applications: registering, addresses, secrets, test users."""
 
+import json
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from django_identity.sandbox.developer import applications
 from django_identity.sandbox.developer.forms import (
     NewApplicationForm,
     RedirectUrisForm,
+    TrustedTierForm,
     WebhookForm,
 )
 from django_identity.sandbox.developer.session import developer_required
@@ -131,10 +133,27 @@ def make_test_user(request: HttpRequest, app_id: UUID) -> HttpResponse:
     return _show_once(request, get_object_or_404(Application, app_id=app_id), shown)
 
 
+@developer_required
+@require_POST
+def change_tier(request: HttpRequest, app_id: UUID) -> HttpResponse:
+    """Approve an application for the trusted tier with its public key, or take that back."""
+    changed = get_object_or_404(Application, app_id=app_id)
+    form = TrustedTierForm(request.POST)
+    if not form.is_valid():
+        return _application_page(request, changed, form)
+    if form.cleaned_data["document_key"]:
+        applications.approve_as_trusted(changed, form.cleaned_data["document_key"])
+        messages.success(request, _("The application is in the trusted tier."))
+    else:
+        applications.end_trusted_tier(changed)
+        messages.success(request, _("The application is in the standard tier."))
+    return redirect("portal_application", app_id=app_id)
+
+
 def _application_page(
     request: HttpRequest,
     shown: Application,
-    refused: RedirectUrisForm | WebhookForm | None = None,
+    refused: RedirectUrisForm | WebhookForm | TrustedTierForm | None = None,
 ) -> HttpResponse:
     """Show an application; a form that was refused stands in its place with its errors."""
     clients = []
@@ -149,7 +168,11 @@ def _application_page(
         if refused is not None and refused.prefix == prefix:
             forms[type(refused)] = refused
         clients.append((client, forms[RedirectUrisForm], forms[WebhookForm]))
-    context = {"application": shown, "clients": clients}
+    key = json.dumps(shown.document_key) if shown.is_trusted else ""
+    tier = TrustedTierForm(initial={"document_key": key})
+    if isinstance(refused, TrustedTierForm):
+        tier = refused
+    context = {"application": shown, "clients": clients, "tier": tier}
     return render(request, "sandbox/portal/application.html", context)
 
 

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from oauth2_provider.generators import generate_client_id, generate_client_secret
 
 from django_identity.sandbox import local_site
+from django_identity.sandbox.documents import keys
 from django_identity.sandbox.events import courier
 from django_identity.sandbox.events.addresses import allowed_address
 from django_identity.sandbox.models import Application, Client, Environment
@@ -115,6 +116,24 @@ def register_webhook(client: Client, url: str, *, is_local: bool, secret: str = 
     client.webhook_is_local = is_local
     client.webhook_secret = secret or client.webhook_secret or courier.new_secret()
     client.save(update_fields=["webhook_url", "webhook_is_local", "webhook_secret"])
+
+
+def approve_as_trusted(application: Application, document_key: object) -> None:
+    """Approve ``application`` for the trusted tier. Documents are encrypted to ``document_key``.
+
+    It replaces a key from before.
+
+    Raises:
+        InvalidDocumentKey: nothing was changed.
+    """
+    application.document_key = keys.public_key(document_key)
+    application.save(update_fields=["document_key"])
+
+
+def end_trusted_tier(application: Application) -> None:
+    """Take the approval back. Tokens keep their scopes, but no document is served any more."""
+    application.document_key = None
+    application.save(update_fields=["document_key"])
 
 
 def _issue_client(

@@ -1,5 +1,6 @@
 """The forms of the developer portal."""
 
+import json
 from enum import StrEnum
 from typing import Any
 from urllib.parse import urlsplit
@@ -8,6 +9,7 @@ from django import forms
 from django.utils.crypto import constant_time_compare
 from django.utils.translation import gettext_lazy as _
 
+from django_identity.sandbox.documents.keys import InvalidDocumentKey, public_key
 from django_identity.sandbox.events.addresses import InvalidAddress, allowed_address
 from django_identity.sandbox.server import callers
 
@@ -115,6 +117,28 @@ class WebhookForm(forms.Form):
         try:
             return url and allowed_address(url, is_local=self._is_local)
         except InvalidAddress as error:
+            raise forms.ValidationError(str(error)) from error
+
+
+class TrustedTierForm(forms.Form):
+    """The public key of a trusted application; empty ends the approval."""
+
+    document_key = forms.CharField(
+        label=_("Public key for documents"),
+        required=False,
+        max_length=5000,
+        help_text=_("A JWK with kid and alg. Documents are encrypted to it. Empty: standard tier."),
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+    )
+
+    def clean_document_key(self) -> dict[str, Any] | None:
+        """Accept a public JWK, or nothing."""
+        given: str = self.cleaned_data["document_key"]
+        try:
+            return public_key(json.loads(given)) if given else None
+        except json.JSONDecodeError as error:
+            raise forms.ValidationError(_("This is not JSON.")) from error
+        except InvalidDocumentKey as error:
             raise forms.ValidationError(str(error)) from error
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from django.contrib.sessions.backends.db import SessionStore
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.http import urlencode
 from django.views.decorators.debug import sensitive_post_parameters
@@ -21,17 +21,17 @@ from django_identity.sandbox.server import callers
 
 COOKIE = "sandbox_portal_session"
 LIFETIME_SECONDS = 12 * 60 * 60
-_COOKIE_PATH = "/portal/"
+_COOKIE_PATH = "/"
 _PROOF = "developer_proof"
 
-Page = Callable[..., HttpResponse]
+Page = Callable[..., HttpResponseBase]
 
 
 def developer_required(page: Page) -> Page:
     """Show ``page`` only to the signed-in developer. Others are asked to sign in."""
 
     @wraps(page)
-    def view(request: HttpRequest, **parts: object) -> HttpResponse:
+    def view(request: HttpRequest, **parts: object) -> HttpResponseBase:
         if _is_developer(request):
             return page(request, **parts)
         query = urlencode({"next": request.get_full_path()})
@@ -82,6 +82,18 @@ def _begin(proof: Proof) -> str:
     session.set_expiry(LIFETIME_SECONDS)
     session.create()
     return str(session.session_key)
+
+
+def console_required(page: Page) -> Page:
+    """Show ``page`` to this machine without sign-in, and to others as ``developer_required``."""
+    for_developers = developer_required(page)
+
+    @wraps(page)
+    def view(request: HttpRequest, **parts: object) -> HttpResponseBase:
+        shown = page if callers.is_local(request) else for_developers
+        return shown(request, **parts)
+
+    return view
 
 
 def _is_developer(request: HttpRequest) -> bool:

@@ -15,6 +15,11 @@ urlpatterns = [
         name="portal_test_users",
     ),
     path(
+        "applications/<uuid:app_id>/trusted-tier",
+        application_pages.change_tier,
+        name="portal_tier",
+    ),
+    path(
         "clients/<str:client_id>/redirect-uris",
         application_pages.change_redirect_uris,
         name="portal_redirect_uris",

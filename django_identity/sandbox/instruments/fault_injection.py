@@ -17,6 +17,8 @@ from django_identity.sandbox.instruments.faults import Fault, FaultKind, FaultMo
 from django_identity.sandbox.server import envelope, own_process
 
 CONTROL_PREFIX = "/sandbox/"
+# What the console shows is not disturbed by what it orders.
+_OWN_PREFIXES = ("/console/", "/static/")
 CONNECTION = "sandbox.connection"
 _TRUNCATED_JSON = '{"success": true, "data": {"id": '
 
@@ -30,6 +32,8 @@ class FaultMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request, or apply a fault."""
+        if not is_of_service(request):
+            return self.get_response(request)
         fault = faults.take(
             endpoint=endpoint_name(request),
             path=request.path_info,
@@ -68,6 +72,12 @@ class FaultMiddleware:
                 return _with_headers(fault, fault.body or _TRUNCATED_JSON, status=200)
             case FaultKind.STATUS:
                 return _with_headers(fault, fault.body, status=fault.status)
+
+
+def is_of_service(request: HttpRequest) -> bool:
+    """Return whether the request is for the service and not for the sandbox's own console."""
+    path = request.path_info
+    return path != "/" and not path.startswith(_OWN_PREFIXES)
 
 
 def endpoint_name(request: HttpRequest) -> str:

@@ -1,7 +1,8 @@
 """The log of received requests, for tests.
 
 A secret is stored only as the start of its SHA-256, which is enough to see that the same refresh
-token was sent twice. Requests to the control API are not logged.
+token was sent twice. Requests to the control API and to the console
+are not logged.
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from datetime import UTC, datetime
 from django.http import HttpRequest, HttpResponseBase
 
 from django_identity.sandbox.instruments import clock
-from django_identity.sandbox.instruments.fault_injection import endpoint_name
+from django_identity.sandbox.instruments.fault_injection import endpoint_name, is_of_service
 from django_identity.sandbox.server import json_body, own_process
 
 KEPT_REQUESTS = 10_000
@@ -44,12 +45,21 @@ class ReceivedRequest:
 
 _lock = threading.Lock()
 _received: deque[ReceivedRequest] = deque(maxlen=KEPT_REQUESTS)
+_count = 0
 
 
 def received() -> list[dict[str, object]]:
     """Return the requests as the control API shows them, in the order they were answered."""
     with _lock:
         return [asdict(each) for each in _received]
+
+
+def after(number: int) -> tuple[list[ReceivedRequest], int]:
+    """Return the requests after the first ``number`` of this process, and how many there were."""
+    with _lock:
+        known = number if 0 <= number <= _count else 0
+        kept = list(_received)
+        return kept[max(0, len(kept) - (_count - known)) :], _count
 
 
 def forget() -> None:
@@ -72,6 +82,9 @@ class RequestLogMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Answer the request, then log it."""
+        global _count
+        if not is_of_service(request):
+            return self.get_response(request)
         moment, received_at, started = clock.now(), datetime.now(UTC), time.monotonic()
         response = self.get_response(request)
         fault = getattr(response, "fault", "")
@@ -89,6 +102,7 @@ class RequestLogMiddleware:
         )
         with _lock:
             _received.append(entry)
+            _count += 1
         logger.debug("%s %s -> %s", entry.method, entry.path, entry.status)
         return response
 

@@ -134,6 +134,7 @@ class UnknownSwitch(ValueError):
     """An unknown switch, or an invalid value."""
 
 
+HIGHEST_NUMBER = 100
 _lock = threading.Lock()
 _current = Switches()
 
@@ -159,6 +160,13 @@ def change(values: Mapping[str, object]) -> Switches:
         return _current
 
 
+def reset() -> None:
+    """Give every switch its default."""
+    global _current
+    with _lock:
+        _current = Switches()
+
+
 def _parse(name: str, value: object) -> StrEnum | bool | int:
     """Return ``value`` in the type of the switch ``name``."""
     defaults = {each.name: each.default for each in fields(Switches)}
@@ -168,6 +176,6 @@ def _parse(name: str, value: object) -> StrEnum | bool | int:
         case bool(), _:
             if isinstance(value, bool):
                 return value
-        case int(), int() if not isinstance(value, bool) and 0 <= value <= 100:
+        case int(), int() if not isinstance(value, bool) and 0 <= value <= HIGHEST_NUMBER:
             return value
     raise UnknownSwitch(f"{name} cannot be {value!r}.")

@@ -17,6 +17,7 @@ from django_identity.sandbox.models.deliveries import (
 from django_identity.sandbox.models.keys import SigningKey
 from django_identity.sandbox.models.people import (
     CONNECT_CODE_LIFETIME,
+    CREDENTIAL_LIFETIME_SECONDS,
     Claim,
     ConnectCode,
     Consent,
@@ -31,6 +32,7 @@ from django_identity.sandbox.models.people import (
 __all__ = [
     "ACCESS_TOKEN_LIFETIME",
     "CONNECT_CODE_LIFETIME",
+    "CREDENTIAL_LIFETIME_SECONDS",
     "AccessToken",
     "Application",
     "Claim",

@@ -33,9 +33,16 @@ class Application(models.Model):
     name = models.CharField(max_length=200)
     connect_kyc_level = models.CharField(max_length=10, choices=KycLevel, default=KycLevel.LEVEL_1)
     connect_proof_of_address = models.BooleanField(default=False)
+    # The key exchange is the approval for the trusted tier (spec: Scopes).
+    document_key = models.JSONField(null=True)
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the application is approved for the trusted tier."""
+        return self.document_key is not None
 
 
 class Client(AbstractApplication):

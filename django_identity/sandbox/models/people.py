@@ -10,6 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser, BaseUserManager
 from django.db import models
 
 CONNECT_CODE_LIFETIME = timedelta(minutes=10)
+CREDENTIAL_LIFETIME_SECONDS = 24 * 60 * 60
 
 
 class Environment(models.TextChoices):
@@ -40,7 +41,10 @@ def new_subject() -> str:
 
 
 class User(AbstractBaseUser):
-    """A person with an account at the service."""
+    """A person with an account at the service.
+
+    ``is_cast``: one of those whom the sign-in page offers as buttons, so nobody needs a password.
+    """
 
     subject = models.CharField(max_length=255, unique=True, default=new_subject)
     environment = models.CharField(max_length=4, choices=Environment, default=Environment.TEST)
@@ -55,6 +59,8 @@ class User(AbstractBaseUser):
     kyc_verified_at = models.DateTimeField(null=True)
     deletion_requested_at = models.DateTimeField(null=True)
     address_proved_at = models.DateTimeField(null=True)
+    credential_seconds = models.PositiveIntegerField(default=CREDENTIAL_LIFETIME_SECONDS)
+    is_cast = models.BooleanField(default=False)
 
     USERNAME_FIELD = "email"
     objects: ClassVar[BaseUserManager[Self]] = BaseUserManager()

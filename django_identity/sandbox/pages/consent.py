@@ -17,6 +17,9 @@ from django_identity.sandbox.oauth.redirect_addresses import differences
 from django_identity.sandbox.pages.navigation import signed_in_user
 from django_identity.sandbox.pages.verify import was_skipped
 
+# A person may approve an application and keep their documents from it.
+DECLINABLE = frozenset({"documents:metadata", "documents:read"})
+
 
 class AuthorizationPage(BaseAuthorizationView):
     """Asks the person, each time, whether an application may have what it asks for.
@@ -52,6 +55,7 @@ class AuthorizationPage(BaseAuthorizationView):
             "client": client,
             "person": user,
             "scopes": described(scopes),
+            "declinable": DECLINABLE,
             "site": urlsplit(credentials["redirect_uri"]).netloc,
             "next": here,
         }
@@ -61,9 +65,11 @@ class AuthorizationPage(BaseAuthorizationView):
     def post(self, request: HttpRequest) -> HttpResponse:
         """Record the decision and send the person back to the application."""
         try:
-            scopes, credentials = self.validate_authorization_request(request)
+            asked, credentials = self.validate_authorization_request(request)
             client = Client.objects.get(client_id=credentials["client_id"])
-            user, allowed = signed_in_user(request), "allow" in request.POST
+            user = signed_in_user(request)
+            scopes = _shared(asked, declined=request.POST.getlist("decline"))
+            allowed = "allow" in request.POST and bool(scopes)
             if user.environment != client.environment:
                 return self._refuse_environment(client)
             if allowed:
@@ -105,6 +111,11 @@ class AuthorizationPage(BaseAuthorizationView):
             "next": self.request.get_full_path(),
         }
         return render(self.request, "sandbox/environment_mismatch.html", context, status=403)
+
+
+def _shared(asked: list[str], *, declined: list[str]) -> list[str]:
+    """Return the scopes that are left of those that were asked for."""
+    return [scope for scope in asked if scope not in DECLINABLE or scope not in declined]
 
 
 def _to_application(address: str) -> HttpResponse:

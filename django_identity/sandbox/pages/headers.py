@@ -9,6 +9,7 @@ from django_identity.sandbox.server import own_process
 # No form-action: Chromium applies it to redirects after a form too, and consent ends in one.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' https:; "
+    "connect-src 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
 )
 

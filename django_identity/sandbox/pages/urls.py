@@ -7,6 +7,8 @@ from django_identity.sandbox.pages import account, connect, sign_in, verify
 urlpatterns = [
     path("", account.account, name="account"),
     path("sign-in", sign_in.sign_in, name="sign_in"),
+    path("continue", sign_in.continue_as, name="continue_as"),
+    path("new", sign_in.make_person, name="make_person"),
     path("sign-out", sign_in.sign_out, name="sign_out"),
     path("switch", sign_in.switch_account, name="switch_account"),
     path("verify", verify.verify, name="verify"),

@@ -12,7 +12,7 @@ _REFUSALS: dict[str, Text] = {
     envelope.ENVIRONMENT_MISMATCH: _("the application belongs to the other environment"),
 }
 
-_CLAIMS: dict[str, Text] = {
+CLAIMS: dict[str, Text] = {
     "kyc_verified": _("Identity verified"),
     "age_over_18": _("18 or older"),
     "country_resident": _("Country of residence"),
@@ -27,4 +27,4 @@ def refusal_reason(error_code: str) -> Text:
 
 def claim_title(claim_type: str) -> Text:
     """Return a claim type in words."""
-    return _CLAIMS.get(claim_type, claim_type)
+    return CLAIMS.get(claim_type, claim_type)

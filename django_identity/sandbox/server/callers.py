@@ -23,8 +23,30 @@ def is_token(text: str) -> bool:
 
 def has_token(request: HttpRequest) -> bool:
     """Return whether the request carries the token as Bearer."""
+    return is_token(_bearer(request))
+
+
+def may_control(request: HttpRequest) -> bool:
+    """Return whether the request may use the control API.
+
+    With a control token, that token alone counts. Without one, this machine may, except for web
+    pages in its browsers, and so may whoever has the operator's token.
+    """
+    if settings.SANDBOX_CONTROL_TOKEN:
+        return constant_time_compare(_bearer(request), settings.SANDBOX_CONTROL_TOKEN)
+    return (is_local(request) and not _is_of_a_page(request)) or has_token(request)
+
+
+def _bearer(request: HttpRequest) -> str:
+    """Return the request's Bearer token, or nothing."""
     scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
-    return scheme.lower() == "bearer" and is_token(token.strip())
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _is_of_a_page(request: HttpRequest) -> bool:
+    """Return whether the request comes from a web page in a browser."""
+    site = request.headers.get("Sec-Fetch-Site", "none")
+    return "Origin" in request.headers or site not in {"none", "same-origin"}
 
 
 def is_local(request: HttpRequest) -> bool:

@@ -1,6 +1,10 @@
 """The sandbox's HTTP server, from the open port to the clean stop."""
 
+import logging
 import os
+import socket
+import ssl
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,7 +21,9 @@ from django_identity.sandbox.server import database, own_process
 from django_identity.sandbox.server.callers import is_loopback, name_of
 
 SETTINGS_MODULE = "django_identity.sandbox.settings"
-_EVERY_INTERFACE = ("0.0.0.0", "::")  # noqa: S104 -- recognised here, not bound
+ending = threading.Event()
+logger = logging.getLogger(__name__)
+EVERY_INTERFACE = ("0.0.0.0", "::")  # noqa: S104 -- recognised here, not bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,7 @@ class Addresses:
             f"Account pages         {self.origin}/account/",
             f"Developer portal      {self.origin}/portal/",
             f"Control API           {self.origin}/sandbox/",
+            f"Console               {self.origin}/",
         ]
 
 
@@ -43,6 +50,23 @@ class SandboxServer(ThreadedWSGIServer):
 
     request_queue_size = 512
     block_on_close = False
+    tls: ssl.SSLContext | None = None
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept a connection. Its thread does the TLS handshake, at the first read."""
+        connection, address = super().get_request()
+        if self.tls is None:
+            return connection, address
+        wrapped = self.tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+        return wrapped, address
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A caller who does not trust the certificate, or hangs up, is no error of the sandbox."""
+        error = sys.exception()
+        if isinstance(error, ssl.SSLError):
+            logger.debug("TLS failed: %s", error.reason)
+        else:
+            super().handle_error(request, client_address)
 
 
 class RequestHandler(WSGIRequestHandler):
@@ -52,8 +76,9 @@ class RequestHandler(WSGIRequestHandler):
     disable_nagle_algorithm = True
 
     def get_environ(self) -> dict[str, Any]:
-        """Add the socket to the request's environment."""
-        return super().get_environ() | {"sandbox.connection": self.connection}
+        """Add the socket to the request's environment, and whether it is secure."""
+        secure: dict[str, Any] = {"HTTPS": "on"} if getattr(self.server, "tls", None) else {}
+        return super().get_environ() | {"sandbox.connection": self.connection, **secure}
 
     def log_message(self, format: str, *args: Any) -> None:
         """Stay silent: ``request_log`` logs requests, without their query."""
@@ -68,12 +93,12 @@ def bind(host: str, port: int) -> SandboxServer:
     return SandboxServer((host, port), RequestHandler, ipv6=":" in host)
 
 
-def origin_of(server: SandboxServer) -> str:
+def origin_of(server: SandboxServer, *, scheme: str) -> str:
     """Return the origin under which this machine reaches ``server``."""
     host, port = str(server.server_address[0]), server.server_address[1]
-    if host in _EVERY_INTERFACE:
+    if host in EVERY_INTERFACE:
         host = "127.0.0.1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def start_django(
@@ -81,6 +106,7 @@ def start_django(
     origin: str,
     database_path: Path,
     portal_token: str,
+    control_token: str = "",
     webhook_hosts: Sequence[str] = (),
     sites: Sequence[str] = (),
 ) -> None:
@@ -90,6 +116,7 @@ def start_django(
         origin: under which the sandbox is reached.
         database_path: an SQLite file, made if it is missing.
         portal_token: the session token of the developer portal.
+        control_token: what the control API asks everybody for; empty: the portal's, of others.
         sites: where the local site runs, if not at its usual addresses.
         webhook_hosts: private hosts that events may be sent to, whoever registers the address.
 
@@ -102,11 +129,13 @@ def start_django(
     os.environ["DJANGO_IDENTITY_SANDBOX_ORIGIN"] = origin
     os.environ["DJANGO_IDENTITY_SANDBOX_DATABASE"] = str(database_path)
     os.environ["DJANGO_IDENTITY_SANDBOX_PORTAL_TOKEN"] = portal_token
+    os.environ["DJANGO_IDENTITY_SANDBOX_CONTROL_TOKEN"] = control_token
     os.environ["DJANGO_IDENTITY_SANDBOX_WEBHOOK_HOSTS"] = " ".join(webhook_hosts)
     django.setup()
     database.create_schema()
+    # Named, not imported: models can be loaded now and not before.
+    import_string("django_identity.sandbox.users.cast.move_in")()
     if sites or is_loopback(name_of(origin)):
-        # Named, not imported: models can be loaded now and not before.
         import_string("django_identity.sandbox.developer.applications.register_local_site")(sites)
 
 
@@ -130,6 +159,7 @@ def start_sender() -> Callable[[], None]:
 
 
 def stop(server: SandboxServer) -> None:
-    """Answer no more requests and close the port."""
+    """Answer no more requests, end open streams and close the port."""
+    ending.set()
     server.shutdown()
     server.server_close()

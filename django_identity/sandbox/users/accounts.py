@@ -6,7 +6,12 @@ from datetime import date
 
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
-from django_identity.sandbox.models import Environment, User, new_subject
+from django_identity.sandbox.models import (
+    CREDENTIAL_LIFETIME_SECONDS,
+    Environment,
+    User,
+    new_subject,
+)
 
 ADULT_BIRTHDAY = date(1990, 1, 1)
 
@@ -36,6 +41,8 @@ def create_user(
     country: str = "",
     date_of_birth: date = ADULT_BIRTHDAY,
     subject: str = "",
+    credential_seconds: int = CREDENTIAL_LIFETIME_SECONDS,
+    is_cast: bool = False,
 ) -> NewUser:
     """Create an account; whatever is empty is made up.
 
@@ -51,6 +58,8 @@ def create_user(
         last_name=last_name or "Okafor",
         country=(country or "NG").upper(),
         date_of_birth=date_of_birth,
+        credential_seconds=credential_seconds,
+        is_cast=is_cast,
     )
     user.set_password(password)
     user.save(force_insert=True)
