@@ -1,4 +1,4 @@
-"""What several tables share: lengths, choices with their labels, time-stamps."""
+"""What several tables share: lengths, choices with their labels, manager, time-stamps."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from django_identity import database
 
 DIGEST_LENGTH = 64
 SUBJECT_LENGTH = 255
@@ -24,6 +26,13 @@ class Consent(models.TextChoices):
     REVOKED = "revoked", _("revoked")
 
 
+class RevokedBy(models.TextChoices):
+    """Who ended the consent."""
+
+    PERSON = "person", _("the person")
+    SITE = "site", _("the site")
+
+
 class LinkedVia(models.TextChoices):
     """How the identity was linked. A ``CONNECT`` identity verifies and never signs in.
 
@@ -35,6 +44,10 @@ class LinkedVia(models.TextChoices):
     CONNECT = "connect", _("Connect code")
     #: A code that made the account, where the site's policy lets codes sign people in.
     SIGN_UP = "sign_up", _("sign-up by Connect code")
+
+
+#: An identity that was linked in one of these ways signs its person in.
+SIGNS_IN = (LinkedVia.OAUTH, LinkedVia.SIGN_UP)
 
 
 class Purpose(models.TextChoices):
@@ -70,13 +83,35 @@ class TallyName(models.TextChoices):
     SIGNED_IN = "signed_in", _("signed in")
     REFETCHED = "refetched", _("re-fetched")
     REFETCH_FAILED = "refetch_failed", _("re-fetch failed")
+    EVENT_CONFLICT = "event_conflict", _("event conflict")
+    BAD_SIGNATURE = "bad_signature", _("delivery with a wrong signature")
+    BAD_EVENT = "bad_event", _("unreadable delivery")
 
 
-class Timestamped(models.Model):
+class Job(models.TextChoices):
+    """The jobs of the upkeep. The sweep and the retries run each minute, the others each hour."""
+
+    SWEEP = "sweep"
+    RETRY_PENDING = "retry_pending"
+    KEEP_ALIVE = "keep_alive"
+    PURGE = "purge"
+
+
+class Record(models.Model):
+    """A table whose rows are read where they are written, along relations too."""
+
+    objects = database.Manager()
+
+    class Meta:
+        abstract = True
+        base_manager_name = "objects"
+
+
+class Timestamped(Record):
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated"), auto_now=True)
 
-    class Meta:
+    class Meta(Record.Meta):
         abstract = True
 
 

@@ -17,7 +17,7 @@ from django_identity.models.choices import (
     Retained,
     Timestamped,
 )
-from django_identity.models.querysets import ErasureReceiptQuerySet, WebhookEventQuerySet
+from django_identity.models.querysets import ErasureReceiptManager, WebhookEventManager
 
 
 class WebhookEvent(Timestamped):
@@ -26,6 +26,7 @@ class WebhookEvent(Timestamped):
     application = models.CharField(_("application"), max_length=64)
     event_id = models.CharField(_("event id"), max_length=255, blank=True)
     event_digest = models.CharField(max_length=DIGEST_LENGTH)
+    body_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
     event_type = models.CharField(_("type"), max_length=64, blank=True)
     occurred_at = models.DateTimeField(_("occurred"))
     received_at = models.DateTimeField(_("received"))
@@ -41,8 +42,11 @@ class WebhookEvent(Timestamped):
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
     error = models.CharField(_("error"), max_length=255, blank=True)
+    history = models.JSONField(
+        default=list, help_text=_("Earlier outcomes, oldest first: outcome, error, attempts, at.")
+    )
 
-    objects = WebhookEventQuerySet.as_manager()
+    objects: ClassVar[WebhookEventManager[WebhookEvent]] = WebhookEventManager()
 
     class Meta:
         verbose_name = _("event")
@@ -66,6 +70,11 @@ class WebhookEvent(Timestamped):
 
     def __str__(self) -> str:
         return f"{self.event_type} #{self.pk}"
+
+    @property
+    def is_emptied(self) -> bool:
+        """Whether the purge or an erasure has deleted what a handler needs."""
+        return self.kept != Retained.EVERYTHING or not self.event_id
 
 
 class ErasureReceipt(Timestamped):
@@ -101,7 +110,7 @@ class ErasureReceipt(Timestamped):
     next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
     error = models.CharField(_("error"), max_length=255, blank=True)
 
-    objects = ErasureReceiptQuerySet.as_manager()
+    objects: ClassVar[ErasureReceiptManager[ErasureReceipt]] = ErasureReceiptManager()
 
     class Meta:
         verbose_name = _("erasure receipt")

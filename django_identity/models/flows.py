@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.models.choices import DIGEST_LENGTH, Environment, Purpose, Timestamped
-from django_identity.models.querysets import AuthorizationRequestQuerySet
+from django_identity.models.choices import DIGEST_LENGTH, Environment, Purpose, Record, Timestamped
+from django_identity.models.querysets import RequestManager
 
 if TYPE_CHECKING:
     from django_identity.vault import Context
@@ -25,7 +25,8 @@ class AuthorizationRequest(Timestamped):
     purpose = models.CharField(max_length=7, choices=Purpose)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
-        on_delete=models.CASCADE,
+        # The person who deletes their account meanwhile comes back to a page that says so.
+        on_delete=models.SET_NULL,
         null=True,
         related_name="+",
         help_text=_("Who started it."),
@@ -45,7 +46,7 @@ class AuthorizationRequest(Timestamped):
     consumed_at = models.DateTimeField(null=True)
     outcome = models.CharField(max_length=64, blank=True)
 
-    objects = AuthorizationRequestQuerySet.as_manager()
+    objects: ClassVar[RequestManager[AuthorizationRequest]] = RequestManager()
 
     class Meta:
         verbose_name = _("authorization request")
@@ -57,6 +58,23 @@ class AuthorizationRequest(Timestamped):
     def sealing_context(self) -> Context:
         """The context that binds the sealed ``code_verifier`` to this row."""
         return (self.application, self.environment, self.state_digest, "code_verifier")
+
+
+class SignUpTurn(Record):
+    """A lock: its row exists only inside the transaction that signs up a person.
+
+    A second sign-up with the same e-mail address waits at the unique digest for the first one.
+    """
+
+    email_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
+
+    class Meta:
+        verbose_name = _("turn to sign up")
+        verbose_name_plural = _("turns to sign up")
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"turn #{self.pk}"
 
 
 class ConnectRedemption(Timestamped):

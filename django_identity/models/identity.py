@@ -18,9 +18,10 @@ from django_identity.models.choices import (
     Consent,
     Environment,
     LinkedVia,
+    RevokedBy,
     Timestamped,
 )
-from django_identity.models.querysets import LinkedIdentityQuerySet, digest
+from django_identity.models.querysets import LinkedIdentityManager, digest
 
 if TYPE_CHECKING:
     from django_identity.vault import Context
@@ -44,6 +45,7 @@ class LinkedIdentity(Timestamped):
     revoked_at = models.DateTimeField(
         null=True, help_text=_("The newest revocation; sessions from before it have ended.")
     )
+    revoked_by = models.CharField(_("revoked by"), max_length=6, choices=RevokedBy, blank=True)
     linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
     account_made = models.BooleanField(
         _("account made for it"), default=False, help_text=_("Not an older account of the site.")
@@ -81,7 +83,7 @@ class LinkedIdentity(Timestamped):
         _("owner of the Connect code"), max_length=128, blank=True, help_text=_("Masked.")
     )
 
-    objects = LinkedIdentityQuerySet.as_manager()
+    objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
 
     class Meta:
         verbose_name = _("linked identity")
@@ -146,6 +148,33 @@ class LinkedIdentity(Timestamped):
         return (self.application, self.environment, self.subject, column)
 
 
+class FormerLink(Timestamped):
+    """A subject that was disconnected from an account, as a keyed digest.
+
+    With it the person can come back into the account, and their deletion request finds it.
+    """
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    application = models.CharField(_("application"), max_length=64)
+    environment = models.CharField(_("environment"), max_length=4, choices=Environment)
+    subject_digest = models.CharField(max_length=DIGEST_LENGTH, db_index=True)
+    linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
+    account_made = models.BooleanField(_("account made for it"), default=False)
+
+    class Meta:
+        verbose_name = _("former link")
+        verbose_name_plural = _("former links")
+        constraints: ClassVar = [
+            models.UniqueConstraint(
+                fields=["user", "subject_digest"], name="identity_former_link_once"
+            ),
+        ]
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"former link #{self.pk}"
+
+
 class Overview(LinkedIdentity):
     """A proxy without a table, so that the admin's index can list the overview page."""
 
@@ -175,6 +204,27 @@ class TokenGrant(Timestamped):
 
     def __str__(self) -> str:
         return f"grant #{self.pk}, generation {self.generation}"
+
+
+class DocumentReading(Timestamped):
+    """One reading of a person's documents, without anything of their content."""
+
+    identity = models.ForeignKey(
+        LinkedIdentity, on_delete=models.CASCADE, related_name="document_readings"
+    )
+    read_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+    scope = models.CharField(_("scope"), max_length=64)
+    document_types = models.JSONField(_("documents"), default=list)
+    view = models.CharField(_("view"), max_length=255)
+
+    class Meta:
+        verbose_name = _("reading of documents")
+        verbose_name_plural = _("readings of documents")
+
+    def __str__(self) -> str:
+        return f"reading #{self.pk}"
 
 
 class StoredClaim(Timestamped):

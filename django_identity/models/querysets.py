@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth import get_user_model
 from django.db import models
 
+from django_identity import database
+
 if TYPE_CHECKING:
     from django_identity.models import (  # noqa: F401  named in the bases, as text
         AuthorizationRequest,
@@ -38,6 +40,15 @@ def disabled_account(path: str = "user") -> models.Q:
     return (
         models.Q(**{f"{path}__is_active": False}) if "is_active" in fields else models.Q(pk__in=())
     )
+
+
+def failing(now: datetime) -> models.Q:
+    """The condition that the last re-fetch of an identity failed.
+
+    A worker counts a failure before it begins, so one failure of a row in its hands is none.
+    """
+    in_hand = models.Q(refetch_started=True, refetch_taken_until__gt=now, refetch_failures=1)
+    return models.Q(refetch_failures__gt=0) & ~in_hand
 
 
 class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
@@ -73,3 +84,9 @@ class ErasureReceiptQuerySet(models.QuerySet["ErasureReceipt"]):
     def pending(self) -> ErasureReceiptQuerySet:
         """Erasures that are requested and not done."""
         return self.filter(erased_at=None)
+
+
+LinkedIdentityManager = database.Manager.from_queryset(LinkedIdentityQuerySet)
+RequestManager = database.Manager.from_queryset(AuthorizationRequestQuerySet)
+WebhookEventManager = database.Manager.from_queryset(WebhookEventQuerySet)
+ErasureReceiptManager = database.Manager.from_queryset(ErasureReceiptQuerySet)

@@ -1,4 +1,4 @@
-"""Counts of sign-ins and re-fetches for each day."""
+"""Counts of sign-ins, re-fetches and refused deliveries for each day."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.models.choices import Environment, TallyName
+from django_identity.models.choices import Environment, Record, TallyName
 
 
-class DailyTally(models.Model):
+class DailyTally(Record):
     """How often something happened on one day (UTC). It contains no personal data."""
 
     day = models.DateField()
