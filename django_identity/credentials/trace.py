@@ -88,9 +88,13 @@ class Trace:
         control character reaches a terminal.
         """
         checks = [f"  {step.outcome:<8}  {step.title}" for step in self.steps]
+        return [*checks, "", *self.conclusion()]
+
+    def conclusion(self) -> list[str]:
+        """The lines after the checks: the proven claims or the reason."""
         if self.reason is not None:
-            return [*checks, "", f"rejected: {self.reason}: {EXPLANATIONS[self.reason]}"]
-        return [*checks, "", "verified:", *_proofs(self.proven)]
+            return [f"rejected: {self.reason}: {EXPLANATIONS[self.reason]}"]
+        return ["verified:", *_proofs(self.proven)]
 
 
 def trace(verification: Callable[[], VerifiedCredential]) -> Trace:

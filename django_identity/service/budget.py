@@ -1,7 +1,11 @@
-"""The rate limit of an application, for all its processes together, and the pause after a 429.
+"""When an application may call the service. All its processes share the state.
 
-Calls are counted in windows of about one second. Upkeep leaves a fifth of each window to people who
-are waiting. A call waits for its turn at most until its own deadline.
+- The rate limit: calls are counted in windows of about one second. Upkeep leaves a fifth of each
+  window to people who are waiting.
+- After a 429, nobody calls endpoints of that class for the time that the service asked for.
+- After five failures in a row of one endpoint, upkeep pauses. The pause doubles up to one minute;
+  then one worker probes the service, and if that succeeds, all workers continue. If the service
+  refuses the client credentials, the pause is a minute at once. Calls for waiting people are made.
 """
 
 from __future__ import annotations
@@ -12,8 +16,9 @@ import time
 from enum import StrEnum
 
 from django_identity.conf import Application
-from django_identity.exceptions import BudgetSpent, RateLimited
+from django_identity.exceptions import BudgetSpent, ClientRejected, RateLimited, ServiceAway
 from django_identity.service import shared_state
+from django_identity.telemetry import LogEvent, log, log_refusal, log_trouble
 
 UPKEEP_SHARE = 0.8
 CALLS_IN_WINDOW = 10
@@ -23,12 +28,24 @@ LONGEST_NAP = 1.0
 CLASSES = {"profile": "users", "kyc": "users", "claims": "users"}
 SIGN_IN_ENDPOINTS = ("token", "profile")
 
+FAILURES_IN_A_ROW = 5
+# Counted for a refusal of the client credentials. The pause is the longest one then.
+ENOUGH_FAILURES = 16
+LONGEST_PAUSE = 60.0
+# Seconds after the last failure. A single identity waits less between its first failures.
+REMEMBERED = 3600.0
+# If the worker that probes dies, another one probes after so many seconds.
+PROBE = 30.0
+
 
 class Priority(StrEnum):
     """Whether a person or upkeep waits for the call."""
 
     INTERACTIVE = "a person who waits"
     UPKEEP = "nobody who waits"
+
+
+# The rate limit, and pauses that the service asks for
 
 
 def await_turn(
@@ -46,9 +63,7 @@ def await_turn(
         if wait <= 0.0:
             return
         if time.monotonic() + wait > give_up_at:
-            if pause:
-                raise RateLimited("all workers pause", endpoint=endpoint, retry_after=pause)
-            raise BudgetSpent("no turn in time")
+            raise _rate_limited(endpoint, pause) if pause else BudgetSpent("no turn in time")
         # The pause may become longer meanwhile, so check it now and then.
         time.sleep(min(wait, LONGEST_NAP))
 
@@ -71,7 +86,13 @@ def require_sign_in(application: Application, *, patience: float) -> None:
     """Raises ``RateLimited`` if a pause that is longer than ``patience`` would stop a sign-in."""
     pause = max(paused_for(application, endpoint) for endpoint in SIGN_IN_ENDPOINTS)
     if pause > patience:
-        raise RateLimited("sign-ins pause", endpoint="token", retry_after=pause)
+        raise _rate_limited("token", pause)
+
+
+def _rate_limited(endpoint: str, seconds: float) -> RateLimited:
+    error = RateLimited("all workers pause", endpoint=endpoint, retry_after=seconds)
+    error.may_have_arrived = False
+    return error
 
 
 def _pause_name(application: Application, endpoint: str) -> str:
@@ -108,3 +129,73 @@ def _window(calls: int, seconds: float) -> tuple[int, float]:
     apart = seconds / calls
     window = min(seconds, max(1.0, CALLS_IN_WINDOW * apart))
     return max(1, round(window / apart)), window
+
+
+# Outages
+
+
+def note_failure(application: Application, endpoint: str, *, rejected: bool = False) -> None:
+    """The endpoint gave no usable answer, or ``rejected`` the client credentials."""
+    name, step = _failures(application, endpoint), ENOUGH_FAILURES if rejected else 1
+    failures = shared_state.count(name, seconds=REMEMBERED, step=step)
+    shared_state.keep(name, seconds=REMEMBERED)
+    if failures < FAILURES_IN_A_ROW:
+        return
+    longest = min(LONGEST_PAUSE, 2.0 ** (min(failures, ENOUGH_FAILURES) - FAILURES_IN_A_ROW))
+    spread = longest * random.uniform(0.5, 1.0)  # noqa: S311  spreads load, guards nothing
+    closed = LONGEST_PAUSE if rejected else spread
+    shared_state.write(_closed(application, endpoint), 1, seconds=closed)
+    if failures - step >= FAILURES_IN_A_ROW:
+        return
+    facts = {"application": application.alias, "endpoint": endpoint}
+    if rejected:
+        log_trouble(LogEvent.SERVICE_AWAY, ClientRejected(endpoint=endpoint), **facts)
+    else:
+        log_refusal(LogEvent.SERVICE_AWAY, **facts)
+
+
+def note_answer(application: Application, endpoint: str) -> None:
+    """The endpoint gave an answer of the service."""
+    failures = shared_state.read(_failures(application, endpoint))
+    if failures:
+        shared_state.forget(_failures(application, endpoint), _closed(application, endpoint))
+    if failures >= FAILURES_IN_A_ROW:
+        log(LogEvent.SERVICE_BACK, application=application.alias, endpoint=endpoint)
+
+
+def require_open(application: Application, endpoint: str) -> None:
+    """Raises ``ServiceAway`` if upkeep should not call that endpoint now. Admits one probe."""
+    if _is_away(application, endpoint) and not shared_state.claim(
+        _closed(application, endpoint), seconds=PROBE
+    ):
+        raise ServiceAway("the last calls failed", endpoint=endpoint)
+
+
+def is_away(application: Application) -> bool:
+    """Whether an endpoint that upkeep needs is down."""
+    return any(_is_away(application, endpoint) for endpoint in _upkeep_endpoints(application))
+
+
+def may_try(application: Application) -> bool:
+    """Whether upkeep may call: the service is up, or a probe is due."""
+    return not any(
+        _is_away(application, endpoint) and shared_state.read(_closed(application, endpoint))
+        for endpoint in _upkeep_endpoints(application)
+    )
+
+
+def _upkeep_endpoints(application: Application) -> tuple[str, str]:
+    return "token", "claims" if "claims:read" in application.scopes else "kyc"
+
+
+def _is_away(application: Application, endpoint: str) -> bool:
+    return shared_state.read(_failures(application, endpoint)) >= FAILURES_IN_A_ROW
+
+
+def _failures(application: Application, endpoint: str) -> str:
+    return name_of(application, f"{endpoint}.failures")
+
+
+def _closed(application: Application, endpoint: str) -> str:
+    """Exists during a pause, and while a worker probes."""
+    return name_of(application, f"{endpoint}.closed")

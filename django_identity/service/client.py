@@ -6,27 +6,46 @@ import base64
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+from django.utils.http import parse_http_date_safe
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity.conf import Application
 from django_identity.exceptions import (
+    ConfigurationError,
+    ConnectOutcomeUnknown,
     EnvironmentMismatch,
     MalformedAnswer,
     ServiceRefusal,
+    ServiceUnavailable,
     SubjectMismatch,
     SubjectUnknown,
 )
-from django_identity.service import refusals, single_use
+from django_identity.service import refusals
 from django_identity.service.budget import Priority
 from django_identity.service.connect_answer import ConnectAnswer
 from django_identity.service.developer_answers import NewTestUser, RotatedSecret
 from django_identity.service.dispatch import send
-from django_identity.service.messages import ClaimsAnswer, KycStatus, Profile, TokenAnswer
-from django_identity.service.transport import Answer, Call, exchange
-from django_identity.strict_json import NotStrictJSON, read_object
+from django_identity.service.document_answers import (
+    DOCUMENTS,
+    LARGEST_DOCUMENTS,
+    METADATA,
+    SCOPE_OF,
+    DocumentMetadata,
+    DocumentsAnswer,
+    SealedDocument,
+)
+from django_identity.service.messages import (
+    ClaimsAnswer,
+    ClaimsVerdict,
+    KycStatus,
+    Profile,
+    TokenAnswer,
+)
+from django_identity.service.transport import Call, exchange
 
 LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0
@@ -43,10 +62,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class KeySetAnswer:
-    """The text of the key set, and its ``max-age`` in seconds if the service sent one."""
+    """The text of the key set. ``max_age`` (seconds) and ``date`` are None if not sent."""
 
     text: str
     max_age: int | None
+    date: datetime | None = None
 
 
 class ServiceClient:
@@ -77,7 +97,11 @@ class ServiceClient:
     def profile(self, subject: str | None, *, access_token: str) -> Profile:
         """The profile of ``subject``, or of the access token's user."""
         body = self._read("profile", subject, access_token)
-        profile = Profile.parse(body, environment=self._application.environment)
+        profile = Profile.parse(
+            body,
+            environment=self._application.environment,
+            plain_hosts=self._application.insecure_test_hosts,
+        )
         return _about(subject, profile, named=profile.id, endpoint="profile")
 
     @sensitive_variables()
@@ -91,6 +115,40 @@ class ServiceClient:
         """The claims of ``subject``, or of the access token's user."""
         answer = ClaimsAnswer.parse(self._read("claims", subject, access_token))
         return _about(subject, answer, named=answer.user_id, endpoint="claims")
+
+    @sensitive_variables()
+    def verify_claims(self, credential: str) -> ClaimsVerdict:
+        """Ask the service whether it holds ``credential`` to be valid for this application.
+
+        The site's own ``credentials.verify`` opens gates. This is a second opinion, which also
+        knows of revocations.
+        """
+        call = Call(
+            "verify_claims",
+            "POST",
+            f"{self._application.base_url}/claims/verify",
+            {"Authorization": self._basic_credentials()},
+            json={"credential": credential},
+            seconds=self._application.timeout,
+        )
+        return ClaimsVerdict.parse(self._opened(call))
+
+    @sensitive_variables()
+    def document_metadata(self, subject: str, *, access_token: str) -> tuple[DocumentMetadata, ...]:
+        """The type, country and status of each document of ``subject``, without content.
+
+        Raises ``ConfigurationError`` if ``DOCUMENT_PATHS`` has no path for the scope.
+        """
+        body = self._read_documents(METADATA, subject, access_token)
+        answer = DocumentsAnswer.parse(body, DocumentMetadata.parse, endpoint=METADATA)
+        return _about(subject, answer.documents, named=answer.subject, endpoint=METADATA)
+
+    @sensitive_variables()
+    def documents(self, subject: str, *, access_token: str) -> tuple[SealedDocument, ...]:
+        """The documents of ``subject``, encrypted to a key of the application. Raises as above."""
+        body = self._read_documents(DOCUMENTS, subject, access_token)
+        answer = DocumentsAnswer.parse(body, SealedDocument.parse, endpoint=DOCUMENTS)
+        return _about(subject, answer.documents, named=answer.subject, endpoint=DOCUMENTS)
 
     @sensitive_variables()
     def redeem_connect_code(
@@ -116,7 +174,13 @@ class ServiceClient:
             seconds=self._application.timeout,
             sent_once=True,
         )
-        return ConnectAnswer.parse(single_use.redeemed(self._application, call), asked=scopes)
+        try:
+            opened = self._opened(call)
+        except (MalformedAnswer, ServiceUnavailable) as error:
+            if not error.may_have_arrived:
+                raise
+            raise ConnectOutcomeUnknown(error.code, endpoint=call.endpoint) from None
+        return ConnectAnswer.parse(opened, asked=scopes)
 
     def key_set(self) -> KeySetAnswer:
         """The published key set, as text.
@@ -128,13 +192,15 @@ class ServiceClient:
         call = Call("jwks", "GET", url, seconds=seconds, largest=LARGEST_KEY_SET, sent_once=True)
         answer = exchange(self._application, call)
         if answer.status != 200:
-            raise refusals.of("jwks", answer.status, answer.headers, {})
+            raise ServiceUnavailable(f"HTTP {answer.status}", endpoint="jwks")
         max_age = MAX_AGE.search(answer.headers.get("cache-control", ""))
         try:
             text = answer.body.decode("utf-8")
         except UnicodeDecodeError:
             raise MalformedAnswer("not UTF-8", endpoint="jwks") from None
-        return KeySetAnswer(text, int(max_age[1]) if max_age else None)
+        date = parse_http_date_safe(answer.headers.get("date", ""))
+        sent_at = None if date is None else datetime.fromtimestamp(date, UTC)
+        return KeySetAnswer(text, int(max_age[1]) if max_age else None, sent_at)
 
     @sensitive_variables()
     def rotate_secret(self, app_id: str, *, mode: str, portal_token: str) -> RotatedSecret:
@@ -160,8 +226,24 @@ class ServiceClient:
         return f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"
 
     @sensitive_variables()
-    def _send(self, call: Call) -> Answer:
-        return send(self._application, call, priority=self._priority)
+    def _call(self, call: Call, *, expected: tuple[int, ...] = (200,)) -> dict[str, Any]:
+        """Send ``call``. The JSON object of a success response; others raise an error."""
+        answer = send(self._application, call, priority=self._priority)
+        error = refusals.find(self._application, call.endpoint, answer)
+        if error is not None:
+            raise error
+        if answer.status not in expected:
+            raise MalformedAnswer(f"HTTP {answer.status}", endpoint=call.endpoint)
+        return answer.members
+
+    @sensitive_variables()
+    def _opened(self, call: Call, *, expected: tuple[int, ...] = (200,)) -> dict[str, Any]:
+        """Send ``call``. The ``data`` of the success envelope."""
+        envelope = self._call(call, expected=expected)
+        opened = envelope.get("data")
+        if envelope.get("success") is not True or not isinstance(opened, dict):
+            raise MalformedAnswer("not the success envelope", endpoint=call.endpoint)
+        return opened
 
     @sensitive_variables()
     def _token(self, grant_type: str, form: dict[str, str]) -> dict[str, Any]:
@@ -173,7 +255,7 @@ class ServiceClient:
         sent = {"grant_type": grant_type, **form, **credentials}
         seconds = min(TOKEN_SECONDS, self._application.timeout)
         call = Call("token", "POST", url, form=sent, seconds=seconds, sent_once=True)
-        return _read_answer(call, self._send(call))
+        return self._call(call)
 
     @sensitive_variables()
     def _read(self, endpoint: str, subject: str | None, access_token: str) -> dict[str, Any]:
@@ -187,7 +269,7 @@ class ServiceClient:
         headers = {"Authorization": f"Bearer {access_token}"}
         call = Call(endpoint, "GET", url, headers, seconds=self._application.timeout)
         try:
-            return _opened(call, self._send(call))
+            return self._opened(call)
         except EnvironmentMismatch:
             raise
         except ServiceRefusal as refused:
@@ -195,6 +277,23 @@ class ServiceClient:
                 raise
             said = f"refused with {refused.service_code or 'no code'} (HTTP {refused.status})"
             raise SubjectUnknown(said, endpoint=endpoint) from refused
+
+    @sensitive_variables()
+    def _read_documents(self, endpoint: str, subject: str, access_token: str) -> dict[str, Any]:
+        """The ``data`` at the path that the site set for the scope of ``endpoint``."""
+        scope = SCOPE_OF[endpoint]
+        path = self._application.document_paths.get(scope)
+        if path is None:
+            raise ConfigurationError(f"DOCUMENT_PATHS has no path for {scope}.")
+        call = Call(
+            endpoint,
+            "GET",
+            self._application.base_url + path.format(subject=quote(subject, safe="")),
+            {"Authorization": f"Bearer {access_token}"},
+            seconds=self._application.timeout,
+            largest=LARGEST_DOCUMENTS,
+        )
+        return self._opened(call)
 
     @sensitive_variables()
     def _develop(
@@ -210,7 +309,7 @@ class ServiceClient:
             seconds=self._application.timeout,
             sent_once=True,
         )
-        return _opened(call, self._send(call), expected=(200, 201))
+        return self._opened(call, expected=(200, 201))
 
 
 def _about(subject: str | None, answer: T, *, named: str | None, endpoint: str) -> T:
@@ -218,29 +317,3 @@ def _about(subject: str | None, answer: T, *, named: str | None, endpoint: str) 
     if subject is not None and named not in (None, subject):
         raise SubjectMismatch("about another subject", endpoint=endpoint)
     return answer
-
-
-def _opened(call: Call, answer: Answer, *, expected: tuple[int, ...] = (200,)) -> dict[str, Any]:
-    """The ``data`` of the success envelope."""
-    envelope = _read_answer(call, answer, expected=expected)
-    opened = envelope.get("data")
-    if envelope.get("success") is not True or not isinstance(opened, dict):
-        raise MalformedAnswer("not the success envelope", endpoint=call.endpoint)
-    return opened
-
-
-def _read_answer(
-    call: Call, answer: Answer, *, expected: tuple[int, ...] = (200,)
-) -> dict[str, Any]:
-    """The JSON object of a success response. Other responses raise an error."""
-    try:
-        body = read_object(answer.body)
-    except NotStrictJSON as error:
-        if answer.status >= 400:
-            raise refusals.of(call.endpoint, answer.status, answer.headers, {}) from None
-        raise MalformedAnswer(str(error), endpoint=call.endpoint) from None
-    if answer.status >= 400 or refusals.is_refusal(body):
-        raise refusals.of(call.endpoint, answer.status, answer.headers, body)
-    if answer.status not in expected:
-        raise MalformedAnswer(f"HTTP {answer.status}", endpoint=call.endpoint)
-    return body

@@ -20,6 +20,11 @@ from typing import Any
 
 NEXT_AFTER = 0.25
 
+
+class HostUnknown(OSError):
+    """The resolver does not know the name."""
+
+
 Address = tuple[Any, ...]
 """What ``socket.getaddrinfo`` returns: family, type, protocol, canonical name, address."""
 
@@ -55,7 +60,7 @@ def _look_up(host: str, port: int, lookup: Future[list[Address]]) -> None:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        lookup.set_exception(OSError(type(error).__name__))
+        lookup.set_exception(HostUnknown(type(error).__name__))
     else:
         lookup.set_result(found)
     finally:

@@ -1,11 +1,13 @@
-"""A network back end with one deadline for name resolution, connection, TLS, reads and writes.
+"""One deadline for a call, or for several: a network back end that keeps it in every step.
 
 httpcore has a time-out for each single step, so a server that sends one byte a second could keep a
-call alive for ever. Here each step gets only the remaining time of the call.
+call alive for ever. Here each step (name resolution, connection, TLS, reads, writes) gets only the
+remaining time.
 """
 
 from __future__ import annotations
 
+import math
 import selectors
 import socket
 import ssl
@@ -13,28 +15,56 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import httpcore
 
 from django_identity.service.connecting import connected
 
-_deadline: ContextVar[float] = ContextVar("identity_call_deadline")
+
+@dataclass(slots=True)
+class _Deadline:
+    """``ends_at``: of ``time.monotonic``. ``outer``: the deadline of the block around it."""
+
+    ends_at: float
+    outer: _Deadline | None
+
+    def chain(self) -> Iterator[_Deadline]:
+        yield self
+        if self.outer is not None:
+            yield from self.outer.chain()
+
+
+_current: ContextVar[_Deadline | None] = ContextVar("identity_deadline", default=None)
 
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """Limit all network steps inside the block to ``seconds`` together."""
-    token = _deadline.set(time.monotonic() + seconds)
+    """Limit all calls and network steps inside the block to ``seconds`` together.
+
+    A block inside another one also ends with the outer one.
+    """
+    token = _current.set(_Deadline(time.monotonic() + seconds, _current.get()))
     try:
         yield
     finally:
-        _deadline.reset(token)
+        _current.reset(token)
 
 
 def seconds_left() -> float:
-    """The remaining seconds of the block, negative after its end."""
-    return _deadline.get() - time.monotonic()
+    """The remaining seconds of the current block, negative after its end; infinite without one."""
+    current = _current.get()
+    if current is None:
+        return math.inf
+    return min(deadline.ends_at for deadline in current.chain()) - time.monotonic()
+
+
+def postpone(seconds: float) -> None:
+    """End the current blocks later, because the time was lost to something else."""
+    current = _current.get()
+    for deadline in current.chain() if current else ():
+        deadline.ends_at += seconds
 
 
 class BoundedNetwork(httpcore.NetworkBackend):

@@ -6,16 +6,22 @@ One deadline covers the wait for a turn, all attempts and the pauses between the
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import backoff
 from django_identity.conf import Application
-from django_identity.exceptions import ServiceError, ServiceTimeout, ServiceUnavailable
-from django_identity.service import budget, outage, refusals
+from django_identity.exceptions import (
+    ClientRejected,
+    ServiceError,
+    ServiceTimeout,
+    ServiceUnavailable,
+)
+from django_identity.service import budget, refusals
 from django_identity.service.budget import Priority
+from django_identity.service.deadline import seconds_left, within
 from django_identity.service.transport import Answer, Call, exchange
+from django_identity.telemetry import Operation, measured
 
 MOST_TRIES = 3
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.2
@@ -35,65 +41,73 @@ def send(
     sent once. Raises like ``transport.exchange``, and ``RateLimited``, ``BudgetSpent`` or
     ``ServiceAway`` if the call was not sent.
     """
-    deadline = time.monotonic() + call.seconds
     tries = MOST_TRIES if call.method == "GET" and not call.sent_once else 1
-    for left in reversed(range(tries)):
-        _await_turn(application, call, priority, deadline=deadline)
-        try:
-            answer = _sent(application, call, deadline=deadline)
-        except ServiceTimeout:
-            raise
-        except ServiceUnavailable:
-            if not _pause(tries - left, left=left, deadline=deadline):
+    with within(call.seconds):
+        reserved = seconds_left() * (1 - (WAIT_SHARE_ONCE if call.sent_once else WAIT_SHARE))
+        for left in reversed(range(tries)):
+            _await_turn(application, call, priority, reserved=reserved)
+            try:
+                answer = _sent(application, call)
+            except ServiceTimeout:
                 raise
-            continue
-        if answer.status not in WORTH_RETRYING:
-            break
-        if not _pause(tries - left, left=left, deadline=deadline):
-            break
+            except ServiceUnavailable:
+                if not _pause(tries - left, left=left):
+                    raise
+                continue
+            if answer.status not in WORTH_RETRYING or not _pause(tries - left, left=left):
+                break
     return answer
 
 
 def _await_turn(
-    application: Application, call: Call, priority: Priority, *, deadline: float
+    application: Application, call: Call, priority: Priority, *, reserved: float
 ) -> None:
-    outage.admit(application, call.endpoint, priority)
-    share = WAIT_SHARE_ONCE if call.sent_once else WAIT_SHARE
-    patience = deadline - time.monotonic() - call.seconds * (1 - share)
-    patience = max(0.0, patience)
+    if priority is Priority.UPKEEP:
+        budget.require_open(application, call.endpoint)
+    patience = max(0.0, seconds_left() - reserved)
     budget.await_turn(application, priority, endpoint=call.endpoint, patience=patience)
 
 
 @sensitive_variables()
-def _sent(application: Application, call: Call, *, deadline: float) -> Answer:
+def _sent(application: Application, call: Call) -> Answer:
     """Send the call once, and tell all processes whether the service answered."""
-    left = deadline - time.monotonic()
-    if left <= 0.0:
+    if seconds_left() <= 0.0:
         late = ServiceTimeout("no time left", endpoint=call.endpoint)
         late.may_have_arrived = False
         raise late
+    facts = {"application": application.alias, "endpoint": call.endpoint}
     try:
-        answer = exchange(application, replace(call, seconds=left))
+        with measured(Operation.CALL, **facts) as measurement:
+            answer = exchange(application, call)
+            measurement.outcome = str(answer.status)
     except ServiceUnavailable:
-        outage.failed(application, call.endpoint)
+        budget.note_failure(application, call.endpoint)
         raise
     except ServiceError:
-        outage.answered(application, call.endpoint)
+        budget.note_answer(application, call.endpoint)
         raise
-    if answer.status == 429:
-        seconds = refusals.pause(answer.headers)
-        budget.pause(application, endpoint=call.endpoint, seconds=seconds)
-    if refusals.is_outage(answer.status, answer.body) and answer.status != 429:
-        outage.failed(application, call.endpoint)
-    else:
-        outage.answered(application, call.endpoint)
+    _note(application, call, answer)
     return answer
 
 
-def _pause(tried: int, *, left: int, deadline: float) -> bool:
+@sensitive_variables()
+def _note(application: Application, call: Call, answer: Answer) -> None:
+    if answer.status == 429:
+        seconds = refusals.pause(answer.headers)
+        budget.pause(application, endpoint=call.endpoint, seconds=seconds)
+    error = refusals.find(application, call.endpoint, answer)
+    if isinstance(error, ClientRejected):
+        budget.note_failure(application, call.endpoint, rejected=True)
+    elif refusals.is_outage(error):
+        budget.note_failure(application, call.endpoint)
+    else:
+        budget.note_answer(application, call.endpoint)
+
+
+def _pause(tried: int, *, left: int) -> bool:
     """Sleep before the next attempt. Returns False if no attempt or no time is left."""
     pause = backoff.pause(tried, first=FIRST_PAUSE, longest=LONGEST_PAUSE, growth=3.0)
-    if not left or time.monotonic() + pause >= deadline:
+    if not left or pause >= seconds_left():
         return False
     time.sleep(pause)
     return True

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
-from django_identity.conf_rules import is_loopback
-from django_identity.exceptions import MalformedAnswer, SubjectMismatch
+from django_identity.conf_rules import may_be_plain
+from django_identity.exceptions import MalformedAnswer, SubjectMismatch, shaped_code
 from django_identity.service.moments import NotAMoment, parse_moment
 
 LONGEST_TEXT = 1000
@@ -78,7 +79,7 @@ class TokenAnswer:
             refresh_token=_token(body, "refresh_token") if has_refresh_token else None,
             expires_in=_lifetime(body.get("expires_in")),
             scopes=tuple(scope.split()) if _is_scope(scope) else None,
-            subject=_named_subject(body, "token"),
+            subject=named_subject(body, "token"),
             id_token=id_token if isinstance(id_token, str) else "",
         )
 
@@ -101,17 +102,21 @@ class Profile:
     by_code: bool = False
 
     @classmethod
-    def parse(cls, body: Members, *, environment: str = "live") -> Profile:
+    def parse(
+        cls, body: Members, *, environment: str = "live", plain_hosts: Collection[str] = ()
+    ) -> Profile:
         """Raises ``MalformedAnswer``."""
         country = text_of(body, "country", "profile", longest=LONGEST_CODE)
         return cls(
             id=subject_of(body.get("id"), "profile"),
-            email=text_of(body, "email", "profile", longest=254),
+            email=text_of(body, "email", "profile"),
             first_name=_name_of(body, "first_name"),
             last_name=_name_of(body, "last_name"),
             country=country if COUNTRY.fullmatch(country) else "",
             kyc_level=text_of(body, "kyc_level", "profile", longest=LONGEST_CODE),
-            photo_url=safe_url(body.get("photo_url"), environment=environment),
+            photo_url=safe_url(
+                body.get("photo_url"), environment=environment, plain_hosts=plain_hosts
+            ),
             risk_score=_whole_number(body, "risk_score", "profile"),
         )
 
@@ -148,7 +153,7 @@ class KycStatus:
             status=text_of(body, "status", "kyc", longest=LONGEST_CODE),
             provider=text_of(body, "provider", "kyc", longest=LONGEST_SUBJECT),
             verified_at=moment_of(body, "verified_at", "kyc"),
-            subject=_named_subject(body, "kyc"),
+            subject=named_subject(body, "kyc"),
         )
 
 
@@ -206,6 +211,28 @@ class ClaimsAnswer:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimsVerdict:
+    """The service's verdict on a credential. ``reason``: its code for why it is not valid.
+
+    The specification does not show this answer. These members are the sandbox's.
+    """
+
+    valid: bool
+    reason: str
+    claims: Members = field(repr=False)
+
+    @classmethod
+    def parse(cls, body: Members) -> ClaimsVerdict:
+        """Raises ``MalformedAnswer``."""
+        valid, claims = body.get("valid"), body.get("claims")
+        if not isinstance(valid, bool):
+            raise MalformedAnswer("valid is not a boolean", endpoint="verify_claims")
+        if not isinstance(claims, dict | None):
+            raise MalformedAnswer("claims is not an object", endpoint="verify_claims")
+        return cls(valid, shaped_code(body.get("reason")), claims or {})
+
+
 def subject_of(value: object, endpoint: str) -> str:
     """Return ``value`` if it is a subject: opaque text of 1 to 255 characters.
 
@@ -218,7 +245,7 @@ def subject_of(value: object, endpoint: str) -> str:
     return value
 
 
-def _named_subject(body: Members, endpoint: str) -> str | None:
+def named_subject(body: Members, endpoint: str) -> str | None:
     """The subject that the answer names, or None. Raises ``SubjectMismatch`` if it names two."""
     given = [body[name] for name in SUBJECTS if body.get(name) is not None]
     named = {subject_of(value, endpoint) for value in given}
@@ -277,16 +304,16 @@ def _whole_number(body: Members, name: str, endpoint: str) -> int | None:
     return value
 
 
-def safe_url(given: object, *, environment: str) -> str:
-    """``given`` if a page may show it, else empty: https, or this machine outside live."""
+def safe_url(given: object, *, environment: str, plain_hosts: Collection[str] = ()) -> str:
+    """``given`` if a page may show it, else empty: https; this machine, ``plain_hosts`` in test."""
     if not isinstance(given, str) or not URL.fullmatch(given) or NEVER_IN_URLS & {*given}:
         return ""
     try:
         parts = urlsplit(given)
     except ValueError:
         return ""
-    may_be_plain = environment != "live" and is_loopback(parts.hostname)
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and may_be_plain)
+    is_plain = parts.scheme == "http" and may_be_plain(parts.hostname, environment, plain_hosts)
+    is_safe = parts.scheme == "https" or is_plain
     is_whole = len(given) <= LONGEST_URL and parts.hostname and parts.username is None
     return given if is_safe and is_whole else ""
 

@@ -7,21 +7,29 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from django_identity.conf import Application
 from django_identity.exceptions import (
     AccessForbidden,
     AccessTokenRejected,
     ClientRejected,
     ConnectCodeRequired,
     EnvironmentMismatch,
+    IdentityError,
     InvalidConnectCode,
     InvalidGrant,
+    MalformedAnswer,
     RateLimited,
     ServiceError,
     ServiceRefusal,
     ServiceUnavailable,
+    VerificationPolicyNotMet,
 )
+from django_identity.service.messages import safe_url
+from django_identity.service.transport import Answer
+from django_identity.strict_json import NotStrictJSON
 
 LONGEST_PAUSE = 3600.0
+POLICY_CODE = "POA_REQUIRED"
 # RFC 6749 §5.2, and services that send errors with status 200.
 ENDS_A_GRANT = (200, 400)
 BY_CODE: Mapping[str, type[ServiceRefusal]] = {
@@ -38,33 +46,79 @@ BY_STATUS_OF: Mapping[str, Mapping[int, type[ServiceRefusal]]] = {
     "token": {},
     "jwks": {},
     "connect": {401: ClientRejected},
+    "verify_claims": {401: ClientRejected},
 }
 
 
-def is_refusal(body: Mapping[str, Any]) -> bool:
-    """Whether a well-formed answer, with any status, is an error."""
-    return body.get("success") is False or body.get("error") is not None
-
-
-def of(
-    endpoint: str, status: int, headers: Mapping[str, str], body: Mapping[str, Any]
-) -> ServiceError:
-    """The exception for an error answer, chosen by its code, else by its status.
+def find(application: Application, endpoint: str, answer: Answer) -> ServiceError | None:
+    """The error in an answer, or None for a success response.
 
     Only a well-formed error answer of the service is a refusal. A proxy's page or an empty body
     tells nothing about a token or a person, whatever its status, so it counts as an outage.
     """
-    if status == 429:
-        return RateLimited("too many calls", endpoint=endpoint, retry_after=pause(headers))
-    code = code_of(body)
-    kind = BY_CODE.get(code)
+    if answer.status == 429:
+        seconds = pause(answer.headers)
+        return RateLimited("too many calls", endpoint=endpoint, retry_after=seconds)
+    try:
+        members = answer.members
+    except NotStrictJSON as error:
+        if answer.status < 400:
+            return MalformedAnswer(str(error), endpoint=endpoint)
+        members = {}
+    is_refusal = members.get("success") is False or members.get("error") is not None
+    if answer.status < 400 and not is_refusal:
+        return None
+    kind = _kind(endpoint, answer.status, members)
+    if not is_refusal or kind is None:
+        return ServiceUnavailable(f"HTTP {answer.status}", endpoint=endpoint)
+    about: dict[str, Any] = {
+        "endpoint": endpoint,
+        "service_code": code_of(members),
+        "status": answer.status,
+    }
+    if kind is VerificationPolicyNotMet:
+        kyc_url = safe_url(
+            members.get("kyc_url"),
+            environment=application.environment,
+            plain_hosts=application.insecure_test_hosts,
+        )
+        return VerificationPolicyNotMet(**about, kyc_url=kyc_url)
+    return kind(**about)
+
+
+def _kind(endpoint: str, status: int, members: Mapping[str, Any]) -> type[ServiceRefusal] | None:
+    """The class of the refusal, by its code, else by its status. None: it decides nothing."""
+    kind = BY_CODE.get(code_of(members))
     if kind is InvalidGrant and status not in ENDS_A_GRANT:
-        kind = None if status >= 500 else ServiceRefusal
-    if not is_refusal(body) or (kind is None and status >= 500):
-        return ServiceUnavailable(f"HTTP {status}", endpoint=endpoint)
-    by_status = BY_STATUS_OF.get(endpoint, BY_STATUS)
-    kind = kind or by_status.get(status)
-    return (kind or ServiceRefusal)(endpoint=endpoint, service_code=code, status=status)
+        return None if status >= 500 else ServiceRefusal
+    if kind is not None:
+        return kind
+    if status >= 500:
+        return None
+    if endpoint == "connect" and _asks_for_verification(members):
+        return VerificationPolicyNotMet
+    return BY_STATUS_OF.get(endpoint, BY_STATUS).get(status, ServiceRefusal)
+
+
+def is_outage(error: IdentityError | None) -> bool:
+    """Whether the answer decides nothing about this call: a 5xx, a page, or any other 403.
+
+    A 403 with an unknown code may concern the application, not the person.
+    """
+    is_other_403 = isinstance(error, ServiceRefusal) and error.status == 403
+    is_known = type(error) in BY_CODE.values() or isinstance(error, VerificationPolicyNotMet)
+    return isinstance(error, (ServiceUnavailable, MalformedAnswer)) or (
+        is_other_403 and not is_known
+    )
+
+
+def _asks_for_verification(members: Mapping[str, Any]) -> bool:
+    """Whether the person lacks a verification. The service publishes no list of such codes."""
+    return (
+        members.get("kyc_required") is True
+        or isinstance(members.get("kyc_url"), str)
+        or code_of(members) == POLICY_CODE
+    )
 
 
 def of_callback(error: str) -> ServiceRefusal | None:
@@ -72,11 +126,6 @@ def of_callback(error: str) -> ServiceRefusal | None:
     kind = BY_CODE.get(error)
     is_known = kind in (ClientRejected, EnvironmentMismatch)
     return kind(endpoint="authorization", service_code=error) if kind and is_known else None
-
-
-def is_outage(status: int, body: bytes) -> bool:
-    """Whether the answer is not the service's own: a 5xx, or a page where JSON should be."""
-    return status >= 500 or not body.lstrip().startswith(b"{")
 
 
 def code_of(body: Mapping[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """Counters that all processes share, in Django's cache. If the cache fails, calls continue.
 
 The processes must share the cache (Redis, Memcached, the database). With Django's default cache,
-which is local to a process, each process counts alone.
+which is local to a process, each process counts alone. After a failure the process does not use the
+cache for some seconds. The wait for a cache that does not answer extends the deadlines of the call.
 """
 
 from __future__ import annotations
@@ -11,15 +12,28 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import cache as once
+from typing import Any, TypeVar
 
-from django.core.cache import cache
+from django.conf import settings
+from django.core.cache import CacheHandler, caches
+from django.core.cache.backends.base import BaseCache
 from django.core.signals import setting_changed
+
+from django_identity.service import deadline
 
 Value = TypeVar("Value")
 
-PATIENCE = 0.5
+# A longer wait is not the call's own time.
+PATIENCE = 0.25
 SKIPPED = 10.0
+# The site's own time-outs suit its pages. Counters are worth less, so they wait less.
+SOCKET_SECONDS = 0.4
+SOCKET_OPTIONS = {
+    "django.core.cache.backends.redis.RedisCache": ("socket_timeout", "socket_connect_timeout"),
+    "django.core.cache.backends.memcached.PyMemcacheCache": ("timeout", "connect_timeout"),
+    "django_redis.cache.RedisCache": ("SOCKET_TIMEOUT", "SOCKET_CONNECT_TIMEOUT"),
+}
 
 logger = logging.getLogger("django_identity.shared_state")
 
@@ -39,34 +53,34 @@ LARGEST_NUMBER = 1e10
 
 def read(name: str) -> float:
     """The number under ``name``, or zero if it is missing or invalid."""
-    number = _guarded(lambda: float(cache.get(name) or 0.0), otherwise=0.0)
+    number = _guarded(lambda: float(_cache().get(name) or 0.0), otherwise=0.0)
     return number if math.isfinite(number) and 0.0 <= number <= LARGEST_NUMBER else 0.0
 
 
 def write(name: str, value: float | str, *, seconds: float) -> None:
-    _guarded(lambda: cache.set(name, value, timeout=seconds), otherwise=None)
+    _guarded(lambda: _cache().set(name, value, timeout=seconds), otherwise=None)
 
 
 def keep(name: str, *, seconds: float) -> None:
     """Keep the value for at least ``seconds`` from now."""
-    _guarded(lambda: cache.touch(name, seconds), otherwise=False)
+    _guarded(lambda: _cache().touch(name, seconds), otherwise=False)
 
 
 def forget(*names: str) -> None:
-    _guarded(lambda: cache.delete_many(names), otherwise=None)
+    _guarded(lambda: _cache().delete_many(names), otherwise=None)
 
 
-def count(name: str, *, seconds: float) -> int:
+def count(name: str, *, seconds: float, step: int = 1) -> int:
     """Increment the counter and return it. It expires ``seconds`` after its first increment."""
 
     def counted() -> int:
-        cache.add(name, 0, timeout=seconds)
+        _cache().add(name, 0, timeout=seconds)
         try:
-            return int(cache.incr(name))
+            return int(_cache().incr(name, step))
         except ValueError:  # it ran out between the two calls, or nothing is kept at all
-            return 1
+            return step
 
-    return _guarded(counted, otherwise=1)
+    return _guarded(counted, otherwise=step)
 
 
 def take_back(name: str) -> None:
@@ -74,7 +88,7 @@ def take_back(name: str) -> None:
 
     def taken_back() -> None:
         try:
-            cache.decr(name)
+            _cache().decr(name)
         except ValueError:
             return
 
@@ -83,11 +97,36 @@ def take_back(name: str) -> None:
 
 def claim(name: str, *, seconds: float) -> bool:
     """Return True to one caller only, once in ``seconds``."""
-    return _guarded(lambda: bool(cache.add(name, 1, timeout=seconds)), otherwise=True)
+    return _guarded(lambda: bool(_cache().add(name, 1, timeout=seconds)), otherwise=True)
+
+
+def remembered(name: str, make: Callable[[], Value], *, kind: type[Value], seconds: float) -> Value:
+    """The value under ``name``, an instance of ``kind``; or a new one, which is then kept."""
+    held: Any = _guarded(lambda: _cache().get(name), otherwise=None)
+    if isinstance(held, kind):
+        return held
+    made = make()
+    _guarded(lambda: _cache().set(name, made, timeout=seconds), otherwise=None)
+    return made
+
+
+def _cache() -> BaseCache:
+    """The site's default cache, with short time-outs where the backend takes them."""
+    return _handler()["default"]
+
+
+@once
+def _handler() -> CacheHandler:
+    given = settings.CACHES["default"]
+    names = SOCKET_OPTIONS.get(given["BACKEND"])
+    if names is None:
+        return caches
+    options = {**given.get("OPTIONS", {}), **dict.fromkeys(names, SOCKET_SECONDS)}
+    return CacheHandler({"default": {**given, "OPTIONS": options}})
 
 
 def _guarded(work: Callable[[], Value], *, otherwise: Value) -> Value:
-    """The result of ``work``, or ``otherwise`` if the cache fails or has just not answered."""
+    """The result of ``work``, or ``otherwise`` if the cache fails or has just failed."""
     began = time.monotonic()
     if began < _silence.until:
         return otherwise
@@ -95,16 +134,18 @@ def _guarded(work: Callable[[], Value], *, otherwise: Value) -> Value:
         return work()
     except Exception as error:  # noqa: BLE001  any cache's own errors; a call is better than none
         logger.warning("the cache does not answer (%s)", type(error).__name__)
+        _silence.until = time.monotonic() + SKIPPED
         return otherwise
     finally:
-        # A cache that does not answer costs its time-out once, not for every access.
-        if time.monotonic() - began > PATIENCE:
-            _silence.until = time.monotonic() + SKIPPED
+        waited = time.monotonic() - began
+        if waited > PATIENCE:
+            deadline.postpone(waited)
 
 
 def _ask_again(*, setting: str, **_kwargs: object) -> None:
     if setting == "CACHES":
         _silence.until = 0.0
+        _handler.cache_clear()
 
 
 setting_changed.connect(_ask_again, dispatch_uid="django_identity.shared_state")

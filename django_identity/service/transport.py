@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,7 +25,7 @@ import httpx
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity.conf import Application
-from django_identity.conf_rules import is_loopback
+from django_identity.conf_rules import may_be_plain
 from django_identity.exceptions import (
     AnswerTooLarge,
     ConfigurationError,
@@ -34,8 +34,10 @@ from django_identity.exceptions import (
     ServiceTimeout,
     ServiceUnavailable,
     UnexpectedRedirect,
+    shaped_code,
 )
 from django_identity.service.deadline import BoundedNetwork, seconds_left, within
+from django_identity.strict_json import read_object
 
 LARGEST_ANSWER = 256 * 1024
 HEADERS = {
@@ -71,13 +73,18 @@ class Call:
     sent_once: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Answer:
     """The response: any status except a redirect, and at most the allowed number of bytes."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+
+    @cached_property
+    def members(self) -> dict[str, Any]:
+        """The JSON object of the body. Raises ``NotStrictJSON``."""
+        return read_object(self.body)
 
 
 @sensitive_variables()
@@ -100,12 +107,23 @@ def exchange(application: Application, call: Call) -> Answer:
             ServiceTimeout("no answer in time", endpoint=call.endpoint), error
         ) from None
     except (*FAILURES, OSError) as error:
-        # Only the error's class: the error itself contains the request with its secrets.
-        detail = f"no answer ({type(error).__name__})"
-        raise _no_answer(ServiceUnavailable(detail, endpoint=call.endpoint), error) from None
+        # Only a name: the error itself contains the request with its secrets.
+        name = _name_of(error)
+        unavailable = ServiceUnavailable(f"no answer ({name})", endpoint=call.endpoint)
+        unavailable.network_error = name
+        raise _no_answer(unavailable, error) from None
     milliseconds = (time.monotonic() - began) * 1000
-    logger.debug("%s answered %s in %.0f ms", call.endpoint, answer.status, milliseconds)
+    fields = {"application": application.alias, "endpoint": call.endpoint,
+              "outcome": answer.status, "milliseconds": round(milliseconds)}  # fmt: skip
+    text = "%s answered %s in %.0f ms"
+    logger.debug(text, call.endpoint, answer.status, milliseconds, extra=fields)
     return answer
+
+
+def _name_of(error: Exception) -> str:
+    """The class of the error, of the system's own if there was no connection."""
+    of_system = shaped_code(str(error)) if isinstance(error, httpx.ConnectError) else ""
+    return of_system or type(error).__name__
 
 
 def _no_answer(error: ServiceUnavailable, cause: Exception) -> ServiceUnavailable:
@@ -134,9 +152,12 @@ def _exchanged(application: Application, call: Call) -> Answer:
 
 def _refuse_plain_http(application: Application, call: Call) -> None:
     parts = urlsplit(call.url)
-    may_be_plain = application.environment != "live" and is_loopback(parts.hostname)
-    if parts.scheme != "https" and not may_be_plain:
-        raise ServiceError("plain http is for this machine alone", endpoint=call.endpoint)
+    named = application.insecure_test_hosts
+    is_allowed = may_be_plain(parts.hostname, application.environment, named)
+    if parts.scheme != "https" and not is_allowed:
+        refused = ServiceError("plain http is for this machine alone", endpoint=call.endpoint)
+        refused.may_have_arrived = False
+        raise refused
 
 
 def http_client(application: Application) -> httpx.Client:

@@ -97,17 +97,17 @@ class _Unusable(ValueError):
     """A missing or invalid member. The message is the member's name."""
 
 
-def is_authentic(body: bytes, *, signature: str, secrets: Iterable[str]) -> bool:
-    """Whether ``signature`` is the HMAC of ``body`` with one of ``secrets``.
+def signing_secret(body: bytes, *, signature: str, secrets: Iterable[str]) -> str | None:
+    """The one of ``secrets`` with which ``signature`` is the HMAC of ``body``, or None.
 
     All secrets are tried in any case, so that the time does not disclose which one fits.
     """
     given = signature.encode("utf-8", "surrogatepass")
-    fits = False
+    fitting = None
     for secret in secrets:
         expected = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest().encode()
-        fits |= hmac.compare_digest(expected, given)
-    return fits
+        fitting = secret if hmac.compare_digest(expected, given) else fitting
+    return fitting
 
 
 def _event(members: Mapping[str, Any]) -> Event:

@@ -2,8 +2,8 @@
 
 ``sign_in`` and ``connect`` are the two ways; ``linking`` chooses the account and stores the
 service's data; ``accounts`` creates the site's users; ``authorization_requests`` and
-``redemptions`` store what a person has started; ``limits`` limits attempts with Connect codes;
-``link_notice`` sends the owner an e-mail about a new link.
+``redemptions`` store what a person has started; ``limits`` limits Connect codes and started
+sign-ins; ``unlinking`` disconnects; ``link_notice`` sends the owner an e-mail about a new link.
 """
 
 from django_identity.lifecycle.arrival.authorization_requests import SIGN_IN_LIFETIME, SignInIntent
@@ -15,7 +15,7 @@ from django_identity.lifecycle.arrival.connect import (
     redeem,
     undo_code_link,
 )
-from django_identity.lifecycle.arrival.linking import unlink
+from django_identity.lifecycle.arrival.link_notice import send_change_on_commit
 from django_identity.lifecycle.arrival.sign_in import (
     Callback,
     begin,
@@ -23,20 +23,24 @@ from django_identity.lifecycle.arrival.sign_in import (
     purpose_for,
     require_open,
 )
+from django_identity.lifecycle.arrival.unlinking import application_to_leave, parting, unlink
 
 __all__ = [
     "SIGN_IN_LIFETIME",
     "Callback",
     "SignInIntent",
+    "application_to_leave",
     "begin",
     "complete",
     "identity_of",
     "is_by_code",
     "is_spent",
     "may_redeem",
+    "parting",
     "purpose_for",
     "redeem",
     "require_open",
+    "send_change_on_commit",
     "undo_code_link",
     "unlink",
 ]

@@ -9,10 +9,17 @@ from typing import Any
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
+from django.utils.crypto import salted_hmac
 
-from django_identity import policy
+from django_identity import database, policy
 from django_identity.conf import Application
-from django_identity.exceptions import EmailTaken, SignUpRefused
+from django_identity.exceptions import (
+    EmailHeldByIdentity,
+    EmailTaken,
+    SignUpRefused,
+    UserFieldsRefused,
+)
+from django_identity.models import FormerLink, LinkedIdentity, SignUpTurn
 from django_identity.service.messages import KycStatus, Profile
 from django_identity.telemetry import LogEvent, log_refusal
 
@@ -22,11 +29,15 @@ def sign_up(
 ) -> AbstractBaseUser:
     """Create a user, if the policy allows it and the e-mail address is free.
 
-    Raises ``EmailTaken`` or ``SignUpRefused``.
+    Of two sign-ups with one e-mail address at the same moment, the second waits until the first one
+    has committed. Raises ``EmailTaken`` or ``SignUpRefused``. Must run inside a transaction.
     """
     site = policy.load(application.policy)
-    if site.account_with_email(profile.email) is not None:
-        raise EmailTaken
+    if profile.email:
+        _wait_for_turn(profile.email)
+    holder = site.account_with_email(profile.email)
+    if holder is not None:
+        raise EmailHeldByIdentity if _only_identity_opens(holder) else EmailTaken
     if not site.may_sign_up(profile=profile, kyc=kyc):
         raise SignUpRefused
     fields = policy.writable(
@@ -34,13 +45,68 @@ def sign_up(
     )
     user = get_user_model()(**fields)
     user.set_unusable_password()
-    try:
-        user.full_clean(exclude=["password"])
-    except ValidationError as invalid:
-        names = ", ".join(sorted(invalid.message_dict))
-        raise SignUpRefused(f"the user model does not take these fields: {names}") from None
-    user.save()
+    refused = _leave_out_refused(user, {*policy.PROFILE_FIELDS} & fields.keys())
+    if refused:
+        raise UserFieldsRefused(f"the user model refuses: {', '.join(sorted(refused))}")
+    return _created({name: getattr(user, name) for name in fields})
+
+
+def _created(fields: Mapping[str, Any]) -> AbstractBaseUser:
+    """Create the user as the site does: by the manager's ``create_user``, if it has one."""
+    model = get_user_model()
+    manager: Any = model._default_manager.db_manager(database.alias())
+    if hasattr(manager, "create_user"):
+        user: AbstractBaseUser = manager.create_user(**fields, password=None)
+        if not user.has_usable_password():
+            return user
+    else:
+        user = model(**fields)
+    user.set_unusable_password()
+    user.save(using=database.alias())
     return user
+
+
+def _wait_for_turn(email: str) -> None:
+    """Wait for another transaction that signs up this e-mail address now.
+
+    The unique digest makes it wait. The row is never committed.
+    """
+    hashed = salted_hmac("django_identity.sign_up", email.casefold(), algorithm="sha256")
+    turn = SignUpTurn.objects.create(email_digest=hashed.hexdigest())
+    turn.delete()
+
+
+def _only_identity_opens(user: AbstractBaseUser) -> bool:
+    """Whether the account was made for an identity and has no password."""
+    if user.has_usable_password():
+        return False
+    return any(
+        links.objects.filter(user_id=user.pk, account_made=True).exists()
+        for links in (LinkedIdentity, FormerLink)
+    )
+
+
+def _leave_out_refused(user: AbstractBaseUser, optional: set[str]) -> set[str]:
+    """Cut or leave out what the service says if the user model refuses it.
+
+    Returns the names of the fields that it still refuses.
+    """
+    fields: dict[str, Any] = {name: user._meta.get_field(name) for name in optional}
+    for name, field in fields.items():
+        longest, value = getattr(field, "max_length", None), getattr(user, name)
+        if longest and isinstance(value, str) and name != user.get_email_field_name():
+            setattr(user, name, value[:longest].rstrip())
+    for name in _refused_fields(user, unique=False) & optional:
+        setattr(user, name, fields[name].get_default())
+    return _refused_fields(user, unique=True)
+
+
+def _refused_fields(user: AbstractBaseUser, *, unique: bool) -> set[str]:
+    try:
+        user.full_clean(exclude=["password"], validate_unique=unique, validate_constraints=unique)
+    except ValidationError as invalid:
+        return {*invalid.message_dict}
+    return set()
 
 
 def overwrite_fields(

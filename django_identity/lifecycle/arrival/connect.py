@@ -27,7 +27,7 @@ from django_identity.exceptions import (
     ServiceError,
     TooManyTries,
 )
-from django_identity.lifecycle.arrival import limits, linking, redemptions
+from django_identity.lifecycle.arrival import limits, linking, redemptions, unlinking
 from django_identity.models import (
     ConnectRedemption,
     Consent,
@@ -71,7 +71,7 @@ def undo_code_link(user: AbstractBaseUser, *, application: Application) -> bool:
 
     Returns False if the account has no identity that only a code has linked.
     """
-    return linking.unlink(user, application=application, only_via=LinkedVia.CONNECT)
+    return unlinking.unlink(user, application=application, only_via=LinkedVia.CONNECT)
 
 
 def may_redeem(application: Application, user: AbstractBaseUser | None) -> bool:

@@ -1,22 +1,25 @@
-"""The limit of Connect codes: five in ten minutes for each user and for each address.
+"""The limits of attempts in ten minutes: Connect codes and started sign-ins.
 
-The counter is in the cache. It starts with the first attempt and expires ten minutes later. If the
-cache does not answer, attempts are allowed and the failure is logged. Cache keys contain digests,
-no user and no address.
+The counters are in the cache. Each starts with the first attempt and expires ten minutes later. If
+the cache does not answer, attempts are allowed and the failure is logged. Cache keys contain
+digests, no user, no browser and no address.
 """
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils.crypto import salted_hmac
 
 from django_identity.conf import Application
-from django_identity.exceptions import TooManyTries
+from django_identity.exceptions import TooManyStarts, TooManyTries
 from django_identity.service import shared_state
 
 MOST_TRIES = 5
+# People share an address: a household, a school, a mobile network.
+MOST_TRIES_OF_NETWORK = 50
 WINDOW = 600
 IPV6_PREFIX = 64
 
@@ -24,33 +27,55 @@ IPV6_PREFIX = 64
 def take(
     application: Application, *, user: AbstractBaseUser | None, address: str
 ) -> tuple[str, ...]:
-    """Count an attempt of ``user`` from ``address``. Returns the argument for ``give_back``.
+    """Count a Connect code of ``user`` from ``address``. Returns the argument for ``give_back``.
 
     Raises ``TooManyTries`` without counting. People who are not signed in and have no known address
     share one counter.
     """
-    counters = _counters(application, user=user, address=address)
-    for position, counter in enumerate(counters, start=1):
-        if shared_state.count(counter, seconds=WINDOW) > MOST_TRIES:
-            give_back(counters[:position])
-            raise TooManyTries(f"{MOST_TRIES} in {WINDOW} s", retry_after=WINDOW)
+    limits = {} if user is None else {f"user/{user.pk}": MOST_TRIES}
+    network = _network(address)
+    if network or user is None:
+        limits[f"address/{network}"] = MOST_TRIES_OF_NETWORK
+    counters: tuple[str, ...] = ()
+    for subject, most in limits.items():
+        taken = _counted(application, {subject: most})
+        if taken is None:
+            give_back(counters)
+            raise TooManyTries(f"{most} in {WINDOW} s", retry_after=WINDOW, most=most)
+        counters += taken
     return counters
 
 
+def take_start(application: Application, *, browser_key: str, address: str) -> None:
+    """Count a sign-in that this browser starts. Raises ``TooManyStarts`` without counting.
+
+    An unknown address has no counter of its own: all visitors of the site would share it.
+    """
+    limits = {}
+    if application.starts_per_browser is not None:
+        limits[f"start/browser/{browser_key}"] = application.starts_per_browser
+    network = _network(address)
+    if network and application.starts_per_address is not None:
+        limits[f"start/address/{network}"] = application.starts_per_address
+    if _counted(application, limits) is None:
+        raise TooManyStarts(retry_after=WINDOW)
+
+
 def give_back(counters: tuple[str, ...]) -> None:
-    """Do not count an attempt whose code was never sent."""
+    """Do not count an attempt that was refused, or whose code was never sent."""
     for counter in counters:
         shared_state.take_back(counter)
 
 
-def _counters(
-    application: Application, *, user: AbstractBaseUser | None, address: str
-) -> tuple[str, ...]:
-    subjects = [] if user is None else [f"user/{user.pk}"]
-    network = _network(address)
-    if network or user is None:
-        subjects.append(f"address/{network}")
-    return tuple(_counter(f"{application.alias}/{subject}") for subject in subjects)
+def _counted(application: Application, limits: Mapping[str, int]) -> tuple[str, ...] | None:
+    """Count an attempt under each subject of ``limits``. Above a limit: count nothing, and None."""
+    counters: tuple[str, ...] = ()
+    for subject, most in limits.items():
+        counters += (_counter(f"{application.alias}/{subject}"),)
+        if shared_state.count(counters[-1], seconds=WINDOW) > most:
+            give_back(counters)
+            return None
+    return counters
 
 
 def _counter(subject: str) -> str:

@@ -1,4 +1,4 @@
-"""The e-mail that tells the account's owner about a new link.
+"""The e-mails that tell the account's owner about a link and its changes.
 
 A sign-in waits for the mail server at most ``LONGEST_WAIT``, and does not fail if the server fails.
 """
@@ -6,16 +6,21 @@ A sign-in waits for the mail server at most ``LONGEST_WAIT``, and does not fail 
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Sequence
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.mail import EmailMessage
-from django.db import connections, transaction
+from django.db import connections
 
-from django_identity import policy
+from django_identity import database, policy
+from django_identity.advice import service_in_sentence
 from django_identity.conf import Application
 from django_identity.models import LinkedIdentity
+from django_identity.policy import IdentityPolicy
 from django_identity.service.messages import Profile
 from django_identity.telemetry import LogEvent, log_refusal, log_trouble
+
+Build = Callable[[IdentityPolicy], EmailMessage | None]
 
 LONGEST_WAIT = 1.0
 MOST_AT_ONCE = 16
@@ -26,35 +31,52 @@ _slots = threading.BoundedSemaphore(MOST_AT_ONCE)
 def send_on_commit(
     application: Application, identity: LinkedIdentity, *, user: AbstractBaseUser, profile: Profile
 ) -> None:
-    """Send the policy's notice after the commit. A failure is logged."""
+    """Send the policy's notice of a new link after the commit. A failure is logged."""
     person = profile.masked()
+
+    def build(site: IdentityPolicy) -> EmailMessage | None:
+        return site.link_notice(user, identity, person=person)
+
     # Not a partial: Django logs the function's name if the function raises, and a partial has none.
-    transaction.on_commit(lambda: _tell(application, identity, user, person), robust=True)
+    database.on_commit(lambda: _tell(application, [build]))
 
 
-def _tell(
-    application: Application, identity: LinkedIdentity, user: AbstractBaseUser, person: str
+def send_change_on_commit(
+    application: Application, users: Sequence[AbstractBaseUser], *, change: str
 ) -> None:
-    """Build the e-mail here, in the person's language, and send it in a thread."""
+    """Send the policy's notice of a change to each of ``users`` after the commit."""
+    service = service_in_sentence(application.service_name)
+
+    def builder(user: AbstractBaseUser) -> Build:
+        return lambda site: site.change_notice(user, change=change, service=service)
+
+    builds = [builder(user) for user in users]
+    database.on_commit(lambda: _tell(application, builds))
+
+
+def _tell(application: Application, builds: Sequence[Build]) -> None:
+    """Build the e-mails here, in the person's language, and send them in a thread."""
     try:
-        notice = policy.load(application.policy).link_notice(user, identity, person=person)
-    except Exception as error:  # noqa: BLE001  the site's own code; the link stands
+        site = policy.load(application.policy)
+        notices = [notice for build in builds if (notice := build(site)) is not None]
+    except Exception as error:  # noqa: BLE001  the site's own code; the change stands
         log_trouble(LogEvent.LINK_NOTICE_FAILED, error, application=application.alias)
         return
-    if notice is None:
+    if not notices:
         return
     if not _slots.acquire(blocking=False):
         log_refusal(LogEvent.LINK_NOTICE_FAILED, application=application.alias, error="busy")
         return
     name = "django-identity-link-notice"
-    sending = threading.Thread(target=_send, args=(notice, application), name=name, daemon=True)
+    sending = threading.Thread(target=_send, args=(notices, application), name=name, daemon=True)
     sending.start()
     sending.join(LONGEST_WAIT)
 
 
-def _send(notice: EmailMessage, application: Application) -> None:
+def _send(notices: Sequence[EmailMessage], application: Application) -> None:
     try:
-        notice.send()
+        for notice in notices:
+            notice.send()
     except Exception as error:  # noqa: BLE001  any mail backend's own errors
         log_trouble(LogEvent.LINK_NOTICE_FAILED, error, application=application.alias)
     finally:

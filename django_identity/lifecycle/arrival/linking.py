@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import IntegrityError, OperationalError, transaction
-from django.db.models import Exists, QuerySet
+from django.db import IntegrityError, OperationalError
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from django_identity import policy, signals
+from django_identity import background, database, policy, signals
+from django_identity.background import TaskName
 from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
 from django_identity.exceptions import (
@@ -26,12 +26,21 @@ from django_identity.exceptions import (
     UserHoldsAnother,
     UserInactive,
 )
+from django_identity.lifecycle import erasure
 from django_identity.lifecycle.arrival import accounts, link_notice
-from django_identity.lifecycle.events import events_meanwhile, lock_subject
+from django_identity.lifecycle.events import events_meanwhile, former_links, lock_subject
 from django_identity.lifecycle.upkeep import kyc_checks, replacement, tokens
 from django_identity.lifecycle.upkeep.claims import CLAIMS_SCOPE
 from django_identity.lifecycle.upkeep.kyc_checks import KYC_SCOPE
-from django_identity.models import NEVER, Consent, LinkedIdentity, LinkedVia, Purpose, digest
+from django_identity.models import (
+    NEVER,
+    Consent,
+    FormerLink,
+    LinkedIdentity,
+    LinkedVia,
+    Purpose,
+    digest,
+)
 from django_identity.service.connect_answer import KYC_SCOPE as CONNECT_KYC_SCOPE
 from django_identity.service.connect_answer import ConnectAnswer
 from django_identity.service.messages import ClaimsAnswer, KycStatus, Profile, TokenAnswer
@@ -77,6 +86,13 @@ class ServiceData:
         """Whether the data comes from a Connect code, which may be another person's code."""
         return self.connect is not None
 
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether a sign-in left a slow answer to upkeep."""
+        lacks_claims = CLAIMS_SCOPE in self.scopes and self.claims is None
+        lacks_kyc = KYC_SCOPE in self.scopes and self.kyc is None
+        return self.tokens is not None and (lacks_claims or lacks_kyc)
+
 
 @dataclass(frozen=True, slots=True)
 class Linked:
@@ -100,59 +116,31 @@ def link(request: LinkRequest, data: ServiceData, *, user: AbstractBaseUser | No
         return _link_once(request, data, user=user)
 
 
-def unlink(
-    user: AbstractBaseUser, *, application: Application, only_via: LinkedVia | None = None
-) -> bool:
-    """Disconnect the identity with grant, claims and credential. False if there was none.
-
-    ``only_via``: leave an identity that was linked in another way.
-    """
-    identities = LinkedIdentity.objects.of_user(
-        user.pk, application=application.alias, environment=application.environment
-    )
-    if only_via is not None:
-        identities = identities.filter(linked_via=only_via)
-    return _delete(identities, user=user, application=application)
-
-
-def _delete(
-    identities: QuerySet[LinkedIdentity], *, user: AbstractBaseUser, application: Application
-) -> bool:
-    with transaction.atomic():
-        deleted, _ = identities.delete()
-        if deleted:
-            signals.announce(
-                signals.identity_unlinked,
-                LinkedIdentity,
-                user=user,
-                application=application.alias,
-            )
-    return bool(deleted)
-
-
 def _link_once(request: LinkRequest, data: ServiceData, *, user: AbstractBaseUser | None) -> Linked:
-    subject = (request.application.alias, request.application.environment, data.subject)
-    identities = LinkedIdentity.objects.filter(subject_digest=digest(*subject))
+    subject_digest = digest(
+        request.application.alias, request.application.environment, data.subject
+    )
+    identities = LinkedIdentity.objects.filter(subject_digest=subject_digest)
     identity = identities.select_related("user").first()
     abandoned = identity if _is_abandoned(request, data, identity) else None
     identity = None if abandoned else identity
-    _refuse_wrong_person(request, data, identity, user=user)
-    owner = identity.user if identity else _fit_owner(request, user)
-    created, via_before = owner is None, identity.linked_via if identity else None
-    with transaction.atomic():
+    former = _former_link(request, subject_digest) if identity is None else None
+    held: LinkedIdentity | FormerLink | None = identity or former
+    _refuse_wrong_person(request, data, held, user=user)
+    owner = held.user if held else _fit_owner(request, user)
+    created, via_before = owner is None, held.linked_via if held else None
+    with database.atomic():
         # Write first: SQLite then waits for the lock. After a read it would fail at once.
         request.complete(completed_by=owner)
-        lock_subject(digest(*subject))
+        lock_subject(subject_digest)
         if abandoned is not None:
-            _delete(
-                identities.filter(linked_via=LinkedVia.CONNECT, consent=Consent.REVOKED),
-                user=abandoned.user,
-                application=request.application,
-            )
+            by_code = Q(linked_via=LinkedVia.CONNECT, consent=Consent.REVOKED)
+            erasure.disconnect(abandoned, only=by_code)
         if owner is None:
             owner = accounts.sign_up(request.application, profile=data.profile, kyc=data.kyc)
             request.complete(completed_by=owner)
         _ask_site(request, data, owner=owner, via=via_before, created=created)
+        is_new = identity is None
         if identity is None:
             identity = _create(request, data, owner=owner, created=created)
         elif not (data.is_by_code and via_before == LinkedVia.CONNECT):
@@ -160,11 +148,13 @@ def _link_once(request: LinkRequest, data: ServiceData, *, user: AbstractBaseUse
             accounts.overwrite_fields(
                 request.application, owner, profile=data.profile, kyc=data.kyc
             )
-        _store(request, data, identity, is_new=via_before is None)
-        if identity.linked_via != via_before:
+        _store(request, data, identity, is_new=is_new)
+        if is_new or identity.linked_via != via_before:
             link_notice.send_on_commit(
                 request.application, identity, user=owner, profile=data.profile
             )
+        elif request.purpose == Purpose.RENEW:
+            link_notice.send_change_on_commit(request.application, [owner], change="renewed")
     return Linked(identity, owner, created=created)
 
 
@@ -185,10 +175,24 @@ def _is_abandoned(request: LinkRequest, data: ServiceData, identity: LinkedIdent
     )
 
 
+def _former_link(request: LinkRequest, subject_digest: str) -> FormerLink | None:
+    """The account from which the subject was disconnected, if a sign-in may bring it back there."""
+    if request.purpose != Purpose.SIGN_IN:
+        return None
+    site = policy.load(request.application.policy)
+    held = LinkedIdentity.objects.filter(
+        user_id=OuterRef("user_id"),
+        application=request.application.alias,
+        environment=request.application.environment,
+    )
+    former = former_links.of_subject(subject_digest).filter(~Exists(held)).select_related("user")
+    return next((link for link in former if site.may_come_back(link.user)), None)
+
+
 def _refuse_wrong_person(
     request: LinkRequest,
     data: ServiceData,
-    identity: LinkedIdentity | None,
+    identity: LinkedIdentity | FormerLink | None,
     *,
     user: AbstractBaseUser | None,
 ) -> None:
@@ -221,7 +225,7 @@ def _fit_owner(request: LinkRequest, user: AbstractBaseUser | None) -> AbstractB
         application=request.application.alias,
         environment=request.application.environment,
     )
-    users = get_user_model()._default_manager.annotate(holds_identity=Exists(held))
+    users = database.users().annotate(holds_identity=Exists(held))
     known: Any = users.filter(pk=user.pk).first()
     if known is None or not known.is_active:
         raise UserInactive
@@ -259,13 +263,27 @@ def _ask_site(
 def _create(
     request: LinkRequest, data: ServiceData, *, owner: AbstractBaseUser, created: bool
 ) -> LinkedIdentity:
-    """Create an identity of ``owner``. The lock on the user makes erasures wait."""
+    """Create an identity of ``owner``. The lock on the user makes erasures wait.
+
+    A subject that was disconnected from the same account gets its former kind of link back.
+    """
+    subject = (request.application.alias, request.application.environment, data.subject)
+    former_of_subject = former_links.of_subject(digest(*subject))
+    was_linked = Exists(former_of_subject.filter(user_id=OuterRef("pk")))
     # A lock, because PostgreSQL checks a deferred foreign key only at the commit.
-    users = get_user_model()._base_manager.select_for_update()
+    users = database.all_users().select_for_update().annotate(was_linked=was_linked)
     known: Any = owner if created else users.filter(pk=owner.pk).first()
     if known is None or not known.is_active:
         raise UserInactive
+    former = None
+    if not created and known.was_linked:
+        former = former_of_subject.filter(user_id=owner.pk).first()
     via_code = LinkedVia.SIGN_UP if created else LinkedVia.CONNECT
+    via = via_code if data.is_by_code else LinkedVia.OAUTH
+    account_made = created
+    if former is not None:
+        via, account_made = LinkedVia(former.linked_via), former.account_made
+        former.delete()
     identity = LinkedIdentity.objects.create(
         user_id=owner.pk,
         application=request.application.alias,
@@ -273,8 +291,8 @@ def _create(
         subject=data.subject,
         consent=Consent.REVOKED,
         consent_changed_at=NEVER,
-        linked_via=via_code if data.is_by_code else LinkedVia.OAUTH,
-        account_made=created,
+        linked_via=via,
+        account_made=account_made,
         # KYC events from before the link are ignored: that data may have been erased.
         kyc_changed_at=_consented_at(request, data),
     )
@@ -298,6 +316,8 @@ def _store(
         claims = replacement.prepare(request.application, identity, data.claims, data.proof)
     changes = _changes(request, data, identity, claims=claims)
     _save(request, data, identity, changes, is_new=is_new, claims=claims)
+    if data.is_incomplete:
+        background.hand_over(TaskName.REFETCH_ONE, identity.pk)
     if not was_granted:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
     if (identity.kyc_level, identity.kyc_status) != kyc_before:
@@ -319,7 +339,8 @@ def _changes(
         changes |= kyc_checks.columns_of(data.kyc, checked_at=timezone.now())
     if data.connect is not None:
         changes["connect_request_id"] = data.connect.request_id
-        changes["connect_issued_at"] = data.connect.issued_at
+        # The service's clock may be ahead. A time from the future would outlast a revocation.
+        changes["connect_issued_at"] = min(data.connect.issued_at, timezone.now())
         changes["connect_person"] = data.profile.masked()
     if claims is not None:
         changes |= claims.columns
@@ -329,9 +350,11 @@ def _changes(
     for name, value in changes.items():
         setattr(identity, name, value)
     if data.tokens is not None:
-        identity.refetch_due_at = changes["refetch_due_at"] = kyc_checks.next_refetch(
+        due_at = kyc_checks.next_refetch(
             request.application, identity, claims_due_at=changes.get("refetch_due_at")
         )
+        due_at = timezone.now() if data.is_incomplete else due_at
+        identity.refetch_due_at = changes["refetch_due_at"] = due_at
     return changes
 
 

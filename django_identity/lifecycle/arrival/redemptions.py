@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
+from django_identity import database
 from django_identity.conf import Application
 from django_identity.exceptions import (
     ClientRejected,
@@ -54,7 +55,7 @@ def claim(
     now = timezone.now()
     ConnectRedemption.objects.filter(expires_at__lt=now).delete()
     try:
-        with transaction.atomic():
+        with database.atomic():
             return ConnectRedemption.objects.create(
                 code_digest=_digest(application, code),
                 application=application.alias,

@@ -7,32 +7,40 @@ There are three purposes: ``sign_in``, ``link`` (tied to the user who started it
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import vault
 from django_identity.conf import Application
+from django_identity.credentials import VerifiedCredential
 from django_identity.exceptions import (
     AccessDenied,
     AuthorizationRefused,
     CallbackInvalid,
     IdentityError,
+    KeysUnavailable,
     RequestUnknown,
+    ServiceTimeout,
+    SessionEnded,
     SubjectUnknown,
     UserChanged,
     shaped_code,
 )
-from django_identity.lifecycle.arrival import authorization_requests, linking
+from django_identity.lifecycle.arrival import authorization_requests, limits, linking
 from django_identity.lifecycle.arrival.authorization_requests import SignInIntent
-from django_identity.lifecycle.upkeep import claims, tallies
+from django_identity.lifecycle.events import tallies
+from django_identity.lifecycle.upkeep import claims
 from django_identity.lifecycle.upkeep.token_subjects import named_subject
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TallyName
 from django_identity.service import ServiceClient, budget, refusals
 from django_identity.service.authorization import authorization_url, pkce_pair, state_value
-from django_identity.service.messages import Profile
+from django_identity.service.deadline import seconds_left, within
+from django_identity.service.messages import ClaimsAnswer, Profile
 
 # Seconds. A person stays at the service at least so long, and a callback may wait so long.
 AWAY_AT_LEAST = 5.0
@@ -42,6 +50,8 @@ STATE = re.compile(r"[A-Za-z0-9_-]{16,128}")
 CODE = re.compile(r"[\x20-\x7e]{1,2048}")
 # RFC 6749 appendix A.7
 ERROR = re.compile(r"[\x20-\x21\x23-\x5b\x5d-\x7e]{1,128}")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +81,16 @@ class Callback:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The result of a callback. ``login``: the identity that signs the browser in, if any."""
+    """The result of a callback. ``login``: the identity that signs the browser in, if any.
+
+    ``identity`` and ``purpose`` are None if the same callback was completed before.
+    """
 
     user: AbstractBaseUser
     next_url: str
     login: LinkedIdentity | None = None
+    identity: LinkedIdentity | None = None
+    purpose: Purpose | None = None
 
 
 def purpose_for(user: AbstractBaseUser | None, *, application: Application) -> Purpose:
@@ -93,13 +108,15 @@ def require_open(application: Application) -> None:
     budget.require_sign_in(application, patience=AWAY_AT_LEAST)
 
 
-def begin(application: Application, intent: SignInIntent, *, browser_key: str) -> str:
+def begin(application: Application, intent: SignInIntent, *, browser_key: str, address: str) -> str:
     """Start a sign-in and return the service's address to send the browser to.
 
     ``browser_key`` is the secret in this browser's cookie. Only this browser can complete it.
-    Raises ``RateLimited`` while the service takes no sign-ins.
+    ``address`` is the person's network address. Raises ``TooManyStarts``, and ``RateLimited`` while
+    the service takes no sign-ins.
     """
     require_open(application)
+    limits.take_start(application, browser_key=browser_key, address=address)
     state, pkce = state_value(), pkce_pair()
     request = authorization_requests.start(
         application, intent, state=state, browser_key=browser_key, pkce=pkce
@@ -153,11 +170,14 @@ def _complete_claimed(
     *,
     user: AbstractBaseUser | None,
 ) -> Completed:
-    if request.user_id is not None and (user is None or user.pk != request.user_id):
+    if user is None and request.purpose != Purpose.SIGN_IN:
+        raise SessionEnded
+    if user is not None and request.purpose != Purpose.SIGN_IN and user.pk != request.user_id:
         raise UserChanged
     if callback.code is None:
         raise _refusal(callback.error or "")
-    data = _learn(application, request, callback.code)
+    with within(application.callback_seconds):
+        data = _learn(application, request, callback.code)
     link_request = linking.LinkRequest(
         application=application,
         purpose=Purpose(request.purpose),
@@ -168,7 +188,13 @@ def _complete_claimed(
     linked = linking.link(link_request, data, user=user)
     tallies.add(TallyName.SIGNED_IN, application=application)
     signs_in = request.purpose == Purpose.SIGN_IN
-    return Completed(linked.user, request.next, login=linked.identity if signs_in else None)
+    return Completed(
+        linked.user,
+        request.next,
+        login=linked.identity if signs_in else None,
+        identity=linked.identity,
+        purpose=link_request.purpose,
+    )
 
 
 def _refusal(error: str) -> IdentityError:
@@ -202,15 +228,37 @@ def _learn(
     if "claims:read" in scopes and subject is None:
         listed = client.claims(None, access_token=token)
         subject = listed.user_id
-    if "kyc:read" in scopes:
-        kyc = client.kyc(subject, access_token=token)
-        subject = subject or kyc.subject
+    if "kyc:read" in scopes and subject is None:
+        kyc = client.kyc(None, access_token=token)
+        subject = kyc.subject
     if subject is None:
         raise SubjectUnknown("no answer names the person", endpoint="token")
+    if "kyc:read" in scopes and kyc is None:
+        kyc = _unless_late(lambda: client.kyc(subject, access_token=token))
     if "claims:read" in scopes and listed is None:
-        listed = client.claims(subject, access_token=token)
+        listed = _unless_late(lambda: client.claims(subject, access_token=token))
+    proven = listed and _unless_late(lambda: _proven(application, listed, subject=subject))
+    claims_answer, proof = proven or (None, None)
     return linking.ServiceData(
-        subject=subject, scopes=scopes, tokens=answer,
-        profile=profile or Profile.of_subject(subject), kyc=kyc, claims=listed,
-        proof=claims.verify_answer(application, listed, subject=subject) if listed else None,
+        subject=subject, scopes=scopes, tokens=answer, kyc=kyc, claims=claims_answer, proof=proof,
+        profile=profile or Profile.of_subject(subject),
     )  # fmt: skip
+
+
+@sensitive_variables()
+def _proven(
+    application: Application, listed: ClaimsAnswer, *, subject: str
+) -> tuple[ClaimsAnswer, VerifiedCredential | None]:
+    return listed, claims.verify_answer(application, listed, subject=subject)
+
+
+def _unless_late(read: Callable[[], T]) -> T | None:
+    """The answer, or None if it does not come in time. Upkeep asks for it then."""
+    try:
+        return read()
+    except ServiceTimeout:
+        return None
+    except KeysUnavailable as error:
+        if seconds_left() > 0 and not isinstance(error.__cause__, ServiceTimeout):
+            raise
+        return None

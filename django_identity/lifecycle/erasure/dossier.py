@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -14,15 +15,20 @@ from django.utils.functional import Promise
 
 from django_identity import labels
 from django_identity.conf import Application
-from django_identity.lifecycle.events import rows
+from django_identity.lifecycle.events import former_links, rows
+from django_identity.lifecycle.events.keyed_digests import keyed
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,
+    Consent,
+    DocumentReading,
+    FormerLink,
     LinkedIdentity,
     StoredClaim,
     TokenGrant,
     WebhookEvent,
 )
+from django_identity.policy import PROFILE_FIELDS
 
 MOST_SHOWN = 100
 ROWS_AT_ONCE = 500
@@ -30,10 +36,16 @@ ROWS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The person to erase: the subject, and the key of the linked user or None."""
+    """The person to erase: the subject, and the key of their account or None.
+
+    ``stays``: the account stays, so only the data about the subject is erased.
+    """
 
     subject_digest: str
     user_id: Any
+    application: str
+    environment: str
+    stays: bool = False
 
 
 def _delete(rows: QuerySet[Any]) -> int:
@@ -67,6 +79,11 @@ class HeldField:
     shown: Any
 
     @property
+    def is_technical(self) -> bool:
+        """Whether the page shows the value among the technical details."""
+        return self.name in labels.TECHNICAL
+
+    @property
     def is_empty(self) -> bool:
         """Whether the value is empty."""
         return self.stored is None or self.stored == "" or self.stored == []
@@ -93,25 +110,40 @@ class HeldKind:
 class Dossier:
     """The data of the account page: the identity under one application, and all records.
 
-    ``needs_reauthorization``: the person must renew to get new claims.
+    ``needs_reauthorization``: the person must sign in again to get new claims. ``names``: the
+    account's name and e-mail address. ``elsewhere``: the identities of the same account under
+    other applications.
     """
 
     identity: LinkedIdentity | None
     claims: tuple[StoredClaim, ...]
     kinds: tuple[HeldKind, ...]
     needs_reauthorization: bool = False
+    permission_ends_at: datetime | None = None
+    names: tuple[HeldField, ...] = ()
+    elsewhere: tuple[LinkedIdentity, ...] = ()
 
 
 def _events_of(user: AbstractBaseUser) -> QuerySet[WebhookEvent]:
-    mine = LinkedIdentity.objects.filter(user_id=user.pk).values("subject_digest")
-    return WebhookEvent.objects.filter(subject_digest__in=mine)
+    linked, former = (
+        each.objects.filter(user_id=user.pk).values("subject_digest")
+        for each in (LinkedIdentity, FormerLink)
+    )
+    return WebhookEvent.objects.filter(Q(subject_digest__in=linked) | Q(subject_digest__in=former))
 
 
 def _requested_by(forgotten: Forgotten) -> Q:
-    """Condition for the rows that the user started or completed. Without a user: no rows."""
+    """Condition for the rows that the user started or completed. Without a user: no rows.
+
+    What the owner of an account that stays has started and not completed is their own.
+    """
     if forgotten.user_id is None:
         return Q(pk__in=())
-    return Q(user_id=forgotten.user_id) | Q(completed_by_id=forgotten.user_id)
+    completed = Q(completed_by_id=forgotten.user_id)
+    if forgotten.stays:
+        place = Q(application=forgotten.application, environment=forgotten.environment)
+        return completed & place
+    return Q(user_id=forgotten.user_id) | completed
 
 
 PLACES: tuple[Place, ...] = (
@@ -120,10 +152,9 @@ PLACES: tuple[Place, ...] = (
         lambda user: LinkedIdentity.objects.filter(user_id=user.pk),
         lambda forgotten: LinkedIdentity.objects.filter(subject_digest=forgotten.subject_digest),
         shown=(
-            "application", "environment", "subject", "consent", "consent_changed_at", "linked_via",
-            "account_made",
-            "scopes", "kyc_level", "kyc_status", "kyc_provider", "kyc_verified_at",
-            "kyc_checked_at",
+            "application", "environment", "subject", "consent", "consent_changed_at", "revoked_by",
+            "linked_via", "account_made", "scopes", "kyc_level", "kyc_status", "kyc_provider",
+            "kyc_verified_at", "kyc_checked_at",
             "credential_issued_at", "credential_expires_at", "connect_request_id",
             "connect_issued_at", "connect_person", "created_at", "updated_at",
         ),
@@ -134,6 +165,13 @@ PLACES: tuple[Place, ...] = (
             "kyc_rank",
             "last_event_digest",
         ),
+    ),
+    Place(
+        FormerLink,
+        lambda user: FormerLink.objects.filter(user_id=user.pk),
+        lambda forgotten: former_links.of_subject(forgotten.subject_digest),
+        shown=("application", "environment", "linked_via", "account_made", "created_at"),
+        withheld=("id", "user", "subject_digest", "updated_at"),
     ),
     Place(
         StoredClaim,
@@ -160,15 +198,26 @@ PLACES: tuple[Place, ...] = (
         ),
     ),
     Place(
+        DocumentReading,
+        lambda user: DocumentReading.objects.filter(identity__user_id=user.pk),
+        lambda forgotten: DocumentReading.objects.filter(
+            identity__subject_digest=forgotten.subject_digest
+        ),
+        shown=("created_at", "scope", "document_types", "view"),
+        withheld=("id", "identity", "read_by", "updated_at"),
+    ),
+    Place(
         WebhookEvent,
         _events_of,
-        lambda forgotten: WebhookEvent.objects.filter(subject_digest=forgotten.subject_digest),
+        lambda forgotten: WebhookEvent.objects.filter(
+            subject_digest__in=[forgotten.subject_digest, *keyed(forgotten.subject_digest)]
+        ),
         erase=rows.empty,
         shown=("event_type", "occurred_at", "received_at", "payload", "outcome"),
         withheld=(
-            "id", "application", "event_id", "event_digest", "subject", "subject_digest",
-            "kept", "handled_at", "handled_by", "attempts", "next_attempt_at", "error",
-            "created_at", "updated_at",
+            "id", "application", "event_id", "event_digest", "body_digest", "subject",
+            "subject_digest", "kept", "handled_at", "handled_by", "attempts", "next_attempt_at",
+            "error", "history", "created_at", "updated_at",
         ),
     ),
     Place(
@@ -204,18 +253,29 @@ def erase(forgotten: Forgotten) -> dict[str, int]:
     return {_table(place): place.erase(place.of_forgotten(forgotten)) for place in reversed(PLACES)}
 
 
+def counts_of(forgotten: Forgotten) -> dict[str, int]:
+    """How many rows an erasure of the person would find in each table."""
+    return {_table(place): place.of_forgotten(forgotten).count() for place in PLACES}
+
+
 def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
     """The data about ``user`` for the account page, with their identity under ``application``."""
-    identity = (
-        LinkedIdentity.objects.of_user(
-            user.pk, application=application.alias, environment=application.environment
-        )
-        .prefetch_related("claims")
-        .first()
-    )
+    place = (application.alias, application.environment)
+    linked = LinkedIdentity.objects.filter(user_id=user.pk).order_by("application", "environment")
+    here = {(each.application, each.environment): each for each in linked}
+    identity = here.pop(place, None)
     claims = tuple(identity.claims.all()) if identity else ()
     held = tuple(kind for kind in _newest_about(user) if kind.records)
-    return Dossier(identity, claims, held, _needs_reauthorization(identity))
+    grant = TokenGrant.objects.filter(identity=identity).first() if identity else None
+    return Dossier(
+        identity,
+        claims,
+        held,
+        needs_reauthorization=_needs_reauthorization(identity, grant),
+        permission_ends_at=grant.refresh_expires_at if grant else None,
+        names=_names_of(user),
+        elsewhere=tuple(here.values()),
+    )
 
 
 def export_of(user: AbstractBaseUser) -> Iterator[str]:
@@ -223,9 +283,10 @@ def export_of(user: AbstractBaseUser) -> Iterator[str]:
 
     At most ``ROWS_AT_ONCE`` records are in memory at a time.
     """
-    opening = "{"
+    account = {field.name: field.stored for field in _names_of(user)}
+    yield f'{{\n"account": {json.dumps(account, cls=DjangoJSONEncoder)}'
     for place in PLACES:
-        yield f'{opening}\n"{_table(place)}": ['
+        yield f',\n"{_table(place)}": ['
         separator = "\n"
         for records in _batches(place.of_user(user).values("pk", *place.shown)):
             told = [{name: record[name] for name in place.shown} for record in records]
@@ -233,8 +294,7 @@ def export_of(user: AbstractBaseUser) -> Iterator[str]:
             yield separator + ",\n".join(texts)
             separator = ",\n"
         yield "]"
-        opening = ","
-    yield "}\n"
+    yield "\n}\n"
 
 
 def _newest_about(user: AbstractBaseUser) -> Iterator[HeldKind]:
@@ -258,12 +318,24 @@ def _batches(rows: QuerySet[Any, dict[str, Any]]) -> Iterator[list[dict[str, Any
         batch = list(rows.filter(pk__gt=batch[-1]["pk"]).order_by("pk")[:ROWS_AT_ONCE])
 
 
+def _names_of(user: AbstractBaseUser) -> tuple[HeldField, ...]:
+    """The fields of the account that a profile fills, as far as the user model has them."""
+    stored = {name: getattr(user, name, "") for name in PROFILE_FIELDS}
+    return tuple(
+        HeldField(name, labels.label_of(name), *(held,) * 2)
+        for name, held in stored.items()
+        if held
+    )
+
+
 def _table(place: Place) -> str:
     return place.model._meta.model_name or ""
 
 
-def _needs_reauthorization(identity: LinkedIdentity | None) -> bool:
-    grant = TokenGrant.objects.filter(identity=identity).first() if identity else None
+def _needs_reauthorization(identity: LinkedIdentity | None, grant: TokenGrant | None) -> bool:
+    """Whether the grant is dead, or a revocation ended it beside a newer ``consent.granted``."""
+    if identity is not None and identity.consent == Consent.GRANTED and identity.is_withdrawn:
+        return True
     return grant is not None and grant.needs_reauthorization
 
 

@@ -19,26 +19,37 @@ from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import DatabaseError, InterfaceError, router, transaction
-from django.db.models import F, QuerySet
+from django.db import DatabaseError, InterfaceError
+from django.db.models import F, ProtectedError, QuerySet, RestrictedError
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import backoff, conf, policy, signals
+from django_identity import backoff, conf, database, policy, signals
 from django_identity.conf import Application
 from django_identity.exceptions import ConfigurationError, StorageUnavailable
 from django_identity.lifecycle import events
 from django_identity.lifecycle.erasure import dossier, sessions
 from django_identity.lifecycle.erasure.dossier import Forgotten
-from django_identity.lifecycle.events import receipts
-from django_identity.models import AccountKept, ErasureReceipt, LinkedIdentity, WebhookEvent, digest
-from django_identity.telemetry import LogEvent, log, log_trouble
+from django_identity.lifecycle.events import former_links, receipts, rows
+from django_identity.lifecycle.events.keyed_digests import keyed
+from django_identity.models import (
+    AccountKept,
+    ErasureReceipt,
+    FormerLink,
+    LinkedIdentity,
+    WebhookEvent,
+    digest,
+)
+from django_identity.telemetry import LogEvent, Operation, log, log_trouble, measured
 
 FIRST_PAUSE = 60.0
 LONGEST_PAUSE = 6 * 3600.0
 MOST_AT_ONCE = 100
-# Stop before the worker's time limit. Reading many sessions may take long.
+EVENTS_AT_ONCE = 500
+# Stop before the worker's time limit.
 LONGEST_SECONDS = 240.0
+#: User -> the keys of their sessions.
+SessionKeys = dict[Any, list[str]]
 WITH_SUBJECTS = (LinkedIdentity, WebhookEvent, ErasureReceipt)
 
 
@@ -78,7 +89,7 @@ def erase_now(application: Application, subject: str) -> ErasureReceipt:
 
 def _erase_now(application: Application, subject: str) -> ErasureReceipt:
     subject_digest = digest(application.alias, application.environment, subject)
-    with transaction.atomic():
+    with database.atomic():
         events.lock_subject(subject_digest)
         receipt = receipts.open_receipt(
             application=application.alias,
@@ -94,20 +105,52 @@ def _erase_now(application: Application, subject: str) -> ErasureReceipt:
 
 def retry_pending() -> int:
     """Try all pending erasures that are due. Returns the number that are done."""
-    ends_at = time.monotonic() + LONGEST_SECONDS
     due = ErasureReceipt.objects.pending().filter(next_attempt_at__lte=timezone.now())
-    done = 0
-    for key in list(due.order_by("next_attempt_at").values_list("pk", flat=True)[:MOST_AT_ONCE]):
-        done += attempt(key)
-        if time.monotonic() > ends_at:
-            break
-    return done
+    keys = due.order_by("next_attempt_at").values_list("pk", flat=True)[:MOST_AT_ONCE]
+    return _attempt_each(list(keys))
 
 
 def attempt(receipt_id: int) -> bool:
-    """Try one pending erasure, unless another worker has it. Returns whether it is done.
+    """Try one pending erasure, unless another worker has it. Returns whether it is done."""
+    return bool(_attempt_each([receipt_id]))
 
-    The attempt is counted first, so that an erasure that crashes its worker is not retried at once.
+
+def _attempt_each(receipt_ids: list[int]) -> int:
+    """Try each of the erasures. The sessions are searched once for all, before and after."""
+    began_at = timezone.now()
+    users = _users_of(receipt_ids)
+    found = sessions.keys_of({user_id for user_id in users.values() if user_id is not None})
+    # From here: however long the search took, some of the erasures must be done after it.
+    ends_at = time.monotonic() + LONGEST_SECONDS
+    signed_out: SessionKeys = {}
+    done = 0
+    try:
+        for receipt_id, user_id in users.items():
+            keys = found.get(user_id, [])
+            done += _attempt(receipt_id, user_id, keys, signed_out)
+            if time.monotonic() > ends_at:
+                break
+    finally:
+        # Robust: the accounts are erased, so an error of the session store is only logged.
+        database.on_commit(lambda: _erase_sessions(signed_out, began_at))
+    return done
+
+
+def _users_of(receipt_ids: list[int]) -> dict[int, Any]:
+    """Receipt -> the user to erase, for those of the receipts that are still pending."""
+    pending = ErasureReceipt.objects.pending().in_bulk(receipt_ids)
+    digests = {key: _subject_digest(receipt) for key, receipt in pending.items()}
+    identities = LinkedIdentity.objects.filter(subject_digest__in=digests.values())
+    owners = dict(identities.values_list("subject_digest", "user_id"))
+    return {
+        key: owners.get(digests[key], pending[key].user_id) for key in receipt_ids if key in pending
+    }
+
+
+def _attempt(receipt_id: int, user_id: Any, keys: list[str], signed_out: SessionKeys) -> bool:
+    """Try one erasure. The attempt is counted first, in case the erasure crashes its worker.
+
+    ``keys``: the user's sessions. They are added to ``signed_out`` if they must go.
     """
     now = timezone.now()
     due = ErasureReceipt.objects.pending().filter(pk=receipt_id, next_attempt_at__lte=now)
@@ -123,36 +166,61 @@ def attempt(receipt_id: int) -> bool:
     if not taken:
         return False
     try:
-        _erase(receipt)
+        with measured(Operation.ERASURE, application=receipt.application):
+            has_sessions = _erase(receipt, user_id, keys)
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
-        kind = type(error).__name__
+        models = _models_in_the_way(error)
+        kind = f"{type(error).__name__}: {models}" if models else type(error).__name__
         ErasureReceipt.objects.filter(pk=receipt_id).update(error=kind[:255])
-        log_trouble(
-            LogEvent.ERASURE_FAILED, error, application=receipt.application, receipt=receipt_id
-        )
+        facts = {"row": receipt_id, **({"models": models} if models else {})}
+        log_trouble(LogEvent.ERASURE_FAILED, error, application=receipt.application, **facts)
         return False
-    log(LogEvent.ERASED, application=receipt.application, receipt=receipt_id)
+    if has_sessions:
+        signed_out[user_id] = keys
+    log(LogEvent.ERASED, application=receipt.application, row=receipt_id)
     return True
 
 
-def _erase(receipt: ErasureReceipt) -> None:
-    """Erase in one transaction. Sessions are searched before it, because that may take long."""
-    began_at = timezone.now()
-    identity = LinkedIdentity.objects.filter(subject_digest=_subject_digest(receipt)).first()
-    user_id = identity.user_id if identity else receipt.user_id
-    keys = sessions.keys_of(user_id)
+def _models_in_the_way(error: Exception) -> str:
+    """The models whose rows keep the account's rows from being deleted, as ``shop.Order``."""
+    found: set[Any] = set()
+    if isinstance(error, ProtectedError):
+        found = error.protected_objects
+    elif isinstance(error, RestrictedError):
+        found = error.restricted_objects
+    return ",".join(sorted({row._meta.label for row in found}))
+
+
+def _erase(receipt: ErasureReceipt, user_id: Any, keys: list[str]) -> bool:
+    """Erase in one transaction, after the work that may take long: the sessions, many events.
+
+    Returns whether the user's sessions had to go.
+    """
+    _empty_most_events(receipt)
     siblings = _siblings(receipt.pk, user_id)
-    with transaction.atomic():
+    with database.atomic():
         _lock_receipts(siblings)
-        if _erase_rows(receipt.pk, keys):
-            transaction.on_commit(
-                lambda: _erase_sessions(user_id, keys, since=began_at), robust=True
-            )
+        return _erase_rows(receipt.pk, keys)
 
 
-def _erase_sessions(user_id: Any, keys: list[str], *, since: datetime) -> None:
+def _empty_most_events(receipt: ErasureReceipt) -> None:
+    """Empty the subject's events in batches, so that the last transaction has at most one."""
+    theirs = WebhookEvent.objects.filter(subject_digest=_subject_digest(receipt)).order_by("pk")
+    while len(keys := list(theirs.values_list("pk", flat=True)[: 2 * EVENTS_AT_ONCE])) > (
+        EVENTS_AT_ONCE
+    ):
+        with database.atomic():
+            emptied = WebhookEvent.objects.filter(pk__in=keys[:EVENTS_AT_ONCE])
+            so_far = receipt.counts.get("webhookevent", 0)
+            receipt.counts = {"webhookevent": so_far + rows.empty(emptied)}
+            receipt.save(update_fields=["counts"])
+
+
+def _erase_sessions(signed_out: SessionKeys, since: datetime) -> None:
     """Delete the sessions, after the account is disabled: also new ones, and copies in a cache."""
-    sessions.delete({*keys, *sessions.keys_of(user_id, saved_since=since)})
+    begun_since = sessions.keys_of(signed_out, saved_since=since)
+    for user_id, keys in signed_out.items():
+        sessions.delete({*keys, *begun_since[user_id]})
 
 
 def _siblings(receipt_id: int, user_id: Any) -> set[int]:
@@ -181,12 +249,15 @@ def _erase_rows(receipt_id: int, session_keys: list[str]) -> bool:
     events.lock_subject(subject_digest)
     identities = LinkedIdentity.objects.select_for_update().filter(subject_digest=subject_digest)
     identity = identities.first()
-    user_id = identity.user_id if identity else receipt.user_id
-    counts = Counter(dossier.erase(Forgotten(subject_digest, user_id)))
-    user = _user(user_id)
-    if user is not None:
-        made_for_identity = identity.account_made if identity else receipt.account_made
-        receipt.account_kept = _erase_account(receipt, user, made_for_identity=made_for_identity)
+    user = _user(identity.user_id if identity else receipt.user_id)
+    user_id = user.pk if user else None
+    made_for_identity = identity.account_made if identity else receipt.account_made
+    receipt.account_kept = _reason_to_keep(receipt, user, made_for_identity=made_for_identity)
+    _open_other_receipts(receipt, subject_digest, user_id=user_id)
+    counts = Counter(dossier.erase(_forgotten(receipt, user_id, stays=bool(receipt.account_kept))))
+    counts.update(receipt.counts)
+    if user is not None and not receipt.account_kept:
+        receipt.account_kept = _erase_account(receipt, user)
     is_erased = user is not None and not receipt.account_kept
     if not receipt.account_kept:
         counts["session"] = sessions.delete(session_keys)
@@ -197,18 +268,45 @@ def _erase_rows(receipt_id: int, session_keys: list[str]) -> bool:
     return not receipt.account_kept
 
 
-def _erase_account(
-    receipt: ErasureReceipt, user: AbstractBaseUser, *, made_for_identity: bool
+def _reason_to_keep(
+    receipt: ErasureReceipt, user: AbstractBaseUser | None, *, made_for_identity: bool
 ) -> str:
+    """Ask the policy. Returns why the account stays, or an empty text."""
+    site = policy.load(_policy_path(receipt.application))
+    if user is None or not site.keeps_account(user, made_for_identity=made_for_identity):
+        return ""
+    if policy.is_privileged(user):
+        return AccountKept.PRIVILEGED
+    return AccountKept.POLICY if made_for_identity else AccountKept.OLDER
+
+
+def _open_other_receipts(receipt: ErasureReceipt, subject_digest: str, *, user_id: Any) -> None:
+    """Request the erasure of other accounts from which the subject was disconnected."""
+    for former in former_links.of_subject(subject_digest).exclude(user_id=user_id):
+        ErasureReceipt.objects.create(
+            application=receipt.application,
+            environment=receipt.environment,
+            subject=receipt.subject,
+            subject_digest=receipt.subject_digest,
+            user_id=former.user_id,
+            account_made=former.account_made,
+            requested_at=receipt.requested_at,
+            next_attempt_at=timezone.now(),
+        )
+
+
+def _forgotten(receipt: ErasureReceipt, user_id: Any, *, stays: bool = False) -> Forgotten:
+    return Forgotten(
+        _subject_digest(receipt), user_id, receipt.application, receipt.environment, stays=stays
+    )
+
+
+def _erase_account(receipt: ErasureReceipt, user: AbstractBaseUser) -> str:
     """Let the policy erase the account. Returns why it stays, or an empty text if it is erased."""
     site = policy.load(_policy_path(receipt.application))
-    if site.keeps_account(user, made_for_identity=made_for_identity):
-        if policy.is_privileged(user):
-            return AccountKept.PRIVILEGED
-        return AccountKept.POLICY if made_for_identity else AccountKept.OLDER
     _hold_subjects_of(user.pk)
-    # ``delete`` sets the instance's key to None.
-    user_id = user.pk
+    # ``delete`` sets the instance's key to None, and deletes the former links.
+    user_id, former = user.pk, list(FormerLink.objects.filter(user_id=user.pk))
     site.erase_user(user)
     left = _user(user_id)
     if left is not None and site.erasure == "delete":
@@ -218,6 +316,7 @@ def _erase_account(
         can_be_disabled = "is_active" in {field.name for field in user._meta.concrete_fields}
         return AccountKept.POLICY if can_be_disabled else ""
     _erase_identities_of(user_id, receipt)
+    _erase_former_links(former, receipt)
     return ""
 
 
@@ -226,7 +325,7 @@ def _user(user_id: Any) -> AbstractBaseUser | None:
     if user_id is None:
         return None
     model = get_user_model()
-    everybody: QuerySet[AbstractBaseUser] = QuerySet(model, using=router.db_for_write(model))
+    everybody: QuerySet[AbstractBaseUser] = QuerySet(model, using=database.alias())
     return everybody.filter(pk=user_id).first()
 
 
@@ -245,16 +344,36 @@ def _erase_identities_of(user_id: Any, receipt: ErasureReceipt) -> None:
     """
     others = LinkedIdentity.objects.select_for_update().filter(user_id=user_id)
     for identity in list(others):
-        counts = dossier.erase(Forgotten(identity.subject_digest, user_id))
+        forgotten = Forgotten(
+            identity.subject_digest, user_id, identity.application, identity.environment
+        )
+        counts = {**dossier.erase(forgotten), "user": 0}
         if not receipts.is_being_erased(identity.subject_digest):
-            ErasureReceipt.objects.create(
-                application=identity.application,
-                environment=identity.environment,
-                subject_digest=receipts.keyed(identity.subject_digest)[0],
-                requested_at=receipt.requested_at,
-                erased_at=timezone.now(),
-                counts={**counts, "user": 0},
-            )
+            _write_receipt(identity, keyed(identity.subject_digest)[0], receipt, counts)
+
+
+def _erase_former_links(former: list[FormerLink], receipt: ErasureReceipt) -> None:
+    """Delete the digests that stayed with an erased account. Each leaves a receipt."""
+    for link in former:
+        FormerLink.objects.filter(pk=link.pk).delete()
+        _write_receipt(link, link.subject_digest, receipt, {"formerlink": 1, "user": 0})
+
+
+def _write_receipt(
+    link: LinkedIdentity | FormerLink,
+    subject_digest: str,
+    receipt: ErasureReceipt,
+    counts: dict[str, int],
+) -> None:
+    """Write a receipt, done, for another subject of the erased account."""
+    ErasureReceipt.objects.create(
+        application=link.application,
+        environment=link.environment,
+        subject_digest=subject_digest,
+        requested_at=receipt.requested_at,
+        erased_at=timezone.now(),
+        counts=counts,
+    )
 
 
 def _subject_digest(receipt: ErasureReceipt) -> str:

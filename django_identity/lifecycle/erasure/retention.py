@@ -7,25 +7,27 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from django_identity import conf, signals
+from django_identity import conf
 from django_identity.conf import Application
+from django_identity.lifecycle.erasure.disconnection import disconnect
 from django_identity.lifecycle.events.rows import EMPTIED
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,
     Consent,
+    EventOutcome,
     LinkedIdentity,
     Retained,
     WebhookEvent,
 )
+from django_identity.telemetry import LogEvent, log_error
 
 BATCH = 1000
-# Within this time a callback that is opened again still redirects to its page.
-REQUEST_LIFETIME = timedelta(days=1)
+#: The ``error`` of an event that no worker took until its content had to go.
+NEVER_HANDLED = "never_handled"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +46,7 @@ def count_purgeable() -> int:
     old = now - timedelta(days=min(site.event_payload_days for site in conf.applications()))
     return (
         WebhookEvent.objects.filter(kept=Retained.EVERYTHING, received_at__lt=old).count()
-        + AuthorizationRequest.objects.filter(expires_at__lt=now - REQUEST_LIFETIME).count()
+        + AuthorizationRequest.objects.filter(expires_at__lt=now).count()
     )
 
 
@@ -52,7 +54,8 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
     """Purge data that is older than the settings allow, in batches of ``size`` rows.
 
     An event first loses its payload, and later everything except the digest of its id, which
-    recognises a repeat. ``progress`` is called after each batch. It is safe to stop at any point.
+    recognises a repeat. An event keeps its payload while its handlers wait, but no longer than
+    ``EVENT_DAYS``. ``progress`` is called after each batch. It is safe to stop at any point.
     """
     now = timezone.now()
     payloads = events = identities = 0
@@ -60,7 +63,8 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
         events_of = WebhookEvent.objects.filter(of_alias)
         rows_before = now - timedelta(days=application.event_days)
         payloads_before = now - timedelta(days=application.event_payload_days)
-        for rows in _batches(_older(events_of, Retained.EVERYTHING, payloads_before), size):
+        handled = events_of.filter(next_attempt_at=None)
+        for rows in _batches(_older(handled, Retained.EVERYTHING, payloads_before), size):
             emptied = rows.update(payload=None, kept=Retained.NO_PAYLOAD)
             payloads += emptied
             progress(emptied)
@@ -74,10 +78,25 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
             )
             events += emptied
             progress(emptied)
+        for rows in _batches(_older(events_of, Retained.EVERYTHING, rows_before), size):
+            payloads += _given_up(rows, application)
         revoked_before = now - timedelta(days=application.revoked_days)
         identities += _purge_revoked(of_alias, revoked_before, size)
-    requests = _purged_requests(now - REQUEST_LIFETIME, size)
+    requests = _purged_requests(now, size)
     return Purged(payloads=payloads, events=events, requests=requests, identities=identities)
+
+
+def _given_up(rows: QuerySet[WebhookEvent], application: Application) -> int:
+    """Empty events whose handlers still wait after ``EVENT_DAYS``, and say so: they have failed."""
+    count = rows.update(
+        payload=None,
+        kept=Retained.NO_PAYLOAD,
+        outcome=EventOutcome.FAILED,
+        error=NEVER_HANDLED,
+        next_attempt_at=None,
+    )
+    log_error(LogEvent.EVENTS_NOT_HANDLED, application=application.alias, count=count)
+    return count
 
 
 def _applications() -> Iterator[tuple[Application, Q]]:
@@ -99,25 +118,14 @@ def _applications() -> Iterator[tuple[Application, Q]]:
 
 
 def _purge_revoked(of_alias: Q, before: datetime, size: int) -> int:
-    """Delete the identities whose consent was revoked before ``before``. The accounts stay."""
+    """Disconnect the identities whose consent was revoked before ``before``."""
     revoked = LinkedIdentity.objects.filter(
         of_alias, consent=Consent.REVOKED, consent_changed_at__lt=before
     )
     purged = 0
     for rows in _batches(revoked.order_by("pk").all, size):
-        with transaction.atomic():
-            # The person may have come back since the batch was read.
-            locked = rows.select_for_update().filter(consent=Consent.REVOKED)
-            keys = list(locked.values_list("pk", flat=True))
-            for identity in LinkedIdentity.objects.filter(pk__in=keys).select_related("user"):
-                signals.announce(
-                    signals.identity_unlinked,
-                    LinkedIdentity,
-                    user=identity.user,
-                    application=identity.application,
-                )
-            LinkedIdentity.objects.filter(pk__in=keys).delete()
-        purged += len(keys)
+        # The person may have come back since the batch was read.
+        purged += sum(disconnect(each, only=Q(consent=Consent.REVOKED)) for each in rows)
     return purged
 
 

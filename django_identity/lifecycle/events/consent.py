@@ -10,13 +10,26 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db import transaction
 from django.utils import timezone
 
-from django_identity.models import NEVER, Consent, LinkedIdentity, StoredClaim, TokenGrant
+from django_identity import database
+from django_identity.models import (
+    NEVER,
+    Consent,
+    LinkedIdentity,
+    RevokedBy,
+    StoredClaim,
+    TokenGrant,
+)
 
 
-def stop_processing(identity: LinkedIdentity, *, at: datetime, received_at: datetime) -> None:
+def stop_processing(
+    identity: LinkedIdentity,
+    *,
+    at: datetime,
+    received_at: datetime,
+    by: RevokedBy = RevokedBy.PERSON,
+) -> None:
     """Delete tokens, credential, KYC data and claim values, and end the sessions.
 
     ``at``: the time of the revocation. The caller has locked the identity's row and saves it.
@@ -24,7 +37,8 @@ def stop_processing(identity: LinkedIdentity, *, at: datetime, received_at: date
     identity.consent_changed_at = max(identity.consent_changed_at, at)
     # A time-stamp from the future must not block a sign-in after the revocation was received.
     revoked_at = min(at, max(received_at, identity.arrived_at))
-    identity.revoked_at = max(identity.revoked_at or revoked_at, revoked_at)
+    if identity.revoked_at is None or revoked_at >= identity.revoked_at:
+        identity.revoked_at, identity.revoked_by = revoked_at, by
     identity.credential = identity.credential_kid = ""
     identity.credential_issued_at = identity.credential_expires_at = None
     identity.connect_person = ""
@@ -44,19 +58,19 @@ def _forget_kyc(identity: LinkedIdentity) -> None:
 
 
 def revoke(subject_digest: str) -> LinkedIdentity | None:
-    """Revoke the consent now, by the site's own clock.
+    """Revoke the consent now, by the site's own clock and decision.
 
     A consent or a sign-in with a later time-stamp comes from a clock that is ahead, so it does not
     count. Returns the identity, or None if there is none.
     """
     now = timezone.now()
     of_subject = LinkedIdentity.objects.filter(subject_digest=subject_digest)
-    with transaction.atomic():
+    with database.atomic():
         # Lock by a write: SQLite then waits for the lock. After a read it would fail at once.
         if not of_subject.update(updated_at=now):
             return None
         identity = of_subject.get()
         identity.consent = Consent.REVOKED
-        stop_processing(identity, at=now, received_at=now)
+        stop_processing(identity, at=now, received_at=now, by=RevokedBy.SITE)
         identity.save()
     return identity

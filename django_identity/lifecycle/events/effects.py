@@ -27,8 +27,8 @@ KYC_CLAIM = "kyc_verified"
 KYC_SCOPES = frozenset({"kyc:read", "kyc:status"})
 #: The columns of an identity that events change.
 CHANGED = (
-    "consent", "consent_changed_at", "revoked_at", "kyc_level", "kyc_status", "kyc_provider",
-    "kyc_verified_at", "kyc_checked_at", "kyc_changed_at", "kyc_rank", "credential",
+    "consent", "consent_changed_at", "revoked_at", "revoked_by", "kyc_level", "kyc_status",
+    "kyc_provider", "kyc_verified_at", "kyc_checked_at", "kyc_changed_at", "kyc_rank", "credential",
     "credential_kid", "credential_issued_at", "credential_expires_at", "connect_person",
     "claims_revoked_at",
     "refetch_due_at", "last_event_digest", "updated_at",

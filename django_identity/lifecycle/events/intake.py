@@ -9,22 +9,41 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping
-from enum import StrEnum
+from dataclasses import dataclass
 from typing import Any
 
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
-from django_identity import background, signals
+from django_identity import background, database, signals
 from django_identity.background import TaskName
 from django_identity.conf import Application
-from django_identity.exceptions import SignatureInvalid, StorageUnavailable
+from django_identity.exceptions import (
+    EventConflict,
+    EventUnreadable,
+    SignatureInvalid,
+    StorageUnavailable,
+)
 from django_identity.handlers import EventType, handlers_of
-from django_identity.lifecycle.events import effects, receipts, rows
+from django_identity.lifecycle.events import (
+    deliveries,
+    effects,
+    former_links,
+    receipts,
+    rows,
+    tallies,
+)
 from django_identity.lifecycle.events.effects import CLOCK_SKEW, EFFECTS
 from django_identity.lifecycle.events.locks import LOCK_WAIT_SECONDS, transaction_of_event
-from django_identity.models import EventOutcome, LinkedIdentity, WebhookEvent, digest
-from django_identity.service.webhooks import SUBJECTS, Event, is_authentic
+from django_identity.models import (
+    EventOutcome,
+    LinkedIdentity,
+    TallyName,
+    WebhookEvent,
+    digest,
+)
+from django_identity.service.webhooks import SUBJECTS, Event, signing_secret
+from django_identity.telemetry import Operation, measured
 
 TRIES = 3
 #: The members of the data that the spec and this package name.
@@ -32,38 +51,65 @@ KEPT_MEMBERS = (*SUBJECTS, "kyc_level", "status", "provider", "claim_type")
 #: The ``error`` of an event of a known type without a subject, which nothing can be done about.
 NAMES_NOBODY = "names_nobody"
 LONGEST_PAUSE = 0.1
+REPEATED = "repeated"
 
 
-class Intake(StrEnum):
-    """The result of an acknowledged delivery."""
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An acknowledged delivery, for the log. ``row``: the stored event, or None for a repeat.
 
-    STORED = "stored"
-    REPEATED = "repeated"
+    ``event_type``: a type of the spec, or ``other``. ``outcome``: the event's, or ``repeated``.
+    """
+
+    event_type: str
+    outcome: str
+    row: int | None = None
 
 
-def receive(application: Application, body: bytes, *, signature: str) -> Intake:
+def receive(application: Application, body: bytes, *, signature: str) -> Received:
     """Check, store and apply one delivery. After this call the effect is committed.
 
-    Must run outside any transaction. Raises ``SignatureInvalid``, ``EventUnreadable``, or
-    ``StorageUnavailable`` if the database failed. After an error nothing has changed.
+    Must run outside any transaction. Raises ``SignatureInvalid``, ``EventUnreadable``,
+    ``EventConflict`` (which is counted), or ``StorageUnavailable`` if the database failed. After an
+    error no event has changed.
     """
-    if not is_authentic(body, signature=signature, secrets=application.webhook_secrets):
-        raise SignatureInvalid
-    event = Event.parse(body)
+    with measured(Operation.EVENT, application=application.alias) as measurement:
+        received = _receive(application, body, signature=signature)
+        measurement.attributes["type"] = received.event_type
+        measurement.outcome = received.outcome
+    return received
+
+
+def _receive(application: Application, body: bytes, *, signature: str) -> Received:
+    event = _authentic(application, body, signature=signature)
     gives_up_at = time.monotonic() + LOCK_WAIT_SECONDS
     for tries_left in reversed(range(TRIES)):
         try:
-            return _take_in(application, _row_of(application, event))
+            return _take_in(application, _row_of(application, event, body), body)
         except (DatabaseError, InterfaceError) as error:
             # Any error: Django's report of it would contain the event's data.
             if not tries_left or time.monotonic() > gives_up_at:
                 raise StorageUnavailable(type(error).__name__) from error
             time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311  not for secrecy
-            connection.close_if_unusable_or_obsolete()
+            database.connection().close_if_unusable_or_obsolete()
     raise AssertionError
 
 
-def _row_of(application: Application, event: Event) -> WebhookEvent:
+def _authentic(application: Application, body: bytes, *, signature: str) -> Event:
+    """The event in a signed body. Raises ``SignatureInvalid`` or ``EventUnreadable``, counted."""
+    secret = signing_secret(body, signature=signature, secrets=application.webhook_secrets)
+    if secret is None:
+        deliveries.count(application, TallyName.BAD_SIGNATURE)
+        raise SignatureInvalid
+    deliveries.count_signed(application, secret)
+    try:
+        return Event.parse(body)
+    except EventUnreadable:
+        deliveries.count(application, TallyName.BAD_EVENT)
+        raise
+
+
+def _row_of(application: Application, event: Event, body: bytes) -> WebhookEvent:
     """The row for the event. The subject has a digest, which is empty without a subject.
 
     A time-stamp from the future counts as 5 minutes from now, so that it does not outrank all later
@@ -76,6 +122,7 @@ def _row_of(application: Application, event: Event) -> WebhookEvent:
         application=application.alias,
         event_id=event.event_id,
         event_digest=digest(application.alias, event.event_id),
+        body_digest=rows.digests_of(body)[0],
         event_type=event.event_type,
         occurred_at=min(event.occurred_at, now + CLOCK_SKEW),
         received_at=now,
@@ -102,15 +149,24 @@ def _has_work(event_type: str) -> bool:
     return event_type == EventType.DATA_DELETION_REQUESTED or bool(handlers_of(event_type))
 
 
-def _take_in(application: Application, event: WebhookEvent) -> Intake:
-    """Store the event, apply it, and send signals after the commit."""
+def _take_in(application: Application, event: WebhookEvent, body: bytes) -> Received:
+    """Store the event, apply it, and send signals after the commit. Raises ``EventConflict``."""
     with transaction_of_event(event.subject_digest):
         # Write first: SQLite then waits for the lock. After a read it would fail at once.
-        if not rows.insert(event):
-            return Intake.REPEATED
-        changed = _apply(application, event) if event.error != NAMES_NOBODY else None
-        _announce(event, changed)
-    return Intake.STORED
+        if rows.insert(event):
+            changed = _apply(application, event) if event.error != NAMES_NOBODY else None
+            _announce(event, changed)
+            return Received(_known_type(event), event.outcome, event.pk)
+        is_repeat = rows.is_repeat(event, body)
+    if is_repeat:
+        return Received(_known_type(event), REPEATED)
+    tallies.add(TallyName.EVENT_CONFLICT, application=application)
+    raise EventConflict
+
+
+def _known_type(event: WebhookEvent) -> str:
+    """The type for logs and metrics. Types that nobody knows could be anything, and many."""
+    return event.event_type if event.event_type in EFFECTS else "other"
 
 
 def _apply(application: Application, event: WebhookEvent) -> LinkedIdentity | None:
@@ -133,7 +189,7 @@ def _apply(application: Application, event: WebhookEvent) -> LinkedIdentity | No
             event,
             outcome=_outcome_without_change(event, identity),
             bare=identity is not None and not effects.is_covered(identity, event),
-            erased=_is_of_the_erased(event, identity),
+            erased=_is_forgotten(event, identity),
         )
     return changed
 
@@ -153,14 +209,15 @@ def _outcome_without_change(event: WebhookEvent, identity: LinkedIdentity | None
     return EventOutcome.SUPERSEDED if is_late else EventOutcome.IGNORED
 
 
-def _is_of_the_erased(event: WebhookEvent, identity: LinkedIdentity | None) -> bool:
-    """Whether the subject was erased, and not linked again before the event's time."""
+def _is_forgotten(event: WebhookEvent, identity: LinkedIdentity | None) -> bool:
+    """Whether the subject was erased or disconnected, and not linked again before the event."""
     if not event.subject_digest:
         return False
     erasures = receipts.of_subject(event.subject_digest)
     if identity is not None:
         erasures = erasures.filter(receipts.covering_event(event.occurred_at))
-    return erasures.exists()
+    is_disconnected = identity is None and former_links.of_subject(event.subject_digest).exists()
+    return is_disconnected or erasures.exists()
 
 
 def _announce(event: WebhookEvent, identity: LinkedIdentity | None) -> None:

@@ -18,7 +18,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError
+
+from django_identity import database
 
 LOCK_WAIT_SECONDS = 3
 # A shorter time-out of the site stays in force.
@@ -35,21 +37,21 @@ MARIADB_RESTORE = "SET innodb_lock_wait_timeout = @django_identity_lock_wait"
 
 def lock_subject(subject_digest: str) -> None:
     """Exclude events of the subject until the end of this transaction (only on PostgreSQL)."""
-    if connection.vendor == "postgresql":
+    if database.connection().vendor == "postgresql":
         _run("SELECT pg_advisory_xact_lock(%s)", _number_of(subject_digest))
 
 
 @contextmanager
 def transaction_of_event(subject_digest: str) -> Iterator[None]:
-    """``transaction.atomic()`` with a time-out of 3 seconds for lock waits.
+    """``database.atomic()`` with a time-out of 3 seconds for lock waits.
 
     It waits for a transaction that has locked the subject, and excludes such transactions until its
     end.
     """
     restore = _limit_waiting()
     try:
-        with transaction.atomic():
-            if connection.vendor == "postgresql":
+        with database.atomic():
+            if database.connection().vendor == "postgresql":
                 _run(POSTGRESQL_LIMIT, _number_of(subject_digest))
             yield
     finally:
@@ -65,11 +67,11 @@ def _number_of(subject_digest: str) -> int:
 
 def _limit_waiting() -> str:
     """Set the time-out of the connection, except on PostgreSQL. Returns a statement to undo it."""
-    if connection.vendor == "mysql":
+    if database.connection().vendor == "mysql":
         _run(MARIADB_LIMIT)
         return MARIADB_RESTORE
-    if connection.vendor == "sqlite":
-        with connection.cursor() as cursor:
+    if database.connection().vendor == "sqlite":
+        with database.connection().cursor() as cursor:
             (milliseconds,) = cursor.execute("PRAGMA busy_timeout").fetchone()
         _run(f"PRAGMA busy_timeout = {min(milliseconds, LOCK_WAIT_SECONDS * 1000)}")
         return f"PRAGMA busy_timeout = {milliseconds}"
@@ -78,5 +80,5 @@ def _limit_waiting() -> str:
 
 def _run(statement: str, *parameters: int) -> None:
     if statement:
-        with connection.cursor() as cursor:
+        with database.connection().cursor() as cursor:
             cursor.execute(statement, parameters)

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 
-from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
-from django.utils.crypto import salted_hmac
 
+from django_identity.lifecycle.events import former_links
+from django_identity.lifecycle.events.keyed_digests import keyed
 from django_identity.models import ErasureReceipt, LinkedIdentity, digest
-
-SALT = "django_identity.erasure_receipt"
-
-
-def keyed(subject_digest: str) -> list[str]:
-    """The receipt's digest of a subject under the current key, then under each older key."""
-    keys: Iterator[str] = map(str, (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS))
-    return [
-        salted_hmac(SALT, subject_digest, secret=key, algorithm="sha256").hexdigest()
-        for key in keys
-    ]
 
 
 def open_receipt(
@@ -33,14 +22,19 @@ def open_receipt(
     requested_at: datetime,
     event_id: str = "",
 ) -> ErasureReceipt:
-    """Create a receipt, pending until ``close``. An event id that names the subject is left out."""
+    """Create a receipt, pending until ``close``. An event id that names the subject is left out.
+
+    Without an identity, the account is the one from which the subject was disconnected.
+    """
+    subject_digest = digest(application, environment, subject)
+    link = identity or former_links.of_subject(subject_digest).first()
     return ErasureReceipt.objects.create(
         application=application,
         environment=environment,
         subject=subject,
-        subject_digest=keyed(digest(application, environment, subject))[0],
-        user_id=identity.user_id if identity else None,
-        account_made=identity is not None and identity.account_made,
+        subject_digest=keyed(subject_digest)[0],
+        user_id=link.user_id if link else None,
+        account_made=link is not None and link.account_made,
         event_id="" if subject in event_id else event_id,
         requested_at=requested_at,
         next_attempt_at=timezone.now(),

@@ -11,6 +11,8 @@ from django_identity.credentials import KeySet, RejectionReason
 from django_identity.credentials.trace import Trace, trace
 from django_identity.lifecycle.upkeep import key_sets
 from django_identity.lifecycle.upkeep.claims import verify_for
+from django_identity.service import ServiceClient
+from django_identity.service.messages import ClaimsVerdict
 
 
 @sensitive_variables()
@@ -38,3 +40,9 @@ def check(
     if keys is not None or found.reason is not RejectionReason.KEY:
         return found
     return traced(key_sets.refreshed(application, unknown_in=used))
+
+
+@sensitive_variables()
+def ask_service(application: Application, credential: str) -> ClaimsVerdict:
+    """The service's own verdict on ``credential``. Raises a ``ServiceError``."""
+    return ServiceClient(application).verify_claims(credential)

@@ -7,15 +7,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from django.db import transaction
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, signals, vault
+from django_identity import conf, database, signals, vault
 from django_identity.credentials.trace import Trace
 from django_identity.exceptions import NoCredential
-from django_identity.lifecycle import events
-from django_identity.lifecycle.erasure import erasure
+from django_identity.lifecycle import arrival, events
+from django_identity.lifecycle.erasure import Preview, erasure, preview_of
 from django_identity.lifecycle.operators.credential_check import check
 from django_identity.lifecycle.upkeep import jobs
 from django_identity.lifecycle.upkeep.claims import Refetched
@@ -95,15 +94,25 @@ def revoke(identities: Sequence[LinkedIdentity]) -> int:
 
     A sign-in that is in progress is refused, as after a revocation by the service.
     """
-    return sum(map(_revoked, identities))
+    revoked = [identity for identity in identities if _revoked(identity)]
+    for alias in conf.aliases():
+        owners = [identity.user for identity in revoked if identity.application == alias]
+        arrival.send_change_on_commit(conf.application(alias), owners, change="revoked")
+    return len(revoked)
 
 
 def _revoked(identity: LinkedIdentity) -> bool:
-    with transaction.atomic():
+    with database.atomic():
         revoked = events.revoke(identity.subject_digest)
         if revoked is not None:
             signals.announce(signals.consent_revoked, LinkedIdentity, identity=revoked)
     return revoked is not None
+
+
+def erasure_preview(identity: LinkedIdentity) -> Preview:
+    """What an erasure of the person would delete. Nothing is changed."""
+    there = erasure.application_of_rows(identity.application, environment=identity.environment)
+    return preview_of(identity, application=there)
 
 
 def erase(identity: LinkedIdentity) -> ErasureReceipt:

@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
-from django.core.cache import cache
 from django.db.models import Case, CharField, Count, Max, Min, Model, Q, QuerySet, Value, When
 from django.utils import timezone
 
-from django_identity.lifecycle.upkeep import tallies
-from django_identity.lifecycle.upkeep.tallies import DayCount
+from django_identity.lifecycle.events import tallies
+from django_identity.lifecycle.events.tallies import DayCount
 from django_identity.models import (
     ErasureReceipt,
     EventOutcome,
@@ -28,7 +27,9 @@ from django_identity.models import (
     TallyName,
     TokenGrant,
     WebhookEvent,
+    failing,
 )
+from django_identity.service import shared_state
 
 NEWEST_EVENTS = 10_000
 MOST_FAILING = 10_000
@@ -93,6 +94,7 @@ class Overview:
     sign_ins: tuple[DayCount, ...]
     refetches: tuple[DayCount, ...]
     failed_refetches: tuple[DayCount, ...]
+    event_conflicts: tuple[DayCount, ...]
     attention: Attention
 
 
@@ -111,10 +113,9 @@ class _Counted:
 
 def overview_of(*, application: str, environment: str, sampling: Sampling = SAMPLING) -> Overview:
     """The overview of ``application`` in ``environment``."""
-    counted = cache.get(CACHE_KEY)
-    if not isinstance(counted, _Counted):
-        counted = _counted(sampling)
-        cache.set(CACHE_KEY, counted, KEPT_SECONDS)
+    counted = shared_state.remembered(
+        CACHE_KEY, lambda: _counted(sampling), kind=_Counted, seconds=KEPT_SECONDS
+    )
     place = (application, environment)
     by_consent = counted.by_consent.get(place, Counter())
 
@@ -133,6 +134,7 @@ def overview_of(*, application: str, environment: str, sampling: Sampling = SAMP
         sign_ins=daily(TallyName.SIGNED_IN),
         refetches=daily(TallyName.REFETCHED),
         failed_refetches=daily(TallyName.REFETCH_FAILED),
+        event_conflicts=daily(TallyName.EVENT_CONFLICT),
         attention=_attention(application, environment),
     )
 
@@ -144,10 +146,10 @@ def _counted(sampling: Sampling) -> _Counted:
     newest = whole.values_list("application", "outcome", "received_at")[:NEWEST_EVENTS]
     for application, outcome, found.events_since in newest:
         found.events.setdefault(application, Counter())[outcome] += 1
-    failing = LinkedIdentity.objects.filter(refetch_failures__gt=0).values_list(
+    errors = LinkedIdentity.objects.filter(failing(found.taken_at)).values_list(
         "application", "environment", "last_error"
     )[:MOST_FAILING]
-    for application, environment, error in failing:
+    for application, environment, error in errors:
         found.failures.setdefault((application, environment), Counter())[error] += 1
     return found
 
@@ -199,6 +201,7 @@ def _life(now: datetime) -> Case:
 
 
 def _attention(application: str, environment: str) -> Attention:
+    now = timezone.now()
     here: dict[str, Any] = {"application": application, "environment": environment}
     identities = LinkedIdentity.objects.defer("credential").select_related("user")
     grants = TokenGrant.objects.defer("access_token", "refresh_token")
@@ -208,9 +211,7 @@ def _attention(application: str, environment: str) -> Attention:
                 **here, erased_at=None, next_attempt_at__isnull=False
             ).order_by("requested_at")
         ),
-        failing=_first(
-            identities.filter(**here, refetch_failures__gt=0).order_by("-refetch_failures", "pk")
-        ),
+        failing=_first(identities.filter(failing(now), **here).order_by("-refetch_failures", "pk")),
         failed_events=_first(
             WebhookEvent.objects.filter(application=application, outcome=EventOutcome.FAILED)
             .defer("payload")
@@ -220,7 +221,7 @@ def _attention(application: str, environment: str) -> Attention:
             grants.filter(
                 identity__application=application,
                 identity__environment=environment,
-                refresh_expires_at__lt=timezone.now() + GRANT_ENDS_SOON,
+                refresh_expires_at__lt=now + GRANT_ENDS_SOON,
             )
             .select_related("identity__user")
             .defer("access_token", "refresh_token", "identity__credential")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
 
-from django_identity import conf
+from django_identity import conf, database
 from django_identity.models import Environment, LinkedIdentity, WebhookEvent, digest
 
 MOST_FOUND = 200
@@ -25,7 +25,7 @@ def find_identities(
     if not wanted:
         return identities
     names = _names(wanted, may_see_people=may_see_people)
-    users = get_user_model()._default_manager.filter(names).values_list("pk", flat=True)
+    users = database.users().filter(names).values_list("pk", flat=True)
     subjects = LinkedIdentity.objects.filter(_subjects(wanted)).values_list("pk", flat=True)
     return identities.filter(
         Q(user_id__in=list(users[:MOST_FOUND])) | Q(pk__in=list(subjects[:MOST_FOUND]))

@@ -20,6 +20,7 @@ from django_identity.models import (
 )
 
 LONGEST = 100
+MOST_FOR_PERSON = 20
 
 
 class Kind(StrEnum):
@@ -55,6 +56,15 @@ def timeline_of(identity: LinkedIdentity, *, longest: int = LONGEST) -> tuple[Ha
     """
     happened = (*_own(identity), *_sign_ins(identity, longest), *_events(identity, longest))
     return tuple(heapq.nlargest(longest, happened, key=lambda happening: happening.at))
+
+
+def activity_of(identity: LinkedIdentity) -> list[tuple[datetime, str]]:
+    """For the person: when something happened, and its code, newest first."""
+    newest = timeline_of(identity, longest=MOST_FOR_PERSON)
+    return [
+        (happening.at, happening.detail if happening.kind is Kind.EVENT else happening.kind)
+        for happening in newest
+    ]
 
 
 def _own(identity: LinkedIdentity) -> Iterator[Happening]:

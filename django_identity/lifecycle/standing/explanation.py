@@ -1,23 +1,28 @@
-"""The state of every gate for one identity, for operators."""
+"""The state of every gate for one identity, and what an account needs next."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from django_identity import conf
+from django.utils import timezone
+
+from django_identity import conf, labels
 from django_identity.lifecycle.standing.standing import (
+    VERIFIED,
     Reason,
     Requirement,
     Shortfall,
     Standing,
+    revocation_reason,
     standing_of,
 )
-from django_identity.models import LinkedIdentity
+from django_identity.models import Consent, LinkedIdentity, LinkedVia
 
 CLAIM_TYPES = ("kyc_verified", "age_over_18", "country_resident", "unique_human")
-KYC_LEVELS = ("level_1", "level_2")
+# A grant that nothing refreshed until then needs the person.
+SOON = timedelta(days=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +55,33 @@ def explained(identity: LinkedIdentity) -> Explanation:
     others = sorted({claim.claim_type for claim in standing.claims} - set(CLAIM_TYPES))
     claims = [answer for name in (*CLAIM_TYPES, *others) for answer in _answers(name, standing)]
     until = standing.kyc_holds_until
-    levels = [GateAnswer(level, standing.level_shortfall(level), until) for level in KYC_LEVELS]
+    levels = [
+        GateAnswer(level, standing.level_shortfall(level), until) for level in labels.levels()
+    ]
     return Explanation(tuple(claims), tuple(levels))
+
+
+def shortfall_of_account(
+    identity: LinkedIdentity | None,
+    *,
+    needs_reauthorization: bool = False,
+    permission_ends_at: datetime | None = None,
+) -> Shortfall | None:
+    """What keeps the account from being fully verified, or None."""
+    if identity is None:
+        return Shortfall(Reason.NOT_LINKED)
+    if identity.consent == Consent.REVOKED:
+        return Shortfall(revocation_reason(identity.revoked_by), since=identity.consent_changed_at)
+    if needs_reauthorization:
+        return Shortfall(Reason.PERMISSION_ENDED)
+    if identity.linked_via == LinkedVia.CONNECT or identity.rests_on_code:
+        return Shortfall(Reason.CODE_ALONE)
+    if permission_ends_at is not None and permission_ends_at <= timezone.now() + SOON:
+        return Shortfall(Reason.PERMISSION_ENDS, since=permission_ends_at)
+    expires_at = identity.credential_expires_at
+    if expires_at is not None and expires_at <= timezone.now():
+        return Shortfall(Reason.RUN_OUT, since=expires_at)
+    return None if identity.kyc_status == VERIFIED else Shortfall(Reason.NOT_VERIFIED)
 
 
 def _standing(identity: LinkedIdentity) -> Standing:

@@ -60,22 +60,27 @@ class RequestMemory(threading.local):
 
     def forget(self, **_kwargs: object) -> None:
         """Receive the package's signals: forget values that this request has changed."""
-        if self._request is not None:
-            self._request.kept.clear()
+        if (request := self._current()) is not None:
+            request.kept.clear()
 
     def recall(self, key: Hashable) -> Any:
         """The value of ``key`` in this request, or None if it is missing or too old."""
-        request = self._request or _of_context.get()
-        if request is None or request.has_ended:
+        if (request := self._current()) is None:
             return None
         kept_at, value = request.kept.get(key, (0.0, None))
         return value if time.monotonic() - kept_at <= LONGEST else None
 
     def keep(self, key: Hashable, value: object) -> None:
         """Store ``value`` until the request ends. Without a request this does nothing."""
-        if self._request is not None:
-            self._request.kept[key] = (time.monotonic(), value)
-            _of_context.set(self._request)
+        if (request := self._current()) is not None:
+            request.kept[key] = (time.monotonic(), value)
+            # Seen by the async code that waits for this thread.
+            _of_context.set(request)
+
+    def _current(self) -> _Request | None:
+        """The request of this thread, or the one for which async code or a thread of it runs."""
+        request = self._request or _of_context.get()
+        return None if request is None or request.has_ended else request
 
 
 memory = RequestMemory()

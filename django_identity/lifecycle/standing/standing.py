@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,15 +15,15 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from django_identity import conf, policy
+from django_identity import conf, database, policy
+from django_identity.labels import LEVEL, is_level
 from django_identity.lifecycle.standing import values
 from django_identity.lifecycle.standing.request_memory import memory
 from django_identity.lifecycle.upkeep import kyc_checks
-from django_identity.models import Consent, LinkedIdentity
+from django_identity.models import Consent, LinkedIdentity, RevokedBy
 from django_identity.models.choices import rests_on_code
 from django_identity.models.compiled import CompiledQuery, Given
 
-LEVEL = re.compile(r"level_(\d{1,4})")
 VERIFIED = "verified"
 
 
@@ -74,6 +73,8 @@ class Reason(StrEnum):
 
     NOT_LINKED = "not_linked"
     CONSENT_REVOKED = "consent_revoked"
+    #: An operator of the site ended the connection.
+    ENDED_BY_SITE = "ended_by_site"
     CODE_ALONE = "code_alone"
     NOT_HELD = "not_held"
     NEVER_PROVEN = "never_proven"
@@ -83,6 +84,9 @@ class Reason(StrEnum):
     KYC_UNKNOWN = "kyc_unknown"
     NOT_VERIFIED = "not_verified"
     LOWER_LEVEL = "lower_level"
+    #: Only on the account page: the site can no longer ask the service about the person.
+    PERMISSION_ENDED = "permission_ended"
+    PERMISSION_ENDS = "permission_ends"
     # Only operators see these: for the person such an identity counts as not linked.
     NOT_SET_UP = "not_set_up"
     OTHER_ENVIRONMENT = "other_environment"
@@ -152,9 +156,8 @@ class Standing:
     @property
     def consent_revoked_at(self) -> datetime | None:
         """When the consent was revoked, if that closes the gates."""
-        if self.barrier is None or self.barrier.reason is not Reason.CONSENT_REVOKED:
-            return None
-        return self.barrier.since
+        ended = (Reason.CONSENT_REVOKED, Reason.ENDED_BY_SITE)
+        return self.barrier.since if self.barrier and self.barrier.reason in ended else None
 
     def has_claim(self, requirement: Requirement) -> bool:
         """Whether the gate with ``requirement`` is open now."""
@@ -171,6 +174,13 @@ class Standing:
         """Whether the person has ``level`` or a higher one, and the level still counts."""
         until = self.kyc_holds_until
         return until is not None and timezone.now() < until and self._has_reached(level)
+
+    @property
+    def kyc_status_now(self) -> str:
+        """The stored status; ``run_out`` for a verified person whose level no longer counts."""
+        until = self.kyc_holds_until
+        counts = until is not None and timezone.now() < until
+        return Reason.RUN_OUT if self.kyc_status == VERIFIED and not counts else self.kyc_status
 
     def _has_reached(self, level: str) -> bool:
         """Whether the person has ``level`` or a higher one, even if it no longer counts."""
@@ -245,7 +255,7 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
     request ends; expiry is checked at each call.
     """
     person = _person(user, application)
-    if person is None:
+    if person is None or not database.holds(person):
         return NOBODY
     key = (person.pk, application)
     standing: Standing | None = memory.recall(key)
@@ -265,9 +275,9 @@ def shortfall_of(
     return standing.shortfall(Requirement.parse(asked))
 
 
-def is_level(asked: str) -> bool:
-    """Whether ``asked`` is a KYC level and not a claim."""
-    return LEVEL.fullmatch(asked) is not None
+def revocation_reason(revoked_by: str) -> Reason:
+    """Why all gates are closed after a revocation: the person ended the consent, or the site."""
+    return Reason.ENDED_BY_SITE if revoked_by == RevokedBy.SITE else Reason.CONSENT_REVOKED
 
 
 def _person(user: object, application: str) -> AbstractBaseUser | None:
@@ -282,14 +292,15 @@ def _person(user: object, application: str) -> AbstractBaseUser | None:
 
 
 def _read(user_id: Any, application: conf.Application) -> Standing:
-    using = LinkedIdentity.objects.db
-    rows = _query(get_user_model(), using, application.alias, application.environment).rows(user_id)
+    rows = _query(
+        get_user_model(), database.alias(), application.alias, application.environment
+    ).rows(user_id)
     if not rows:
         return NOBODY
     consent, changed_at, kyc_level, kyc_status, checked_at, scopes = rows[0][:6]
-    is_dead, died_at, by_code_at, signed_in_at, expires_at, revoked_at = rows[0][6:12]
+    is_dead, died_at, by_code_at, signed_in_at, expires_at, revoked_at, revoked_by = rows[0][6:13]
     if consent != Consent.GRANTED:
-        return Standing(barrier=Shortfall(Reason.CONSENT_REVOKED, since=changed_at))
+        return Standing(barrier=Shortfall(revocation_reason(revoked_by), since=changed_at))
     return Standing(
         barrier=None,
         kyc_level=kyc_level,
@@ -352,6 +363,7 @@ def _query(
             "signed_in_at",
             "credential_expires_at",
             "revoked_at",
+            "revoked_by",
             "claims__claim_type",
             "claims__provider",
             "claims__value",

@@ -1,21 +1,27 @@
 """Background work: re-fetch claims, refresh tokens, run event handlers, keep key sets current.
 
-``jobs`` has the functions for tasks and commands, ``due_rows`` the leases of rows, ``claims`` the
-re-fetch of one identity, ``tokens`` the refresh under a lease, ``key_sets`` the service's keys,
-``sealing`` the rotation of encryption keys, ``follow_up`` the site's event handlers.
+``jobs`` has the functions for tasks and commands, ``without_worker`` all of them in one process,
+``job_runs`` when each was last done, ``due_rows`` the leases of rows, ``claims`` one re-fetch,
+``tokens`` the refresh under a lease, ``key_sets`` the service's keys, ``sealing`` the
+rotation of encryption keys, ``follow_up`` the site's event handlers.
 """
 
+from django_identity.lifecycle.events.tallies import DayCount
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.lifecycle.upkeep.follow_up import (
+    Replayed,
     choose_events,
     replay,
     retry_pending,
     run_handlers,
+    unknown_events,
 )
+from django_identity.lifecycle.upkeep.job_runs import last_done, recorded
 from django_identity.lifecycle.upkeep.jobs import (
     Tally,
     count_due,
     keep_alive,
+    publish_due_jobs,
     refetch_chunk,
     refetch_due,
     refetch_one,
@@ -30,21 +36,28 @@ from django_identity.lifecycle.upkeep.sealing import (
     count_outdated,
     rotate_keys,
 )
-from django_identity.lifecycle.upkeep.tallies import DayCount
 from django_identity.lifecycle.upkeep.tokens import access_token_for
+from django_identity.lifecycle.upkeep.without_worker import Upkept, run_all
+from django_identity.models import Job
 
 __all__ = [
     "COLUMNS",
     "ROWS_AT_ONCE",
     "Batch",
     "DayCount",
+    "Job",
     "Refetched",
+    "Replayed",
     "Tally",
+    "Upkept",
     "access_token_for",
     "choose_events",
     "count_due",
     "count_outdated",
     "keep_alive",
+    "last_done",
+    "publish_due_jobs",
+    "recorded",
     "refetch_chunk",
     "refetch_due",
     "refetch_one",
@@ -52,7 +65,9 @@ __all__ = [
     "replay",
     "retry_pending",
     "rotate_keys",
+    "run_all",
     "run_handlers",
     "sweep",
     "takes_no_calls",
+    "unknown_events",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 from django.utils import timezone
@@ -64,10 +64,20 @@ def replace(identity: LinkedIdentity, wanted: Iterable[StoredClaim]) -> bool:
     if gone:
         StoredClaim.objects.filter(pk__in=gone).delete()
     if rewritten:
-        StoredClaim.objects.bulk_update(rewritten, [*columns, "updated_at"])
+        _update(rewritten, columns)
     if new:
         StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
     return has_changed
+
+
+def _update(rewritten: Sequence[StoredClaim], columns: Iterable[str]) -> None:
+    """Write ``columns`` of the rows. Equal values, as a new expiry, need no CASE for each row."""
+    first, *others = ({name: getattr(row, name) for name in columns} for row in rewritten)
+    if "value" not in first and all(values == first for values in others):
+        same = StoredClaim.objects.filter(pk__in=[row.pk for row in rewritten])
+        same.update(updated_at=timezone.now(), **first)
+    else:
+        StoredClaim.objects.bulk_update(rewritten, [*columns, "updated_at"])
 
 
 def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> bool:

@@ -5,23 +5,20 @@ A claim needs a credential that proves it. A KYC level comes from the service's 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
-from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import backoff, conf, signals
+from django_identity import backoff, conf, database, signals
 from django_identity.conf import Application
 from django_identity.credentials import KeySet, RejectionReason, VerifiedCredential, verify
 from django_identity.exceptions import (
-    AccessForbidden,
-    AccessTokenRejected,
     BudgetSpent,
+    ClientRejected,
     CredentialRejected,
     IdentityError,
     KeysUnavailable,
@@ -30,26 +27,21 @@ from django_identity.exceptions import (
     ReauthorizationNeeded,
     RefreshPending,
     ServiceAway,
-    ServiceUnavailable,
     SubjectMismatch,
 )
-from django_identity.lifecycle.upkeep import key_sets, kyc_checks, replacement, tokens
-from django_identity.lifecycle.upkeep.tokens import HeldToken
+from django_identity.lifecycle.upkeep import key_sets, kyc_checks, replacement
+from django_identity.lifecycle.upkeep.reader import Reader
 from django_identity.models import Consent, LinkedIdentity
-from django_identity.service import ServiceClient, outage
+from django_identity.service import ServiceClient, budget, refusals
 from django_identity.service.budget import Priority
 from django_identity.service.messages import ClaimsAnswer
-from django_identity.telemetry import LogEvent, log_failure
+from django_identity.telemetry import LogEvent, Operation, log_failure, measured
 
 CLAIMS_SCOPE = "claims:read"
 FIRST_BACKOFF = 60.0
 LONGEST_BACKOFF = 6 * 3600.0
 NOT_NOW = (BudgetSpent, ServiceAway, RateLimited)
-# What counts as an outage when it happens to many.
-NOT_AN_ANSWER = (ServiceUnavailable, MalformedAnswer)
 TRY_LATER = (KeysUnavailable, RefreshPending)
-
-T = TypeVar("T")
 
 
 class Refetched(StrEnum):
@@ -104,16 +96,21 @@ def verify_for(
 
     ``now``: the time to verify at, by default the current time. Raises ``CredentialRejected``.
     """
-    return verify(
-        credential,
-        keys=keys,
-        issuer=application.api_origin,
-        audience=application.client_id,
-        environment=application.environment,
-        subject=subject,
-        now=now or timezone.now(),
-        leeway=key_sets.CLOCK_LEEWAY,
-    )
+    with measured(Operation.VERIFICATION, application=application.alias) as measurement:
+        try:
+            return verify(
+                credential,
+                keys=keys,
+                issuer=application.api_origin,
+                audience=application.client_id,
+                environment=application.environment,
+                subject=subject,
+                now=now or timezone.now(),
+                leeway=key_sets.CLOCK_LEEWAY,
+            )
+        except CredentialRejected as rejected:
+            measurement.attributes["reason"] = rejected.reason.value
+            raise
 
 
 @sensitive_variables()
@@ -131,7 +128,7 @@ def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) ->
         return Refetched.NOTHING_TO_FETCH
     sender = client or ServiceClient(application, priority=Priority.UPKEEP)
     try:
-        return _refetch(application, identity, _Reader(identity, sender))
+        return _refetch(application, identity, Reader(identity, sender))
     except ReauthorizationNeeded as error:
         _conclude(identity, refetch_due_at=None, last_error=error.code)
         return Refetched.REAUTHORIZATION_NEEDED
@@ -156,37 +153,8 @@ def may_read_claims(identity: LinkedIdentity) -> bool:
     return identity.consent == Consent.GRANTED and covers
 
 
-class _Reader:
-    """Reads with the person's access token, and refreshes the token once if it is refused."""
-
-    def __init__(self, identity: LinkedIdentity, client: ServiceClient) -> None:
-        self._identity = identity
-        self.client = client
-        self._held: HeldToken | None = None
-
-    @sensitive_variables()
-    def read(self, call: Callable[[str], T]) -> T:
-        """``call(access_token)``. A 401 for a fresh token means that the consent was revoked."""
-        held = self._held or tokens.current(self._identity, client=self.client)
-        if not held.fresh:
-            try:
-                return self._called(call, held)
-            except (AccessTokenRejected, AccessForbidden):
-                held = tokens.current(self._identity, rejected=held.value, client=self.client)
-        try:
-            return self._called(call, held)
-        except AccessTokenRejected as refused:
-            tokens.mark_dead(self._identity, generation=held.generation)
-            raise ReauthorizationNeeded(f"a fresh token was refused: {refused.code}") from refused
-
-    @sensitive_variables()
-    def _called(self, call: Callable[[str], T], held: HeldToken) -> T:
-        self._held = held
-        return call(held.value)
-
-
 @sensitive_variables()
-def _refetch(application: Application, identity: LinkedIdentity, reader: _Reader) -> Refetched:
+def _refetch(application: Application, identity: LinkedIdentity, reader: Reader) -> Refetched:
     """Read the level first, because it needs no key set. Neither failure stops the other read."""
     failure = None
     if kyc_checks.is_due(application, identity):
@@ -206,7 +174,7 @@ def _refetch(application: Application, identity: LinkedIdentity, reader: _Reader
 
 @sensitive_variables()
 def _check_kyc(
-    application: Application, identity: LinkedIdentity, reader: _Reader
+    application: Application, identity: LinkedIdentity, reader: Reader
 ) -> IdentityError | None:
     """Read the level and store it at once. Returns a failure that concerns only the level."""
     asked_at = timezone.now()
@@ -233,7 +201,8 @@ def _check_kyc(
 
 def _is_everybodys(application: Application, error: IdentityError) -> bool:
     """Whether the service is down, so that the identity is not the cause of the failure."""
-    return isinstance(error, NOT_AN_ANSWER) and outage.is_away(application)
+    concerns_all = isinstance(error, ClientRejected) or refusals.is_outage(error)
+    return concerns_all and budget.is_away(application)
 
 
 @sensitive_variables()
@@ -262,7 +231,7 @@ def _take(
     )
     if failure is not None:
         columns |= _columns_of_failure(identity, failure.code)
-    with transaction.atomic():
+    with database.atomic():
         if not _conclude(identity, **columns):
             return Refetched.OVERTAKEN
         replacement.write(identity, new)

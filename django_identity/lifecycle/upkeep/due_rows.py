@@ -28,17 +28,17 @@ from contextlib import nullcontext
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
-from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
+from django_identity import database
 from django_identity.conf import Application
 from django_identity.lifecycle.upkeep.claims import backed_off
 from django_identity.models import LinkedIdentity
 
 PAGE = 500
-# Longer than a chunk waits in its queue if workers keep up with the rate limit.
-HANDED_OUT_FOR = timedelta(minutes=10)
+# Longer than a chunk waits in its queue: a sweep hands out the work of two minutes.
+HANDED_OUT_FOR = timedelta(minutes=5)
 # Longer than the longest re-fetch, with all waits and time-outs.
 STARTED_FOR = timedelta(minutes=5)
 # A lease that ends even later was written by a wrong clock.
@@ -94,7 +94,7 @@ def take(
     free_hands = sys.maxsize if in_hand is None else in_hand
     while min(left, free_hands) > 0:
         # On SQLite two transactions that read before they write would block each other.
-        with transaction.atomic() if _can_skip_locked() else nullcontext():
+        with database.atomic() if _can_skip_locked() else nullcontext():
             found = list(_locked(rows)[: min(page, left, free_hands)])
             free = [row for row in found if state_of(row, now) in (State.FREE, State.LOST)]
             won = _hand_out(free, now=now)
@@ -150,7 +150,7 @@ def _locked(rows: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdentity]:
 
 
 def _can_skip_locked() -> bool:
-    return bool(connection.features.has_select_for_update_skip_locked)
+    return bool(database.connection().features.has_select_for_update_skip_locked)
 
 
 def _hand_out(rows: list[LinkedIdentity], *, now: datetime) -> list[int]:

@@ -7,7 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
-from django.db import connection, connections, transaction
+from django.db import connections
+
+from django_identity import database
 
 Result = TypeVar("Result")
 
@@ -42,24 +44,24 @@ def may_read_first() -> bool:
 
     On SQLite a transaction that has read may block commits of all other connections.
     """
-    return connection.vendor != "sqlite" or not _could_roll_back()
+    return database.connection().vendor != "sqlite" or not _could_roll_back()
 
 
 def _could_roll_back() -> bool:
     """Whether the caller is in a transaction, other than that of Django's ``TestCase``."""
-    if connection.get_autocommit():
+    if database.connection().get_autocommit():
         return False
-    if not connection.in_atomic_block:
+    if not database.connection().in_atomic_block:
         return True
     try:
-        with transaction.atomic(durable=True):
+        with database.atomic(durable=True):
             return False
     except RuntimeError:
         return True
 
 
 def _impatiently(work: Callable[[], Result]) -> Result:
-    before, after = PATIENCE.get(connection.vendor, ("", ""))
+    before, after = PATIENCE.get(database.connection().vendor, ("", ""))
     try:
         _execute(before)
         try:
@@ -72,5 +74,5 @@ def _impatiently(work: Callable[[], Result]) -> Result:
 
 def _execute(statement: str) -> None:
     if statement:
-        with connection.cursor() as cursor:
+        with database.connection().cursor() as cursor:
             cursor.execute(statement)

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from django_identity import background, conf
+from django_identity import background, conf, database
 from django_identity.background import TaskName
 from django_identity.handlers import EventType, Handler, handlers_of
 from django_identity.lifecycle.erasure import erasure
-from django_identity.models import EventOutcome, WebhookEvent, digest
+from django_identity.models import EventOutcome, Retained, WebhookEvent, digest
 from django_identity.telemetry import LogEvent, log_trouble
 
 TRIES = 8
@@ -31,6 +32,7 @@ LEASE = timedelta(minutes=10)
 # The error of an event whose last attempt crashed the worker.
 PROCESS_ENDED = "ProcessEnded"
 MOST_AT_ONCE = 500
+LONGEST_HISTORY = 8
 LONGEST_SECONDS = 240.0
 
 
@@ -55,7 +57,7 @@ def run_handlers(event_id: int) -> bool:
     return _concluded(event, failures)
 
 
-def retry_pending() -> int:
+def retry_pending(*, stop: Callable[[], bool] = lambda: False) -> int:
     """Retry pending work: erasures first, then events, oldest first.
 
     Returns the number of events that are done.
@@ -65,32 +67,59 @@ def retry_pending() -> int:
     due = WebhookEvent.objects.awaiting_handlers(timezone.now()).order_by("next_attempt_at")
     done = 0
     for event_id in list(due.values_list("pk", flat=True)[:MOST_AT_ONCE]):
-        if time.monotonic() > ends_at:
+        if stop() or time.monotonic() > ends_at:
             break
         done += run_handlers(event_id)
     return done
 
 
-def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> list[int]:
-    """Make the handlers of ``events`` due now and publish them. Returns the events' keys.
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """``due``: the keys of the events whose handlers run again. The others were refused.
 
-    Only handlers that have not succeeded run; with ``again`` all handlers run. An event whose
-    handlers a worker is running now is left out, because they would run twice. The caller may also
-    call ``run_handlers`` with the keys: only one caller gets each event.
+    ``under_way``: a worker is running their handlers now. ``emptied``: their content is deleted.
     """
-    keys = list(events.order_by("occurred_at").values_list("pk", flat=True))
-    afresh: dict[str, Any] = {"handled_by": []} if again else {}
-    now = timezone.now()
-    made_due = [
-        key
-        for key in keys
-        if WebhookEvent.objects.not_under_way(now)
-        .filter(pk=key)
-        .update(attempts=0, next_attempt_at=now, handled_at=None, updated_at=now, **afresh)
-    ]
-    for key in made_due:
+
+    due: tuple[int, ...]
+    under_way: int
+    emptied: int
+
+
+def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> Replayed:
+    """Make the handlers of ``events`` due now and publish them.
+
+    Only handlers that have not succeeded run; with ``again`` all handlers run. Refused are events
+    whose handlers a worker is running now, because they would run twice, and events that the purge
+    or an erasure has emptied. The caller may also call ``run_handlers`` with the keys: only one
+    caller gets each event. The outcome so far stays in the event's history.
+    """
+    chosen = list(events.order_by("occurred_at").defer("payload"))
+    whole = [event for event in chosen if not event.is_emptied]
+    due = tuple(event.pk for event in whole if _made_due(event, again=again))
+    for key in due:
         background.hand_over(TaskName.RUN_EVENT_HANDLERS, key)
-    return made_due
+    return Replayed(due, under_way=len(whole) - len(due), emptied=len(chosen) - len(whole))
+
+
+def _made_due(event: WebhookEvent, *, again: bool) -> bool:
+    now = timezone.now()
+    changes: dict[str, Any] = {"handled_by": []} if again else {}
+    changes |= {"attempts": 0, "next_attempt_at": now, "handled_at": None, "updated_at": now}
+    rows = WebhookEvent.objects.not_under_way(now).filter(pk=event.pk)
+    # Not an event that was emptied since it was read.
+    rows = rows.filter(kept=Retained.EVERYTHING).exclude(event_id="")
+    return bool(rows.update(**changes, history=_history_with(event, now)))
+
+
+def _history_with(event: WebhookEvent, now: datetime) -> list[dict[str, Any]]:
+    """The event's history with the outcome so far. The first outcome and the newest ones stay."""
+    outcome = {
+        "outcome": event.outcome,
+        "error": event.error,
+        "attempts": event.attempts,
+        "at": (event.handled_at or now).isoformat(timespec="seconds"),
+    }
+    return [*event.history[:1], *event.history[1:][-LONGEST_HISTORY:], outcome]
 
 
 def choose_events(
@@ -104,6 +133,11 @@ def choose_events(
     if failed:
         events = events.filter(outcome=EventOutcome.FAILED)
     return events.filter(received_at__gte=since) if since else events
+
+
+def unknown_events(event_ids: list[str]) -> list[str]:
+    """Those of ``event_ids`` that no application of this site has stored."""
+    return [event_id for event_id in event_ids if not choose_events([event_id]).exists()]
 
 
 def _taken(event_id: int) -> WebhookEvent | None:
@@ -130,13 +164,13 @@ def _left_to_do(event: WebhookEvent) -> list[tuple[str, Handler]]:
 def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
     """Run one handler. Returns an empty text, or the class of its exception."""
     try:
-        with transaction.atomic():
+        with database.atomic():
             handler(event)
             event.handled_by = [*event.handled_by, name]
             WebhookEvent.objects.filter(pk=event.pk).update(handled_by=event.handled_by)
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         event.handled_by = [done for done in event.handled_by if done != name]
-        facts = {"event": event.pk, "handler": name, "attempt": event.attempts}
+        facts = {"row": event.pk, "handler": name, "attempt": event.attempts}
         log_trouble(LogEvent.HANDLER_FAILED, error, application=event.application, **facts)
         return type(error).__name__
     return ""
@@ -147,7 +181,8 @@ def _concluded(event: WebhookEvent, failures: list[str]) -> bool:
     row = WebhookEvent.objects.filter(pk=event.pk)
     if not failures:
         done = {"handled_at": now, "next_attempt_at": None, "error": "", "updated_at": now}
-        row.filter(outcome=EventOutcome.FAILED).update(outcome=EventOutcome.APPLIED)
+        if event.outcome == EventOutcome.FAILED:
+            done["outcome"] = _outcome_before_failure(event)
         row.update(**done)
         return True
     gave_up = event.attempts >= TRIES
@@ -156,9 +191,15 @@ def _concluded(event: WebhookEvent, failures: list[str]) -> bool:
         next_attempt_at=None if gave_up else now + _pause(event.attempts),
         updated_at=now,
     )
-    if gave_up:
-        row.update(outcome=EventOutcome.FAILED)
-    return gave_up
+    if gave_up and event.outcome != EventOutcome.FAILED:
+        row.update(outcome=EventOutcome.FAILED, history=_history_with(event, now))
+    return False
+
+
+def _outcome_before_failure(event: WebhookEvent) -> str:
+    """What the event itself had changed, whatever its handlers did."""
+    outcomes = [entry["outcome"] for entry in event.history]
+    return next((one for one in outcomes if one != EventOutcome.FAILED), EventOutcome.APPLIED)
 
 
 def _pause(attempts: int) -> timedelta:

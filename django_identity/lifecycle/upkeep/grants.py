@@ -12,16 +12,17 @@ import time
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import InterfaceError, InternalError, OperationalError, connection
+from django.db import InterfaceError, InternalError, OperationalError
 from django.db.models import F, Q
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import signals, vault
+from django_identity import database, signals, vault
 from django_identity.conf import Application
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
 from django_identity.service.messages import TokenAnswer
+from django_identity.telemetry import LogEvent, log_refusal
 
 REFRESH_TOKEN_LIFETIME = timedelta(days=30)
 # Longer than the longest refresh. An expired lease means that the worker has died.
@@ -127,9 +128,9 @@ def replace(grant: TokenGrant, changed: dict[str, Any], *, store_until: float) -
         try:
             return bool(_same(grant).update(generation=F("generation") + 1, **changed))
         except (OperationalError, InterfaceError, InternalError):
-            if connection.in_atomic_block or time.monotonic() + pause > store_until:
+            if database.connection().in_atomic_block or time.monotonic() + pause > store_until:
                 raise
-            connection.close()
+            database.connection().close()
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_STORE_PAUSE)
 
@@ -145,10 +146,13 @@ def release(grant: TokenGrant, *, retry_at: datetime | None) -> None:
     _same(grant).update(lease_until=None, retry_at=retry_at, updated_at=now)
 
 
-def mark_dead(identity: LinkedIdentity, grant: TokenGrant, *, keep_sealed: bool = False) -> bool:
+def mark_dead(
+    identity: LinkedIdentity, grant: TokenGrant, *, reason: str, keep_sealed: bool = False
+) -> bool:
     """Mark the grant as dead, delete its tokens and send the signal. False if it has changed.
 
-    ``keep_sealed``: keep tokens that no key opens, because the missing key may return.
+    ``reason``: a code for the log. ``keep_sealed``: keep tokens that no key opens, because the
+    missing key may return.
     """
     dropped = {} if keep_sealed else {"access_token": "", "refresh_token": ""}
     marked = _same(grant).update(
@@ -156,6 +160,8 @@ def mark_dead(identity: LinkedIdentity, grant: TokenGrant, *, keep_sealed: bool 
         retry_at=None, updated_at=timezone.now(), **dropped,
     )  # fmt: skip
     if marked and not grant.needs_reauthorization:
+        facts = {"identity": identity.pk, "reason": reason}
+        log_refusal(LogEvent.GRANT_LOST, application=identity.application, **facts)
         signals.announce(signals.reauthorization_needed, LinkedIdentity, identity=identity)
     return bool(marked)
 

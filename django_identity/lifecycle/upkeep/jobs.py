@@ -9,30 +9,37 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from datetime import timedelta
 
 from django.db import InterfaceError, OperationalError
 from django.db.models import Q
 from django.utils import timezone
 
-from django_identity import background, conf
+from django_identity import background, conf, database
 from django_identity.background import TaskName
 from django_identity.conf import Application
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle.upkeep import claims, due_rows, tallies, tokens
+from django_identity.lifecycle.events import tallies
+from django_identity.lifecycle.upkeep import claims, due_rows, job_runs, tokens
 from django_identity.lifecycle.upkeep.claims import Refetched
+from django_identity.lifecycle.upkeep.crew import work_off
 from django_identity.lifecycle.upkeep.vanished_keys import mark_vanished_keys
-from django_identity.models import LinkedIdentity, TallyName, TokenGrant, disabled_account
-from django_identity.service import ServiceClient, outage
+from django_identity.models import Job, LinkedIdentity, TallyName, TokenGrant, disabled_account
+from django_identity.service import ServiceClient, budget
 from django_identity.service.budget import Priority
+from django_identity.telemetry import Operation, measured
 
-CHUNK = 50
+# Small, so that a lost worker delays few rows, and urgent tasks wait for few.
+CHUNK = 20
 # A refresh, the claims, and the KYC level once a day.
 CALLS_EACH = 3
 # The limit of published rows without a rate limit.
 MOST_IN_HAND = 100_000
+# A sweep hands out as many rows as workers finish in this time.
+HANDED_OUT_AHEAD = timedelta(minutes=2)
 MOST_GRANTS = 1000
 # Well below the time limit of the tasks, which kills the worker.
 LONGEST_WORK = 240.0
@@ -40,6 +47,7 @@ COUNTED = {
     Refetched.STORED: TallyName.REFETCHED,
     Refetched.FAILED: TallyName.REFETCH_FAILED,
 }
+TASK_OF = {Job.KEEP_ALIVE: TaskName.KEEP_ALIVE, Job.PURGE: TaskName.PURGE}
 DISABLED_PAUSE = timedelta(days=1)
 UNEXPECTED = "unexpected_error"
 
@@ -53,33 +61,61 @@ def sweep() -> int:
 
     Several sweeps may run at once. If publishing fails, the leases are released.
     """
-    for application in _reachable_applications():
-        mark_vanished_keys(application)
+    with measured(Operation.SWEEP) as measurement:
+        handed_out, is_whole = _sweep()
+        measurement.outcome = "ok" if is_whole else "broker_unavailable"
+    return handed_out
+
+
+def _sweep() -> tuple[int, bool]:
+    """The number of published identities, and whether the broker took all."""
+    mark_all_vanished_keys()
     handed_out = 0
     for page in _take_due():
         for start in range(0, len(page), CHUNK):
             chunk = page[start : start + CHUNK]
-            try:
-                background.publish_now(TaskName.REFETCH_CHUNK, chunk)
-            except Exception as error:  # noqa: BLE001  any transport's own errors; the next sweep
-                logger.warning("the broker takes nothing (%s)", type(error).__name__)
+            if not _publish(TaskName.REFETCH_CHUNK, chunk):
                 due_rows.let_go(page[start:])
-                return handed_out
+                return handed_out, False
             handed_out += len(chunk)
-    return handed_out
+    return handed_out, True
 
 
-def refetch_chunk(ids: Sequence[int]) -> Tally:
+def mark_all_vanished_keys() -> None:
+    """Make credentials due whose signing key the service has withdrawn."""
+    for application in _reachable_applications():
+        mark_vanished_keys(application)
+
+
+def publish_due_jobs() -> None:
+    """Publish the hourly jobs that are due, whatever beat knows of them."""
+    for job in job_runs.take_due():
+        _publish(TASK_OF[job])
+
+
+def _publish(task: TaskName, *arguments: object) -> bool:
+    """Whether the broker took the message. What it did not take, a later sweep publishes."""
+    try:
+        background.publish_now(task, *arguments)
+    except Exception as error:  # noqa: BLE001  any transport's own errors
+        logger.warning("the broker takes nothing (%s)", type(error).__name__)
+        return False
+    return True
+
+
+def refetch_chunk(ids: Sequence[int], *, stop: Callable[[], bool] = lambda: False) -> Tally:
     """Re-fetch those of ``ids`` that are still due and free.
 
-    Stops when the service takes no calls or the time is over. The remaining rows stay due.
+    Stops when the service takes no calls, the time is over, or ``stop`` returns true (the worker
+    shuts down). The remaining rows stay due.
     """
     ends_at = time.monotonic() + LONGEST_WORK
     tally: Tally = Counter()
-    for outcome in _refetch_each(ids):
-        tally[outcome] += 1
-        if time.monotonic() >= ends_at:
-            break
+    with closing(_refetch_each(ids)) as outcomes:
+        for outcome in outcomes:
+            tally[outcome] += 1
+            if stop() or time.monotonic() >= ends_at:
+                break
     return tally
 
 
@@ -121,16 +157,16 @@ def count_due() -> int:
 def takes_no_calls() -> bool:
     """Whether an application has due identities and its service is down."""
     now = timezone.now()
-    away = [site for site in conf.applications() if not outage.may_try(site)]
+    away = [site for site in conf.applications() if not budget.may_try(site)]
     return any(due_rows.due(application, now=now).exists() for application in away)
 
 
-def keep_alive() -> int:
+def keep_alive(*, stop: Callable[[], bool] = lambda: False) -> int:
     """Refresh unused grants that expire within five days. Returns their number."""
     ends_at = time.monotonic() + LONGEST_WORK
     refreshed = 0
     for identity in _identities_expiring_unused():
-        if time.monotonic() >= ends_at:
+        if stop() or time.monotonic() >= ends_at:
             break
         application = conf.application(identity.application)
         client = ServiceClient(application, priority=Priority.UPKEEP)
@@ -143,7 +179,7 @@ def keep_alive() -> int:
 
 def _reachable_applications() -> list[Application]:
     """The applications whose service is up, as far as this site knows."""
-    return [site for site in conf.applications() if outage.may_try(site)]
+    return [site for site in conf.applications() if budget.may_try(site)]
 
 
 def _take_due() -> Iterator[list[int]]:
@@ -152,7 +188,7 @@ def _take_due() -> Iterator[list[int]]:
     If an application's service was down, one row is enough to probe it.
     """
     for application in _reachable_applications():
-        if outage.is_away(application):
+        if budget.is_away(application):
             yield from due_rows.take(application, most=1, page=1)
         else:
             yield from due_rows.take(application, in_hand=_most_in_hand(application))
@@ -162,23 +198,22 @@ def _most_in_hand(application: Application) -> int:
     if application.rate_limit is None:
         return MOST_IN_HAND
     calls, seconds = application.rate_limit
-    return max(1, int(calls / seconds * due_rows.HANDED_OUT_FOR.total_seconds() / CALLS_EACH))
+    return max(1, int(calls / seconds * HANDED_OUT_AHEAD.total_seconds() / CALLS_EACH))
 
 
 def _refetch_each(ids: Sequence[int]) -> Generator[Refetched]:
     """Re-fetch the due and free rows among ``ids``, until the service takes no calls."""
     counts: Counter[tuple[str, Refetched]] = Counter()
-    left = _due_among(ids)
+    left = deque(_due_among(ids))
     try:
-        while left:
-            identity = left.pop(0)
-            outcome = _refetch(identity)
-            if outcome is None:
-                continue
-            counts[identity.application, outcome] += 1
-            yield outcome
-            if outcome is Refetched.NOT_NOW:
-                return
+        with closing(work_off(left, _refetch, threads=_threads_for(left))) as results:
+            for identity, outcome in results:
+                if outcome is None:
+                    continue
+                counts[identity.application, outcome] += 1
+                yield outcome
+                if outcome is Refetched.NOT_NOW:
+                    return
     finally:
         if left:
             due_rows.let_go([identity.pk for identity in left])
@@ -186,6 +221,13 @@ def _refetch_each(ids: Sequence[int]) -> Generator[Refetched]:
         for (alias, outcome), count in counts.items():
             if outcome in COUNTED:
                 tallies.add(COUNTED[outcome], application=conf.application(alias), count=count)
+
+
+def _threads_for(rows: Sequence[LinkedIdentity]) -> int:
+    """Threads wait for the service at the same time. SQLite has one writer at a time anyway."""
+    if database.connection().vendor == "sqlite" or not rows:
+        return 1
+    return conf.application(rows[0].application).refetch_threads
 
 
 def _due_among(ids: Sequence[int]) -> list[LinkedIdentity]:

@@ -20,11 +20,13 @@ from django_identity import backoff
 from django_identity.conf import Application
 from django_identity.credentials import KeySet
 from django_identity.exceptions import KeysUnavailable, ServiceError
+from django_identity.lifecycle.events import CLOCK_SKEW
 from django_identity.service import ServiceClient
+from django_identity.service.deadline import seconds_left
 
 OLDEST = 300.0
 # Seconds by which the service's clock may be ahead in what its keys have signed.
-CLOCK_LEEWAY = 30.0
+CLOCK_LEEWAY = CLOCK_SKEW.total_seconds()
 REFRESH_AHEAD = 0.8
 COOLDOWN = 30.0
 FETCHES_IN_COOLDOWN = 2
@@ -109,6 +111,12 @@ def forget() -> None:
     _origins.clear()
 
 
+def trust(application: Application, keys: KeySet) -> None:
+    """Take ``keys`` for the service's, as if this process had just fetched them. For tests."""
+    origin = _origin_of(application)
+    origin.keys, origin.began, origin.lifetime = keys, time.monotonic(), OLDEST
+
+
 def age(seconds: float) -> None:
     """Make all key sets of this process older. For tests."""
     for origin in _origins.values():
@@ -130,7 +138,7 @@ def _origin_of(application: Application) -> _Origin:
 @contextmanager
 def _fetching(origin: _Origin) -> Iterator[None]:
     """Hold the lock for a fetch. Other threads wait for it and then use the new key set."""
-    if not origin.lock.acquire(timeout=LONGEST_WAIT):
+    if not origin.lock.acquire(timeout=max(0.0, min(LONGEST_WAIT, seconds_left()))):
         raise KeysUnavailable("somebody else's fetch takes too long", endpoint="jwks")
     try:
         yield

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Model, Q, QuerySet
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, vault
+from django_identity import conf, database, vault
 from django_identity.conf import Application
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.models import AuthorizationRequest, LinkedIdentity, TokenGrant
@@ -143,7 +142,7 @@ def _rotate_batch(column: SealedColumn, application: Application, rows: list[Any
         else:
             resealed[row.pk] = (sealed, fresh)
     # Only the writes are in the transaction, so that locks are short.
-    with transaction.atomic():
+    with database.atomic():
         written = sum(_replaced(column, pk, *pair) for pk, pair in resealed.items())
     return Batch(column.label, written, len(resealed) - written, unreadable)
 

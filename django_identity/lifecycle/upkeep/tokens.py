@@ -27,6 +27,7 @@ from django_identity.exceptions import (
     RateLimited,
     ReauthorizationNeeded,
     RefreshPending,
+    SealedValueUnreadable,
     ServiceAway,
     ServiceError,
     ServiceUnavailable,
@@ -97,8 +98,8 @@ def current(
 ) -> HeldToken:
     """Like ``access_token_for``, but also tells whether this call refreshed the token."""
     want = _want(identity, rejected=rejected, client=client)
-    held = _usable_token(want, grants.grant_of(identity)) if may_read_first() else None
-    return held or durably(partial(_renew, want))
+    grant = grants.grant_of(identity) if may_read_first() else None
+    return _usable_token(want, grant) or durably(partial(_renew, want, grant))
 
 
 def keep_alive(identity: LinkedIdentity, *, client: ServiceClient | None = None) -> bool:
@@ -124,11 +125,11 @@ def expiring_unused() -> models.QuerySet[TokenGrant]:
     )
 
 
-def mark_dead(identity: LinkedIdentity, *, generation: int) -> None:
+def mark_dead(identity: LinkedIdentity, *, generation: int, reason: str) -> None:
     """The service refuses the tokens of this generation: delete them and send the signal."""
     grant = grants.grant_of(identity)
     if grant is not None and grant.generation == generation:
-        grants.mark_dead(identity, grant)
+        grants.mark_dead(identity, grant, reason=reason)
 
 
 @sensitive_variables()
@@ -178,12 +179,15 @@ def _usable_token(want: _Want, grant: TokenGrant | None) -> HeldToken | None:
 
 
 @sensitive_variables()
-def _renew(want: _Want) -> HeldToken:
-    """Refresh, or wait for the caller that does. The row is re-read each time."""
+def _renew(want: _Want, grant: TokenGrant | None = None) -> HeldToken:
+    """Refresh, or wait for the caller that does. The row is re-read each time.
+
+    ``grant``: the row, if it was just read.
+    """
     give_up_at = time.monotonic() + LONGEST_WAIT
     pause = FIRST_POLL
     while True:
-        grant = grants.grant_of(want.identity)
+        grant = grant or grants.grant_of(want.identity)
         held = _usable_token(want, grant)
         if held is not None:
             return held
@@ -196,11 +200,13 @@ def _renew(want: _Want) -> HeldToken:
             held = _refresh(want, grant, refresh_token)
             if held is not None:
                 return held
+            grant = None
             continue
         if time.monotonic() > give_up_at:
             raise RefreshPending("somebody else's refresh brought nothing", endpoint="token")
         time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  spreads polls, guards nothing
         pause = min(pause * 2, LONGEST_POLL)
+        grant = None
 
 
 @sensitive_variables()
@@ -213,7 +219,8 @@ def _refresh_token(want: _Want, grant: TokenGrant) -> str:
     if token is not None:
         return token
     if not grant.needs_reauthorization:
-        grants.mark_dead(want.identity, grant, keep_sealed=True)
+        reason = SealedValueUnreadable.code if grant.refresh_token else "no_refresh_token"
+        grants.mark_dead(want.identity, grant, reason=reason, keep_sealed=True)
     raise ReauthorizationNeeded("no refresh token that can be used")
 
 
@@ -240,7 +247,7 @@ def _refresh(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken | 
             raise SubjectMismatch("a token of another subject", endpoint="token")
     except (InvalidGrant, SubjectMismatch) as error:
         # Final, unless another caller has stored newer tokens; then the next look finds them.
-        if grants.mark_dead(want.identity, grant):
+        if grants.mark_dead(want.identity, grant, reason=error.code):
             raise ReauthorizationNeeded(f"the refresh failed: {error.code}") from error
         return None
     except ServiceError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import BooleanOptionalAction
 from dataclasses import asdict
 from typing import Any
 
@@ -13,17 +14,23 @@ from django_identity.lifecycle.operators import Level, diagnose
 
 class Command(BaseCommand):
     help = (
-        "Find problems with the settings, the key set, the broker and the stored data. "
-        "Exits with 1 if an operator must act."
+        "Find problems with the settings, the service, the broker, the cache, the database and "
+        "the stored data, each with its cause and remedy. Exits with 1 if an operator must act."
     )
     # The command reports the checks' errors and must not stop at them.
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--json", action="store_true", help="Print one JSON object.")
+        parser.add_argument(
+            "--probe",
+            action=BooleanOptionalAction,
+            help="Ask the service with credentials of nobody: it tells whether the client id and "
+            "secret are right. Off by default for live applications.",
+        )
 
     def handle(self, **options: Any) -> None:
-        findings = list(diagnose())
+        findings = list(diagnose(probe=options["probe"]))
         problems = sum(finding.level is Level.PROBLEM for finding in findings)
         if options["json"]:
             found = {"problems": problems, "findings": [asdict(finding) for finding in findings]}
@@ -31,5 +38,7 @@ class Command(BaseCommand):
         else:
             for finding in findings:
                 self.stdout.write(f"{finding.level:<8} {finding.check}: {finding.message}")
+                if finding.remedy:
+                    self.stdout.write(f"{'':8} -> {finding.remedy}")
         if problems:
             raise CommandError(f"{problems} finding(s) need a person.")

@@ -39,15 +39,28 @@ class Command(IdentityCommand):
         chosen = upkeep.choose_events(
             event_ids, failed=failed, since=_moment(since) if since else None
         )
-        found, done = chosen.count(), 0
-        keys = upkeep.replay(chosen, again=again)
-        with self.progress(total=len(keys)) as progress:
-            for key in keys:
+        unknown = upkeep.unknown_events(event_ids)
+        replayed, done = upkeep.replay(chosen, again=again), 0
+        with self.progress(total=len(replayed.due)) as progress:
+            for key in replayed.due:
                 done += upkeep.run_handlers(key)
                 progress.update()
-        self.stdout.write(f"{len(keys)} event(s) replayed, {done} done")
-        if skipped := found - len(keys):
-            self.stdout.write(f"{skipped} skipped: a worker is running their handlers")
+        self.stdout.write(f"{len(replayed.due)} event(s) replayed, {done} done")
+        if replayed.under_way:
+            self.stdout.write(f"{replayed.under_way} skipped: a worker is running their handlers")
+        self._complain(replayed, unknown, failed=len(replayed.due) - done)
+
+    def _complain(self, replayed: upkeep.Replayed, unknown: list[str], *, failed: int) -> None:
+        """Exit with 1 if an operator has to look."""
+        troubles = []
+        if failed:
+            troubles.append(f"{failed} not done: a handler raised an error, see the log")
+        if replayed.emptied:
+            troubles.append(f"{replayed.emptied} refused: purge or an erasure deleted the content")
+        if unknown:
+            troubles.append(f"not stored: {', '.join(unknown)}")
+        if troubles:
+            raise CommandError("; ".join(troubles))
 
 
 def _moment(text: str) -> datetime:

@@ -34,6 +34,8 @@ class Command(IdentityCommand):
             self._report(found)
             raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
         self._report(found)
+        if any(done.unreadable for done in found):
+            raise CommandError("Some values are opened by no key.")
 
     def _report(self, found: list[upkeep.Batch]) -> None:
         for column in upkeep.COLUMNS:

@@ -41,9 +41,10 @@ class Command(IdentityCommand):
         except ServiceError as error:
             raise CommandError(f"{error.code}: {error}. {_state_after(error)}") from None
         if (rotated.mode, rotated.client_id) != (applied.environment, applied.client_id):
-            self.stderr.write(
-                f"This is the secret of {rotated.client_id} ({rotated.mode}), "
-                f"not of the application {applied.alias!r}."
+            raise CommandError(
+                f"The answer has the secret of {rotated.client_id} ({rotated.mode}), not of the "
+                f"application {applied.alias!r}, so it is not printed. The old secret of "
+                f"{rotated.client_id} may be void: rotate it in the portal."
             )
         self.stderr.write("The new CLIENT_SECRET; it is not shown again:")
         self.stdout.write(rotated.client_secret)

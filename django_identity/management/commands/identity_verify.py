@@ -13,10 +13,11 @@ from django.utils.dateparse import parse_datetime
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
-from django_identity.credentials import KeySet
+from django_identity.credentials import KeySet, RejectionReason
 from django_identity.credentials.form import MAX_CHARACTERS
 from django_identity.lifecycle import operators
 from django_identity.management.command import IdentityCommand
+from django_identity.service.messages import ClaimsVerdict
 
 STANDARD_INPUT = "-"
 
@@ -38,6 +39,9 @@ class Command(IdentityCommand):
         parser.add_argument(
             "--jwks", metavar="FILE", help="Use this key set, without asking the service."
         )
+        parser.add_argument(
+            "--ask-service", action="store_true", help="Ask the service for its verdict too."
+        )
         parser.add_argument("--subject", help="The required subject.")
         parser.add_argument(
             "--now", type=_moment, help="Verify as of this ISO 8601 time (UTC without an offset)."
@@ -52,19 +56,32 @@ class Command(IdentityCommand):
         jwks: str | None,
         subject: str | None,
         now: datetime | None,
+        ask_service: bool,
         **_options: Any,
     ) -> None:
+        credential = _read(file).decode("utf-8", "replace").strip()
         found = operators.check(
             conf.application(application),
-            _read(file).decode("utf-8", "replace").strip(),
+            credential,
             subject=subject,
             now=now,
             keys=None if jwks is None else KeySet.from_text(_read(jwks)),
         )
         for line in found.lines():
             self.stdout.write(line)
+        if ask_service:
+            said = operators.ask_service(conf.application(application), credential)
+            self._compare(found.reason, said)
         if found.reason is not None:
             raise CommandError(f"rejected: {found.reason}")
+
+    def _compare(self, reason: RejectionReason | None, said: ClaimsVerdict) -> None:
+        """Write both verdicts, one below the other, and end with the service's if it is a no."""
+        by_service = "valid" if said.valid else f"not valid: {said.reason or 'no reason given'}"
+        by_site = "valid" if reason is None else f"not valid: {reason}"
+        self.stdout.write(f"\n  this site    {by_site}\n  the service  {by_service}")
+        if reason is None and not said.valid:
+            raise CommandError(f"the service says {by_service}")
 
 
 def _moment(text: str) -> datetime:

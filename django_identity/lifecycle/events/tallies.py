@@ -1,4 +1,4 @@
-"""Count sign-ins and re-fetches for each day."""
+"""Count sign-ins, re-fetches and refused events for each day."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from django_identity.conf import Application
-from django_identity.models import DailyTally, TallyName
+from django_identity.models import DailyTally
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class DayCount:
     count: int
 
 
-def add(name: TallyName, *, application: Application, count: int = 1) -> None:
+def add(name: str, *, application: Application, count: int = 1) -> None:
     """Add ``count`` to today's count of ``name``.
 
     Call it outside of transactions, because a transaction would lock the row that all workers use.
@@ -43,9 +43,7 @@ def add(name: TallyName, *, application: Application, count: int = 1) -> None:
     today.update(count=F("count") + count)
 
 
-def per_day(
-    name: TallyName, *, application: str, environment: str, days: int
-) -> tuple[DayCount, ...]:
+def per_day(name: str, *, application: str, environment: str, days: int) -> tuple[DayCount, ...]:
     """The counts of the last ``days`` days, oldest first. A day without a row counts 0."""
     first = _today() - timedelta(days=days - 1)
     held = dict(

@@ -1,0 +1,79 @@
+"""The one database of this package: where the site's router writes linked identities.
+
+Every statement, transaction, lock and on-commit function of the package uses it, and every read on
+which a gate, a session or a flow rests. A read replica may lag, and a revoked gate would be open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from django.apps import apps
+from django.contrib.auth import get_user_model
+from django.db import connections, models, router, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.transaction import Atomic
+
+View = TypeVar("View", bound=Callable[..., Any])
+Row = TypeVar("Row", bound=models.Model, covariant=True)
+
+
+def alias() -> str:
+    """The database's name in ``DATABASES``."""
+    return router.db_for_write(_identities())
+
+
+def connection() -> BaseDatabaseWrapper:
+    return connections[alias()]
+
+
+def atomic(*, durable: bool = False) -> Atomic:
+    return transaction.atomic(using=alias(), durable=durable)
+
+
+def on_commit(function: Callable[[], object]) -> None:
+    """Call ``function`` when the current transaction has committed. Its errors are only logged."""
+    transaction.on_commit(function, using=alias(), robust=True)
+
+
+def users() -> models.QuerySet[Any]:
+    """The site's users, read where they are written."""
+    return get_user_model()._default_manager.using(alias())
+
+
+def all_users() -> models.QuerySet[Any]:
+    """The same with those whom the site's default manager hides."""
+    return get_user_model()._base_manager.using(alias())
+
+
+def non_atomic(view: View) -> View:
+    """Run ``view`` outside ``ATOMIC_REQUESTS`` of every database."""
+    for each in connections:
+        view = transaction.non_atomic_requests(using=each)(view)
+    return view
+
+
+def holds(row: models.Model) -> bool:
+    """Whether ``row`` was read from this database, or from a replica of it.
+
+    The key of a row of another database may be somebody else's here.
+    """
+    read_from, here = row._state.db, alias()
+    if read_from in (None, here):
+        return True
+    ours = _identities()()
+    ours._state.db = here
+    return read_from == router.db_for_read(type(row)) or router.allow_relation(row, ours)
+
+
+def _identities() -> type[models.Model]:
+    return apps.get_model("django_identity", "LinkedIdentity")
+
+
+class Manager(models.Manager[Row]):
+    """Reads from this database, too, unless a caller names another one."""
+
+    def get_queryset(self) -> models.QuerySet[Row]:
+        rows = super().get_queryset()
+        return rows if self._db else rows.using(alias())

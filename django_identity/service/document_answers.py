@@ -1,0 +1,88 @@
+"""The answers about documents as frozen values. Their ``repr`` shows nothing.
+
+The specification shows no fields of documents. These are the sandbox's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from django_identity.exceptions import MalformedAnswer
+from django_identity.service.messages import LONGEST_CODE, named_subject, text_of
+
+METADATA: Final = "document_metadata"
+DOCUMENTS: Final = "documents"
+SCOPE_OF: Mapping[str, str] = {METADATA: "documents:metadata", DOCUMENTS: "documents:read"}
+MOST_DOCUMENTS = 20
+# For all documents of an answer together. One alone is limited when it is opened.
+LARGEST_DOCUMENTS = 24 * 1024 * 1024
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DocumentMetadata:
+    """What a document is, without its content. ``country`` and ``status`` may be empty."""
+
+    document_type: str
+    document_id: str
+    country: str
+    status: str
+
+    @classmethod
+    def parse(cls, body: dict[str, Any], endpoint: str) -> DocumentMetadata:
+        """Raises ``MalformedAnswer``."""
+        return cls(
+            document_type=_required(body, "document_type", endpoint),
+            document_id=text_of(body, "document_id", endpoint, longest=255),
+            country=text_of(body, "country", endpoint, longest=LONGEST_CODE),
+            status=text_of(body, "status", endpoint, longest=LONGEST_CODE),
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SealedDocument:
+    """A document whose ``content`` is a compact JWE. ``content_type``: what it says to be."""
+
+    metadata: DocumentMetadata
+    content_type: str
+    content: str
+
+    @classmethod
+    def parse(cls, body: dict[str, Any], endpoint: str) -> SealedDocument:
+        """Raises ``MalformedAnswer``."""
+        return cls(
+            metadata=DocumentMetadata.parse(body, endpoint),
+            content_type=_required(body, "content_type", endpoint),
+            content=text_of(body, "content", endpoint, longest=LARGEST_DOCUMENTS),
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DocumentsAnswer(Generic[T]):
+    """``subject``: the subject that the answer names, if any."""
+
+    subject: str | None
+    documents: tuple[T, ...]
+
+    @classmethod
+    def parse(
+        cls, body: dict[str, Any], parse: Callable[[dict[str, Any], str], T], *, endpoint: str
+    ) -> DocumentsAnswer[T]:
+        """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
+        listed = body.get("documents")
+        if not isinstance(listed, list) or len(listed) > MOST_DOCUMENTS:
+            raise MalformedAnswer("documents is not a list of usable length", endpoint=endpoint)
+        if not all(isinstance(each, dict) for each in listed):
+            raise MalformedAnswer("a document is not an object", endpoint=endpoint)
+        documents = tuple(parse(each, endpoint) for each in listed)
+        return cls(named_subject(body, endpoint), documents)
+
+
+def _required(body: dict[str, Any], name: str, endpoint: str) -> str:
+    text = text_of(body, name, endpoint, longest=LONGEST_CODE)
+    if not text or not text.isprintable():
+        raise MalformedAnswer(f"no usable {name}", endpoint=endpoint)
+    return text
