@@ -11,7 +11,6 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import connection
 from django.db.models import (
     BooleanField,
     CharField,
@@ -22,6 +21,8 @@ from django.db.models import (
     TextField,
     UniqueConstraint,
 )
+
+from django_identity import database
 
 KEPT = frozenset({"password", "date_joined"})
 PREFIX = "erased-"
@@ -143,5 +144,5 @@ def _random_text(field: Field[Any, Any]) -> str:
 
 
 def _random_number(field: Field[Any, Any]) -> int:
-    _, greatest = connection.ops.integer_field_range(field.get_internal_type())
+    _, greatest = database.connection().ops.integer_field_range(field.get_internal_type())
     return secrets.randbelow(greatest or 2**31)

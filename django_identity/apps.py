@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig
+from importlib import import_module
+
+from django.apps import AppConfig, apps
 from django.contrib.auth.signals import user_logged_in
-from django.core.checks import Tags, register
 from django.utils.translation import gettext_lazy as _
 
 
@@ -15,14 +16,15 @@ class IdentityConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from django_identity import backends, background, checks  # noqa: PLC0415  models: ready now
+        # The models are ready now.
+        from django_identity import backends, background, checks, telemetry  # noqa: PLC0415
+        from django_identity.lifecycle import operators  # noqa: PLC0415
 
+        if apps.is_installed("drf_spectacular"):
+            import_module("django_identity.api.openapi")
         background.remember_app()
+        telemetry.observe(operators.gauges)
         user_logged_in.connect(
             backends.bind_session, dispatch_uid="django_identity.backends.bind_session"
         )
-        register(checks.check_applications, Tags.security)
-        register(checks.check_installation, Tags.security)
-        register(checks.check_development_only, Tags.security)
-        register(checks.check_sandbox_application, Tags.security)
-        register(checks.check_deployed_sandbox_application, Tags.security, deploy=True)
+        checks.register_all()

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, ClassVar
 
+from django.conf import settings
 from django.contrib.auth import (
     BACKEND_SESSION_KEY,
     HASH_SESSION_KEY,
+    SESSION_KEY,
     get_user,
     get_user_model,
     login,
@@ -19,22 +21,30 @@ from django.contrib.auth.backends import BaseBackend
 from django.db.models import F, FilteredRelation, Q, QuerySet
 from django.db.models.manager import BaseManager
 from django.http import HttpRequest
+from django.utils.module_loading import import_string
 
-from django_identity import conf
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, digest
+from django_identity import conf, database
+from django_identity.models import SIGNS_IN, Consent, LinkedIdentity, digest
 from django_identity.models.compiled import CompiledQuery, Given
 
 RELATION = "linked_identities"
 NO_USER = (None, None, None)
+#: Alias and environment of applications.
+Served = tuple[tuple[str, str], ...]
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
-SIGNS_IN = (LinkedVia.OAUTH, LinkedVia.SIGN_UP)
 
 
 class IdentityBackend(BaseBackend):
     """Loads the user of a session that began with an identity sign-in.
 
-    It does not authenticate. The callback does, and names this backend for the session.
+    It does not authenticate. The callback does, and names this backend for the session. Django
+    tells a backend nothing about the session except the user, so each further application needs a
+    subclass of its own in ``AUTHENTICATION_BACKENDS``, with the alias in ``application``.
     """
+
+    #: The alias of the application whose sign-ins begin sessions of this backend.
+    #: None: of each application without a backend of its own.
+    application: ClassVar[str | None] = None
 
     def get_user(self, user_id: Any) -> Any:
         """The user, if the user is active and has a granted consent. One query.
@@ -43,27 +53,76 @@ class IdentityBackend(BaseBackend):
         backend's hash also covers the identity and the time of its last revocation. A session that
         a revocation has ended therefore stays ended after a new consent.
         """
-        user, consent, revoked_at = _user_with_consent(user_id)
+        user, consent, revoked_at = _user_with_consent(user_id, served_by(type(self)))
         if user is None or not user.is_active or consent is None:
             return None
-        return _resting(user, consent, revoked_at)
+        path = f"{type(self).__module__}.{type(self).__qualname__}"
+        return _resting(user, consent, revoked_at, path=path)
+
+
+def revoked_identity(request: HttpRequest) -> LinkedIdentity | None:
+    """The identity whose revocation has ended this browser's session, if that is why it ended."""
+    if request.user.is_authenticated or not rests_on_identity(request):
+        return None
+    user_id = get_user_model()._meta.pk.to_python(request.session[SESSION_KEY])
+    served = served_at(request.session[BACKEND_SESSION_KEY])
+    revoked = LinkedIdentity.objects.filter(
+        _among(served), user_id=user_id, consent=Consent.REVOKED
+    )
+    return revoked.order_by("-revoked_at").first()
 
 
 def begin_session(request: HttpRequest, user: Any, identity: LinkedIdentity) -> None:
-    """Sign the browser in as ``user``, as long as the consent of ``identity`` is granted.
-
-    With several applications the session may depend on another consent, which is looked up then.
-    """
-    if len(conf.aliases()) == 1:
+    """Sign the browser in as ``user``, as long as the consent of ``identity`` is granted."""
+    path = backend_of(identity.application)
+    if len(served_at(path)) == 1:
         # A copy, because the caller's user instance may have a session of another kind too.
-        user = _resting(copy(user), identity.pk, identity.revoked_at)
-    login(request, user, backend=BACKEND_PATH)
+        user = _resting(copy(user), identity.pk, identity.revoked_at, path=path)
+    login(request, user, backend=path)
+
+
+def backend_of(alias: str) -> str:
+    """The path of the backend for sessions that begin with the application ``alias``."""
+    return own_backends().get(alias, BACKEND_PATH)
+
+
+def own_backends() -> dict[str, str]:
+    """Alias -> the path of the backend that serves only this application."""
+    found = {path: import_string(path) for path in settings.AUTHENTICATION_BACKENDS}
+    return {
+        backend.application: path
+        for path, backend in found.items()
+        if isinstance(backend, type)
+        and issubclass(backend, IdentityBackend)
+        and backend.application
+    }
+
+
+def served_by(backend: type[IdentityBackend]) -> Served:
+    """Alias and environment of the applications whose sessions ``backend`` loads."""
+    configured = tuple((each.alias, each.environment) for each in conf.applications())
+    if backend.application is not None:
+        return tuple(each for each in configured if each[0] == backend.application)
+    if len(configured) == 1:
+        return configured
+    own = own_backends()
+    return tuple(each for each in configured if each[0] not in own)
+
+
+def served_at(path: str) -> Served:
+    """The same for the backend with this path."""
+    return served_by(import_string(path))
+
+
+def identity_backends() -> set[str]:
+    """The paths of all backends whose sessions end with a consent."""
+    return {BACKEND_PATH, *own_backends().values()}
 
 
 def rests_on_identity(request: HttpRequest) -> bool:
     """Whether the browser has an identity session."""
     session = getattr(request, "session", None)
-    return session is not None and session.get(BACKEND_SESSION_KEY) == BACKEND_PATH
+    return session is not None and session.get(BACKEND_SESSION_KEY) in identity_backends()
 
 
 def end_session(request: HttpRequest) -> bool:
@@ -87,44 +146,45 @@ def bind_session(*, request: HttpRequest, user: Any, **_kwargs: Any) -> None:
 
     A session of another backend gets Django's plain hash, even if the user came from one of ours.
     """
-    is_bound = isinstance(getattr(user, "get_session_auth_hash", None), partial)
-    if request.session.get(BACKEND_SESSION_KEY) != BACKEND_PATH:
-        if is_bound:
-            del user.get_session_auth_hash, user.get_session_auth_fallback_hash
-            request.session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    path = request.session.get(BACKEND_SESSION_KEY)
+    bound_to = getattr(user, "identity_backend", None)
+    if bound_to == path:
         return
-    if is_bound:
+    if bound_to is not None:
+        del user.get_session_auth_hash, user.get_session_auth_fallback_hash, user.identity_backend
+        request.session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    if path not in identity_backends():
         return
-    consent = _granted().filter(user_id=user.pk).values_list("pk", "revoked_at").first()
+    granted = LinkedIdentity.objects.filter(_counts(served_at(path)), user_id=user.pk)
+    consent = granted.order_by("pk").values_list("pk", "revoked_at").first()
     if consent is not None:
-        request.session[HASH_SESSION_KEY] = _resting(user, *consent).get_session_auth_hash()
+        bound = _resting(user, *consent, path=path)
+        request.session[HASH_SESSION_KEY] = bound.get_session_auth_hash()
 
 
-def _user_with_consent(user_id: Any) -> tuple[Any, Any, Any]:
-    """Return the user, their oldest consent, and when it was last revoked."""
-    manager, applications = get_user_model()._default_manager, _configured()
-    if not applications:
+def _user_with_consent(user_id: Any, served: Served) -> tuple[Any, Any, Any]:
+    """Return the user, their oldest consent among the applications, and its last revocation."""
+    manager = get_user_model()._default_manager
+    if not served:
         return NO_USER
     # A custom manager may choose its rows anew at each request.
     if not _is_plain(manager):
-        user = _with_consent(manager.all()).filter(pk=user_id).first()
+        user = _with_consent(database.users(), served).filter(pk=user_id).first()
         return (user, user.identity_consent, user.identity_revoked_at) if user else NO_USER
-    using = manager.db
-    query, names = _compiled(manager.model, using, applications)
+    using = database.alias()
+    query, names = _compiled(manager.model, using, served)
     for *values, consent, revoked_at in query.rows(user_id):
         return manager.model.from_db(using, names, values), consent, revoked_at
     return NO_USER
 
 
 @lru_cache
-def _compiled(
-    model: Any, using: str, _applications: tuple[tuple[str, str], ...]
-) -> tuple[CompiledQuery, list[str]]:
+def _compiled(model: Any, using: str, served: Served) -> tuple[CompiledQuery, list[str]]:
     """Compile the query. It contains the applications, so other settings need another query."""
     names = [field.attname for field in model._meta.concrete_fields]
 
     def build(user_id: Given) -> QuerySet[Any, Any]:
-        users = _with_consent(model._default_manager.using(using)).filter(pk=user_id)
+        users = _with_consent(model._default_manager.using(using), served).filter(pk=user_id)
         return users.values_list(*names, "identity_consent", "identity_revoked_at")
 
     return CompiledQuery(build, model._meta.pk, using), names
@@ -136,9 +196,9 @@ def _is_plain(manager: Any) -> bool:
     return not has_own and manager._queryset_class is QuerySet
 
 
-def _with_consent(users: QuerySet[Any]) -> QuerySet[Any]:
+def _with_consent(users: QuerySet[Any], served: Served) -> QuerySet[Any]:
     """Annotate ``users``; a user with several consents has several rows, oldest consent first."""
-    granted = FilteredRelation(RELATION, condition=_counts(f"{RELATION}__"))
+    granted = FilteredRelation(RELATION, condition=_counts(served, f"{RELATION}__"))
     joined: QuerySet[Any] = users.annotate(
         granted_identity=granted,
         identity_consent=F("granted_identity__pk"),
@@ -147,28 +207,23 @@ def _with_consent(users: QuerySet[Any]) -> QuerySet[Any]:
     return joined.order_by("identity_consent")
 
 
-def _granted() -> QuerySet[LinkedIdentity]:
-    """The granted identities that may sign in, under the configured applications, oldest first."""
-    return LinkedIdentity.objects.filter(_counts()).order_by("pk")
-
-
-def _counts(prefix: str = "") -> Q:
-    """Whether an identity is granted and may sign in, under a configured application."""
-    applications = Q()
-    for alias, environment in _configured():
-        named = {f"{prefix}application": alias, f"{prefix}environment": environment}
-        applications |= Q(**named)
+def _counts(served: Served, prefix: str = "") -> Q:
+    """Whether an identity is granted and may sign in, under one of the applications."""
     may_sign_in = {f"{prefix}consent": Consent.GRANTED, f"{prefix}linked_via__in": SIGNS_IN}
-    return Q(applications, **may_sign_in)
+    return Q(_among(served, prefix), **may_sign_in)
 
 
-def _configured() -> tuple[tuple[str, str], ...]:
-    return tuple((each.alias, each.environment) for each in conf.applications())
+def _among(served: Served, prefix: str = "") -> Q:
+    among = Q()
+    for alias, environment in served:
+        among |= Q(**{f"{prefix}application": alias, f"{prefix}environment": environment})
+    return among
 
 
-def _resting(user: Any, consent: object, revoked_at: object) -> Any:
-    """Return ``user`` with a session hash that covers this consent."""
+def _resting(user: Any, consent: object, revoked_at: object, *, path: str) -> Any:
+    """Return ``user`` with a session hash that covers this consent, for the backend ``path``."""
     rests_on = f"{consent}/{revoked_at}"
+    user.identity_backend = path
     user.get_session_auth_hash = partial(_hash, user, rests_on)
     user.get_session_auth_fallback_hash = partial(_fallback_hashes, user, rests_on)
     return user

@@ -9,13 +9,17 @@ from __future__ import annotations
 import logging
 import os
 import queue
+import sys
 import threading
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from celery import Celery
-from celery.app import app_or_default
-from django.db import transaction
+from django_identity import database
+from django_identity.telemetry import Carrier, carried
+
+if TYPE_CHECKING:
+    from celery import Celery
 
 LONGEST_QUEUE = 10_000
 WITHOUT_SOCKET = ("filesystem", "memory")
@@ -36,10 +40,16 @@ class TaskName(StrEnum):
     PURGE = "django_identity.purge"
 
 
+#: Published in bulk, so they have a queue of their own: urgent tasks do not wait behind them.
+BULK = frozenset({TaskName.REFETCH_CHUNK})
+
+
 @dataclass(frozen=True, slots=True)
 class _Work:
     task: TaskName
     arguments: tuple[object, ...]
+    #: The trace of the request that publishes, which the task continues.
+    headers: Carrier = field(default_factory=carried)
 
 
 @dataclass(slots=True)
@@ -56,13 +66,22 @@ _publisher = _Publisher()
 
 
 def remember_app() -> None:
-    """Store the site's Celery app, because Celery knows it only in the thread that imported it."""
-    _publisher.app = app_or_default()
+    """Store the site's Celery app, because Celery knows it only in the thread that imported it.
+
+    A site that uses Celery has imported it by now. Another one need not load it.
+    """
+    celery = sys.modules.get("celery.app")
+    _publisher.app = celery.app_or_default() if celery else None
 
 
 def has_broker() -> bool:
     """Whether the site has configured a broker. Without a broker the sweep does all the work."""
     return _publisher.app is not None and bool(_publisher.app.conf.broker_url)
+
+
+def upkeep_queue(app: Celery) -> str:
+    """The queue of the tasks in bulk. Sites that share a broker differ in their default queue."""
+    return f"{app.conf.task_default_queue}.identity_upkeep"
 
 
 def has_broker_timeout() -> bool:
@@ -76,10 +95,17 @@ def has_broker_timeout() -> bool:
     return any(options.get(name) for name in SOCKET_TIMEOUTS)
 
 
+def ask_broker() -> None:
+    """Connect to the broker. Raises the transport's own errors; a silent one may block."""
+    if _publisher.app is not None:
+        with _publisher.app.connection_for_write() as connection:
+            connection.connect()
+
+
 def hand_over(task: TaskName, *arguments: object) -> None:
     """Publish ``task`` with ``arguments`` (only ids) when the transaction has committed."""
     # Not a partial: Django logs the function's name if the function raises, and a partial has none.
-    transaction.on_commit(lambda: _enqueue(_Work(task, arguments)), robust=True)
+    database.on_commit(lambda: _enqueue(_Work(task, arguments)))
 
 
 def publish_now(task: TaskName, *arguments: object) -> None:
@@ -119,8 +145,24 @@ def _run() -> None:
 
 
 def _publish(work: _Work) -> None:
-    if _publisher.app is None or not has_broker():
+    app = _publisher.app
+    if app is None or not has_broker():
         return
-    _publisher.app.send_task(
-        work.task, args=work.arguments, retry=False, retry_policy={"max_retries": 0}
+    app.send_task(
+        work.task,
+        args=work.arguments,
+        headers=work.headers,
+        retry=False,
+        retry_policy={"max_retries": 0},
+        queue=_queue_for(app, work.task),
     )
+
+
+def _queue_for(app: Celery, task: TaskName) -> str | None:
+    """The queue of a task in bulk, unless the site routes the task itself. None: the default."""
+    if task not in BULK:
+        return None
+    name, routed = upkeep_queue(app), app.amqp.router.route({}, task)["queue"].name
+    can_be_used = app.conf.task_create_missing_queues or name in app.amqp.queues
+    is_default = routed == app.conf.task_default_queue
+    return name if is_default and can_be_used else None

@@ -19,6 +19,7 @@ from django_identity.conf_rules import (
     SETTING,
     Problem,
     alias_problems,
+    document_paths_of,
     origin_of,
     parsed,
 )
@@ -32,10 +33,15 @@ class Application:
     """One registered client at the service, from the site's settings.
 
     ``base_url`` ends in ``/api/v1``; ``auth_url`` and ``api_origin`` have no trailing slash.
-    ``timeout`` is the total number of seconds one call may take. ``rate_limit`` is a number of
+    ``timeout`` is the total number of seconds one call may take, ``callback_seconds`` all calls of
+    a callback together. ``rate_limit`` is a number of
     calls and the seconds they are for.
+    ``starts_per_browser`` and ``starts_per_address``: sign-ins that may be started in ten minutes.
     ``kyc_holds``: how long a KYC level counts after the service last confirmed it;
     ``connect_kyc_holds``: the same for a level from a Connect code.
+    ``service_name``: the service's name for people; ``service_account_url``: their account there.
+    ``document_paths``: scope of documents -> the path that serves it, below ``base_url``.
+    ``insecure_test_hosts``: hosts that plain http may go to, besides this machine.
     ``ca_file``: the only authorities trusted for TLS; ``proxy``: what all calls go through.
     """
 
@@ -54,12 +60,20 @@ class Application:
     document_keys: tuple[Mapping[str, Any], ...] = field(repr=False)
     redirect_uri: str | None
     timeout: float
+    callback_seconds: float
     rate_limit: tuple[int, float] | None
+    refetch_threads: int
+    starts_per_browser: int | None
+    starts_per_address: int | None
     event_payload_days: int
     event_days: int
     revoked_days: int
     kyc_holds: timedelta
     connect_kyc_holds: timedelta
+    service_name: str
+    service_account_url: str | None
+    document_paths: Mapping[str, str]
+    insecure_test_hosts: tuple[str, ...]
     ca_file: str | None
     proxy: str | None = field(repr=False)
 
@@ -107,6 +121,8 @@ def _setting() -> Mapping[str, Any]:
 def _application(alias: str) -> Application:
     fields = parsed(_setting()[alias])
     fields["api_origin"] = fields["api_origin"] or origin_of(fields["base_url"])
+    if fields["document_paths"] is None:
+        fields["document_paths"] = document_paths_of(fields["environment"])
     fields["encryption_keys"] = fields["encryption_keys"] or _secret_keys()
     return Application(alias=alias, **fields)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -15,6 +15,7 @@ SETTING = "DJANGO_IDENTITY"
 ENVIRONMENTS = ("live", "test")
 SHORTEST_SECRET = 16
 SHORTEST_SPAN, LONGEST_SPAN = timedelta(hours=1), timedelta(days=366)
+HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 RATE = re.compile(r"(?P<calls>[1-9][0-9]{0,5})/(?P<unit>s|min)")
 SECONDS_IN = {"s": 1.0, "min": 60.0}
 
@@ -37,6 +38,11 @@ def is_loopback(host: str | None) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def may_be_plain(host: str | None, environment: str, named: Collection[str] = ()) -> bool:
+    """Whether plain http to ``host`` is allowed: to this machine and the ``named``, not in live."""
+    return environment != "live" and (is_loopback(host) or host in named)
 
 
 def origin_of(url: str) -> str:
@@ -79,6 +85,13 @@ def _list(value: object) -> tuple[Any, ...]:
     if not isinstance(value, (list, tuple)):
         raise ValueError
     return tuple(value)
+
+
+def _hosts(value: object) -> tuple[str, ...]:
+    hosts = tuple(host.lower() for host in _texts(value))
+    if not all(map(HOST.fullmatch, hosts)):
+        raise ValueError
+    return hosts
 
 
 def _scopes(value: object) -> tuple[str, ...]:
@@ -135,6 +148,37 @@ def _rate(value: object) -> tuple[int, float]:
     return int(found["calls"]), SECONDS_IN[found["unit"]]
 
 
+def _document_keys(value: object) -> tuple[Mapping[str, Any], ...]:
+    """Private JWKs, each with a ``kid`` of its own and one algorithm (RFC 8725 §3.1)."""
+    keys = _list(value)
+    if not all(isinstance(key, Mapping) and _is_document_key(key) for key in keys):
+        raise ValueError
+    if len({key["kid"] for key in keys}) < len(keys):
+        raise ValueError
+    return keys
+
+
+def _is_document_key(key: Mapping[str, Any]) -> bool:
+    texts = [key.get(name) for name in ("kid", "alg", "kty", "d")]
+    is_complete = all(isinstance(text, str) and text for text in texts)
+    return is_complete and DOCUMENT_ALGORITHMS.get(key["alg"]) == key["kty"]
+
+
+def _document_paths(value: object) -> Mapping[str, str]:
+    """Paths below ``BASE_URL``, each with ``{subject}`` once."""
+    if not isinstance(value, Mapping) or not value.keys() <= DOCUMENT_SCOPES:
+        raise ValueError
+    for path in value.values():
+        if not DOCUMENT_PATH.fullmatch(_text(path)):
+            raise ValueError
+    return dict(value)
+
+
+def document_paths_of(environment: object) -> Mapping[str, str]:
+    """The default of ``DOCUMENT_PATHS``: the sandbox's in test, and none in live."""
+    return {} if environment == "live" else SANDBOX_DOCUMENT_PATHS
+
+
 def _or_none(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value is None else parse(value)
 
@@ -149,12 +193,28 @@ class Rule:
     required: bool = False
 
 
+# Scopes of documents, and the paths at which the sandbox serves them. The spec shows no path.
+SANDBOX_DOCUMENT_PATHS: Mapping[str, str] = {
+    "documents:metadata": "/users/{subject}/documents/metadata",
+    "documents:read": "/users/{subject}/documents",
+}
+DOCUMENT_SCOPES = SANDBOX_DOCUMENT_PATHS.keys()
+DOCUMENT_PATH = re.compile(r"(?:/\w[\w.~-]*)*/\{subject\}(?:/\w[\w.~-]*)*", re.ASCII)
+# Algorithm -> the type of its keys.
+DOCUMENT_ALGORITHMS = {"RSA-OAEP-256": "RSA", "ECDH-ES": "EC", "ECDH-ES+A256KW": "EC"}
+PRIVATE_JWKS = f"a list of private JWKs, each with kid and alg ({', '.join(DOCUMENT_ALGORITHMS)})"
+PATHS = "a dict from documents:metadata and documents:read to paths with {subject}, or None"
 POLICY = "django_identity.policy.IdentityPolicy"
 SCOPES = ("profile:read", "kyc:read", "claims:read")
 # Answers for these scopes name the person. The token answer may not.
 NAMING_SCOPES = frozenset(SCOPES)
 CONNECT_SCOPES = ("profile:basic", "kyc:status")
+SERVICE_NAME = "identity"
 CALLBACK = "the registered callback address, or None"
+STARTS = "a number of sign-ins in ten minutes, or None"
+ADDRESSES = ("BASE_URL", "AUTH_URL", "API_ORIGIN", "REDIRECT_URI", "SERVICE_ACCOUNT_URL")
+#: The handlers of an event are retried for about a day.
+LONGEST_RETRY_DAYS = 2
 SPAN = "a datetime.timedelta from an hour to a year"
 
 RULES: Mapping[str, Rule] = {
@@ -169,15 +229,23 @@ RULES: Mapping[str, Rule] = {
     "CONNECT_SCOPES": Rule(_scopes, "a list of scopes", default=CONNECT_SCOPES),
     "POLICY": Rule(_text, "a dotted path", default=POLICY),
     "ENCRYPTION_KEYS": Rule(_or_none(_texts), "a list of texts, or None"),
-    "DOCUMENT_KEYS": Rule(_list, "a list of JWKs", default=()),
+    "DOCUMENT_KEYS": Rule(_document_keys, PRIVATE_JWKS, default=()),
+    "DOCUMENT_PATHS": Rule(_or_none(_document_paths), PATHS),
     "REDIRECT_URI": Rule(_or_none(_address), CALLBACK),
     "TIMEOUT": Rule(_number(60), "a number of seconds up to 60", default=10.0),
+    "CALLBACK_SECONDS": Rule(_number(60), "a number of seconds up to 60", default=20.0),
     "RATE_LIMIT": Rule(_or_none(_rate), 'calls a second or minute, as "50/s"', default="50/s"),
+    "REFETCH_THREADS": Rule(_whole(1, 32), "a number from 1 to 32", default=4),
+    "STARTS_PER_BROWSER": Rule(_or_none(_whole(1, 10**6)), STARTS, default=20),
+    "STARTS_PER_ADDRESS": Rule(_or_none(_whole(1, 10**6)), STARTS, default=300),
     "EVENT_PAYLOAD_DAYS": Rule(_whole(1, 3650), "a number of days", default=30),
     "EVENT_DAYS": Rule(_whole(1, 3650), "a number of days", default=180),
     "REVOKED_DAYS": Rule(_whole(1, 3650), "a number of days", default=90),
     "KYC_HOLDS": Rule(_span, SPAN, default=timedelta(hours=48)),
     "CONNECT_KYC_HOLDS": Rule(_span, SPAN, default=timedelta(days=30)),
+    "SERVICE_NAME": Rule(_text, "a text", default=SERVICE_NAME),
+    "SERVICE_ACCOUNT_URL": Rule(_or_none(_address), "an http(s) address, or None"),
+    "INSECURE_TEST_HOSTS": Rule(_hosts, "a list of host names", default=()),
     "CA_FILE": Rule(_or_none(_text), "the path of a PEM file, or None"),
     "PROXY": Rule(_or_none(_text), 'an address as "http://proxy.example:3128", or None'),
 }
@@ -207,12 +275,36 @@ def alias_problems(alias: str, given: object) -> Iterator[Problem]:
             yield Problem("E004", f"{where}: {name} is invalid.", f"It must be {rule.wanted}.")
         else:
             yield from _value_problems(where, name, given)
+    yield from _retention_problems(where, given)
+
+
+def _retention_problems(where: str, given: Mapping[str, Any]) -> Iterator[Problem]:
+    """The payload of an event must last as long as its handlers are retried."""
+    rule = RULES["EVENT_DAYS"]
+    payload_days, days = (
+        given.get(name, RULES[name].default) for name in ("EVENT_PAYLOAD_DAYS", "EVENT_DAYS")
+    )
+    try:
+        rule.parse(payload_days), rule.parse(days)
+    except ValueError:
+        return
+    if days < payload_days:
+        hint = "A purged event loses its payload first, and the rest later."
+        problem = f"{where}: EVENT_DAYS is smaller than EVENT_PAYLOAD_DAYS."
+        yield Problem("E030", problem, hint, fatal=False)
+    if min(days, payload_days) < LONGEST_RETRY_DAYS:
+        hint = f"Set both to {LONGEST_RETRY_DAYS} days or more."
+        problem = f"{where}: events are emptied before the last retry of their handlers."
+        yield Problem("E031", problem, hint, fatal=False)
 
 
 def _value_problems(where: str, name: str, given: Mapping[str, Any]) -> Iterator[Problem]:
     value = given[name]
-    if name in ("BASE_URL", "AUTH_URL", "API_ORIGIN", "REDIRECT_URI") and value:
-        yield from _transport_problems(where, name, value, live=given.get("ENVIRONMENT") == "live")
+    if name in ADDRESSES and value:
+        yield from _transport_problems(where, name, value, given)
+    if name == "INSECURE_TEST_HOSTS" and value and given.get("ENVIRONMENT") == "live":
+        hint = "Remove it: a live application speaks to the service over https alone."
+        yield Problem("E055", f"{where}: INSECURE_TEST_HOSTS is set in live.", hint)
     if name == "BASE_URL" and not value.rstrip("/").endswith("/api/v1"):
         hint = "The API version is part of the address. Add /api/v1."
         yield Problem("E006", f"{where}: BASE_URL does not end in /api/v1.", hint)
@@ -228,11 +320,29 @@ def _value_problems(where: str, name: str, given: Mapping[str, Any]) -> Iterator
         hint = f"Add one of {', '.join(sorted(NAMING_SCOPES))}."
         problem = f"{where}: with these SCOPES no answer of the service names the person."
         yield Problem("E019", problem, hint, fatal=False)
+    if name == "SCOPES":
+        yield from _document_problems(where, given)
     if name == "CA_FILE" and value:
         yield from _ca_problems(where, value)
     if name == "PROXY" and value and not _is_proxy(value):
         hint = "Its form is http://[user:password@]host:port. TLS passes through it unchanged."
         yield Problem("E015", f"{where}: PROXY is not the address of a proxy.", hint)
+
+
+def _document_problems(where: str, given: Mapping[str, Any]) -> Iterator[Problem]:
+    """A person must not consent to what the site then cannot read."""
+    scopes = DOCUMENT_SCOPES & {*given["SCOPES"]}
+    paths = given.get("DOCUMENT_PATHS")
+    if paths is None:
+        paths = document_paths_of(given.get("ENVIRONMENT"))
+    for scope in sorted(scopes - {*paths} if isinstance(paths, Mapping) else scopes):
+        hint = "Set the path that the service named at the approval, or leave the scope out."
+        problem = f"{where}: SCOPES has {scope}, and DOCUMENT_PATHS has no path for it."
+        yield Problem("E065", problem, hint, fatal=False)
+    if "documents:read" in scopes and not given.get("DOCUMENT_KEYS"):
+        hint = "Set DOCUMENT_KEYS, or leave the scope out."
+        problem = f"{where}: SCOPES has documents:read, and no key would open a document."
+        yield Problem("E066", problem, hint, fatal=False)
 
 
 def _ca_problems(where: str, path: str) -> Iterator[Problem]:
@@ -243,11 +353,20 @@ def _ca_problems(where: str, path: str) -> Iterator[Problem]:
         yield Problem("E014", f"{where}: CA_FILE contains no usable certificate.", hint)
 
 
-def _transport_problems(where: str, name: str, value: str, *, live: bool) -> Iterator[Problem]:
-    parts = urlsplit(value)
-    if parts.scheme == "https" or (is_loopback(parts.hostname) and not live):
+def _transport_problems(
+    where: str, name: str, value: str, given: Mapping[str, Any]
+) -> Iterator[Problem]:
+    parts, environment = urlsplit(value), str(given.get("ENVIRONMENT"))
+    try:
+        named = _hosts(given.get("INSECURE_TEST_HOSTS", ()))
+    except ValueError:
+        named = ()  # reported as E004
+    if parts.scheme == "https" or may_be_plain(parts.hostname, environment, named):
         return
-    hint = "Use https. Plain http is allowed only for loopback addresses, and never in live."
+    hint = (
+        "Use https. Plain http is allowed only for loopback addresses and INSECURE_TEST_HOSTS, and "
+        "never in live."
+    )
     yield Problem("E005", f"{where}: {name} is not an https address.", hint)
 
 

@@ -10,12 +10,15 @@
     │   ├── RequestUnknown                 no such sign-in was started in this browser
     │   ├── RequestExpired                 the sign-in was started too long ago
     │   ├── RequestUsed                    the sign-in was already completed or has failed
+    │   ├── FormExpired                    the form has no valid CSRF token
     │   ├── UserChanged                    another user is signed in now than at the start
+    │   ├── SessionEnded                   the session that started the sign-in has ended
     │   ├── ConnectCodeMalformed           the text contains no Connect code, or several
     │   ├── ConnectSignInNeeded            a Connect code, but nobody is signed in
     │   ├── ConnectCodeInUse               another request redeems the same code now
     │   ├── ConnectCodeUsed                the same code was entered on this site before
     │   ├── TooManyTries                   too many Connect codes in a short time
+    │   ├── TooManyStarts                  too many started sign-ins in a short time
     │   ├── AccessDenied                   the person denied the consent at the service
     │   └── AuthorizationRefused           the service refused without asking the person
     ├── LinkingRefused                     the subject may not be linked to the site's user
@@ -26,7 +29,9 @@
     │   ├── SignInNotAllowed               the policy refuses to sign this user in
     │   ├── SubjectChanged                 the person renewed as another subject
     │   ├── EmailTaken                     the e-mail address belongs to another account
+    │   │   └── EmailHeldByIdentity        only another identity opens that account
     │   ├── SignUpRefused                  the policy refuses the new user
+    │   │   └── UserFieldsRefused          the user model refuses a field of the new user
     │   ├── ConnectAnswerRefused           the policy refuses a Connect answer
     │   ├── UserInactive                   the site's account is disabled
     │   └── ConsentWithdrawn               the consent was revoked during the sign-in
@@ -55,11 +60,13 @@
     │       └── EnvironmentMismatch        test credentials and a live user, or the reverse
     ├── EventRefused                       a webhook delivery that is not stored
     │   ├── SignatureInvalid               the signature does not match the body
-    │   └── EventUnreadable                the signature is valid, but the body is not an event
+    │   ├── EventUnreadable                the signature is valid, but the body is not an event
+    │   └── EventConflict                  another body has the same event id
     ├── StorageUnavailable                 the database did not answer
     ├── CredentialRejected                 a credential failed a check; see ``reason``
     ├── NoCredential                       no credential is stored
-    ├── DocumentUnreadable                 no key of DOCUMENT_KEYS decrypts the document
+    ├── DocumentUnreadable                 no key opens the document, or it has another type
+    ├── DocumentsNotAllowed                the policy, consent or scopes do not cover them
     ├── ReauthorizationNeeded              the grant is dead; the person must sign in again
     └── SealedValueUnreadable              no key of ENCRYPTION_KEYS decrypts a stored value
 
@@ -73,7 +80,7 @@ import secrets
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
-from django.core.exceptions import ImproperlyConfigured
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
@@ -100,11 +107,15 @@ __all__ = [
     "ConsentWithdrawn",
     "CredentialRejected",
     "DocumentUnreadable",
+    "DocumentsNotAllowed",
+    "EmailHeldByIdentity",
     "EmailTaken",
     "EnvironmentMismatch",
+    "EventConflict",
     "EventRefused",
     "EventUnreadable",
     "FlowError",
+    "FormExpired",
     "IdentityError",
     "InvalidConnectCode",
     "InvalidGrant",
@@ -128,6 +139,7 @@ __all__ = [
     "ServiceRefusal",
     "ServiceTimeout",
     "ServiceUnavailable",
+    "SessionEnded",
     "SignInNotAllowed",
     "SignUpRefused",
     "SignatureInvalid",
@@ -137,9 +149,11 @@ __all__ = [
     "SubjectMismatch",
     "SubjectTaken",
     "SubjectUnknown",
+    "TooManyStarts",
     "TooManyTries",
     "UnexpectedRedirect",
     "UserChanged",
+    "UserFieldsRefused",
     "UserHoldsAnother",
     "UserInactive",
     "VerificationPolicyNotMet",
@@ -227,17 +241,19 @@ class FlowError(IdentityError):
 
 class CallbackInvalid(FlowError):
     code = "callback_invalid"
-    public_message = _("That address is not one the identity service sends. Please start again.")
+    public_message = _("This link is incomplete. Please start again.")
 
 
 class RequestUnknown(FlowError):
     code = "request_unknown"
-    public_message = _("This sign-in was not started in this browser. Please start again.")
+    public_message = _(
+        "You started in another browser, or your cookies were cleared. Please start again."
+    )
 
 
 class RequestExpired(FlowError):
     code = "request_expired"
-    public_message = _("This sign-in took longer than it may. Please start again.")
+    public_message = _("This took too long. Please start again.")
 
 
 class RequestUsed(FlowError):
@@ -245,14 +261,29 @@ class RequestUsed(FlowError):
     public_message = _("This sign-in was already used once. Please start again.")
 
 
+class FormExpired(FlowError):
+    """The form has no valid CSRF token: its cookie was deleted, or a sign-in replaced it."""
+
+    code = "form_expired"
+    http_status = 403
+    public_message = _("This page was open too long. Please start again.")
+
+
 class UserChanged(FlowError):
     code = "user_changed"
-    public_message = _("Somebody else is signed in here by now. Please start again.")
+    public_message = _("Another account is signed in here now, or none. Please start again.")
+
+
+class SessionEnded(FlowError):
+    """The user who started the sign-in is no longer signed in: new password, disabled, deleted."""
+
+    code = "session_ended"
+    public_message = _("Your session on this site has ended. Please sign in again.")
 
 
 class AccessDenied(FlowError):
     code = "access_denied"
-    public_message = _("You chose not to share your data, so nothing was changed.")
+    public_message = _("You did not share anything, so nothing was changed.")
 
 
 class AuthorizationRefused(FlowError):
@@ -305,7 +336,7 @@ class SignInNotAllowed(LinkingRefused):
 class SubjectChanged(LinkingRefused):
     code = "subject_changed"
     recovery = Recovery.RESTART
-    public_message = _("You came back as somebody else than before. Please start again.")
+    public_message = _("You used a different account from the one connected here.")
 
 
 class EmailTaken(LinkingRefused):
@@ -314,9 +345,24 @@ class EmailTaken(LinkingRefused):
     public_message = _("An account with your e-mail address already exists here.")
 
 
+class EmailHeldByIdentity(EmailTaken):
+    """The account with this address has no password: only its own identity opens it."""
+
+    code = "email_held_by_identity"
+    recovery = Recovery.RESTART
+    public_message = _("Another identity opens the account with your e-mail address here.")
+
+
 class SignUpRefused(LinkingRefused):
     code = "sign_up_refused"
     public_message = _("This site is not taking new accounts in this way.")
+
+
+class UserFieldsRefused(SignUpRefused):
+    """The user model's validation refuses a field. ``detail`` names the field, not its value."""
+
+    code = "user_fields_refused"
+    public_message = _("This site cannot create an account from what the identity service says.")
 
 
 class UserInactive(LinkingRefused):
@@ -350,6 +396,9 @@ class ServiceError(IdentityError):
 
 
 class ServiceUnavailable(ServiceError):
+    """``network_error``: the class of the error below, if no answer came at all."""
+
+    network_error: str = ""
     code = "service_unavailable"
     http_status = 503
     public_message = _("The identity service cannot be reached at the moment.")
@@ -434,7 +483,7 @@ class AccessForbidden(ServiceRefusal):
 class EnvironmentMismatch(ServiceRefusal):
     code = "environment_mismatch"
     recovery = Recovery.CONTACT
-    public_message = _("This site and your identity are not both live, or both for tests.")
+    public_message = _("You used a test account on a live site, or the reverse.")
 
 
 # Connect codes.
@@ -446,7 +495,7 @@ class ConnectCodeMalformed(FlowError):
     code = "connect_code_malformed"
     stage = Stage.CONNECT
     recovery = Recovery.RETRY
-    public_message = _("That is not a code. A code looks like CNX-XXXX-XXXX; paste it once.")
+    public_message = _("Enter a code like CNX-XXXX-XXXX.")
 
 
 class ConnectSignInNeeded(FlowError):
@@ -475,13 +524,26 @@ class ConnectCodeUsed(FlowError):
 
 
 class TooManyTries(FlowError):
-    """``retry_after``: seconds until the next code is accepted. Nothing was sent."""
+    """``most`` codes were entered in ``retry_after`` seconds. Nothing was sent."""
 
     code = "too_many_tries"
     http_status = 429
     stage = Stage.CONNECT
     recovery = Recovery.RETRY
     public_message = _("Too many codes were entered in a short time.")
+
+    def __init__(self, detail: str = "", *, retry_after: int = 0, most: int = 0) -> None:
+        super().__init__(detail)
+        self.retry_after, self.most = retry_after, most
+
+
+class TooManyStarts(FlowError):
+    """``retry_after``: seconds until a sign-in may be started again. Nothing was started."""
+
+    code = "too_many_starts"
+    http_status = 429
+    recovery = Recovery.RETRY
+    public_message = _("Too many sign-ins were started from here. Please wait ten minutes.")
 
     def __init__(self, detail: str = "", *, retry_after: int = 0) -> None:
         super().__init__(detail)
@@ -508,7 +570,7 @@ class InvalidConnectCode(ServiceRefusal):
     code = "invalid_connect_code"
     http_status = 400
     stage = Stage.CONNECT
-    public_message = _("The identity service does not know this code, or it was used or ran out.")
+    public_message = _("This code is wrong, used or older than 10 minutes. Make a new one.")
 
 
 class ConnectCodeRequired(ServiceRefusal):
@@ -559,7 +621,7 @@ class ReauthorizationNeeded(IdentityError):
     code = "reauthorization_needed"
     stage = Stage.TOKEN
     recovery = Recovery.RESTART
-    public_message = _("Your permission has run out. Please sign in with identity once more.")
+    public_message = _("Your permission has ended. Please sign in again.")
 
 
 class RefreshPending(ServiceUnavailable):
@@ -610,11 +672,21 @@ class NoCredential(IdentityError):
 
 
 class DocumentUnreadable(IdentityError):
-    """No key of ``DOCUMENT_KEYS`` decrypts the document, or it is not a JWE."""
+    """No key of ``DOCUMENT_KEYS`` opens the document, or its content is not of its type."""
 
     code = "document_unreadable"
     stage = Stage.CREDENTIAL
     recovery = Recovery.CONTACT
+
+
+class DocumentsNotAllowed(IdentityError, PermissionDenied):
+    """The policy, the consent or the granted scopes do not cover these documents."""
+
+    code = "documents_not_allowed"
+    http_status = 403
+    stage = Stage.CREDENTIAL
+    recovery = Recovery.CONTACT
+    public_message = _("These documents are not shared with this site.")
 
 
 class SealedValueUnreadable(IdentityError):
@@ -650,6 +722,14 @@ class EventUnreadable(EventRefused):
     def __init__(self, detail: str = "", *, body_digest: str = "") -> None:
         super().__init__(f"{detail} (body {body_digest})" if body_digest else detail)
         self.body_digest = body_digest
+
+
+class EventConflict(EventRefused):
+    """Another body with this event id was stored before."""
+
+    code = "event_conflict"
+    http_status = 409
+    public_message = _("Another event has this id.")
 
 
 class StorageUnavailable(IdentityError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from django_identity.exceptions import IdentityError
 from django_identity.service.connect_code import LONGEST_PASTE
 
 
@@ -20,17 +21,28 @@ class ConnectForm(forms.Form):
         widget=forms.TextInput(
             attrs={
                 "class": "identity-code",
-                "autocomplete": "one-time-code",
+                "autocomplete": "off",
+                "dir": "ltr",
                 "autocapitalize": "characters",
                 "autocorrect": "off",
                 "spellcheck": "false",
                 "enterkeyhint": "go",
                 "placeholder": "CNX-XXXX-XXXX",
-                "autofocus": True,
                 "aria-describedby": "identity-connect-hint",
             }
         ),
     )
+
+    @classmethod
+    def after(cls, error: IdentityError | None, *, typed: str = "") -> ConnectForm:
+        """The form to show, with ``typed`` in it. After an error the field points to it."""
+        form = cls(initial={"connect_code": typed})
+        if error is not None:
+            form.fields["connect_code"].widget.attrs |= {
+                "aria-invalid": "true",
+                "aria-describedby": "identity-connect-hint identity-connect-error",
+            }
+        return form
 
     @property
     def pasted(self) -> str:

@@ -18,33 +18,43 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from inspect import getattr_static, isfunction, signature
-from typing import Any, Literal
+from typing import Any
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
+from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import ImproperlyConfigured
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
-from django.shortcuts import redirect, render
-from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.http import HttpRequest
 from django.views import View
 
-from django_identity import conf
+from django_identity import conf, labels
+from django_identity.closed import (
+    CLAIM_MISSING,
+    KYC_LEVEL_MISSING,
+    NOT_SIGNED_IN,
+    Closed,
+    OnClosed,
+    answer,
+    keep_private,
+)
 from django_identity.lifecycle.standing import (
     UNASKED,
     Requirement,
-    Shortfall,
     Standing,
     Unasked,
     require_text,
     standing_of,
 )
-from django_identity.views.addresses import login_url
 
-OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]
-
-NOT_SIGNED_IN = "not_signed_in"
-CLAIM_MISSING = "claim_missing"
-KYC_LEVEL_MISSING = "kyc_level_missing"
-
+__all__ = [
+    "ClaimRequiredMixin",
+    "Closed",
+    "Gate",
+    "KycLevelRequiredMixin",
+    "aclaims_of",
+    "claim_required",
+    "claims_of",
+    "kyc_level_required",
+]
 
 # The limit of remembered requirements, in case a gate takes its requirement from the request.
 MOST_ASKED = 1000
@@ -83,21 +93,7 @@ class Gate:
         if self.on_closed not in ("redirect", "forbid") and not callable(self.on_closed):
             raise ImproperlyConfigured('on_closed is "redirect", "forbid" or a callable')
         note_asked(*map(str, self.claims), self.kyc_level)
-
-
-@dataclass(frozen=True, slots=True)
-class Closed:
-    """Why a gate is closed: a stable ``code``, and the missing claim or level.
-
-    ``asked`` is the claim with its required value (``"country_resident=NG"``). ``shortfall`` is the
-    reason for a signed-in person.
-    """
-
-    code: str
-    missing: str
-    application: str
-    asked: str = ""
-    shortfall: Shortfall | None = None
+        labels.note_level(self.kyc_level)
 
 
 def claim_required(
@@ -129,21 +125,19 @@ def claims_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> dict[st
     return standing_of(user, application=application).proven_claims()
 
 
-def is_open(gate: Gate, user: object) -> bool:
-    """Whether ``gate`` is open to ``user`` at this moment."""
-    return _first_missing(gate, standing_of(user, application=gate.application)) is None
+async def aclaims_of(
+    user: object, *, application: str = conf.DEFAULT_ALIAS
+) -> dict[str, bool | str]:
+    """``claims_of`` for async code. The rest of the request remembers what was read."""
+    return await sync_to_async(claims_of)(user, application=application)
 
 
-def keep_private(response: Any, *headers: str) -> Any:
-    """Mark ``response`` as private, varying by cookie and by ``headers``, and return it.
-
-    A cache decorator above the gate then does not store the response.
-    """
-    if isinstance(response, HttpResponseBase):
-        patch_vary_headers(response, ("Cookie", *headers))
-        # Needed beside no-store too, because some versions of Django's cache ignore no-store.
-        patch_cache_control(response, private=True)
-    return response
+def closed_to(gate: Gate, user: object) -> Closed | None:
+    """Why ``gate`` is closed to ``user`` at this moment, or None if it is open."""
+    closed = _first_missing(gate, standing_of(user, application=gate.application))
+    if closed is None or getattr(user, "is_authenticated", False):
+        return closed
+    return replace(closed, code=NOT_SIGNED_IN, shortfall=None)
 
 
 class _GateMixin(View):
@@ -160,24 +154,30 @@ class _GateMixin(View):
         claims, value = getattr(cls, "required_claims", ()), getattr(cls, "required_value", UNASKED)
         if isinstance(claims, tuple | list):
             note_asked(*(claim if value is UNASKED else f"{claim}={value}" for claim in claims))
-        note_asked(getattr(cls, "required_kyc_level", UNASKED))
+        level = getattr(cls, "required_kyc_level", "") or UNASKED
+        note_asked(level)
+        labels.note_level(level)
 
     def get_gate(self) -> Gate:
         """An additional gate for the request. Subclasses may override it."""
         raise NotImplementedError
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:
+        return login_not_required(super().as_view(**initkwargs))
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         if self.view_is_async:
             return self._dispatch_async(request, *args, **kwargs)
         gates = tuple(_gates_of(self))
         if found := _first_closed(gates, request.user):
-            return _answer(request, *found)
+            return answer(request, *found)
         return keep_private(super().dispatch(request, *args, **kwargs))
 
     async def _dispatch_async(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         gates = await sync_to_async(lambda: tuple(_gates_of(self)))()
         if found := await _first_closed_async(gates, request):
-            return await sync_to_async(_answer)(request, *found)
+            return await sync_to_async(answer)(request, *found)
         return keep_private(await super().dispatch(request, *args, **kwargs))  # type: ignore[misc]  # async view
 
 
@@ -316,42 +316,41 @@ def _requirements(claims: Any, value: str | Unasked) -> tuple[Requirement, ...]:
 
 
 def _gated(gate: Gate) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator. Under ``LoginRequiredMiddleware`` the gate answers, and not the middleware."""
+
     def decorate(view: Callable[..., Any]) -> Callable[..., Any]:
         if iscoroutinefunction(view):
 
             @wraps(view)
             async def gated_async(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
                 if found := await _first_closed_async((gate,), request):
-                    return await sync_to_async(_answer)(request, *found)
+                    return await sync_to_async(answer)(request, *found)
                 return keep_private(await view(request, *args, **kwargs))
 
-            return gated_async
+            return login_not_required(gated_async)
 
         @wraps(view)
         def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
             if found := _first_closed((gate,), request.user):
-                return _answer(request, *found)
+                return answer(request, *found)
             return keep_private(view(request, *args, **kwargs))
 
-        return gated
+        return login_not_required(gated)
 
     return decorate
 
 
-def _first_closed(gates: Iterable[Gate], user: object) -> tuple[Gate, Closed] | None:
-    """The first gate that is closed to ``user``, and its first missing requirement."""
+def _first_closed(gates: Iterable[Gate], user: object) -> tuple[OnClosed, Closed] | None:
+    """``on_closed`` of the first gate that is closed to ``user``, and what it misses first."""
     for gate in gates:
-        closed = _first_missing(gate, standing_of(user, application=gate.application))
-        if closed is not None:
-            if not getattr(user, "is_authenticated", False):
-                closed = replace(closed, code=NOT_SIGNED_IN, shortfall=None)
-            return gate, closed
+        if closed := closed_to(gate, user):
+            return gate.on_closed, closed
     return None
 
 
 async def _first_closed_async(
     gates: Sequence[Gate], request: HttpRequest
-) -> tuple[Gate, Closed] | None:
+) -> tuple[OnClosed, Closed] | None:
     """The same for ``request.auser()`` and ``request.user``: a middleware may replace one alone."""
     user: Any = await request.auser()
     if not hasattr(request, "_cached_user"):
@@ -370,35 +369,3 @@ def _first_missing(gate: Gate, standing: Standing) -> Closed | None:
     if level is not UNASKED and (lack := standing.level_shortfall(level)):
         return Closed(KYC_LEVEL_MISSING, level, gate.application, level, lack)
     return None
-
-
-def _answer(request: HttpRequest, gate: Gate, closed: Closed) -> Any:
-    if callable(gate.on_closed):
-        return keep_private(gate.on_closed(request, closed))
-    return keep_private(_own_answer(request, gate, closed), "Accept", "HX-Request")
-
-
-def _own_answer(request: HttpRequest, gate: Gate, closed: Closed) -> HttpResponseBase:
-    status = 401 if closed.code == NOT_SIGNED_IN else 403
-    if request.get_preferred_type(["text/html", "application/json"]) == "application/json":
-        body = {"error": {"code": closed.code, "missing": closed.missing}}
-        return JsonResponse(body, status=status)
-    application = conf.application(closed.application)
-    next_url = request.get_full_path() if request.method in ("GET", "HEAD") else ""
-    way_in = login_url(application, next_url=next_url, missing=closed.asked)
-    if gate.on_closed == "forbid":
-        return _explained(request, closed, {"way_in": way_in, "next": next_url})
-    if request.headers.get("HX-Request") == "true":
-        return HttpResponse(status=204, headers={"HX-Redirect": way_in})
-    return redirect(way_in)
-
-
-def _explained(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> HttpResponse:
-    """The page that says which proof is missing, why, and how to get it (403)."""
-    application = conf.application(closed.application)
-    context = {"closed": closed, "application": application, **ways}
-    response = render(request, "django_identity/gate_closed.html", context, status=403)
-    response["Cache-Control"] = "no-store"
-    # The page has a sign-in button, so other sites must not frame it.
-    response["X-Frame-Options"] = "DENY"
-    return response

@@ -1,42 +1,70 @@
-"""Translated names of codes, columns and tables, for people."""
+"""Translated names of codes, columns, tables and countries, for people."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 
-from django.utils.functional import Promise
+from django.utils.functional import Promise, lazy
 from django.utils.text import format_lazy
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-WORDS: Mapping[str, str | Promise] = {
+Text = str | Promise
+#: Names of countries in the six languages, from Unicode CLDR; see data/LICENSE.unicode.
+COUNTRIES = Path(__file__).parent / "data" / "countries.json"
+
+WORDS: Mapping[str, Text] = {
     "profile:read": _("Your name, e-mail address, country and photo"),
-    "kyc:read": _("Whether and how well your identity has been verified"),
+    "kyc:read": _("Your verification level and date"),
     "claims:read": _("Signed proofs about you, such as being 18 or older"),
     "documents:metadata": _("Which documents you have verified, without their content"),
     "documents:read": _("The content of your identity documents, encrypted for this site"),
     "profile:basic": _("Your name, e-mail address and country"),
-    "kyc:status": _("Whether and how well your identity has been verified"),
+    "kyc:status": _("Your verification level and date"),
     "kyc_verified": _("your identity has been verified"),
     "age_over_18": _("you are 18 or older"),
     "country_resident": _("your country of residence"),
-    "unique_human": _("you are one person with one account"),
+    "unique_human": _("you have only one account"),
     "level_1": _("verification at level 1"),
     "level_2": _("verification at level 2"),
     "verified": _("verified"),
+    "unverified": _("not verified"),
+    "pending": _("being verified"),
     "rejected": _("rejected"),
     "completed": _("completed"),
+    "linked": _("you connected"),
+    "signed_in": _("you signed in"),
+    "renewed": _("your details were checked again"),
+    "sign_in_failed": _("a sign-in did not work"),
+    "refetched": _("your proofs were confirmed"),
+    "code_redeemed": _("you used a code"),
+    "consent_granted": _("you gave your consent"),
+    "consent_revoked": _("the permission ended"),
     "kyc.verified": _("you were verified"),
     "kyc.rejected": _("your verification was rejected"),
     "consent.granted": _("you gave your consent"),
     "consent.revoked": _("you took back your consent"),
-    "claim.issued": _("a claim was issued"),
-    "claim.revoked": _("a claim was revoked"),
+    "claim.issued": _("a proof was issued"),
+    "claim.revoked": _("a proof was revoked"),
     "data.deletion_requested": _("you asked to be erased"),
 }
 
+# What a gate asks for -> the title of the page that asks for it.
+SHOW: Mapping[str, Text] = {
+    "kyc_verified": _("Show that your identity is verified"),
+    "age_over_18": _("Show that you are 18 or older"),
+    "country_resident": _("Show where you live"),
+    "unique_human": _("Show that you have only one account"),
+    "level_1": _("Show that you are verified at level 1"),
+    "level_2": _("Show that you are verified at level 2"),
+}
 
 # Column -> its name on the person's own pages.
-LABELS: Mapping[str, str | Promise] = {
+LABELS: Mapping[str, Text] = {
     "access_expires_at": _("Access ends"),
     "application": _("Application"),
     "claim_type": _("Claim"),
@@ -48,18 +76,22 @@ LABELS: Mapping[str, str | Promise] = {
     "created_at": _("Since"),
     "credential_expires_at": _("Credential valid until"),
     "credential_issued_at": _("Credential issued"),
+    "document_types": _("Documents"),
+    "email": _("E-mail address"),
     "environment": _("Environment"),
     "event_type": _("Event"),
     "expires_at": _("Claim ends"),
+    "first_name": _("First name"),
     "issued_at": _("Issued"),
     "kyc_level": _("Level of verification"),
     "kyc_provider": _("Verified by"),
     "kyc_status": _("Verification"),
     "kyc_verified_at": _("Verified on"),
     "kyc_checked_at": _("Last confirmed by the identity service"),
+    "last_name": _("Last name"),
     "linked_via": _("Linked by"),
     "account_made": _("Your account was made for it"),
-    "needs_reauthorization": _("Needs you to renew"),
+    "needs_reauthorization": _("Needs you to check again"),
     "next": _("Page you wanted"),
     "occurred_at": _("Happened"),
     "outcome": _("Outcome"),
@@ -68,28 +100,48 @@ LABELS: Mapping[str, str | Promise] = {
     "provider": _("Proven by"),
     "purpose": _("Purpose"),
     "received_at": _("Arrived"),
-    "refresh_expires_at": _("Renewal ends"),
+    "refresh_expires_at": _("Permission ends"),
     "revoked": _("Revoked"),
+    "revoked_by": _("Ended by"),
+    "scope": _("What was read"),
     "scopes": _("What it lets this site read"),
-    "subject": _("Your subject at the identity service"),
+    "subject": _("Your id at the identity service"),
     "updated_at": _("Last changed"),
     "valid_until": _("Proven until"),
     "value": _("Value"),
+    "view": _("Page that read it"),
 }
 
+# Columns that the person's pages show among the technical details.
+TECHNICAL = frozenset(
+    {
+        "account_made", "application", "connect_request_id", "credential_expires_at",
+        "credential_issued_at", "environment", "outcome", "payload", "proof_hash", "received_at",
+        "subject", "updated_at", "value",
+    }
+)  # fmt: skip
+
 # Table -> its name on the person's own pages, and why the site stores its records.
-KINDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
+KINDS: Mapping[str, tuple[Text, Text]] = {
     "linkedidentity": (
-        _("Linked identity"),
+        _("Connection"),
         _("That you and the person at the identity service are the same."),
+    ),
+    "formerlink": (
+        _("Former links"),
+        _("That an identity was disconnected: it can come back, or have this account erased."),
     ),
     "storedclaim": (
         _("Claims"),
         _("What the identity service says about you, and how far it is proven."),
     ),
     "tokengrant": (
-        _("Grant"),
+        _("Permission"),
         _("What lets this site ask the identity service about you. Its tokens are kept sealed."),
+    ),
+    "documentreading": (
+        _("Readings of your documents"),
+        _("Each time this site read your documents. It did not keep them."),
     ),
     "webhookevent": (
         _("Events"),
@@ -109,21 +161,100 @@ KINDS: Mapping[str, tuple[str | Promise, str | Promise]] = {
 }
 
 
-def in_words(code: str) -> str | Promise:
+# The levels that the gates of this site ask for. The service's list of levels is not known.
+LEVEL = re.compile(r"level_(\d{1,4})")
+MOST_LEVELS = 100
+_levels: dict[str, None] = dict.fromkeys(("level_1", "level_2"))
+
+
+def note_level(level: object) -> None:
+    """Remember that a gate asks for this KYC level, so that texts call it a level."""
+    if isinstance(level, str) and len(_levels) < MOST_LEVELS:
+        _levels[level] = None
+
+
+def levels() -> tuple[str, ...]:
+    """The spec's levels, and those that the gates of this site ask for."""
+    return tuple(_levels)
+
+
+def is_level(asked: str) -> bool:
+    """Whether ``asked`` is a KYC level and not a claim."""
+    return asked in _levels or LEVEL.fullmatch(asked) is not None
+
+
+def level_name(level: str) -> str:
+    """The level inside a sentence after the word "level": "2" of ``level_2``."""
+    known = LEVEL.fullmatch(level)
+    return known[1] if known else level
+
+
+def level_in_words(level: str) -> Text:
+    """The name of a level that a person has."""
+    if not level or level in WORDS:
+        return WORDS.get(level, "")
+    return format_lazy(_("verification at level {level}"), level=level_name(level))
+
+
+def in_words(code: str) -> Text:
     """The name of ``code`` in the person's language, or ``code`` itself if it has no name.
 
     ``"country_resident=NG"`` is a claim with its value.
     """
+    if is_level(code):
+        return level_in_words(code)
     claim_type, asks_value, value = code.partition("=")
-    words = WORDS.get(claim_type, claim_type)
-    return format_lazy("{}: {}", words, value) if asks_value else words
+    if not asks_value:
+        return WORDS.get(claim_type, claim_type)
+    if claim_type == "country_resident":
+        return format_lazy(_("you live in {country}"), country=_lazy_country(value))
+    return format_lazy("{}: {}", WORDS.get(claim_type, claim_type), value)
 
 
-def label_of(field: str) -> str | Promise:
+def title_for(asked: str) -> Text:
+    """The title of a page that asks for ``asked``: a claim, a claim with its value, or a level."""
+    if is_level(asked) and asked not in SHOW:
+        level = level_name(asked)
+        return format_lazy(_("Show that you are verified at level {level}"), level=level)
+    claim_type, asks_value, value = asked.partition("=")
+    if claim_type == "country_resident" and asks_value:
+        return format_lazy(_("Show that you live in {country}"), country=_lazy_country(value))
+    if claim_type in SHOW and not asks_value:
+        return SHOW[claim_type]
+    return format_lazy(_("Show a proof: {what}"), what=in_words(asked))
+
+
+def counted(counts: Mapping[str, int]) -> list[tuple[Text, int]]:
+    """Each table of ``counts`` by its name, without the empty ones."""
+    return [(kind_of(table)[0], count) for table, count in counts.items() if count]
+
+
+def shown(value: str) -> Text:
+    """A value of a claim or a column in words: a level, a status, a country."""
+    return WORDS.get(value) or country_name(value)
+
+
+def country_name(code: str) -> str:
+    """The name of the country in the person's language, or ``code`` if it has no name."""
+    language, names = (get_language() or "en").lower(), _countries()
+    known = names.get(language) or names.get(language.partition("-")[0]) or names["en"]
+    return known.get(code, code)
+
+
+_lazy_country = lazy(country_name, str)
+
+
+@cache
+def _countries() -> dict[str, dict[str, str]]:
+    loaded: dict[str, dict[str, str]] = json.loads(COUNTRIES.read_text(encoding="utf-8"))
+    return loaded
+
+
+def label_of(field: str) -> Text:
     """The name of the column ``field`` on the person's own pages."""
     return LABELS.get(field, field)
 
 
-def kind_of(table: str) -> tuple[str | Promise, str | Promise]:
+def kind_of(table: str) -> tuple[Text, Text]:
     """The name of ``table``, and why the site stores its records."""
     return KINDS.get(table, (table, ""))

@@ -11,14 +11,16 @@ from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.contrib.sites.shortcuts import get_current_site
 from django.core.exceptions import FieldDoesNotExist
 from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 from django.utils.module_loading import import_string
 
-from django_identity import anonymisation
+from django_identity import anonymisation, database
 from django_identity.exceptions import ConfigurationError
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 FIELDS_NEVER_WRITTEN = frozenset({"is_staff", "is_superuser", "is_active", "password"})
 # Claim -> the member of its value with the claim's own noun.
 NOUNS: Mapping[str, str] = {"country_resident": "country"}
+# The table with the addresses of django-allauth, where it is installed.
+ALLAUTH_ADDRESSES: tuple[str, str] = ("account", "EmailAddress")
 PROFILE_FIELDS = ("email", "first_name", "last_name")
 
 
@@ -40,6 +44,12 @@ class IdentityPolicy:
 
     #: Whether a Connect code signs in a person who is not signed in. (A code can be phished.)
     connect_may_sign_in: bool = False
+    #: The site's own pages, as addresses or URL names; the package's pages link to them.
+    help_url: str | None = None
+    privacy_url: str | None = None
+    contact_url: str | None = None
+    #: Whether people may erase themselves on the page of their details.
+    people_may_erase: bool = True
     #: How an erasure treats the site's user: ``"anonymise"`` or ``"delete"``.
     erasure: str = "anonymise"
 
@@ -60,6 +70,29 @@ class IdentityPolicy:
         """Whether an identity may sign ``user`` in."""
         return True
 
+    def site_name(self, request: HttpRequest | None) -> str:
+        """The site's name on pages and in e-mails: by default the name of ``django.contrib.sites``.
+
+        An empty text if the site has no name; pages then say "this site".
+        """
+        if not apps.is_installed("django.contrib.sites"):
+            return ""
+        if request is None and not hasattr(settings, "SITE_ID"):
+            return ""
+        return str(get_current_site(request).name)
+
+    def why_we_ask(self, asked: str) -> str:
+        """Why the site asks for ``asked``: a scope, a claim, or a level. By default no reason."""
+        return ""
+
+    def may_come_back(self, user: AbstractBaseUser) -> bool:
+        """Whether an identity that was disconnected from ``user`` may sign ``user`` in again.
+
+        By default only if the account has no password. The owner of a password signs in with it,
+        and links the identity from within the account.
+        """
+        return not user.has_usable_password()
+
     def link_notice(
         self, user: AbstractBaseUser, identity: LinkedIdentity, *, person: str
     ) -> EmailMessage | None:
@@ -69,12 +102,26 @@ class IdentityPolicy:
         ``django_identity/link_notice_subject.txt`` and ``link_notice.txt`` are sent to the
         account's e-mail address, if it has one.
         """
+        return self._notice("link_notice", user, identity=identity, person=person)
+
+    def change_notice(
+        self, user: AbstractBaseUser, *, change: str, service: str
+    ) -> EmailMessage | None:
+        """The e-mail to ``user`` about a change, or None to send none.
+
+        ``change``: ``"renewed"``, ``"disconnected"``, or ``"revoked"`` by an operator. ``service``:
+        the service's name in a sentence. The templates are ``change_notice_subject.txt`` and
+        ``change_notice.txt``.
+        """
+        return self._notice("change_notice", user, change=change, service=service)
+
+    def _notice(self, name: str, user: AbstractBaseUser, **context: Any) -> EmailMessage | None:
         address = getattr(user, get_user_model().get_email_field_name(), "")
         if not address:
             return None
-        context = {"user": user, "identity": identity, "person": person}
-        subject = render_to_string("django_identity/link_notice_subject.txt", context)
-        text = render_to_string("django_identity/link_notice.txt", context)
+        context |= {"user": user, "site_name": self.site_name(None)}
+        subject = render_to_string(f"django_identity/{name}_subject.txt", context)
+        text = render_to_string(f"django_identity/{name}.txt", context)
         return EmailMessage(" ".join(subject.split()), text, to=[address])
 
     def new_user_fields(self, *, profile: Profile, kyc: KycStatus | None) -> Mapping[str, Any]:
@@ -95,6 +142,8 @@ class IdentityPolicy:
     def account_with_email(self, email: str) -> AbstractBaseUser | None:
         """The account with this e-mail address, ignoring case, or None.
 
+        With django-allauth, an account's verified addresses count too.
+
         The person must sign in with that account first and then link. Accounts are never merged
         silently.
         """
@@ -102,7 +151,13 @@ class IdentityPolicy:
         field = model.get_email_field_name()
         if not email or not _has_field(field):
             return None
-        return model._default_manager.filter(**{f"{field}__iexact": email}).first()
+        users = database.users()
+        holder = users.filter(**{f"{field}__iexact": email}).first()
+        if holder is None and apps.is_installed("allauth.account"):
+            addresses = apps.get_model(*ALLAUTH_ADDRESSES)._base_manager
+            verified = addresses.using(database.alias()).filter(email__iexact=email, verified=True)
+            return users.filter(pk__in=verified.values("user_id")).first()
+        return holder
 
     def may_accept_connect_answer(self, answer: ConnectAnswer) -> bool:
         """Whether to accept the service's answer to a Connect code.
@@ -134,6 +189,16 @@ class IdentityPolicy:
             return None
         texts = [said for said in members_said(claim_type, value) if isinstance(said, str)]
         return texts[0] if texts else None
+
+    def may_read_documents(
+        self, asked_by: AbstractBaseUser, identity: LinkedIdentity, *, scope: str
+    ) -> bool:
+        """Whether ``asked_by`` may read the documents of ``identity``, or about them.
+
+        ``scope``: ``"documents:read"`` or ``"documents:metadata"``. The consent must cover it too.
+        By default people read only their own documents.
+        """
+        return bool(asked_by.pk == identity.user_id)
 
     def keeps_account(self, user: AbstractBaseUser, *, made_for_identity: bool) -> bool:
         """Whether an erasure of the identity keeps the site's account unchanged.

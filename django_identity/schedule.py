@@ -8,7 +8,6 @@ from django_identity.background import TaskName
 
 MINUTE = 60.0
 HOUR = 3600.0
-DAY = 24 * HOUR
 
 
 def beat_schedule(*, sweep_every: float = MINUTE) -> dict[str, dict[str, Any]]:
@@ -26,6 +25,6 @@ def beat_schedule(*, sweep_every: float = MINUTE) -> dict[str, dict[str, Any]]:
             (TaskName.SWEEP, sweep_every),
             (TaskName.RETRY_PENDING, MINUTE),
             (TaskName.KEEP_ALIVE, HOUR),
-            (TaskName.PURGE, DAY),
+            (TaskName.PURGE, HOUR),
         )
     }

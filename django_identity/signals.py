@@ -6,8 +6,9 @@ Django logs the error, and nothing is rolled back.
 
 from __future__ import annotations
 
-from django.db import transaction
 from django.dispatch import Signal
+
+from django_identity import database
 
 #: A subject was linked to a user. Arguments: ``identity``, ``user``, ``created`` (a new user).
 identity_linked = Signal()
@@ -31,4 +32,4 @@ event_received = Signal()
 
 def announce(signal: Signal, sender: type, **arguments: object) -> None:
     """Send ``signal`` when the current transaction has committed."""
-    transaction.on_commit(lambda: signal.send_robust(sender, **arguments), robust=True)
+    database.on_commit(lambda: signal.send_robust(sender, **arguments))

@@ -9,7 +9,6 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, DELETION
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -17,19 +16,25 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from django_identity import database
 from django_identity.admin import wording
 from django_identity.admin.listing import RecordAdmin
 from django_identity.admin.wording import Words
+from django_identity.backends import backend_of
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import operators
-from django_identity.models import LinkedIdentity
+from django_identity.lifecycle.erasure import sessions_ended_by
+from django_identity.models import Consent, LinkedIdentity
 
 CONFIRMED = "confirmed"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The confirmation page of an action. ``most``: the largest number of rows at once."""
+    """The confirmation page of an action. ``most``: the largest number of rows at once.
+
+    ``asks``: the title for one person.
+    """
 
     action: str
     title: Words
@@ -37,6 +42,7 @@ class Question:
     button: Words
     most: int
     is_dangerous: bool = False
+    asks: Words | None = None
 
     @property
     def permission(self) -> str:
@@ -74,6 +80,7 @@ REVOKE = Question(
     gettext_lazy("Revoke"),
     most=100,
     is_dangerous=True,
+    asks=gettext_lazy("Revoke %(person)s at this site?"),
 )
 ERASE = Question(
     "erase",
@@ -85,26 +92,29 @@ ERASE = Question(
     gettext_lazy("Erase for good"),
     most=1,
     is_dangerous=True,
+    asks=gettext_lazy("Erase %(person)s?"),
 )
 QUESTIONS = (REFETCH, CHECK, REVOKE, ERASE)
 
 
 class EraseForm(forms.Form):
-    """A form with the subject, typed by hand, so that nobody is erased by mistake."""
+    """A form with the person's e-mail address, typed by hand, so that nobody is erased by mistake.
 
-    typed = forms.CharField(
-        label=gettext_lazy("Type the subject to confirm"), max_length=255, strip=False
-    )
+    ``wanted``: the address, or the subject if there is none or the operator may not see it.
+    """
 
-    def __init__(self, *args: Any, subject: str, **kwargs: Any) -> None:
+    typed = forms.CharField(max_length=255, strip=False)
+
+    def __init__(self, *args: Any, wanted: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._subject = subject
+        self._wanted = wanted
+        self.fields["typed"].label = _("Type %(text)s to confirm") % {"text": wanted}
         self.fields["typed"].widget.attrs |= {"autocomplete": "off", "class": "vTextField"}
 
     def clean_typed(self) -> str:
         typed: str = self.cleaned_data["typed"]
-        if self._subject not in (typed, typed.strip()):
-            raise forms.ValidationError(_("That is not the subject of this identity."))
+        if self._wanted not in (typed, typed.strip()):
+            raise forms.ValidationError(_("That is another text."))
         return typed
 
 
@@ -125,15 +135,18 @@ class IdentityActions(RecordAdmin):
     def has_erase_permission(self, request: HttpRequest) -> bool:
         return self.may(request, "erase")
 
-    @transaction.non_atomic_requests
+    @database.non_atomic
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """The list and its actions, outside a transaction, because a re-fetch needs that."""
         return super().changelist_view(request, extra_context)
 
-    def allowed_actions(self, request: HttpRequest) -> list[Question]:
-        return [question for question in QUESTIONS if self.may(request, question.permission)]
+    def allowed_actions(self, request: HttpRequest, identity: LinkedIdentity) -> list[Question]:
+        """The actions that the operator may use and that can do something. Dangerous ones last."""
+        is_revoked = identity.consent == Consent.REVOKED
+        offered = (ERASE,) if is_revoked else QUESTIONS
+        return [question for question in offered if self.may(request, question.permission)]
 
     @admin.action(description=REFETCH.title, permissions=["refetch"])
     def refetch(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
@@ -222,16 +235,41 @@ class IdentityActions(RecordAdmin):
         form = None
         if question is ERASE:
             given = request.POST if is_confirmed else None
-            form = EraseForm(given, subject=chosen[0].subject)
+            form = EraseForm(given, wanted=self._typed_for(request, chosen[0]))
         if is_confirmed and (form is None or form.is_valid()):
             return chosen
         context = self._context(request, question) | {
+            "title": self._title(request, question, chosen),
             "chosen": chosen,
             "form": form,
+            "losses": self._losses(question, chosen),
             "checkbox_name": ACTION_CHECKBOX_NAME,
             "select_across": request.POST.get("select_across", "0"),
         }
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)
+
+    def _title(
+        self, request: HttpRequest, question: Question, chosen: tuple[LinkedIdentity, ...]
+    ) -> Words:
+        """The question, with the person's name if one identity was chosen."""
+        if question.asks is None or len(chosen) != 1:
+            return question.title
+        may_see = self.may_see_people(request)
+        person = wording.person_name(chosen[0].user, may_see=may_see)
+        return str(question.asks) % {"person": person}
+
+    def _typed_for(self, request: HttpRequest, identity: LinkedIdentity) -> str:
+        email = wording.email_of(identity.user) if self.may_see_people(request) else ""
+        return email or identity.subject
+
+    @staticmethod
+    def _losses(question: Question, chosen: tuple[LinkedIdentity, ...]) -> list[str]:
+        """What the action ends or deletes."""
+        if question is ERASE:
+            return wording.losses(operators.erasure_preview(chosen[0]))
+        if question is REVOKE:
+            return wording.ended_sessions(sessions_ended_by(chosen, backend_of=backend_of))
+        return []
 
     def _context(self, request: HttpRequest, question: Question) -> dict[str, Any]:
         return {

@@ -102,13 +102,21 @@ class WebhookEventAdmin(RecordAdmin):
         if CONFIRMED not in request.POST:
             return self._question(request, chosen)
         keys = [event.pk for event in chosen]
-        replayed = len(upkeep.replay(WebhookEvent.objects.filter(pk__in=keys), again=True))
+        result = upkeep.replay(WebhookEvent.objects.filter(pk__in=keys), again=True)
+        replayed = len(result.due)
         self.note(request, chosen, CHANGE, _("Replayed the handlers."))
         text = ngettext(
             "The handlers of %d event run again.", "The handlers of %d events run again.", replayed
         )
         messages.success(request, text % replayed)
-        if skipped := len(chosen) - replayed:
+        if result.emptied:
+            text = ngettext(
+                "%d event was refused: its content was deleted.",
+                "%d events were refused: their content was deleted.",
+                result.emptied,
+            )
+            messages.warning(request, text % result.emptied)
+        if skipped := result.under_way:
             text = ngettext(
                 "%d event was left out: a worker is running its handlers.",
                 "%d events were left out: a worker is running their handlers.",

@@ -19,6 +19,7 @@ from django_identity import conf
 from django_identity.admin import wording
 from django_identity.admin.wording import Words
 from django_identity.handlers import EventType
+from django_identity.models import failing
 from django_identity.service.moments import bounded
 
 NONE = "none"
@@ -114,31 +115,14 @@ class FreshnessFilter(_Filter):
         }
 
 
-class DueFilter(_Filter):
-    title = _("re-fetch due")
-    parameter_name = "due"
-    choices_in_words = (
-        ("now", _("now")), ("hour", _("within 1 h")), ("later", _("later")), (NONE, _("never")),
-    )  # fmt: skip
-
-    def conditions(self) -> dict[str, Q]:
-        now = timezone.now()
-        hour = now + timedelta(hours=1)
-        return {
-            "now": Q(refetch_due_at__lte=now),
-            "hour": Q(refetch_due_at__gt=now, refetch_due_at__lte=hour),
-            "later": Q(refetch_due_at__gt=hour),
-            NONE: Q(refetch_due_at=None),
-        }
-
-
 class FailingFilter(_Filter):
     title = _("re-fetch failing")
     parameter_name = "failing"
     choices_in_words = (("yes", _("yes")), ("no", _("no")))
 
     def conditions(self) -> dict[str, Q]:
-        return {"yes": Q(refetch_failures__gt=0), "no": Q(refetch_failures=0)}
+        is_failing = failing(timezone.now())
+        return {"yes": is_failing, "no": ~is_failing}
 
 
 class GrantFilter(_Filter):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -27,17 +28,16 @@ class LinkedIdentityAdmin(IdentityActions):
     )  # fmt: skip
     list_filter = (
         filters.ApplicationFilter, "environment", "consent", filters.KycLevelFilter,
-        filters.KycStatusFilter, filters.FreshnessFilter, filters.DueFilter, filters.FailingFilter,
+        filters.KycStatusFilter, filters.FreshnessFilter, filters.FailingFilter,
         filters.GrantFilter, ("created_at", filters.DateFilter),
     )  # fmt: skip
-    list_select_related = ("user",)
     search_fields = ("subject",)
     search_words = _("The beginning of a user name, an e-mail address or a subject.")
     sortable_by = ("refetch_due",)
     fields = ("application",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LinkedIdentity]:
-        return super().get_queryset(request).defer("credential")
+        return super().get_queryset(request).select_related("user").defer("credential")
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
         first = "person" if self.may_see_people(request) else "masked_person"
@@ -55,16 +55,29 @@ class LinkedIdentityAdmin(IdentityActions):
     ) -> HttpResponse:
         """The page of one identity, with the actions that the operator may use."""
         identity, may_see = context["original"], self.may_see_people(request)
-        email = getattr(identity.user, identity.user.get_email_field_name(), "")
+        email = wording.email_of(identity.user)
         context |= {
             "report": operators.report_on(identity),
-            "allowed_actions": self.allowed_actions(request),
+            "allowed_actions": self.allowed_actions(request, identity),
             "may_see_people": may_see,
             "email": email if may_see else "",
             "user_url": self._user_url(request, identity),
             "title": wording.person_name(identity.user, may_see=may_see),
         }
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """What staff did to the identity, under the person's name."""
+        identity = self.get_object(request, unquote(object_id))
+        name = ""
+        if identity is not None:
+            may_see = self.may_see_people(request)
+            name = wording.person_name(identity.user, may_see=may_see)
+        title = _("Staff actions")
+        context = {"title": title, "person_name": name, **(extra_context or {})}
+        return super().history_view(request, object_id, context)
 
     def _user_url(self, request: HttpRequest, identity: LinkedIdentity) -> str:
         """The admin page of the user, if there is one and the operator may see it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import cached_property
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property, wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import admin, messages
@@ -12,7 +13,9 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_permission_codename, get_user_model
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern
 from django.utils.translation import ngettext
 
 from django_identity.admin.wording import Words
@@ -24,7 +27,29 @@ else:
     _Paginator, _ModelAdmin = Paginator, admin.ModelAdmin
 
 MOST_LISTED = 10_000
+#: Characters that change the order in which the text around them is shown.
+BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+View = Callable[..., HttpResponse]
 PER_PAGE = 50
+
+
+def _with_visible_controls(view: View) -> View:
+    """The same page, but with each bidirectional control as its code: none may reorder text."""
+
+    def shown(response: HttpResponse) -> None:
+        text = response.content.decode(response.charset)
+        if BIDI_CONTROLS.search(text):
+            escaped = BIDI_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+            response.content = escaped.encode(response.charset)
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        response = view(request, *args, **kwargs)
+        if isinstance(response, TemplateResponse):
+            response.add_post_render_callback(shown)
+        return response
+
+    return wrapped
 
 
 class BoundedPaginator(_Paginator):
@@ -59,6 +84,13 @@ class RecordAdmin(_ModelAdmin):
 
     class Media:
         css = {"all": ["django_identity/admin.css"]}
+
+    def get_urls(self) -> list[URLPattern]:
+        """The pages, which show texts of the service and of people."""
+        patterns = super().get_urls()
+        for pattern in patterns:
+            pattern.callback = _with_visible_controls(pattern.callback)
+        return patterns
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False

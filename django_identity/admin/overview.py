@@ -9,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
+from django.utils import formats
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -20,6 +21,9 @@ from django_identity.admin.wording import Words
 from django_identity.lifecycle.operators import NEWEST_EVENTS, Overview, overview_of
 from django_identity.models import Consent, EventOutcome
 from django_identity.models import Overview as OverviewEntry
+
+# The bounds of ``lifecycle.operators.overview``.
+MOST_COUNTED, SAMPLED = 100_000, 20_000
 
 LIVES: dict[str, Words] = {
     "24h": gettext_lazy("more than 12 h left"),
@@ -64,6 +68,8 @@ class OverviewAdmin(RecordAdmin):
             "alias": alias,
             "may_see_people": self.may_see_people(request),
             "seen": seen,
+            "most": _grouped(MOST_COUNTED),
+            "sampled": _grouped(SAMPLED),
             "charts": _charts(seen),
             "attention": seen.attention,
             "failing": [
@@ -79,8 +85,9 @@ class OverviewAdmin(RecordAdmin):
 
 
 def _charts(seen: Overview) -> list[Chart]:
-    estimate = _("An estimate from 20,000 identities.") if seen.is_sampled else ""
-    newest = _("Of the newest %(count)s events.") % {"count": f"{NEWEST_EVENTS:,}"}
+    sampled = {"count": _grouped(SAMPLED)}
+    estimate = _("An estimate from %(count)s identities.") % sampled if seen.is_sampled else ""
+    newest = _("Of the newest %(count)s events.") % {"count": _grouped(NEWEST_EVENTS)}
     day = _("Days are in UTC.")
     return [
         bars("consent", _("Identities by consent and KYC level"), _consents(seen), note=estimate),
@@ -90,7 +97,15 @@ def _charts(seen: Overview) -> list[Chart]:
         columns("failed", _("Failed re-fetches a day"), seen.failed_refetches, note=day),
         bars("events", _("Events by outcome"), _events(seen), note=newest),
         bars("failures", _("Identities whose re-fetch fails, by reason"), _failures(seen)),
+        columns(
+            "conflicts", _("Refused events with a known id a day"), seen.event_conflicts, note=day
+        ),
     ]
+
+
+def _grouped(number: int) -> str:
+    """The number with the separators of the operator's language."""
+    return str(formats.number_format(number, use_l10n=True, force_grouping=True))
 
 
 def _consents(seen: Overview) -> list[tuple[Words, int]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -13,10 +14,11 @@ from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from django_identity import conf
-from django_identity.labels import in_words
+from django_identity import conf, labels
+from django_identity.labels import in_words, is_level
+from django_identity.lifecycle.erasure import AccountFate, Preview
 from django_identity.lifecycle.operators import Kind
-from django_identity.lifecycle.standing import LEVEL, Reason, is_level
+from django_identity.lifecycle.standing import Reason
 from django_identity.models import Environment
 from django_identity.service.moments import has_no_end
 
@@ -29,6 +31,8 @@ else:
     Words = object
 
 SHOWN_OF_SUBJECT = 8
+# The user names of accounts that the package makes.
+GENERATED = re.compile(r"identity-[0-9a-f]{32}")
 
 OPEN_TO_LEVEL: Words = gettext_lazy("The service said so itself, over an authenticated channel.")
 OPEN_TO_VALUE: Words = gettext_lazy("Open only to gates that ask for exactly this value.")
@@ -43,6 +47,11 @@ GATE_REASONS: Mapping[Reason, Words] = {
     Reason.CONSENT_REVOKED: gettext_lazy(
         "The consent is revoked. The person has to sign in and consent again."
     ),
+    Reason.ENDED_BY_SITE: gettext_lazy(
+        "An operator ended the connection. The person can connect again."
+    ),
+    Reason.PERMISSION_ENDED: gettext_lazy("The grant is dead. The person has to consent again."),
+    Reason.PERMISSION_ENDS: gettext_lazy("The grant ends soon."),
     Reason.CODE_ALONE: gettext_lazy(
         "A Connect code alone verified this person, and a code brings no proofs. The person has to "
         "sign in with identity."
@@ -88,6 +97,12 @@ HAPPENINGS: Mapping[Kind, Words] = {
     Kind.CONSENT_GRANTED: gettext_lazy("Consent granted"),
     Kind.CONSENT_REVOKED: gettext_lazy("Consent revoked"),
     Kind.EVENT: gettext_lazy("Event"),
+}
+
+FATES: Mapping[AccountFate, Words] = {
+    AccountFate.KEPT: gettext_lazy("The account stays."),
+    AccountFate.EMPTIED: gettext_lazy("The account is emptied and disabled."),
+    AccountFate.DELETED: gettext_lazy("The account is deleted."),
 }
 
 ERRORS: Mapping[str, Words] = {
@@ -158,15 +173,25 @@ ERRORS: Mapping[str, Words] = {
 def person_name(user: AbstractBaseUser, *, may_see: bool) -> str:
     """The person's user name.
 
-    Without ``may_see`` (the permission to see users) a user name that is an e-mail address is
-    replaced.
+    A generated user name is replaced by the e-mail address. Without ``may_see`` (the permission to
+    see users) no e-mail address is shown.
     """
-    name = user.get_username()
-    return name if may_see or "@" not in name else _("user #%(number)s") % {"number": user.pk}
+    name, email = user.get_username(), email_of(user)
+    if GENERATED.fullmatch(name) and may_see and email:
+        return email
+    is_shown = not GENERATED.fullmatch(name) and (may_see or "@" not in name)
+    return name if is_shown else _("user #%(number)s") % {"number": user.pk}
+
+
+def email_of(user: AbstractBaseUser) -> str:
+    """The account's e-mail address, or an empty text."""
+    return str(getattr(user, user.get_email_field_name(), "") or "")
 
 
 def name_of(code: str) -> Words:
     """The name of a claim, a level or a scope for operators."""
+    if code not in NAMES and is_level(code):
+        return level_name(code)
     return NAMES.get(code, code)
 
 
@@ -179,8 +204,7 @@ def open_reason(asked: str) -> Words:
 
 def level_name(level: str) -> str:
     """The level that a person has: “level 2”, without the “or higher” of a gate."""
-    known = LEVEL.fullmatch(level)
-    return _("level %(number)s") % {"number": known[1]} if known else level
+    return _("level %(number)s") % {"number": labels.level_name(level)} if level else ""
 
 
 def status_name(status: str) -> str:
@@ -233,6 +257,40 @@ def due(moment: datetime | None) -> str:
     if moment <= timezone.now():
         return _("now")
     return _("in %(span)s") % {"span": timeuntil(moment, depth=1)}
+
+
+def losses(preview: Preview) -> list[str]:
+    """What an erasure deletes: "4 claims", "3 events", "The account is deleted."."""
+    counted = [
+        text % {"count": preview.counts[table]}
+        for table, text in (
+            (
+                "storedclaim",
+                ngettext("%(count)d claim", "%(count)d claims", preview.counts["storedclaim"]),
+            ),
+            (
+                "webhookevent",
+                ngettext("%(count)d event", "%(count)d events", preview.counts["webhookevent"]),
+            ),
+            (
+                "authorizationrequest",
+                ngettext(
+                    "%(count)d sign-in",
+                    "%(count)d sign-ins",
+                    preview.counts["authorizationrequest"],
+                ),
+            ),
+        )
+    ]
+    return [*counted, *ended_sessions(preview.sessions), str(FATES[preview.account])]
+
+
+def ended_sessions(count: int | None) -> list[str]:
+    """How many sessions end, if that is known."""
+    if count is None:
+        return []
+    text = ngettext("%(count)d session", "%(count)d sessions", count)
+    return [text % {"count": count}]
 
 
 def failures(count: int) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn, Self
 
+from rest_framework import status
+from rest_framework.exceptions import APIException
 from rest_framework.permissions import (
     AND,
     NOT,
@@ -17,8 +19,21 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from django_identity import conf
-from django_identity.gates import Gate, is_open, keep_private
+from django_identity.closed import Closed, keep_private
+from django_identity.gates import Gate, closed_to
 from django_identity.lifecycle.standing import UNASKED, Requirement, Unasked
+from django_identity.problems import CHALLENGE, MEDIA_TYPE
+
+
+class GateClosed(APIException):
+    """A permission of this module refuses. ``closed`` says why."""
+
+    def __init__(self, closed: Closed, *, auth_header: str) -> None:
+        super().__init__(closed.detail, closed.code)
+        self.closed = closed
+        self.status_code = closed.status
+        if closed.status == status.HTTP_401_UNAUTHORIZED:
+            self.auth_header = auth_header
 
 
 class _Combining(OperationHolderMixin):
@@ -46,9 +61,29 @@ class _Combining(OperationHolderMixin):
 class _Combined(_Combining, OperandHolder):
     """Two combined permissions, at least one of them from this module."""
 
+    def __call__(self, *args: Any, **kwargs: Any) -> _Whole:
+        return _Whole(super().__call__(*args, **kwargs))
+
 
 class _Negated(_Combining, SingleOperandHolder):
     """The negation of a permission from this module."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> _Whole:
+        return _Whole(super().__call__(*args, **kwargs))
+
+
+class _Whole(BasePermission):
+    """A combined permission. If it allows the request, no gate inside it is why another refuses."""
+
+    def __init__(self, combined: Any) -> None:
+        self._combined = combined
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        return _noted(view, allowed=self._combined.has_permission(request, view))
+
+    def has_object_permission(self, request: Request, view: Any, obj: object) -> bool:
+        allowed = self._combined.has_object_permission(request, view, obj)
+        return _noted(view, allowed=allowed)
 
 
 def _combined(operator: Any, first: Any, second: Any) -> _Combined:
@@ -70,8 +105,9 @@ class _Permission(_Combining, BasePermission):
         return self
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        _keep_answer_private(view)
-        return is_open(self._gate, request.user)
+        _answer_as_gate(view)
+        closed = closed_to(self._gate, request.user)
+        return _noted(view, closed, allowed=closed is None)
 
     def has_object_permission(self, request: Request, view: Any, obj: object) -> bool:
         return self.has_permission(request, view)
@@ -101,14 +137,39 @@ class HasKycLevel(_Permission):
         super().__init__(Gate(kyc_level=level, application=application))
 
 
-def _keep_answer_private(view: Any) -> None:
-    """Mark the response of ``view`` as private, whatever the permission decides."""
-    finalize = getattr(view, "finalize_response", None)
-    if finalize is None:
-        return
+def _noted(view: Any, closed: Closed | None = None, *, allowed: bool) -> bool:
+    """Remember at ``view`` which gate refuses the request. Returns ``allowed``."""
+    if allowed or closed is not None:
+        view.identity_gate_closed = closed
+    return allowed
 
-    def finalize_private(*args: Any, **kwargs: Any) -> Response:
-        response: Response = keep_private(finalize(*args, **kwargs), "Authorization")
+
+def _answer_as_gate(view: Any) -> None:
+    """Let ``view`` refuse as every gate does, and mark its response as private in any case."""
+    if hasattr(view, "identity_gate_closed") or not hasattr(view, "permission_denied"):
+        return
+    view.identity_gate_closed = None
+    finalize, refuse = view.finalize_response, view.permission_denied
+
+    def finalize_response(*args: Any, **kwargs: Any) -> Response:
+        response = _as_problem(finalize(*args, **kwargs), view)
+        keep_private(response, "Authorization")
         return response
 
-    view.finalize_response = finalize_private
+    def permission_denied(request: Request, *args: Any, **kwargs: Any) -> None:
+        if view.identity_gate_closed is not None:
+            challenge = view.get_authenticate_header(request) or CHALLENGE
+            raise GateClosed(view.identity_gate_closed, auth_header=challenge)
+        refuse(request, *args, **kwargs)
+
+    view.finalize_response, view.permission_denied = finalize_response, permission_denied
+
+
+def _as_problem(response: Response, view: Any) -> Response:
+    """The problem of the closed gate, unless the site has its own form of errors."""
+    closed: Closed | None = view.identity_gate_closed
+    if closed is not None and response.exception and response.data == {"detail": closed.detail}:
+        response.data = closed.problem()
+        if response.accepted_renderer.format == "json":
+            response.content_type = MEDIA_TYPE
+    return response

@@ -6,21 +6,32 @@ from datetime import UTC
 
 from rest_framework import serializers
 
-from django_identity.lifecycle.standing import Standing
 from django_identity.models import LinkedIdentity
 from django_identity.service.connect_code import LONGEST_PASTE
+
+
+class TextField(serializers.CharField):
+    """A text. Django REST framework's own field takes numbers, too."""
+
+    def to_internal_value(self, data: object) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
 
 
 class ConnectRequestSerializer(serializers.Serializer[dict[str, str]]):
     """The pasted text with the Connect code."""
 
-    connect_code = serializers.CharField(max_length=LONGEST_PASTE, write_only=True)
+    connect_code = TextField(max_length=LONGEST_PASTE, write_only=True)
 
 
 class ConnectedSerializer(serializers.ModelSerializer[LinkedIdentity]):
     """What the site now stores, and the masked owner of the code, without the subject."""
 
-    kyc_verified_at = serializers.DateTimeField(default_timezone=UTC)
+    scopes = serializers.ListField(child=serializers.CharField(), read_only=True)
+    kyc_verified_at = serializers.DateTimeField(
+        read_only=True, allow_null=True, default_timezone=UTC
+    )
 
     class Meta:
         model = LinkedIdentity
@@ -40,7 +51,7 @@ class ConnectedSerializer(serializers.ModelSerializer[LinkedIdentity]):
 class LoginRequestSerializer(serializers.Serializer[dict[str, str]]):
     """The page to show after the sign-in: a path of the site."""
 
-    next = serializers.CharField(required=False, default="", write_only=True)
+    next = TextField(allow_blank=True, required=False, default="", write_only=True)
 
 
 class StartedSerializer(serializers.Serializer[dict[str, str]]):
@@ -52,9 +63,9 @@ class StartedSerializer(serializers.Serializer[dict[str, str]]):
 class CallbackRequestSerializer(serializers.Serializer[dict[str, str]]):
     """The query of the service's redirect: ``state``, and ``code`` or ``error``."""
 
-    state = serializers.CharField(required=False, trim_whitespace=False, write_only=True)
-    code = serializers.CharField(required=False, trim_whitespace=False, write_only=True)
-    error = serializers.CharField(required=False, trim_whitespace=False, write_only=True)
+    state = TextField(required=False, trim_whitespace=False, write_only=True)
+    code = TextField(required=False, trim_whitespace=False, write_only=True)
+    error = TextField(required=False, trim_whitespace=False, write_only=True)
 
     def values_of(self, name: str) -> list[str]:
         """The member ``name`` as a list of one, or an empty list if the member is missing."""
@@ -69,14 +80,27 @@ class CompletedSerializer(serializers.Serializer[dict[str, str]]):
     next = serializers.CharField(read_only=True)
 
 
-class StandingSerializer(serializers.Serializer[Standing]):
-    """The standing of a person, as every gate sees it, without name, address and subject."""
+class MeSerializer(serializers.Serializer[dict[str, object]]):
+    """The standing of a person, as every gate sees it, without name, address and subject.
 
-    is_linked = serializers.BooleanField(read_only=True)
-    consent_revoked_at = serializers.DateTimeField(read_only=True, default_timezone=UTC)
-    kyc_level = serializers.CharField(read_only=True)
-    kyc_status = serializers.CharField(read_only=True)
-    claims = serializers.JSONField(source="proven_claims", read_only=True)
+    ``kyc_status`` is ``run_out`` for a level that no longer counts. The scopes are those that the
+    site would ask for. ``csrf_token`` is for the header of the next request.
+    """
+
+    is_authenticated = serializers.BooleanField(read_only=True)
+    is_linked = serializers.BooleanField(source="standing.is_linked", read_only=True)
+    consent_revoked_at = serializers.DateTimeField(
+        source="standing.consent_revoked_at", read_only=True, default_timezone=UTC, allow_null=True
+    )
+    kyc_level = serializers.CharField(source="standing.kyc_level", read_only=True)
+    kyc_status = serializers.CharField(source="standing.kyc_status_now", read_only=True)
+    kyc_holds_until = serializers.DateTimeField(
+        source="standing.kyc_holds_until", read_only=True, default_timezone=UTC, allow_null=True
+    )
+    claims = serializers.JSONField(source="standing.proven_claims", read_only=True)
+    scopes = serializers.ListField(child=serializers.CharField(), read_only=True)
+    connect_scopes = serializers.ListField(child=serializers.CharField(), read_only=True)
+    csrf_token = serializers.CharField(read_only=True)
 
 
 class DisconnectedSerializer(serializers.Serializer[dict[str, bool]]):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
+from django.middleware.csrf import get_token
 from django.views.decorators.debug import sensitive_variables
 from rest_framework.authentication import SessionAuthentication
-from rest_framework.exceptions import NotAuthenticated
+from rest_framework.exceptions import NotAuthenticated, ParseError
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -27,16 +28,19 @@ from django_identity.api.serializers import (
     ConnectRequestSerializer,
     DisconnectedSerializer,
     LoginRequestSerializer,
-    StandingSerializer,
+    MeSerializer,
     StartedSerializer,
 )
 from django_identity.backends import begin_session, end_unlinked_session
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import arrival
 from django_identity.lifecycle.standing import standing_of
+from django_identity.models import LinkedIdentity
+from django_identity.problems import CHALLENGE
 from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views.flow import (
     application_of,
+    application_to_leave,
     client_address,
     flow_view,
     landing_url,
@@ -53,8 +57,26 @@ class _Endpoint(APIView):
     renderer_classes = (JSONRenderer,)
     permission_classes = ()
 
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        return flow_view(super().as_view(**initkwargs))
+
+    def sign_in(
+        self, request: Request, user: AbstractBaseUser, identity: LinkedIdentity
+    ) -> Mapping[str, object]:
+        """Begin a session that ends with the consent. Returns members to add to the answer.
+
+        A site with tokens overrides it, and returns the token.
+        """
+        begin_session(request._request, user, identity)
+        return {}
+
     def get_exception_handler(self) -> Callable[..., Response | None]:
         return as_problem
+
+    def get_authenticate_header(self, request: Request) -> str:
+        """With a challenge of its own, a session site answers 401, as the gates do."""
+        return super().get_authenticate_header(request) or CHALLENGE
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Authenticate, then refuse forms of other sites."""
@@ -64,16 +86,23 @@ class _Endpoint(APIView):
 
 
 class MeView(_Endpoint):
-    """``GET``: the standing of the signed-in person, as every gate sees it."""
+    """``GET``: the standing of the person, as every gate sees it, and what the site asks for.
 
-    serializer_class = StandingSerializer
+    It sets the CSRF cookie, so that it can be the first call of a frontend.
+    """
+
+    serializer_class = MeSerializer
 
     def get(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
         application = application_of(request._request, alias)
-        if not getattr(request.user, "is_authenticated", False):
-            raise NotAuthenticated
-        standing = standing_of(request.user, application=application.alias)
-        return Response(StandingSerializer(standing).data)
+        told = {
+            "is_authenticated": bool(getattr(request.user, "is_authenticated", False)),
+            "standing": standing_of(request.user, application=application.alias),
+            "scopes": application.scopes,
+            "connect_scopes": application.connect_scopes,
+            "csrf_token": get_token(request._request),
+        }
+        return Response(MeSerializer(told).data)
 
 
 class LoginView(_Endpoint):
@@ -86,12 +115,14 @@ class LoginView(_Endpoint):
         user = _signed_in_user(request)
         _refuse_foreign_pages(request, user)
         given = LoginRequestSerializer(data=request.data)
+        if not given.is_valid():
+            raise ParseError("The member next is a text.")
         address, browser_key = begin_sign_in(
             request._request,
             application,
             purpose=arrival.purpose_for(user, application=application),
             user=user,
-            next_url=given.validated_data["next"] if given.is_valid() else "",
+            next_url=given.validated_data["next"],
         )
         response = Response(StartedSerializer({"authorization_url": address}).data)
         set_browser_cookie(response, browser_key, request=request._request)
@@ -125,10 +156,12 @@ class CallbackView(_Endpoint):
         except IdentityError as error:
             log_failure(LogEvent.SIGN_IN_FAILED, error, application=application.alias)
             return problem(error)
+        beside: Mapping[str, object] = {}
         if completed.login is not None:
-            begin_session(request._request, completed.user, completed.login)
+            beside = self.sign_in(request, completed.user, completed.login)
         log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
-        return Response(CompletedSerializer({"next": landing_url(completed.next_url)}).data)
+        done = CompletedSerializer({"next": landing_url(completed.next_url)})
+        return Response({**done.data, **beside})
 
 
 class ConnectView(_Endpoint):
@@ -160,10 +193,11 @@ class ConnectView(_Endpoint):
         except IdentityError as error:
             log_failure(LogEvent.CONNECT_FAILED, error, application=application.alias)
             return problem(error, code_spent=arrival.is_spent(error))
+        beside: Mapping[str, object] = {}
         if redeemed.login:
-            begin_session(request._request, redeemed.user, redeemed.identity)
+            beside = self.sign_in(request, redeemed.user, redeemed.identity)
         log(LogEvent.CONNECT_REDEEMED, application=application.alias)
-        return Response(ConnectedSerializer(redeemed.identity).data)
+        return Response({**ConnectedSerializer(redeemed.identity).data, **beside})
 
 
 class DisconnectView(_Endpoint):
@@ -172,8 +206,10 @@ class DisconnectView(_Endpoint):
     serializer_class = DisconnectedSerializer
 
     def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        application = application_of(request._request, alias)
-        user = _required_user(request)
+        user = _signed_in_user(request)
+        application = application_to_leave(request._request, alias, user=user)
+        if user is None:
+            raise NotAuthenticated
         was_linked = arrival.unlink(user, application=application)
         signed_out = was_linked and end_unlinked_session(request._request)
         if was_linked:
@@ -185,13 +221,6 @@ class DisconnectView(_Endpoint):
 def _signed_in_user(request: Request) -> AbstractBaseUser | None:
     """The signed-in user, or None. Another principal with the number of a user is no user."""
     return request.user if isinstance(request.user, get_user_model()) else None
-
-
-def _required_user(request: Request) -> AbstractBaseUser:
-    user = _signed_in_user(request)
-    if user is None:
-        raise NotAuthenticated
-    return user
 
 
 def _refuse_foreign_forms(request: Request) -> None:
@@ -212,8 +241,8 @@ def _refuse_foreign_pages(request: Request, user: AbstractBaseUser | None) -> No
         SessionAuthentication().enforce_csrf(request)
 
 
-me = flow_view(MeView.as_view())
-login = flow_view(LoginView.as_view())
-callback = flow_view(CallbackView.as_view())
-connect = flow_view(ConnectView.as_view())
-disconnect = flow_view(DisconnectView.as_view())
+me = MeView.as_view()
+login = LoginView.as_view()
+callback = CallbackView.as_view()
+connect = ConnectView.as_view()
+disconnect = DisconnectView.as_view()

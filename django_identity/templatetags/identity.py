@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeVar
 
 from django import template
 from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
+from django.db import connections
 from django.template.base import FilterExpression, Parser, Token, token_kwargs
 from django.template.context import Context
 from django.template.loader_tags import BlockNode
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 
-from django_identity import conf, labels
-from django_identity.gates import Gate, is_open
+from django_identity import advice, conf, labels
+from django_identity.gates import Gate, closed_to
 from django_identity.lifecycle.standing import UNASKED, Requirement
 from django_identity.views.addresses import address_of
 
@@ -26,6 +29,7 @@ GATE_ARGUMENTS = {"level", "user", "application"}
 _LINKED = "_identity_button_style"
 
 P = ParamSpec("P")
+R = TypeVar("R")
 logger = logging.getLogger("django_identity.gates")
 register = template.Library()
 
@@ -48,8 +52,10 @@ def identity_login_button(
     for given, known in ((size, SIZES), (theme, THEMES)):
         if given not in known:
             raise template.TemplateSyntaxError(f"{given!r} is none of {', '.join(known)}.")
+    chosen = conf.application(application)
     return {
-        "action": address_of("login", conf.application(application)),
+        "action": address_of("login", chosen),
+        "service_name": advice.service_alone(chosen.service_name),
         "label": label,
         "next": next,
         "size": size,
@@ -167,9 +173,32 @@ def in_words(code: str) -> str | Promise:
 
 
 def _holds(user: object, gate: Gate) -> bool:
+    try:
+        return _is_open(user, gate)
+    except SynchronousOnlyOperation:
+        return _in_a_thread(_is_open, user, gate)
+
+
+def _is_open(user: object, gate: Gate) -> bool:
     if not hasattr(user, "is_authenticated"):
         raise ImproperlyConfigured("there is no user in the template's context")
-    return is_open(gate, user)
+    return closed_to(gate, user) is None
+
+
+def _in_a_thread(ask: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Run ``ask`` for an async view, in whose thread Django does not query the database.
+
+    The thread has a database connection of its own, so it sees committed data only.
+    """
+
+    def asked() -> R:
+        try:
+            return ask(*args, **kwargs)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(copy_context().run, asked).result()
 
 
 def _person_of(context: Context) -> object:

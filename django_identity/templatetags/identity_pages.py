@@ -15,30 +15,25 @@ from django.utils.formats import get_format
 from django.utils.functional import Promise
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 
 from django_identity import labels
-from django_identity.lifecycle.standing import is_level, said
+from django_identity.lifecycle.standing import said
 from django_identity.models import StoredClaim
 from django_identity.service.moments import bounded, has_no_end
-
-A_MINUTE = 60
+from django_identity.words import distance
 
 register = template.Library()
 
 
+register.filter(distance)
+
+
 @register.filter
-def distance(moment: datetime) -> str:
-    """The time until or since ``moment``: "in 5 hours", "3 days ago"."""
-    now = timezone.now()
-    if has_no_end(moment):
-        return _("no end")
-    if abs((moment - now).total_seconds()) < A_MINUTE:
-        return _("just now")
-    if moment > now:
-        return _("in %(span)s") % {"span": timeuntil(moment, now, depth=1)}
-    return _("%(span)s ago") % {"span": timesince(moment, now, depth=1)}
+def checked(moment: datetime) -> str:
+    """The day of a check: "today", or how long ago."""
+    is_today = timezone.localdate(moment) == timezone.localdate()
+    return _("today") if is_today else distance(moment)
 
 
 @register.filter
@@ -75,17 +70,20 @@ def is_past(given: datetime) -> bool:
     return given <= timezone.now()
 
 
+register.filter("level_in_words", labels.level_in_words)
+
+
 @register.filter
 def opens_by_code(asked: str) -> bool:
     """Whether a Connect code may open the gate: a code brings a KYC level, but no claims."""
-    return is_level(asked)
+    return labels.is_level(asked)
 
 
 @register.filter
 def claim_value(claim: StoredClaim) -> str:
     """The value of a claim that says more than "true", such as a country."""
     value = _said(claim)
-    return value if isinstance(value, str) else ""
+    return str(labels.shown(value)) if isinstance(value, str) else ""
 
 
 @register.filter
@@ -113,4 +111,10 @@ def held(value: Any) -> str | Promise | SafeString:
     if isinstance(value, dict):
         text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
         return format_html('<pre dir="ltr" tabindex="0">{}</pre>', text)
-    return labels.in_words(str(value)) if str(value) in labels.WORDS else str(value)
+    return str(labels.shown(str(value)))
+
+
+@register.filter
+def title_for(asked: str) -> str | Promise:
+    """The title of a page that asks for a claim or a level."""
+    return labels.title_for(asked)

@@ -6,8 +6,10 @@ with ``django_db``. One sandbox process serves the whole run.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -16,13 +18,16 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from django_identity import conf
+from django_identity.lifecycle.upkeep import key_sets
 from django_identity.models import LinkedIdentity
+from django_identity.testing.browser import SITES, sign_in
 from django_identity.testing.build import build_identity
 from django_identity.testing.clock import Clock, moved_clock
+from django_identity.testing.events import Webhooks, deliver_event
+from django_identity.testing.issuer import Issuer
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson, running_sandbox
 from django_identity.views.addresses import address_of
 
-HOST = "http://testserver"
 SANDBOX = "identity_sandbox"
 
 
@@ -41,22 +46,33 @@ def identity_running_sandbox() -> Iterator[RunningSandbox]:
 
 @pytest.fixture
 def identity_sandbox(identity_running_sandbox: RunningSandbox) -> Iterator[RunningSandbox]:
-    """The sandbox. Its clock, switches and faults are reset after each test."""
-    switches = identity_running_sandbox.control("GET", "switches")
-    yield identity_running_sandbox
-    identity_running_sandbox.control("POST", "clock", reset=True)
-    identity_running_sandbox.control("DELETE", "faults")
-    identity_running_sandbox.control("POST", "switches", **switches)
+    """The sandbox. Its clock, switches, faults and request log are reset for each test."""
+    sandbox = identity_running_sandbox
+    switches = sandbox.control("GET", "switches")
+    sandbox.control("DELETE", "requests")
+    yield sandbox
+    sandbox.control("POST", "clock", reset=True)
+    sandbox.control("DELETE", "faults")
+    sandbox.control("POST", "switches", **switches)
 
 
 @pytest.fixture
 def identity_application(identity_sandbox: RunningSandbox) -> Iterator[conf.Application]:
-    """The site, registered at the sandbox as its application ``"default"``."""
-    own = getattr(settings, "DJANGO_IDENTITY", {}).get(conf.DEFAULT_ALIAS, {})
-    registered = identity_sandbox.register([HOST + reverse("identity:callback")])
-    # The callback address is built from the request, because the test client uses plain http.
-    given = {**own, "API_ORIGIN": None, "REDIRECT_URI": None, **registered}
-    with override_settings(DJANGO_IDENTITY={conf.DEFAULT_ALIAS: given}):
+    """The site, registered at the sandbox as its application ``"default"``.
+
+    The site's other applications stay as they are.
+    """
+    own = getattr(settings, "DJANGO_IDENTITY", {})
+    registered = identity_sandbox.register([site + reverse("identity:callback") for site in SITES])
+    # The callback address is built from the request, which may be plain http.
+    given = {
+        "WEBHOOK_SECRETS": [secrets.token_urlsafe(32)],
+        **own.get(conf.DEFAULT_ALIAS, {}),
+        "API_ORIGIN": None,
+        "REDIRECT_URI": None,
+        **registered,
+    }
+    with override_settings(DJANGO_IDENTITY={**own, conf.DEFAULT_ALIAS: given}):
         yield conf.application()
 
 
@@ -74,14 +90,37 @@ def identity_sign_in(
 ) -> Callable[..., HttpResponseBase]:
     """``identity_sign_in(client)``: a whole sign-in over real sockets. Returns the response."""
 
-    def sign_in(
+    def sign_in_here(
         client: Client, person: SandboxPerson = identity_person, next_url: str = ""
     ) -> HttpResponseBase:
-        leaving = client.post(address_of("login", identity_application), {"next": next_url})
-        back = identity_sandbox.approve(leaving["Location"], person)
-        return client.get(back.removeprefix(HOST))
+        return sign_in(client, identity_application, identity_sandbox, person, next_url=next_url)
 
-    return sign_in
+    return sign_in_here
+
+
+@pytest.fixture
+def identity_event() -> Callable[..., HttpResponseBase]:
+    """``identity_event("claim.revoked", person, claim_type="age_over_18")``: a signed event."""
+    return deliver_event
+
+
+@pytest.fixture
+def identity_webhooks(
+    identity_sandbox: RunningSandbox, identity_application: conf.Application, live_server: Any
+) -> Iterator[Webhooks]:
+    """The sandbox sends its events to the live server. ``settle()`` waits for the last one."""
+    client_id, secret = identity_application.client_id, identity_application.webhook_secrets[0]
+    address = live_server.url + address_of("webhook", identity_application)
+    identity_sandbox.send_events_to(client_id, address, secret=secret)
+    yield Webhooks(identity_sandbox, client_id)
+    identity_sandbox.send_events_to(client_id, "")
+
+
+@pytest.fixture
+def identity_issuer() -> Iterator[Issuer]:
+    """Makes real credentials for the site's applications, without a sandbox."""
+    yield Issuer()
+    key_sets.forget()
 
 
 @pytest.fixture

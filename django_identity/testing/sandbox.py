@@ -9,15 +9,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.error import HTTPError
+from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener
 
 READY = "Ready."
 SECONDS = 10.0
+VERIFIED_BVN = "22222222222"
 ADDRESSES = {"API base": "base_url", "Authorization server": "auth_url"}
 PORTAL_TOKEN = "Portal session token"  # noqa: S105  what stands before it
 
@@ -56,10 +58,20 @@ class RunningSandbox:
                 raise SandboxError(f"{method} {path}: {error.read().decode()}") from None
 
     def register(
-        self, redirect_uris: Sequence[str], *, environment: str = "test"
+        self,
+        redirect_uris: Sequence[str],
+        *,
+        environment: str = "test",
+        document_key: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Register an application. Returns its settings for ``DJANGO_IDENTITY``."""
+        """Register an application. Returns its settings for ``DJANGO_IDENTITY``.
+
+        ``document_key``: a public JWK, which approves the application for the trusted tier.
+        """
         made = self.control("POST", "applications", redirect_uris=list(redirect_uris))
+        if document_key is not None:
+            path = f"applications/{made['app_id']}/trusted-tier"
+            self.control("POST", path, document_key=dict(document_key))
         return {
             "ENVIRONMENT": environment,
             "BASE_URL": self.base_url,
@@ -79,6 +91,74 @@ class RunningSandbox:
             "POST", "authorizations", url=authorization_url, user_id=person.user_id
         )
         return str(approved["callback"])
+
+    def verify(self, person: SandboxPerson, bvn: str = VERIFIED_BVN) -> str:
+        """Verify ``person`` with a test number. Returns the outcome."""
+        return str(self._of(person, "verify", bvn=bvn)["outcome"])
+
+    def revoke_claim(self, person: SandboxPerson, claim_type: str) -> None:
+        """``person`` revokes a claim on the account page."""
+        self._of(person, f"claims/{claim_type}/revoke")
+
+    def revoke_consent(self, person: SandboxPerson, client_id: str = "") -> None:
+        """``person`` revokes the consent of an application, or of all. Raises ``SandboxError``."""
+        given = self.control("GET", f"users/{quote(person.user_id)}")["consents"]
+        if not given:
+            raise SandboxError("the person has given no consent")
+        for each in [client_id] if client_id else given:
+            self._of(person, f"consents/{each}/revoke")
+
+    def connect_code(self, person: SandboxPerson) -> str:
+        """``person`` makes a Connect code."""
+        return str(self.control("POST", "connect-codes", user_id=person.user_id)["code"])
+
+    def request_deletion(self, person: SandboxPerson) -> None:
+        """``person`` asks for deletion, and confirms it."""
+        self._of(person, "deletion")
+
+    def rotate_keys(self) -> str:
+        """A new key signs; the old one stays published. Returns the new ``kid``."""
+        return str(self.control("POST", "keys/rotate")["signing"])
+
+    def fail_next(
+        self,
+        endpoint: str,
+        *,
+        status: int = 0,
+        delay: float = 0.0,
+        malformed: bool = False,
+        drop: bool = False,
+        times: int = 1,
+    ) -> None:
+        """Let the next requests to ``endpoint`` fail in one way. ``delay``: seconds.
+
+        ``endpoint`` is a name of the sandbox, such as ``token`` or ``claims``.
+        """
+        asked = {"status": status, "delay": delay, "malformed": malformed, "drop": drop}
+        kinds = [kind for kind, is_asked in asked.items() if is_asked]
+        if len(kinds) != 1:
+            raise SandboxError("fail_next takes one of status, delay, malformed and drop")
+        how: dict[str, Any] = {"status": status} if status else {}
+        if delay:
+            how["seconds"] = delay
+        self.control("POST", "faults", kind=kinds[0], endpoint=endpoint, times=times, **how)
+
+    def requests(self, endpoint: str = "") -> list[dict[str, Any]]:
+        """What the service received since the test began, at ``endpoint`` or anywhere."""
+        received = self.control("GET", "requests")
+        return [each for each in received if endpoint in ("", each["endpoint"])]
+
+    def send_events_to(self, client_id: str, url: str, *, secret: str = "") -> None:
+        """Send the events of the application to ``url``, signed with ``secret``; none if empty."""
+        listed = self.control("GET", "applications")
+        for application in listed:
+            for mode, known in application["clients"].items():
+                if known == client_id:
+                    hook = {"mode": mode, "url": url, "secret": secret}
+                    self.control("POST", f"applications/{application['app_id']}/webhook", **hook)
+
+    def _of(self, person: SandboxPerson, path: str, **body: Any) -> Any:
+        return self.control("POST", f"users/{quote(person.user_id)}/{path}", **body)
 
 
 @contextmanager

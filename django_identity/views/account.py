@@ -5,23 +5,34 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.models import AbstractBaseUser
 from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from django_identity import conf
+from django_identity import conf, labels, policy
 from django_identity.backends import end_unlinked_session
-from django_identity.lifecycle import arrival, erasure
+from django_identity.exceptions import StorageUnavailable
+from django_identity.lifecycle import arrival, erasure, operators, standing
 from django_identity.telemetry import LogEvent, log
-from django_identity.views.addresses import address_of, login_url
+from django_identity.views.addresses import account_url, address_of, login_url, prefixed
 from django_identity.views.flow import (
     application_of,
+    application_to_leave,
+    failure,
     flow_view,
     signed_in_user,
 )
+from django_identity.views.pages import page
+from django_identity.words import advice_on
 
 DOWNLOAD_NAME = "my-identity.json"
+PAGE_NAME = "my-identity.html"
 
 
 @flow_view
@@ -31,12 +42,36 @@ def account(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     application = application_of(request, alias)
     user = signed_in_user(request)
     if user is None:
-        return redirect(login_url(application, next_url=request.path))
+        return redirect(login_url(application, next_url=prefixed(request, request.path_info)))
+    dossier = erasure.dossier_of(user, application=application)
+    shortfall = standing.shortfall_of_account(
+        dossier.identity,
+        needs_reauthorization=dossier.needs_reauthorization,
+        permission_ends_at=dossier.permission_ends_at,
+    )
     context = {
-        "application": application,
-        "dossier": erasure.dossier_of(user, application=application),
+        "dossier": dossier,
+        "shortfall": shortfall,
+        "advice": advice_on(shortfall, request, application),
+        "activity": operators.activity_of(dossier.identity) if dossier.identity else (),
+        "can_sign_out_everywhere": erasure.can_end_sessions(),
+        "may_erase": policy.load(application.policy).people_may_erase,
     }
-    return render(request, "django_identity/account.html", context)
+    return page(request, application, "django_identity/account.html", context)
+
+
+@flow_view
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_out(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+    """POST ends the browser's session. GET leads to the account page, which has the button."""
+    application = application_of(request, alias)
+    if request.method != "POST":
+        return redirect(address_of("account", application))
+    if "everywhere" in request.POST and (user := signed_in_user(request)) is not None:
+        erasure.end_all_sessions(user.pk)
+    logout(request)
+    messages.success(request, _("You are signed out."), fail_silently=True)
+    return redirect(settings.LOGOUT_REDIRECT_URL or "/")
 
 
 @flow_view
@@ -47,12 +82,46 @@ def download(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     user = signed_in_user(request)
     if user is None:
         return redirect(login_url(application, next_url=address_of("account", application)))
+    if request.GET.get("as") == "page":
+        return _readable(request, application, user)
     pieces = erasure.export_of(user)
     return StreamingHttpResponse(
         _in_turn(pieces) if isinstance(request, ASGIRequest) else pieces,
         content_type="application/json",
         headers={"Content-Disposition": f'attachment; filename="{DOWNLOAD_NAME}"'},
     )
+
+
+def _readable(
+    request: HttpRequest, application: conf.Application, user: AbstractBaseUser
+) -> HttpResponse:
+    """The newest records as a page to keep."""
+    context = {"dossier": erasure.dossier_of(user, application=application)}
+    response = page(request, application, "django_identity/download.html", context)
+    response["Content-Disposition"] = f'attachment; filename="{PAGE_NAME}"'
+    return response
+
+
+@flow_view
+@require_http_methods(["GET", "HEAD", "POST"])
+def erase(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+    """GET says what goes. POST erases the person, and shows the receipt."""
+    application = application_of(request, alias)
+    user = signed_in_user(request)
+    identity = arrival.identity_of(user, application=application) if user else None
+    if identity is None or not policy.load(application.policy).people_may_erase:
+        return redirect(address_of("account", application))
+    if request.method != "POST":
+        preview = operators.erasure_preview(identity)
+        return page(request, application, "django_identity/erase.html", {"preview": preview})
+    try:
+        receipt = operators.erase(identity)
+    except StorageUnavailable as error:
+        return failure(request, LogEvent.ERASURE_FAILED, error, application)
+    if not receipt.account_kept:
+        logout(request)
+    context = {"receipt": receipt, "counts": labels.counted(receipt.counts)}
+    return page(request, application, "django_identity/erased.html", context)
 
 
 async def _in_turn(pieces: Iterator[str]) -> AsyncIterator[str]:
@@ -66,14 +135,18 @@ async def _in_turn(pieces: Iterator[str]) -> AsyncIterator[str]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def disconnect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET asks for confirmation. POST disconnects the identity and ends an identity session."""
-    application = application_of(request, alias)
     user = signed_in_user(request)
+    application = application_to_leave(request, alias, user=user)
     if user is None:
         return redirect(login_url(application, next_url=address_of("account", application)))
-    context = {"application": application, "has_password": user.has_usable_password()}
+    context = {
+        "has_password": user.has_usable_password(),
+        "parting": arrival.parting(user, application=application),
+        "account_url": account_url(application),
+    }
     if request.method != "POST":
-        return render(request, "django_identity/disconnect.html", context)
+        return page(request, application, "django_identity/disconnect.html", context)
     if arrival.unlink(user, application=application):
         end_unlinked_session(request)
         log(LogEvent.DISCONNECTED, application=application.alias)
-    return render(request, "django_identity/disconnected.html", context)
+    return page(request, application, "django_identity/disconnected.html", context)

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
+from django.http import HttpRequest
 from django.urls import reverse
 
 from django_identity import conf
+
+
+def prefixed(request: HttpRequest, path: str) -> str:
+    """``path`` below the site's script prefix.
+
+    ``request.path`` lacks the prefix under ASGI if a proxy takes it away before the site.
+    """
+    return f"{request.META.get('SCRIPT_NAME', '').rstrip('/')}{path}"
 
 
 def address_of(name: str, application: conf.Application) -> str:
     """The path of the page ``name``, with the alias if it is not the default application."""
     is_default = application.alias == conf.DEFAULT_ALIAS
     return reverse(f"identity:{name}", args=[] if is_default else [application.alias])
+
+
+def account_url(application: conf.Application) -> str:
+    """The account page, of the default application if the settings lack this one."""
+    known = application if application.alias in conf.aliases() else conf.application()
+    return address_of("account", known)
 
 
 def login_url(application: conf.Application, *, next_url: str = "", missing: str = "") -> str:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import Any
-from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
+from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
 from django_identity.backends import begin_session, end_session, rests_on_identity
-from django_identity.exceptions import IdentityError
+from django_identity.exceptions import ConnectCodeMalformed, IdentityError
 from django_identity.forms import ConnectForm
-from django_identity.lifecycle import arrival
+from django_identity.lifecycle import arrival, standing
 from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views.addresses import address_of, login_url
 from django_identity.views.flow import (
@@ -25,7 +28,12 @@ from django_identity.views.flow import (
     local_sign_in_url,
     safe_next,
     signed_in_user,
+    with_next,
 )
+from django_identity.views.pages import error_words, page, status_words, why_asked
+
+LONGEST_TYPO = 40
+RESEMBLES_CODE = re.compile(r"CNX\W*\w{4}\W*\w{4}", re.IGNORECASE)
 
 
 @flow_view
@@ -39,7 +47,7 @@ def connect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     given = request.POST if request.method == "POST" else request.GET
     next_url = safe_next(given.get("next", ""))
     if not arrival.may_redeem(application, user):
-        return redirect(_sign_in_address(application))
+        return redirect(_sign_in_address(application, next_url))
     if request.method != "POST":
         return _page(request, application, next_url)
     try:
@@ -55,7 +63,7 @@ def connect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     if redeemed.login:
         begin_session(request, redeemed.user, redeemed.identity)
     log(LogEvent.CONNECT_REDEEMED, application=application.alias)
-    return redirect(_with_next(address_of("connected", application), next_url))
+    return redirect(with_next(address_of("connected", application), next_url))
 
 
 @flow_view
@@ -71,14 +79,16 @@ def connected(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResp
     identity = arrival.identity_of(user, application=application)
     next_url = safe_next(request.GET.get("next", "")) or address_of("account", application)
     if identity is None or not arrival.is_by_code(identity):
+        if identity is not None:
+            messages.success(request, status_words(identity), fail_silently=True)
         return redirect(next_url)
     context = {
-        "application": application,
         "identity": identity,
+        "status_line": status_words(identity),
         "next": next_url,
         "is_session_of_identity": rests_on_identity(request),
     }
-    return render(request, "django_identity/connected.html", context)
+    return page(request, application, "django_identity/connected.html", context)
 
 
 def _undone(
@@ -90,8 +100,8 @@ def _undone(
     signed_out = identity is not None and end_session(request)
     if unlinked:
         log(LogEvent.DISCONNECTED, application=application.alias)
-    context = {"application": application, "signed_out": signed_out, "stays": identity is not None}
-    return render(request, "django_identity/undone.html", context)
+    context = {"signed_out": signed_out, "stays": identity is not None}
+    return page(request, application, "django_identity/undone.html", context)
 
 
 def _page(
@@ -100,33 +110,54 @@ def _page(
     next_url: str,
     error: IdentityError | None = None,
 ) -> HttpResponse:
-    """The form, always empty, below the error of the previous code."""
-    context: dict[str, Any] = {"application": application, "form": ConnectForm(), "next": next_url}
+    """The form below the error of the previous code. Only a text that was no code stays in it."""
+    typed = _typo(request) if isinstance(error, ConnectCodeMalformed) else ""
+    context: dict[str, Any] = {
+        "form": ConnectForm.after(error, typed=typed),
+        "next": next_url,
+        "scopes": why_asked(application, *application.connect_scopes),
+        "needs_none": _needs_no_code(request, application),
+    }
     if error is None:
-        return render(request, "django_identity/connect.html", context)
+        return page(request, application, "django_identity/connect.html", context)
     seconds = getattr(error, "retry_after", 0)
     context |= {
         "error": error,
+        **error_words(error, request, application, by_code=True),
         "is_spent": arrival.is_spent(error),
+        "until": timezone.now() + timedelta(seconds=seconds),
         "account_url": address_of("account", application),
-        "minutes": -(-int(seconds) // 60),
         "local_sign_in_url": local_sign_in_url(
-            application, coming_back_to=address_of("connect", application)
+            application, coming_back_to=_here(application, next_url)
         ),
     }
-    response = render(request, "django_identity/connect.html", context, status=error.http_status)
+    template = "django_identity/connect.html"
+    response = page(request, application, template, context, status=error.http_status)
     if seconds:
         response["Retry-After"] = str(int(seconds))
     return response
 
 
-def _with_next(address: str, next_url: str) -> str:
-    return f"{address}?{urlencode({'next': next_url})}" if next_url else address
+def _typo(request: HttpRequest) -> str:
+    """What the person typed, if it is short and resembles no code."""
+    typed = str(request.POST.get("connect_code", ""))
+    is_harmless = len(typed) <= LONGEST_TYPO and typed.isprintable()
+    return typed if is_harmless and not RESEMBLES_CODE.search(typed) else ""
 
 
-def _sign_in_address(application: conf.Application) -> str:
+def _needs_no_code(request: HttpRequest, application: conf.Application) -> bool:
+    """Whether the person has signed in at the service, which brings more than a code."""
+    held = standing.standing_of(request.user, application=application.alias)
+    return held.is_linked and held.kyc_status == "verified" and not held.rests_on_code
+
+
+def _here(application: conf.Application, next_url: str) -> str:
+    return with_next(address_of("connect", application), next_url)
+
+
+def _sign_in_address(application: conf.Application, next_url: str) -> str:
     """The sign-in page for people with a code: the site's own page, if it has one."""
-    back = address_of("connect", application)
+    back = _here(application, next_url)
     return local_sign_in_url(application, coming_back_to=back) or login_url(
         application, next_url=back
     )

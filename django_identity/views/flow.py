@@ -5,26 +5,34 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Any, Concatenate, NoReturn, ParamSpec
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
-from django.shortcuts import render, resolve_url
+from django.middleware.csrf import CsrfViewMiddleware
+from django.shortcuts import resolve_url
+from django.urls import get_script_prefix, is_valid_path, reverse
+from django.utils.decorators import decorator_from_middleware
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.csrf import csrf_exempt
 
-from django_identity import conf, policy
+from django_identity import conf, database, policy
 from django_identity.exceptions import (
+    AccessDenied,
+    ConfigurationError,
+    FormExpired,
     IdentityError,
     PlainHttpRefused,
     Recovery,
 )
+from django_identity.lifecycle import arrival
 from django_identity.telemetry import LogEvent, log_failure
-from django_identity.views.addresses import login_url
+from django_identity.views.addresses import login_url, prefixed
+from django_identity.views.pages import error_words, page
 
 LONGEST_NEXT = 2000
 
@@ -33,25 +41,41 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 
 
 def flow_view(view: View[P]) -> View[P]:
-    """Decorate a view of the flow: not cached, not framed, no referrer.
+    """Decorate a view of the flow: not cached, not framed, no referrer, forms with a CSRF token.
 
     The view is reachable under ``LoginRequiredMiddleware``. It runs outside ``ATOMIC_REQUESTS``, so
     that committed changes stay if the rest of the request fails.
     """
 
+    protected = view if getattr(view, "csrf_exempt", False) else _with_token(view)
+
     @wraps(view)
     def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         try:
-            response = view(request, *args, **kwargs)
-        except PlainHttpRefused as error:
+            response = protected(request, *args, **kwargs)
+        except (FormExpired, PlainHttpRefused) as error:
             alias = str(kwargs.get("alias", conf.DEFAULT_ALIAS))
-            response = failure(request, LogEvent.SIGN_IN_FAILED, error, conf.application(alias))
+            application = application_or_404(alias)
+            response = failure(request, LogEvent.SIGN_IN_FAILED, error, application)
         response["Cache-Control"] = "no-store"
         response["Referrer-Policy"] = "no-referrer"
         response["X-Frame-Options"] = "DENY"
         return response
 
-    return login_not_required(transaction.non_atomic_requests(wrapped))
+    # Exempt from the site's middleware only: ``_with_token`` checks, with a page of our own.
+    return csrf_exempt(login_not_required(database.non_atomic(wrapped)))
+
+
+class _TokenCheck(CsrfViewMiddleware):
+    """Django's check of the CSRF token, with an exception in place of Django's own page."""
+
+    def _reject(self, request: HttpRequest, reason: str) -> NoReturn:
+        error = FormExpired(reason)
+        error.next_url = safe_next(request.POST.get("next", ""))
+        raise error
+
+
+_with_token: Any = decorator_from_middleware(_TokenCheck)
 
 
 def application_or_404(alias: str) -> conf.Application:
@@ -67,7 +91,22 @@ def application_of(request: HttpRequest, alias: str) -> conf.Application:
     A live application has no pages over plain http, because codes, cookies and personal data would
     be readable on the network.
     """
-    application = application_or_404(alias)
+    return _over_tls(request, application_or_404(alias))
+
+
+def application_to_leave(
+    request: HttpRequest, alias: str, *, user: AbstractBaseUser | None
+) -> conf.Application:
+    """Like ``application_of``; also an application that only an identity of ``user`` names."""
+    if user is None or alias in conf.aliases():
+        return application_of(request, alias)
+    try:
+        return _over_tls(request, arrival.application_to_leave(user, alias))
+    except ConfigurationError:
+        raise Http404(alias) from None
+
+
+def _over_tls(request: HttpRequest, application: conf.Application) -> conf.Application:
     if application.environment == "live" and not request.is_secure():
         raise PlainHttpRefused(
             "live over plain http; if a proxy ends TLS, set SECURE_PROXY_SSL_HEADER"
@@ -98,8 +137,16 @@ def safe_next(given: str) -> str:
 
 
 def landing_url(next_url: str) -> str:
-    """The page after a completed flow."""
-    return next_url or resolve_url(settings.LOGIN_REDIRECT_URL)
+    """The page after a completed flow: as wanted, as set, or the account page."""
+    if next_url:
+        return next_url
+    given = settings.LOGIN_REDIRECT_URL
+    # Django's default is no page of most sites, and of none below a path.
+    is_page = get_script_prefix() == "/" and is_valid_path(given)
+    is_set = settings.is_overridden("LOGIN_REDIRECT_URL")  # type: ignore[misc]  # not in the stubs
+    if is_set or is_page:
+        return resolve_url(given)
+    return reverse("identity:account")
 
 
 def failure(
@@ -108,20 +155,30 @@ def failure(
     """Log the error and show the page with the error and the next step."""
     log_failure(event, error, application=application.alias)
     links_afterwards = error.recovery is Recovery.SIGN_IN_TO_LINK
-    restart_url = login_url(application, next_url=error.next_url)
+    restart_url = _restart_url(request, error, application)
     other_way = (
         local_sign_in_url(application, coming_back_to=restart_url) if links_afterwards else None
     )
     context = {
         "error": error,
-        "application": application,
         "restart_url": restart_url,
         "local_sign_in_url": other_way,
+        **error_words(error, request, application),
     }
-    response = render(request, "django_identity/error.html", context, status=error.http_status)
+    template = "django_identity/error.html"
+    response = page(request, application, template, context, status=error.http_status)
     if seconds := math.ceil(getattr(error, "retry_after", 0)):
         response["Retry-After"] = str(seconds)
     return response
+
+
+def _restart_url(request: HttpRequest, error: IdentityError, application: conf.Application) -> str:
+    """Where the person starts again: the same form, the wanted page, or the login page."""
+    if isinstance(error, FormExpired):
+        return with_next(prefixed(request, request.path_info), error.next_url)
+    if isinstance(error, AccessDenied) and error.next_url:
+        return error.next_url
+    return login_url(application, next_url=error.next_url)
 
 
 def local_sign_in_url(application: conf.Application, *, coming_back_to: str) -> str | None:
@@ -130,4 +187,9 @@ def local_sign_in_url(application: conf.Application, *, coming_back_to: str) -> 
     if not page:
         return None
     address = resolve_url(page)
-    return f"{address}?{urlencode({'next': coming_back_to})}" if coming_back_to else address
+    return with_next(address, coming_back_to)
+
+
+def with_next(address: str, next_url: str) -> str:
+    """``address`` with the page to which it leads on, if any."""
+    return f"{address}?{urlencode({'next': next_url})}" if next_url else address

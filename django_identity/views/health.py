@@ -5,10 +5,12 @@ from __future__ import annotations
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_http_methods
 
+from django_identity import database
 from django_identity.lifecycle.operators import is_ready
 from django_identity.views.flow import flow_view
 
 
+@database.non_atomic
 @flow_view
 @require_http_methods(["GET", "HEAD"])
 def health(request: HttpRequest) -> JsonResponse:

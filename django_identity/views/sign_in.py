@@ -5,20 +5,24 @@ from __future__ import annotations
 import re
 
 from django.conf import settings
+from django.contrib import messages
 from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
+from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from django_identity import conf
+from django_identity import advice, conf, labels
 from django_identity.backends import begin_session
-from django_identity.exceptions import CallbackInvalid, IdentityError, RateLimited
+from django_identity.exceptions import CallbackInvalid, IdentityError, RateLimited, TooManyStarts
 from django_identity.gates import was_asked
 from django_identity.lifecycle import arrival, standing
 from django_identity.models import Purpose
 from django_identity.telemetry import LogEvent, log
+from django_identity.views.addresses import prefixed
+from django_identity.views.content_policy import blocks_button
 from django_identity.views.flow import (
     application_of,
     failure,
@@ -28,11 +32,18 @@ from django_identity.views.flow import (
     safe_next,
     signed_in_user,
 )
+from django_identity.views.pages import page, status_words, why_asked
 from django_identity.views.start import begin_sign_in, browser_key_of, set_browser_cookie
+from django_identity.words import advice_on, names_for
 
+DONE = {
+    Purpose.SIGN_IN: gettext_lazy("You are signed in."),
+    Purpose.LINK: gettext_lazy("Your account is connected to %(service)s."),
+    Purpose.RENEW: gettext_lazy("Your details were checked again."),
+}
 HOP_MARK = "same_site"
 # A claim, a claim with its value, or a level. Other text of a link must not appear on the page.
-ASKED = re.compile(r"[a-z0-9_]{1,64}(=[A-Za-z0-9_-]{1,32})?")
+ASKED = re.compile(r"[A-Za-z0-9_.:-]{1,64}(=[A-Za-z0-9_-]{1,32})?")
 
 
 @flow_view
@@ -42,14 +53,16 @@ def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
     application = application_of(request, alias)
     user = signed_in_user(request)
     purpose = arrival.purpose_for(user, application=application)
+    given = request.POST if request.method == "POST" else request.GET
     try:
         if request.method != "POST":
             arrival.require_open(application)
             return _button_page(request, application, purpose)
         address, browser_key = begin_sign_in(
-            request, application, purpose=purpose, user=user, next_url=request.POST.get("next", "")
+            request, application, purpose=purpose, user=user, next_url=given.get("next", "")
         )
-    except RateLimited as error:
+    except (RateLimited, TooManyStarts) as error:
+        error.next_url = safe_next(given.get("next", ""))
         return failure(request, LogEvent.SIGN_IN_FAILED, error, application)
     response = HttpResponseRedirect(address)
     set_browser_cookie(response, browser_key, request=request)
@@ -68,7 +81,7 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     try:
         returned = _returned(request)
         if _needs_hop(request):
-            return _hop(request)
+            return _hop(request, application)
         completed = arrival.complete(
             application, returned, browser_key=browser_key_of(request), user=signed_in_user(request)
         )
@@ -76,6 +89,10 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
         return failure(request, LogEvent.SIGN_IN_FAILED, error, application)
     if completed.login is not None:
         begin_session(request, completed.user, completed.login)
+    if completed.identity is not None and completed.purpose is not None:
+        done = advice.filled(DONE[completed.purpose], names_for(request, application))
+        words = f"{done} {status_words(completed.identity)}"
+        messages.success(request, words, fail_silently=True)
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
     return redirect(landing_url(completed.next_url))
 
@@ -104,18 +121,37 @@ def _button_page(
     next_url, missing = safe_next(request.GET.get("next", "")), request.GET.get("missing", "")
     asked = missing if ASKED.fullmatch(missing) and was_asked(missing) else ""
     local_url = local_sign_in_url(application, coming_back_to=next_url)
+    shortfall = (
+        standing.shortfall_of(request.user, asked, application=application.alias) if asked else None
+    )
     context = {
-        "application": application,
         "purpose": purpose,
         "next": next_url,
         "missing": asked,
-        "shortfall": asked
-        and standing.shortfall_of(request.user, asked, application=application.alias),
+        "is_blocked": settings.DEBUG and blocks_button(application),
+        "shortfall": shortfall,
+        "advice": advice_on(shortfall, request, application)
+        if purpose != Purpose.SIGN_IN
+        else None,
+        "scopes": why_asked(application, *application.scopes),
+        "why": why_asked(application, asked)[0][1],
         # A Connect code brings a KYC level, but no claims.
-        "offers_code": purpose != Purpose.SIGN_IN and (not asked or standing.is_level(asked)),
+        "offers_code": _needs_code(request, application, purpose)
+        and (not asked or labels.is_level(asked)),
         "local_sign_in_url": local_url if purpose == Purpose.SIGN_IN else None,
     }
-    return render(request, "django_identity/login.html", context)
+    return page(request, application, "django_identity/login.html", context)
+
+
+def _needs_code(request: HttpRequest, application: conf.Application, purpose: Purpose) -> bool:
+    """Whether a Connect code may help: nothing is linked, or only a code verified the person.
+
+    A person who is not signed in needs a policy that lets codes sign people in.
+    """
+    held = standing.standing_of(request.user, application=application.alias)
+    if purpose == Purpose.SIGN_IN:
+        return arrival.may_redeem(application, None)
+    return purpose == Purpose.LINK or held.rests_on_code
 
 
 def _needs_hop(request: HttpRequest) -> bool:
@@ -123,9 +159,10 @@ def _needs_hop(request: HttpRequest) -> bool:
     return settings.SESSION_COOKIE_SAMESITE == "Strict" and HOP_MARK not in request.GET
 
 
-def _hop(request: HttpRequest) -> HttpResponse:
+def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:
     """A page that opens the same address again. From this site the browser sends all cookies."""
     query = request.GET.copy()
     query[HOP_MARK] = "1"
-    context = {"address": f"{request.path}?{query.urlencode()}"}
-    return render(request, "django_identity/same_site_hop.html", context)
+    path = prefixed(request, request.path_info)
+    context = {"address": f"{path}?{query.urlencode()}"}
+    return page(request, application, "django_identity/same_site_hop.html", context)

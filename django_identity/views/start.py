@@ -12,7 +12,7 @@ from django_identity.conf import Application
 from django_identity.lifecycle import arrival
 from django_identity.models import Purpose
 from django_identity.views.addresses import address_of
-from django_identity.views.flow import safe_next
+from django_identity.views.flow import client_address, safe_next
 
 BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
 
@@ -37,7 +37,13 @@ def begin_sign_in(
         redirect_uri=application.redirect_uri
         or request.build_absolute_uri(address_of("callback", application)),
     )
-    return arrival.begin(application, intent, browser_key=browser_key), browser_key
+    address = arrival.begin(
+        application,
+        intent,
+        browser_key=browser_key,
+        address=client_address(request, application),
+    )
+    return address, browser_key
 
 
 def set_browser_cookie(

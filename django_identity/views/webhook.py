@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
-from django.db import transaction
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from django_identity import conf
+from django_identity import conf, database
 from django_identity.exceptions import (
-    EventUnreadable,
-    SignatureInvalid,
+    EventRefused,
     StorageUnavailable,
 )
 from django_identity.lifecycle import events
@@ -38,7 +36,7 @@ class _Unfit(Exception):
 
 @csrf_exempt
 @login_not_required
-@transaction.non_atomic_requests
+@database.non_atomic
 @require_POST
 def webhook(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Receive one delivery. Only its signature proves the sender."""
@@ -46,13 +44,14 @@ def webhook(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     try:
         body = _bounded_body(request)
         signature = request.META.get(SIGNATURE, "")
-        intake = events.receive(application, body, signature=signature)
+        received = events.receive(application, body, signature=signature)
     except _Unfit as unfit:
         return _refusal(unfit.code, unfit.status)
-    except (SignatureInvalid, EventUnreadable, StorageUnavailable) as error:
+    except (EventRefused, StorageUnavailable) as error:
         log_failure(LogEvent.EVENT_REFUSED, error, application=application.alias)
         return _refusal(error.code, error.http_status)
-    log(LogEvent.EVENT_RECEIVED, application=application.alias, intake=intake)
+    facts = {"type": received.event_type, "outcome": received.outcome, "row": received.row}
+    log(LogEvent.EVENT_RECEIVED, application=application.alias, **facts)
     return JsonResponse({"received": True}, headers={"Cache-Control": "no-store"})
 
 

@@ -1,0 +1,44 @@
+"""System checks, each with an id. ``docs/checks.md`` lists them.
+
+``applications``: the keys of ``DJANGO_IDENTITY`` · ``development``: what no site may install ·
+``pages``: sessions, addresses, headers · ``storage``: databases, caches, broker · ``users``: the
+user model
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.checks import CheckMessage, Tags, register
+
+from django_identity import conf
+from django_identity.checks import applications, development, pages, storage, users
+
+
+def check_installation(**_kwargs: Any) -> list[CheckMessage]:
+    """Check the other settings that the package depends on."""
+    if any(problem.fatal for problem in conf.problems()):
+        return []
+    found = [
+        *pages.problems(),
+        *storage.problems(),
+        *users.problems(),
+        *applications.shared_problems(),
+    ]
+    for application in conf.applications():
+        for room in (applications, pages, users):
+            found += room.problems_of(application)
+    return found
+
+
+def register_all() -> None:
+    """Register every check, once the models are loaded."""
+    for check in (
+        applications.check_applications,
+        check_installation,
+        development.check_development_only,
+        development.check_sandbox_application,
+    ):
+        register(check, Tags.security)
+    for check in (development.check_deployed_sandbox_application, storage.check_shared_cache):
+        register(check, Tags.security, deploy=True)

@@ -1,0 +1,126 @@
+"""A closed gate: why it is closed, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.shortcuts import redirect
+from django.utils.cache import patch_cache_control, patch_vary_headers
+
+from django_identity import conf
+from django_identity.exceptions import Recovery
+from django_identity.lifecycle.standing import Reason, Shortfall
+from django_identity.problems import CHALLENGE, MEDIA_TYPE, problem_body
+from django_identity.views.addresses import login_url, prefixed
+from django_identity.views.pages import page, why_asked
+from django_identity.words import advice_on, why_closed
+
+OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]
+
+NOT_SIGNED_IN = "not_signed_in"
+CLAIM_MISSING = "claim_missing"
+KYC_LEVEL_MISSING = "kyc_level_missing"
+PAGE, JSON = "text/html", ("application/json", MEDIA_TYPE)
+# What a sign-in mends. The service must verify the person first for any other reason.
+MENDED_BY_SIGN_IN = {
+    Reason.NOT_LINKED, Reason.CONSENT_REVOKED, Reason.ENDED_BY_SITE, Reason.CODE_ALONE,
+    Reason.RUN_OUT,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Why a gate is closed: a stable ``code``, and the missing claim or level.
+
+    ``asked`` is the claim with its required value (``"country_resident=NG"``). ``shortfall`` is the
+    reason for a signed-in person.
+    """
+
+    code: str
+    missing: str
+    application: str
+    asked: str = ""
+    shortfall: Shortfall | None = None
+
+    @property
+    def status(self) -> int:
+        """401 if nobody is signed in, else 403."""
+        return 401 if self.code == NOT_SIGNED_IN else 403
+
+    @property
+    def detail(self) -> str:
+        """For the person: why the gate is closed, and what opens it."""
+        return " ".join(why_closed(self.shortfall, conf.application(self.application)))
+
+    def problem(self) -> dict[str, Any]:
+        """The JSON body of the answer."""
+        return problem_body(
+            self.status,
+            code=self.code,
+            detail=self.detail,
+            missing=self.asked or self.missing,
+            recovery=self._recovery(),
+        )
+
+    def _recovery(self) -> Recovery:
+        if self.shortfall is None:
+            return Recovery.SIGN_IN_TO_LINK
+        is_mended = self.shortfall.reason in MENDED_BY_SIGN_IN
+        return Recovery.RESTART if is_mended else Recovery.VERIFY
+
+
+def answer(request: HttpRequest, on_closed: OnClosed, closed: Closed) -> Any:
+    """The response of a closed gate."""
+    if callable(on_closed):
+        return keep_private(on_closed(request, closed))
+    return keep_private(_own_answer(request, on_closed, closed), "Accept", "HX-Request")
+
+
+def keep_private(response: Any, *headers: str) -> Any:
+    """Mark ``response`` as private, varying by cookie and by ``headers``, and return it.
+
+    A cache decorator above the gate then does not store the response.
+    """
+    if isinstance(response, HttpResponseBase):
+        patch_vary_headers(response, ("Cookie", *headers))
+        # Needed beside no-store too, because some versions of Django's cache ignore no-store.
+        patch_cache_control(response, private=True)
+    return response
+
+
+def _own_answer(
+    request: HttpRequest, on_closed: Literal["redirect", "forbid"], closed: Closed
+) -> HttpResponseBase:
+    if request.get_preferred_type([PAGE, *JSON]) in JSON:
+        headers = {"WWW-Authenticate": CHALLENGE} if closed.code == NOT_SIGNED_IN else {}
+        return JsonResponse(
+            closed.problem(), status=closed.status, headers=headers, content_type=MEDIA_TYPE
+        )
+    application = conf.application(closed.application)
+    is_page = request.method in ("GET", "HEAD")
+    next_url = prefixed(request, request.get_full_path_info()) if is_page else ""
+    way_in = login_url(application, next_url=next_url, missing=closed.asked)
+    if on_closed == "forbid":
+        return _explained(request, closed, {"way_in": way_in, "next": next_url})
+    if request.headers.get("HX-Request") == "true":
+        return HttpResponse(status=204, headers={"HX-Redirect": way_in})
+    return redirect(way_in)
+
+
+def _explained(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> HttpResponse:
+    """The page that says which proof is missing, why, and how to get it (403)."""
+    application = conf.application(closed.application)
+    context = {
+        "closed": closed,
+        "advice": advice_on(closed.shortfall, request, application),
+        "why": why_asked(application, closed.asked)[0][1],
+        **ways,
+    }
+    response = page(request, application, "django_identity/gate_closed.html", context, status=403)
+    response["Cache-Control"] = "no-store"
+    # The page has a sign-in button, so other sites must not frame it.
+    response["X-Frame-Options"] = "DENY"
+    return response

@@ -1,0 +1,79 @@
+"""Documents of the trusted tier, for a site's own views. It needs ``django-identity[trusted]``.
+
+::
+
+    def passport(request):
+        for document in documents_of(request):
+            if document.document_type == "passport":
+                return document_response(document)
+
+A document is held only in memory. Do not store, log or cache it.
+"""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.http import HttpRequest, HttpResponse
+
+from django_identity import conf
+from django_identity.closed import keep_private
+from django_identity.exceptions import DocumentsNotAllowed
+from django_identity.lifecycle import documents
+from django_identity.lifecycle.documents import Document
+from django_identity.models import LinkedIdentity
+from django_identity.service.document_answers import DocumentMetadata
+from django_identity.views.flow import signed_in_user
+
+__all__ = ["Document", "DocumentMetadata", "document_response", "documents_of", "metadata_of"]
+
+
+def documents_of(
+    request: HttpRequest,
+    *,
+    user: AbstractBaseUser | None = None,
+    application: str = conf.DEFAULT_ALIAS,
+) -> tuple[Document, ...]:
+    """The documents of ``user``, by default of the signed-in person, opened in memory.
+
+    The policy's ``may_read_documents`` decides, and the person must have consented to
+    ``documents:read``. The reading is recorded with the name of the request's view. Raises
+    ``DocumentsNotAllowed`` (Django answers 403) and what ``lifecycle.documents.read`` raises.
+    """
+    return documents.read(_reading(request, user, application))
+
+
+def metadata_of(
+    request: HttpRequest,
+    *,
+    user: AbstractBaseUser | None = None,
+    application: str = conf.DEFAULT_ALIAS,
+) -> tuple[DocumentMetadata, ...]:
+    """Which documents ``user`` has, without their content (scope ``documents:metadata``)."""
+    return documents.read_metadata(_reading(request, user, application))
+
+
+def document_response(document: Document) -> HttpResponse:
+    """A response that shows ``document`` and that no cache stores."""
+    response = HttpResponse(document.content, content_type=document.content_type)
+    response["Cache-Control"] = "no-store"
+    response["X-Content-Type-Options"] = "nosniff"
+    response["Content-Security-Policy"] = "default-src 'none'; sandbox"
+    return keep_private(response)  # type: ignore[no-any-return]  # what it was given
+
+
+def _reading(request: HttpRequest, user: AbstractBaseUser | None, alias: str) -> documents.Reading:
+    asked_by, application = signed_in_user(request), conf.application(alias)
+    whose = user or asked_by
+    if asked_by is None or whose is None:
+        raise DocumentsNotAllowed("nobody is signed in")
+    identity = LinkedIdentity.objects.of_user(
+        whose.pk, application=application.alias, environment=application.environment
+    ).first()
+    if identity is None:
+        raise DocumentsNotAllowed("the person has no linked identity")
+    return documents.Reading(identity, asked_by, _name_of_view(request))
+
+
+def _name_of_view(request: HttpRequest) -> str:
+    """The name of the request's URL, or the dotted path of its view."""
+    return request.resolver_match.view_name if request.resolver_match else ""

@@ -1,0 +1,94 @@
+"""Webhook events: signed and delivered to the site, with or without a sandbox."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpResponseBase
+from django.test import Client
+from django.utils import timezone
+
+from django_identity import conf
+from django_identity.models import LinkedIdentity
+from django_identity.testing.browser import over_https
+from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
+from django_identity.views.addresses import address_of
+
+SECONDS = 10.0
+PAUSE = 0.01
+
+
+def deliver_event(
+    event_type: str,
+    person: SandboxPerson | LinkedIdentity | str,
+    *,
+    application: str = conf.DEFAULT_ALIAS,
+    event_id: str = "",
+    at: datetime | None = None,
+    **data: Any,
+) -> HttpResponseBase:
+    """Deliver an event about ``person`` to the site's webhook, signed with its secret.
+
+    ``person``: a person of the sandbox, a linked identity, or a subject. ``data``: further members
+    of the event's data. Raises ``AssertionError`` if the site does not acknowledge the event.
+    """
+    registered = conf.application(application)
+    if not registered.webhook_secrets:
+        raise AssertionError(f"the application {application!r} has no WEBHOOK_SECRETS")
+    members = {
+        "event_type": event_type,
+        "event_id": event_id or f"evt_{secrets.token_hex(8)}",
+        "timestamp": (at or timezone.now()).isoformat(),
+        "data": {"user_id": _subject_of(person), **data},
+    }
+    body = json.dumps(members).encode()
+    signature = hmac.new(registered.webhook_secrets[0].encode(), body, hashlib.sha256)
+    response = over_https(
+        Client().post,
+        address_of("webhook", registered),
+        body,
+        content_type="application/json",
+        headers={"x-webhook-signature": signature.hexdigest()},
+    )
+    if response.status_code != 200:
+        raise AssertionError(f"the webhook answered {response.status_code}")
+    return response
+
+
+def _subject_of(person: SandboxPerson | LinkedIdentity | str) -> str:
+    match person:
+        case SandboxPerson():
+            return person.user_id
+        case LinkedIdentity():
+            return person.subject
+    return person
+
+
+@dataclass(frozen=True, slots=True)
+class Webhooks:
+    """What the sandbox sends to the site's webhook."""
+
+    sandbox: RunningSandbox
+    client_id: str
+
+    def deliveries(self) -> list[dict[str, Any]]:
+        """The deliveries to this site, as the control API shows them."""
+        listed = self.sandbox.control("GET", "deliveries")
+        return [each for each in listed if each["client_id"] == self.client_id]
+
+    def settle(self) -> None:
+        """Wait until the site has acknowledged every event. Raises ``AssertionError``."""
+        deadline = time.monotonic() + SECONDS
+        while waiting := [each for each in self.deliveries() if each["state"] != "delivered"]:
+            tries = [attempt for each in waiting for attempt in each["attempts"]]
+            if time.monotonic() > deadline or any(each["status"] != 200 for each in tries):
+                kinds = [each["event_type"] for each in waiting]
+                raise AssertionError(f"not acknowledged: {', '.join(kinds)}: {tries}")
+            time.sleep(PAUSE)

@@ -1,0 +1,105 @@
+"""Real credentials without a service: an issuer in this process, whose key the site trusts."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric import ec
+from django.contrib.auth.models import AbstractBaseUser
+from django.utils import timezone
+from jwt.algorithms import ECAlgorithm
+
+from django_identity import conf, database
+from django_identity.credentials import KeySet
+from django_identity.lifecycle.upkeep import claims as upkeep_claims
+from django_identity.lifecycle.upkeep import key_sets, replacement
+from django_identity.models import LinkedIdentity
+from django_identity.service.messages import ClaimsAnswer
+from django_identity.testing.build import ADULT, LIFETIME, build_identity
+
+KID = "in-process"
+
+
+class Issuer:
+    """Signs credentials for the site's applications, in the form of the service."""
+
+    def __init__(self) -> None:
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        published = {**ECAlgorithm.to_jwk(self._key.public_key(), as_dict=True), "kid": KID}
+        self.keys = KeySet.from_jwks({"keys": [published]})
+
+    def credential(
+        self,
+        subject: str,
+        claims: Mapping[str, Any] = ADULT,
+        *,
+        lifetime: timedelta = LIFETIME,
+        application: str = conf.DEFAULT_ALIAS,
+        **payload: Any,
+    ) -> str:
+        """A credential that discloses ``claims`` of ``subject``, and that the site verifies.
+
+        ``payload``: members with other values, for credentials that the site must refuse.
+        """
+        registered, now = conf.application(application), timezone.now()
+        key_sets.trust(registered, self.keys)
+        disclosures = [_disclosure(name, value) for name, value in claims.items()]
+        members = {
+            "iss": registered.api_origin,
+            "aud": registered.client_id,
+            "sub": subject,
+            "environment": registered.environment,
+            "iat": int(now.timestamp()),
+            "exp": int((now + lifetime).timestamp()),
+            "_sd_alg": "sha-256",
+            "_sd": sorted(_digest(disclosure) for disclosure in disclosures),
+            **payload,
+        }
+        header = {"typ": "dc+sd-jwt", "kid": KID}
+        signed = jwt.encode(members, self._key, algorithm="ES256", headers=header)
+        return "".join(f"{part}~" for part in (signed, *disclosures))
+
+    def link(
+        self,
+        user: AbstractBaseUser,
+        claims: Mapping[str, Any] = ADULT,
+        *,
+        application: str = conf.DEFAULT_ALIAS,
+        **columns: Any,
+    ) -> LinkedIdentity:
+        """Link ``user``, and store ``claims`` by a credential, verified as after a sign-in."""
+        identity = build_identity(user, claims={}, application=application, **columns)
+        self.give(identity, self.credential(identity.subject, claims, application=application))
+        return identity
+
+    def give(self, identity: LinkedIdentity, credential: str) -> None:
+        """Store what ``credential`` proves, as after a re-fetch. Raises ``CredentialRejected``."""
+        registered = conf.application(identity.application)
+        key_sets.trust(registered, self.keys)
+        answer = ClaimsAnswer(identity.subject, claims=(), credential=credential)
+        proof = upkeep_claims.verify_answer(registered, answer, subject=identity.subject)
+        new = replacement.prepare(registered, identity, answer, proof)
+        for name, value in new.columns.items():
+            setattr(identity, name, value)
+        with database.atomic():
+            identity.save()
+            replacement.write(identity, new)
+
+
+def _disclosure(name: str, value: Any) -> str:
+    return _base64url(json.dumps([secrets.token_urlsafe(16), name, value]).encode())
+
+
+def _digest(disclosure: str) -> str:
+    return _base64url(hashlib.sha256(disclosure.encode()).digest())
+
+
+def _base64url(octets: bytes) -> str:
+    return base64.urlsafe_b64encode(octets).rstrip(b"=").decode()

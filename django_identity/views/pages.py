@@ -1,0 +1,100 @@
+"""Render pages for people: the names of service and site, and what is said about a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import formats, timezone
+from django.utils.translation import gettext as _
+
+from django_identity import advice, labels, policy
+from django_identity.backends import revoked_identity
+from django_identity.conf import Application
+from django_identity.exceptions import (
+    EnvironmentMismatch,
+    IdentityError,
+    UserChanged,
+    VerificationPolicyNotMet,
+)
+from django_identity.lifecycle import arrival
+from django_identity.lifecycle.standing import (
+    VERIFIED,
+    Reason,
+    revocation_reason,
+)
+from django_identity.models import LinkedIdentity
+from django_identity.views.addresses import prefixed
+from django_identity.words import names_for
+
+# The service's code for a missing proof of address.
+POLICY_CODE = "POA_REQUIRED"
+
+
+def page(
+    request: HttpRequest,
+    application: Application,
+    template: str,
+    context: Mapping[str, Any] | None = None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    """Render ``template`` with the names that every page uses."""
+    names = {
+        **names_for(request, application),
+        "here": prefixed(request, request.path_info),
+        "session_ended": _session_ended(request),
+    }
+    return render(request, template, {**names, **(context or {})}, status=status)
+
+
+def why_asked(application: Application, *asked: str) -> list[tuple[str, str]]:
+    """Each scope, claim or level of ``asked``, with the site's own explanation or an empty text."""
+    chosen = policy.load(application.policy)
+    return [(each, chosen.why_we_ask(each)) for each in asked]
+
+
+def error_words(
+    error: IdentityError, request: HttpRequest, application: Application, *, by_code: bool = False
+) -> dict[str, str]:
+    """The title and the sentence of the error's page."""
+    user = request.user
+    variant = ""
+    if isinstance(error, UserChanged) and user.is_authenticated:
+        variant = "named"
+    elif isinstance(error, EnvironmentMismatch):
+        variant = application.environment
+    elif isinstance(error, VerificationPolicyNotMet) and error.service_code == POLICY_CODE:
+        variant = "poa"
+    names = names_for(request, application) | {
+        "name": str(user),
+        "minutes": arrival.SIGN_IN_LIFETIME // 60,
+    }
+    title, sentence = advice.words_of(error, variant=variant, by_code=by_code)
+    return {
+        "error_title": advice.filled(title, names),
+        "error_sentence": advice.filled(sentence, names),
+    }
+
+
+def status_words(identity: LinkedIdentity) -> str:
+    """A status line: how far the person is verified."""
+    if identity.kyc_status != VERIFIED:
+        return _("You are not verified yet.")
+    if not identity.kyc_level:
+        return _("You are verified.")
+    level = labels.level_name(identity.kyc_level)
+    return _("You are verified at level %(level)s.") % {"level": level}
+
+
+def _session_ended(request: HttpRequest) -> str:
+    """Why the browser's session has ended, if a revocation ended it."""
+    identity = revoked_identity(request)
+    if identity is None or identity.revoked_at is None:
+        return ""
+    words = {"at": formats.date_format(timezone.localtime(identity.revoked_at), "DATETIME_FORMAT")}
+    if revocation_reason(identity.revoked_by) is Reason.ENDED_BY_SITE:
+        return _("You were signed out because your connection was ended by us on %(at)s.") % words
+    return _("You were signed out because you took back your consent on %(at)s.") % words
