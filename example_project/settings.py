@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import dj_database_url
+import django
+from django.conf import global_settings
 
 from django_identity.schedule import beat_schedule
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 SECRET_KEY = os.environ.get("SECRET_KEY", "the example project's key, of no use anywhere else")
 DEBUG = os.environ.get("DEBUG", "") == "1"
-ALLOWED_HOSTS = ["127.0.0.1", "localhost"]
+ALLOWED_HOSTS = os.environ.get("ALLOWED_HOSTS", "127.0.0.1,localhost").split(",")
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -50,6 +53,10 @@ TEMPLATES = [
     }
 ]
 STATIC_URL = "static/"
+LANGUAGES = [
+    (code, name) for code, name in global_settings.LANGUAGES
+    if code in ("en", "fr", "pt", "pt-br", "es", "ar")
+]  # fmt: skip
 USE_TZ = True
 TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -69,7 +76,11 @@ if CELERY_BROKER_URL == "filesystem://":  # no server: messages are files, for o
 CELERY_BEAT_SCHEDULE = beat_schedule(sweep_every=float(os.environ.get("SWEEP_EVERY", "60")))
 
 # The mail about a new link is printed.
-EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+MAIL = "django.core.mail.backends.console.EmailBackend"
+if django.VERSION >= (6, 1):
+    MAILERS = {"default": {"BACKEND": MAIL}}
+else:
+    EMAIL_BACKEND = MAIL
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
     "django_identity.backends.IdentityBackend",  # sessions that end with the consent
@@ -78,7 +89,7 @@ LOGIN_URL = "identity:login"  # a page with the button, which leads on to `next`
 LOGIN_REDIRECT_URL = LOGOUT_REDIRECT_URL = "home"
 IDENTITY_LOCAL_SIGN_IN_URL = "local-sign-in"  # for people whose address has an account already
 
-# Each key can be given as an IDENTITY_<KEY> variable; lists are comma separated.
+# Each key can be given as an IDENTITY_<KEY> variable; lists are comma separated, keys are JSON.
 SANDBOX = "http://127.0.0.1:9400"
 IDENTITY_DEFAULTS = {
     "ENVIRONMENT": "test",
@@ -86,9 +97,11 @@ IDENTITY_DEFAULTS = {
     "AUTH_URL": SANDBOX,
     "CLIENT_ID": "set by manage.py demo",
     "CLIENT_SECRET": "set by manage.py demo",
+    "POLICY": "example_project.circle.policy.CirclePolicy",
+    "SERVICE_ACCOUNT_URL": f"{SANDBOX}/account/",
 }
-TEXTS = (*IDENTITY_DEFAULTS, "API_ORIGIN", "POLICY", "REDIRECT_URI")
-LISTS = ("WEBHOOK_SECRETS", "SCOPES", "CONNECT_SCOPES", "ENCRYPTION_KEYS")
+TEXTS = (*IDENTITY_DEFAULTS, "API_ORIGIN", "CA_FILE", "REDIRECT_URI", "SERVICE_NAME")
+LISTS = ("WEBHOOK_SECRETS", "SCOPES", "CONNECT_SCOPES", "ENCRYPTION_KEYS", "INSECURE_TEST_HOSTS")
 NUMBERS = {"TIMEOUT": float}
 given = {
     key.removeprefix("IDENTITY_"): value for key, value in os.environ.items() if value
@@ -99,6 +112,7 @@ DJANGO_IDENTITY = {
         **IDENTITY_DEFAULTS,
         **{key: given[key] for key in TEXTS if key in given},
         **{key: given[key].split(",") for key in LISTS if key in given},
+        "DOCUMENT_KEYS": json.loads(given.get("DOCUMENT_KEYS", "[]")),
         **{key: kind(given[key]) for key, kind in NUMBERS.items() if key in given},
     }
 }

@@ -5,14 +5,17 @@ from __future__ import annotations
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
+from django.views.i18n import set_language
 
-from example_project.circle import views
+from example_project.circle import documents, views
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("adults/", views.adults, name="adults"),
     path("residents/", views.residents, name="residents"),
     path("loans/", views.Loans.as_view(), name="loans"),
+    path("documents/", documents.listing, name="documents"),
+    path("documents/passport/", documents.passport, name="passport"),
     path("api/circles/", views.CirclesApi.as_view(), name="circles-api"),
     path(
         "accounts/login/",
@@ -21,5 +24,6 @@ urlpatterns = [
     ),
     path("sign-out/", LogoutView.as_view(), name="sign-out"),
     path("identity/", include("django_identity.urls")),
+    path("language/", set_language, name="set_language"),
     path("admin/", admin.site.urls),
 ]

@@ -19,7 +19,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from django_identity.api.permissions import HasClaim
-from django_identity.gates import KycLevelRequiredMixin, claim_required
+from django_identity.gates import KycLevelRequiredMixin, claim_required, claims_of
 from example_project.circle import circles
 from example_project.circle.circles import FOR_ADULTS, FOR_RESIDENTS, Circle
 
@@ -28,7 +28,8 @@ from example_project.circle.circles import FOR_ADULTS, FOR_RESIDENTS, Circle
 def home(request: HttpRequest) -> HttpResponse:
     """Explain the product, how to join, and which pages are open to the person."""
     joined = circles.joined_by(request.user) if request.user.is_authenticated else []
-    return render(request, "circle/home.html", {"joined": joined})
+    offers_code = request.user.is_authenticated and not claims_of(request.user)
+    return render(request, "circle/home.html", {"joined": joined, "offers_code": offers_code})
 
 
 @claim_required("age_over_18")

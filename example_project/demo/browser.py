@@ -24,6 +24,11 @@ class Form:
         return self.buttons | self.fields.keys()
 
 
+def _is_sent(given: dict[str, str]) -> bool:
+    """Whether a browser sends the field as it stands: not a box without its tick."""
+    return given.get("type") != "checkbox" or "checked" in given
+
+
 class _Forms(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +38,7 @@ class _Forms(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         if tag == "form":
             self.forms.append(Form(given.get("action", "")))
-        elif tag == "input" and self.forms and given.get("name"):
+        elif tag == "input" and self.forms and given.get("name") and _is_sent(given):
             self.forms[-1].fields[given["name"]] = given.get("value", "")
         elif tag == "button" and self.forms and given.get("name"):
             self.forms[-1].buttons.add(given["name"])

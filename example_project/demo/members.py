@@ -1,4 +1,4 @@
-"""Members of the circle who sign in with a password and verify themselves with a code."""
+"""People with a password: members who verify themselves with a code, and operators."""
 
 from __future__ import annotations
 
@@ -14,3 +14,6 @@ class Member:
 
 
 MEMBERS = (Member("kemi", "saves-every-month"), Member("tunde", "pays-every-month"))
+#: May look at everything in the admin, and do nothing.
+OPERATOR = Member("operator", "looks-after-the-circle")
+SUPERUSER = Member("admin", "runs-the-circle")

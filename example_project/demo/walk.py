@@ -36,6 +36,7 @@ class Walk:
             self._gates_are_closed("nobody is signed in")
             self._sign_in(first_time=True)
             self._gates_are_open()
+            self._passport_is_shown()
             self._account_shows_what_is_held()
             self._worker_keeps_claims_fresh()
             self._gates_are_open()
@@ -83,8 +84,18 @@ class Walk:
     def _account_shows_what_is_held(self) -> None:
         self._browser.open(f"{self._site}/identity/account/")
         held = self._browser.page.text
-        shown = "proven until" in held and "level 2" in held
+        shown = "Connected since" in held and "level 2" in held
         self._prove(shown, "the account page shows what the site holds")
+
+    def _passport_is_shown(self) -> None:
+        self._browser.open(f"{self._site}/documents/")
+        listed = "/documents/passport/" in self._browser.page.text
+        self._browser.open(f"{self._site}/documents/passport/")
+        is_picture = self._browser.page.content.startswith(b"\x89PNG")
+        self._prove(listed and is_picture, "the passport's picture is shown to its owner")
+        self._browser.open(f"{self._site}/identity/account/")
+        told = "Readings of your documents" in self._browser.page.text
+        self._prove(told, "the account page says that the documents were read")
 
     def _worker_keeps_claims_fresh(self) -> None:
         fetched = finished("-m", "example_project.demo.refetch", env=self._env)

@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 from argparse import ArgumentParser
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,21 +18,27 @@ from typing import Any
 import httpx
 from django.core.management.base import BaseCommand, CommandError
 
+from example_project.demo import trusted
 from example_project.demo.connect_walk import ConnectWalk
 from example_project.demo.event_walk import EventWalk
-from example_project.demo.members import MEMBERS
+from example_project.demo.members import MEMBERS, OPERATOR, SUPERUSER, Member
 from example_project.demo.processes import (
     HOST,
-    ROOT,
     DemoError,
     free_port,
     require_free,
     running,
 )
-from example_project.demo.walk import BVN, StepFailed, Walk
+from example_project.demo.site import HISTORY, OPERATORS
+from example_project.demo.walk import StepFailed, Walk
+
+#: Her subject in every sandbox.
+ADA = "00000000-0000-4000-8000-000000000001"
 
 
 class Command(BaseCommand):
+    # The site that it starts checks its own settings, which have the sandbox's secrets.
+    requires_system_checks = ()
     help = (
         "Start the sandbox, the example site and its worker, and say where to go and what to type."
     )
@@ -40,6 +46,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--port", type=int, help="the site's port (8000)")
         parser.add_argument("--sandbox-port", type=int, help="the sandbox's port (9400)")
+        parser.add_argument("--empty", action="store_true", help="start without a history")
         parser.add_argument("--check", action="store_true", help="do the whole walk and exit")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -53,8 +60,12 @@ class Command(BaseCommand):
                 require_free(sandbox_port, "--sandbox-port")
                 with ExitStack() as stack:
                     folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-                    database = folder / "demo.sqlite3" if check else ROOT / "demo.sqlite3"
-                    demo = stack.enter_context(started(port, sandbox_port, database, folder))
+                    history = () if options["empty"] else (HISTORY,)
+                    wanted = () if check else (OPERATORS, *history)
+                    database = folder / "demo.sqlite3"
+                    demo = stack.enter_context(
+                        started(port, sandbox_port, database, folder, wanted=wanted)
+                    )
                     self._go(f"http://{HOST}:{port}", sandbox_port, demo, check=check)
         except KeyboardInterrupt:
             if check:
@@ -65,18 +76,12 @@ class Command(BaseCommand):
         if check:
             self._check(site, sandbox_port, demo)
             return
-        verified = ("not verified yet", "verified already")
-        self.stdout.write(f"\nOpen {site}/ and press “Sign in with identity”.\n")
-        for person, state in zip(demo.people, verified, strict=True):
-            self.stdout.write(f"  {person['email']}  password {person['password']}  ({state})")
-        self.stdout.write(f"  test BVN {BVN}")
-        self.stdout.write("Or sign in with a password, and press “Verify with a code”.\n")
-        for member in MEMBERS:
-            self.stdout.write(f"  {member.name}  password {member.password}")
-        self.stdout.write(f"\nThe sandbox's own pages: {pages_of(sandbox_port)}/account/")
-        self.stdout.write("An event by hand, about the one who is verified already:")
-        self.stdout.write(f"  {by_hand(site, demo)}")
-        self.stdout.write("A worker keeps the claims fresh. Ctrl-C stops all of it.")
+        self.stdout.write(introduction(site, sandbox_port))
+        self.stdout.write(f"\nAn event by hand, once Ada has signed in:\n  {by_hand(site, demo)}")
+        self.stdout.write(
+            f"\nmanage.py works on this site's data with DATABASE_URL=sqlite:///{demo.database}\n"
+            "A worker keeps the claims fresh. Ctrl-C stops all of it, and the data goes with it."
+        )
         signal.pause()
 
     def _check(self, site: str, sandbox_port: int, demo: Demo) -> None:
@@ -130,8 +135,13 @@ class Demo:
 
 
 @contextmanager
-def started(port: int, sandbox_port: int, database: Path, folder: Path) -> Iterator[Demo]:
-    """Run sandbox, site and worker. ``folder`` has files that are deleted at the end."""
+def started(
+    port: int, sandbox_port: int, database: Path, folder: Path, *, wanted: Iterable[str] = ()
+) -> Iterator[Demo]:
+    """Run sandbox, site and worker. ``folder`` has files that are deleted at the end.
+
+    ``wanted``: what the site has besides its members, ``OPERATORS`` and ``HISTORY``.
+    """
     site, sandbox = f"http://{HOST}:{port}", f"http://{HOST}:{sandbox_port}"
     with ExitStack() as stack:
         stack.enter_context(
@@ -158,15 +168,20 @@ def started(port: int, sandbox_port: int, database: Path, folder: Path) -> Itera
             "DEBUG": "1",
             "IDENTITY_BASE_URL": f"{sandbox}/api/v1",
             "IDENTITY_AUTH_URL": pages_of(sandbox_port),
+            "IDENTITY_SERVICE_ACCOUNT_URL": f"{pages_of(sandbox_port)}/account/",
             "IDENTITY_CLIENT_ID": registered["test"]["client_id"],
             "IDENTITY_CLIENT_SECRET": registered["test"]["client_secret"],
             "IDENTITY_WEBHOOK_SECRETS": hook["secret"],
             "BROKER_FOLDER": str(folder / "broker"),
             "SWEEP_EVERY": "1",
+            **trusted.approve(client, registered["app_id"]),
         }
         stack.enter_context(
-            running("-m", "example_project.demo.site", str(port), ready_at=f"{site}/", env=env)
-        )
+            running(
+                "-m", "example_project.demo.site", str(port), *wanted,
+                ready_at=f"{site}/", env=env,
+            )
+        )  # fmt: skip
         # The site has created the tables by now.
         beat = ("--beat", "--schedule", str(folder / "beat"))
         worker = ("-m", "celery", "-A", "example_project", "worker", "--pool", "solo", *beat)
@@ -174,13 +189,32 @@ def started(port: int, sandbox_port: int, database: Path, folder: Path) -> Itera
         yield Demo(people, env, database)
 
 
+def introduction(site: str, sandbox_port: int) -> str:
+    """Whom the demo is for, and where each of them begins."""
+    console = f"{pages_of(sandbox_port)}/"
+    members = ", ".join(map(_shown, MEMBERS))
+    return f"""
+A person     {site}/
+             Press “Continue with identity”, then “Continue as Ada”. Or sign in with a password
+             ({members}) and press “Use a code”.
+A developer  {console}
+             The sandbox's console: requests, events and deliveries as they happen, credentials,
+             switches, and buttons that revoke, delete and fail.
+An admin     {site}/admin/
+             {_shown(OPERATOR)}: may look, and is no superuser
+             {_shown(SUPERUSER)}: a superuser"""
+
+
+def _shown(member: Member) -> str:
+    return f"{member.name} / {member.password}"
+
+
 def by_hand(site: str, demo: Demo) -> str:
-    """The command that sends the site a ``consent.revoked`` event by hand."""
-    _newcomer, verified = demo.people
+    """The command that sends the site a ``consent.revoked`` event about Ada by hand."""
     return (
         f"{shlex.quote(sys.executable)} -m django_identity.sandbox trigger consent.revoked"
         f" --to {site}/identity/webhook/"
-        f" --secret={demo.env['IDENTITY_WEBHOOK_SECRETS']} --user-id {verified['user_id']}"
+        f" --secret={demo.env['IDENTITY_WEBHOOK_SECRETS']} --user-id {ADA}"
     )
 
 

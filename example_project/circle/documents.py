@@ -1,0 +1,32 @@
+"""A member's documents: the trusted tier, with a picture for its owner alone."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_GET
+
+from django_identity.documents import document_response, documents_of, metadata_of
+from django_identity.exceptions import DocumentsNotAllowed
+
+
+@login_required
+@require_GET
+def listing(request: HttpRequest) -> HttpResponse:
+    """List the documents, with a thumbnail of the passport."""
+    try:
+        documents = metadata_of(request)
+    except DocumentsNotAllowed:
+        documents = ()
+    return render(request, "circle/documents.html", {"documents": documents})
+
+
+@login_required
+@require_GET
+def passport(request: HttpRequest) -> HttpResponse:
+    """The picture of the passport. It is opened in memory for this response only."""
+    for document in documents_of(request):
+        if document.document_type == "passport":
+            return document_response(document)
+    raise Http404
