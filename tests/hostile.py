@@ -81,10 +81,11 @@ class HostileService:
         self._listener.close()
 
     def settings(self, **changes: Any) -> dict[str, Any]:
+        """One thread for re-fetches, so that calls can be counted; ``tests/servers`` has more."""
         return {
             "ENVIRONMENT": "test", "BASE_URL": f"{self.origin}/api/v1", "AUTH_URL": self.origin,
             "CLIENT_ID": self.client_id, "CLIENT_SECRET": "a-client-secret-for-tests-alone",
-            "TIMEOUT": PATIENCE, **changes,
+            "TIMEOUT": PATIENCE, "REFETCH_THREADS": 1, **changes,
         }  # fmt: skip
 
     def calls(self, endpoint: str) -> int:

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 import dj_database_url
+import django
 import pymysql
 
 # The only driver for MariaDB that installs without a compiler.
@@ -53,7 +54,11 @@ TEMPLATES = [
 ]
 STATIC_URL = "static/"
 # For sites that run as processes of their own; pytest-django keeps the mails of a test.
-EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
+MAIL = "django.core.mail.backends.dummy.EmailBackend"
+if django.VERSION >= (6, 1):
+    MAILERS = {"default": {"BACKEND": MAIL}}
+else:
+    EMAIL_BACKEND = MAIL
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
     "django_identity.backends.IdentityBackend",

@@ -12,14 +12,17 @@ from django.test import override_settings
 from psycopg import IsolationLevel
 
 from django_identity import conf, conf_rules
+from django_identity.checks import applications
 from django_identity.exceptions import ConfigurationError
 
+KEY = {"kty": "EC", "kid": "k", "alg": "ECDH-ES", "d": "private"}
 COMPLETE: dict[str, Any] = {
     "ENVIRONMENT": "test",
     "BASE_URL": "https://api.example.org/api/v1",
     "AUTH_URL": "https://login.example.org",
     "CLIENT_ID": "client",
     "CLIENT_SECRET": "a-secret-that-is-long-enough",
+    "WEBHOOK_SECRETS": ["a-webhook-secret-that-is-long-enough"],
 }
 
 
@@ -57,6 +60,16 @@ def test_none_is_a_value_where_the_documentation_says_so(key: str) -> None:
     """``None`` is as good as any value that the key takes."""
     with configured(**{key: None}):
         assert conf.application().client_id == "client"
+
+
+def test_a_test_site_names_a_host_for_plain_http() -> None:
+    """In a container the sandbox is another machine; upper and lower case are the same."""
+    address = "http://sandbox.localhost:9400"
+    with configured(
+        BASE_URL=f"{address}/api/v1", AUTH_URL=address, INSECURE_TEST_HOSTS=["Sandbox.Localhost"]
+    ):
+        assert check_ids() == set()
+        assert conf.application().insecure_test_hosts == ("sandbox.localhost",)
 
 
 def test_settings_are_forgotten_when_they_change() -> None:
@@ -98,14 +111,38 @@ def test_no_secret_is_in_the_repr() -> None:
         ({"API_ORIGIN": "https://api.example.org/keys"}, "E007"),
         ({"CLIENT_SECRET": "short"}, "E008"),
         ({"WEBHOOK_SECRETS": ["a-webhook-secret-of-length", "short"]}, "E008"),
+        ({"EVENT_DAYS": 29}, "E030"),
+        ({"EVENT_PAYLOAD_DAYS": 1}, "E031"),
         ({"CA_FILE": "/no/such/file.pem"}, "E014"),
         ({"CA_FILE": __file__}, "E014"),
         ({"CA_FILE": 1}, "E004"),
+        ({"INSECURE_TEST_HOSTS": "sandbox"}, "E004"),
+        ({"INSECURE_TEST_HOSTS": ["*"]}, "E004"),
+        ({"INSECURE_TEST_HOSTS": ["http://sandbox"]}, "E004"),
+        ({"INSECURE_TEST_HOSTS": ["sandbox:9400"]}, "E004"),
+        ({"BASE_URL": "http://sandbox:9400/api/v1", "INSECURE_TEST_HOSTS": ["other"]}, "E005"),
+        ({"ENVIRONMENT": "live", "INSECURE_TEST_HOSTS": ["sandbox"]}, "E055"),
         ({"PROXY": "proxy.example.org:3128"}, "E015"),
         ({"PROXY": "https://proxy.example.org:3128"}, "E015"),
         ({"PROXY": "http://proxy.example.org"}, "E015"),
         ({"PROXY": "http://proxy.example.org:99999"}, "E015"),
         ({"PROXY": "http://proxy.example.org:3128/path"}, "E015"),
+        ({"DOCUMENT_KEYS": [KEY, KEY]}, "E004"),
+        ({"DOCUMENT_KEYS": [{**KEY, "kid": ""}]}, "E004"),
+        ({"DOCUMENT_KEYS": [{**KEY, "d": None}]}, "E004"),
+        ({"DOCUMENT_KEYS": [{**KEY, "alg": "RSA-OAEP-256"}]}, "E004"),
+        ({"DOCUMENT_KEYS": [{**KEY, "alg": "RSA1_5"}]}, "E004"),
+        ({"DOCUMENT_KEYS": ["key"]}, "E004"),
+        ({"DOCUMENT_KEYS": KEY}, "E004"),
+        ({"DOCUMENT_PATHS": "/users/{subject}/documents"}, "E004"),
+        ({"DOCUMENT_PATHS": {"documents:write": "/users/{subject}"}}, "E004"),
+        ({"DOCUMENT_PATHS": {"documents:read": "/documents"}}, "E004"),
+        ({"DOCUMENT_PATHS": {"documents:read": "/../{subject}"}}, "E004"),
+        ({"DOCUMENT_PATHS": {"documents:read": "/{subject}/{secret}"}}, "E004"),
+        ({"DOCUMENT_PATHS": {"documents:read": "https://example.org/{subject}"}}, "E004"),
+        ({"DOCUMENT_PATHS": {"documents:read": "/users/{subject}?all=1"}}, "E004"),
+        ({"SCOPES": ["profile:read", "documents:metadata"], "DOCUMENT_PATHS": {}}, "E065"),
+        ({"SCOPES": ["profile:read", "documents:read"]}, "E066"),
         ({"POLICY": "no.such.Policy"}, "E010"),
         ({"POLICY": "django_identity.conf.Application"}, "E010"),
     ],
@@ -114,6 +151,14 @@ def test_every_mistake_has_a_check(changes: dict[str, Any], expected: str) -> No
     """A mistake in the setting is a system check error with its own id."""
     with configured(**changes):
         assert check_ids() == {f"django_identity.{expected}"}
+
+
+def test_document_keys_need_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without joserfc no document would open; with it the keys are fine."""
+    with configured(DOCUMENT_KEYS=[KEY]):
+        assert check_ids() == set()
+        monkeypatch.setattr(applications, "find_spec", lambda _name: None)
+        assert check_ids() == {"django_identity.E067"}
 
 
 @pytest.mark.parametrize("setting", [None, {}, [], {"other": COMPLETE}, {"default": "x"}])
@@ -196,7 +241,7 @@ def test_loopback_is_this_machine_only() -> None:
 def test_live_cookies_are_secure() -> None:
     """A cookie without ``Secure`` goes over plain http as well; in test that is nobody's harm."""
     secure = {"SESSION_COOKIE_SECURE": True, "CSRF_COOKIE_SECURE": True}
-    with configured(ENVIRONMENT="live"):
+    with configured(ENVIRONMENT="live", ENCRYPTION_KEYS=["a-key-of-its-own-long-enough"]):
         assert check_ids() == {"django_identity.E011"}
         for setting in secure:
             with override_settings(**{**secure, setting: False}):

@@ -32,11 +32,16 @@ from django_identity.testing import plugin
 NAMES = {
     "django_identity.credentials": "KeySet RejectionReason VerifiedCredential verify",
     "django_identity.exceptions": "CredentialRejected IdentityError ServiceError",
+    "django_identity.documents": (
+        "Document DocumentMetadata document_response documents_of metadata_of"
+    ),
     "django_identity.gates": (
-        "ClaimRequiredMixin KycLevelRequiredMixin claim_required claims_of kyc_level_required"
+        "ClaimRequiredMixin KycLevelRequiredMixin aclaims_of claim_required claims_of "
+        "kyc_level_required"
     ),
     "django_identity.api.permissions": "HasClaim HasKycLevel",
     "django_identity.policy": "IdentityPolicy",
+    "django_identity.allauth": "AllauthPolicy",
     "django_identity.handlers": "on_event",
     "django_identity.service": "ServiceClient",
     "django_identity.conf": "Application application",
@@ -50,11 +55,14 @@ NAMES = {
     "django_identity.lifecycle.upkeep.claims": "refetch",
     "django_identity.schedule": "beat_schedule",
     "django_identity.models": (
-        "AuthorizationRequest ErasureReceipt LinkedIdentity StoredClaim TokenGrant WebhookEvent"
+        "AuthorizationRequest DocumentReading ErasureReceipt LinkedIdentity StoredClaim "
+        "TokenGrant WebhookEvent"
     ),
     "django_identity.sandbox": "sandbox_application",
     "django_identity.testing.build": "build_claim build_identity build_session",
     "django_identity.testing.clock": "Clock moved_clock",
+    "django_identity.testing.events": "Webhooks deliver_event",
+    "django_identity.testing.issuer": "Issuer",
     "django_identity.testing.sandbox": "RunningSandbox SandboxPerson running_sandbox",
 }
 
@@ -118,17 +126,19 @@ def test_rejection_reasons_are_closed() -> None:
 
 CODES = """
 identity_error configuration plain_http_refused flow_error callback_invalid request_unknown
-request_expired request_used user_changed access_denied authorization_refused connect_code_malformed
-connect_sign_in_needed connect_code_in_use connect_code_used too_many_tries linking_refused
-subject_taken user_holds_another linked_by_code link_not_allowed sign_in_not_allowed
-subject_changed email_taken sign_up_refused user_inactive
+request_expired request_used form_expired user_changed session_ended access_denied
+authorization_refused connect_code_malformed connect_sign_in_needed connect_code_in_use
+connect_code_used too_many_tries too_many_starts linking_refused subject_taken user_holds_another
+linked_by_code link_not_allowed sign_in_not_allowed subject_changed email_taken
+email_held_by_identity sign_up_refused user_fields_refused user_inactive
 consent_withdrawn connect_answer_refused service_error service_unavailable service_timeout
 keys_unavailable refresh_pending service_away budget_spent rate_limited malformed_answer
 answer_too_large unexpected_redirect subject_mismatch subject_unknown service_refusal invalid_grant
 access_token_rejected access_forbidden environment_mismatch invalid_connect_code
 connect_code_required client_rejected verification_policy_not_met connect_outcome_unknown
-credential_rejected document_unreadable no_credential sealed_value_unreadable
-reauthorization_needed event_refused signature_invalid event_unreadable storage_unavailable
+credential_rejected document_unreadable documents_not_allowed no_credential sealed_value_unreadable
+reauthorization_needed event_refused signature_invalid event_unreadable event_conflict
+storage_unavailable
 """
 
 
@@ -157,8 +167,8 @@ def test_each_setting_has_its_default() -> None:
     """What a site does not say; ``API_ORIGIN`` is the base address's origin, keys are Django's."""
     given = conf.application()
     defaults = {name: getattr(given, name) for name in (
-        "api_origin", "scopes", "connect_scopes", "policy", "document_keys", "redirect_uri",
-        "timeout", "rate_limit",
+        "api_origin", "scopes", "connect_scopes", "policy", "document_keys", "document_paths",
+        "redirect_uri", "timeout", "callback_seconds", "rate_limit",
         "event_payload_days", "event_days",
     )}  # fmt: skip
     assert defaults == {
@@ -166,7 +176,12 @@ def test_each_setting_has_its_default() -> None:
         "scopes": ("profile:read", "kyc:read", "claims:read"),
         "connect_scopes": ("profile:basic", "kyc:status"),
         "policy": "django_identity.policy.IdentityPolicy",
-        "document_keys": (), "redirect_uri": None, "timeout": 10.0,
+        "document_keys": (),
+        "document_paths": {
+            "documents:metadata": "/users/{subject}/documents/metadata",
+            "documents:read": "/users/{subject}/documents",
+        },
+        "redirect_uri": None, "timeout": 10.0, "callback_seconds": 20.0,
         "rate_limit": (50, 1.0),
         "event_payload_days": 30, "event_days": 180,
     }  # fmt: skip
@@ -188,6 +203,7 @@ def test_the_policy_answers_as_it_is_promised() -> None:
         "claim_value": ["claim_type", "value"],
         "erase_user": ["user"],
         "client_address": ["request"],
+        "may_read_documents": ["asked_by", "identity", "scope"],
         "keeps_account": ["user", "made_for_identity"],
         "local_sign_in_url": [],
     }
@@ -264,7 +280,7 @@ def test_commands_are_there() -> None:
     assert ours == {
         "identity_create_test_user", "identity_doctor", "identity_erase", "identity_purge",
         "identity_refetch", "identity_replay", "identity_rotate_keys", "identity_rotate_secret",
-        "identity_verify",
+        "identity_upkeep", "identity_verify",
     }  # fmt: skip
 
 
@@ -282,7 +298,9 @@ def test_signals_tasks_and_log_events_keep_their_names() -> None:
     assert {event.value.removeprefix("identity.") for event in LogEvent} == {
         "sign_in.completed", "sign_in.failed", "connect.redeemed", "connect.failed",
         "refetch.failed", "disconnected", "link_notice.failed", "user_fields.refused",
+        "event.not_handled", "documents.read", "documents.failed",
         "event.received", "event.refused",
+        "service.away", "service.back", "grant.lost",
         "event.handler_failed", "erasure.done", "erasure.failed",
     }  # fmt: skip
 
@@ -291,8 +309,9 @@ def test_fixtures_keep_their_names() -> None:
     """The pytest plugin's, all beginning alike."""
     defined = {name for name in vars(plugin) if name.startswith("identity_")}
     assert defined == {
-        "identity_application", "identity_clock", "identity_of", "identity_person",
-        "identity_running_sandbox", "identity_sandbox", "identity_sign_in",
+        "identity_application", "identity_clock", "identity_event", "identity_issuer",
+        "identity_of", "identity_person", "identity_running_sandbox", "identity_sandbox",
+        "identity_sign_in", "identity_webhooks",
     }  # fmt: skip
 
 
@@ -300,7 +319,7 @@ def test_the_client_has_a_method_for_each_endpoint() -> None:
     """Those of the spec that take a request of ours."""
     for name in (
         "exchange_code", "refresh", "profile", "kyc", "claims", "redeem_connect_code", "key_set",
-        "rotate_secret", "create_test_user",
+        "rotate_secret", "create_test_user", "document_metadata", "documents", "verify_claims",
     ):  # fmt: skip
         assert callable(getattr(ServiceClient(conf.application()), name))
 

@@ -19,6 +19,7 @@ RECORDS = {
         revoked""",
     "WebhookEvent": """application event_id event_digest event_type occurred_at received_at subject
         payload outcome handled_at attempts next_attempt_at error""",
+    "DocumentReading": "identity read_by scope document_types view",
     "ErasureReceipt": """application environment subject_digest event_id requested_at erased_at
         counts""",
 }

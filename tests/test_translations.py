@@ -1,4 +1,4 @@
-"""The app and the example project speak four more languages, in the words of one glossary."""
+"""The app and the example project speak five more languages, in the words of one glossary."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import django_identity
 import example_project
 from tests.hostile import hostile_service
 
-LANGUAGES = ("fr", "pt", "es", "ar")
+LANGUAGES = ("fr", "pt", "pt_BR", "es", "ar")
 APP = Path(django_identity.__file__).parent / "locale"
 EXAMPLE = Path(example_project.__file__).parent / "circle" / "locale"
 #: How many texts there are at least: a catalogue that was not read would be complete.
@@ -148,9 +148,10 @@ def _said(compiled: gettext.NullTranslations, english: str, context: str) -> str
 @pytest.mark.parametrize(
     ("language", "sentence"),
     [
-        ("fr", "Vous irez au service"),
-        ("pt", "Irá ao serviço de identidade"),
-        ("es", "Irá al servicio de identidad"),
+        ("fr", "Vous irez sur le service"),
+        ("pt", "Irá para o serviço de identidade"),
+        ("pt-br", "Irá para o serviço de identidade"),
+        ("es", "Irá a la página de inicio de sesión"),
         ("ar", "ستنتقلون إلى خدمة الهوية"),
     ],
 )

@@ -27,7 +27,7 @@ RUN_AXE = """async () => {
 }"""  # noqa: E501
 
 SPOKEN = """() => {
-  const skipped = 'code, pre, script, style, time, .identity-subject, .identity-value';
+  const skipped = 'code, pre, script, style, time, bdi, option, .identity-subject, .identity-value';
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   const found = [];
   while (walker.nextNode())

@@ -24,7 +24,7 @@ def test_an_action_asks(operator: Visitor, button: str, name: str) -> None:
     """The confirmation page of every action; leaving it does nothing."""
     ask(operator, "ada", button)
     look(operator, name)
-    operator.page.get_by_role("link", name="Do nothing").click()
+    operator.page.get_by_role("link", name="Cancel").click()
     operator.page.get_by_role("heading", name="ada").wait_for()
 
 
@@ -36,7 +36,7 @@ def test_an_action_asks_about_several(operator: Visitor) -> None:
     operator.page.get_by_role("button", name="Go").click()
     assert operator.page.locator(".identity-chosen li").count() > 5
     look(operator, "ask-refetch-many")
-    operator.page.get_by_role("link", name="Do nothing").click()
+    operator.page.get_by_role("link", name="Cancel").click()
     operator.page.locator("#result_list").wait_for()
 
 
@@ -84,13 +84,13 @@ def test_a_revocation(operator: Visitor) -> None:
 
 
 def test_an_erasure(operator: Visitor) -> None:
-    """A slip is refused beside the field; the subject, typed, erases."""
+    """A slip is refused beside the field; the e-mail address, typed, erases."""
     ask(operator, "jide", "Erase")
-    operator.page.get_by_label("Type the subject to confirm").fill("something else")
+    operator.page.locator("[name=typed]").fill("something else")
     operator.page.get_by_role("button", name="Erase for good").click()
-    operator.page.get_by_text("That is not the subject of this identity.").wait_for()
+    operator.page.get_by_text("That is another text.").wait_for()
     look(operator, "ask-erase-again")
-    operator.page.get_by_label("Type the subject to confirm").fill("type-me-to-erase")
+    operator.page.locator("[name=typed]").fill("jide@example.org")
     operator.page.get_by_role("button", name="Erase for good").click()
     operator.page.get_by_text("The person was erased.").wait_for()
     look(operator, "done-erase")

@@ -81,7 +81,7 @@ def test_the_overview_leads_to_what_needs_attention(operator: Visitor) -> None:
     operator.go(OVERVIEW)
     operator.page.get_by_role("link", name="shop").click()
     assert operator.page.get_by_text("0 linked identities").is_visible()
-    assert operator.page.get_by_text("Nothing yet.").count() == 7
+    assert operator.page.get_by_text("Nothing yet.").count() == 8
     assert operator.page.locator("svg[role=img]").count() == 0
 
 

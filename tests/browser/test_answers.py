@@ -56,16 +56,16 @@ AFTER_A_CODE = (
     Said("malformed_answer", "Make a new code", {"request": {"success": True, "data": {}}}),
     Said("subject_taken", "tell the people", subject=ADAS_SUBJECT),
     Said("user_holds_another", "Look at your account", person="abroad"),
-    Said("link_not_allowed", "Link your identity", person="operator"),
+    Said("link_not_allowed", "Connect identity", person="operator"),
     Said("service_unavailable", "your code was not sent", path="/identity/connect/away/"),
 )  # fmt: skip
 AFTER_A_SIGN_IN = (
     Said("service_unavailable", "Try again", {"token": html("503 No")}),
     Said("malformed_answer", "Try again", {"claims": {"success": True, "data": {}}}),
     Said("credential_rejected", "Try again", {"claims": UNBELIEVABLE}),
-    Said("subject_taken", "Back to the site", person="unlinked", subject=ADAS_SUBJECT),
+    Said("subject_taken", "Back to Ajo Circle", person="unlinked", subject=ADAS_SUBJECT),
     Said("subject_changed", "Start again", person="abroad"),
-    Said("linked_by_code", "Sign in the other way", subject="kofis-subject"),
+    Said("linked_by_code", "Sign in with a password", subject="kofis-subject"),
 )
 
 
@@ -134,10 +134,10 @@ def test_a_code_that_verifies(visit: Visit, answering_site: Site, speaking: Host
     speaking.subject = "verified-by-code"
     exhibit = Exhibit("connect-verified", verified(a_code()), "newcomer", EXTREMES)
     visitor = look_at(visit, answering_site, exhibit, "answers")
-    assert visitor.page.get_by_text("You were verified with a code.").is_visible()
+    assert visitor.page.get_by_text("You were verified with a code").is_visible()
     assert visitor.page.get_by_role("link", name="Enter a new code").is_visible()
-    assert visitor.page.get_by_role("button", name="Renew").count() == 0
-    visitor.page.get_by_role("button", name="Sign in with identity").click()
+    assert visitor.page.get_by_role("button", name="Check again with identity").count() == 0
+    visitor.page.get_by_role("button", name="Continue with identity").click()
     assert "/oauth2/auth?" in visitor.page.url
 
 
@@ -145,7 +145,7 @@ def test_too_many_codes(visit: Visit, example_site: Site) -> None:
     """After five codes that were wrong the page says how long to wait."""
     exhibit = Exhibit("connect-too-many", too_many, "unverified", EXTREMES)
     visitor = look_at(visit, example_site, exhibit, "answers")
-    assert visitor.page.get_by_text("Wait 10 minutes").is_visible()
+    assert visitor.page.get_by_text("The limit is 5 codes in 10 minutes.").is_visible()
 
 
 def test_after_disconnecting(visit: Visit, answering_site: Site) -> None:

@@ -28,7 +28,7 @@ def sign_in_locally(page: Page, site: str, member: Member) -> None:
 def paste_code(page: Page, site: str, code: str) -> None:
     page.goto(f"{site}/identity/connect/?next=/loans/")
     page.fill("[name=connect_code]", code)
-    page.get_by_role("button", name="Verify").click()
+    page.get_by_role("button", name="Use this code").click()
     page.get_by_role("heading", name="Is this you?").wait_for()
 
 
@@ -60,7 +60,7 @@ def test_a_strangers_code(
         looks_well(victim, f"{name}-2-account")
 
         stranger.goto(f"{site}/identity/login/")
-        stranger.get_by_role("button", name="Sign in with identity").click()
+        stranger.get_by_role("button", name="Continue with identity").click()
         stranger.locator("button[name=allow]").click()
         stranger.get_by_role("heading", name="You were not signed in").wait_for()
         looks_well(stranger, f"{name}-3-refused")
@@ -71,4 +71,6 @@ def test_a_strangers_code(
         victim.get_by_role("heading", name="Undone").wait_for()
         looks_well(victim, f"{name}-4-undone")
         victim.goto(f"{site}/identity/account/")
-        assert victim.get_by_text("No identity is linked to your account.").is_visible()
+        assert victim.get_by_text(
+            "Your account is not connected to the identity service."
+        ).is_visible()

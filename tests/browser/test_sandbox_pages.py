@@ -11,6 +11,7 @@ from tests.browser.looking import overflow, shoot, violations
 from tests.sandbox.driver import Application, Person, Sandbox
 from tests.sandbox.receiver import Receiver, until
 
+UNFOLD = "document.querySelectorAll('details').forEach(each => { each.open = true })"
 pytestmark = pytest.mark.browser
 
 
@@ -28,6 +29,7 @@ def page(sandbox: Sandbox, chromium: Browser) -> Iterator[Page]:
 
 def sign_in(page: Page, address: str, email: str, password: str) -> None:
     page.goto(address)
+    page.evaluate(UNFOLD)
     page.fill("[name=email]", email)
     page.fill("[name=password]", password)
     page.get_by_role("button", name="Sign in").click()
@@ -35,8 +37,7 @@ def sign_in(page: Page, address: str, email: str, password: str) -> None:
 
 def look_at(page: Page, name: str) -> None:
     """At 320 and 1280 px nothing scrolls sideways and axe finds nothing."""
-    for more in page.locator("summary").all():
-        more.click()
+    page.evaluate(UNFOLD)
     for width in (320, 1280):
         page.set_viewport_size({"width": width, "height": 900})
         shoot(page, f"sandbox-{name}-{width}")
@@ -79,8 +80,58 @@ def test_a_person_looks_after_the_account(sandbox: Sandbox, page: Page) -> None:
     person.cause("claims/age_over_18/revoke")
     page.goto("/account/")
     look_at(page, "sign-in")
+    page.get_by_role("link", name="Make somebody else").click()
+    look_at(page, "make-person")
+    page.goto("/nowhere")
+    look_at(page, "not-found")
     sign_in(page, "/account/", person.account["email"], person.account["password"])
     look_at(page, "account")
     for name in ("verify", "delete"):
         page.goto(f"/account/{name}")
         look_at(page, name)
+
+
+def test_a_developer_watches_and_acts(sandbox: Sandbox, page: Page) -> None:
+    """A request appears without a reload; buttons work; each page of the console fits."""
+    application, person = Application(sandbox), Person(sandbox, verified=True)
+    with Receiver() as receiver:
+        application.receive_at(receiver.url)
+        page.goto("/")
+        page.get_by_text("Live", exact=True).wait_for()
+        person.tokens_for(application)
+        page.locator(".activity-delivery", has_text=receiver.url).first.wait_for()
+        page.select_option("[name=person]", label="Ada Okafor (ada@sandbox.example)")
+        page.get_by_role("button", name="Revoke the claim").click()
+        page.get_by_text("Ada Okafor: the claim “Identity verified” is revoked.").wait_for()
+        look_at(page, "console")
+        page.get_by_role("link", name="Credential").click()
+        page.get_by_role("button", name="Issue and take apart").click()
+        page.get_by_text("The signature is right").wait_for()
+        look_at(page, "console-credential")
+        page.get_by_role("link", name="Switches").click()
+        page.get_by_label("decoys").fill("3")
+        page.get_by_role("button", name="Save").click()
+        look_at(page, "console-switches")
+        assert sandbox.control("GET", "switches")["decoys"] == 3
+
+
+def test_the_console_says_that_the_connection_is_lost(page: Page) -> None:
+    """The sandbox was stopped: the page says so and tries again."""
+    with Sandbox() as stopping:
+        page.goto(stopping.origin)
+        page.get_by_text("Live", exact=True).wait_for()
+        stopping.stop()
+        page.get_by_text("Connection lost, trying again").wait_for()
+
+
+def test_the_console_works_without_scripts(sandbox: Sandbox, chromium: Browser) -> None:
+    """What happened is there after a reload."""
+    with chromium.new_context(base_url=sandbox.origin, java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto("/")
+        page.get_by_text("Reload to see what is new").wait_for()
+        sandbox.client.get("/api/v1/without-scripts")
+        page.reload()
+        page.get_by_text("GET /api/v1/without-scripts").wait_for()
+        page.get_by_role("button", name="Rotate it").click()
+        page.get_by_text("A new key signs").wait_for()

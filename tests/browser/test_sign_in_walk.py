@@ -25,7 +25,8 @@ def page(chromium: Browser) -> Iterator[Page]:
 
 def sign_in(page: Page, person: dict[str, str]) -> None:
     """From the site's button through the sandbox's pages to the consent, approved."""
-    page.get_by_role("button", name="Sign in with identity").click()
+    page.get_by_role("button", name="Continue with identity").click()
+    page.get_by_text("Sign in with a password instead").click()
     page.fill("[name=email]", person["email"])
     page.fill("[name=password]", person["password"])
     shoot(page, "2-sandbox-sign-in")
@@ -73,7 +74,7 @@ def test_the_walk_in_a_browser(page: Page, tmp_path: Path, monkeypatch: pytest.M
 def renew(page: Page, site: str) -> None:
     """From the account page to the service and back to it, with fresh proofs."""
     page.goto(f"{site}/identity/account/")
-    page.get_by_role("button", name="Renew").click()
+    page.get_by_role("button", name="Check again with identity").click()
     page.locator("button[name=allow]").click()
     page.wait_for_url(f"{site}/identity/account/")
-    assert page.get_by_text("proven until").first.is_visible()
+    assert page.get_by_text("checked today").first.is_visible()

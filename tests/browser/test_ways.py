@@ -17,7 +17,8 @@ FOCUSED = """() => {
 }"""
 #: Names, which are the same in every language.
 NAMES = {"Ajo", "Circle", "Connect", "Verify", "Ltd", "Identity", "KYC", "Ada", "Obi", "Femi",
-         "Mensah", "NG", "GH", "CNX-XXXX-XXXX", "default", "Kofi",
+         "Mensah", "NG", "GH", "English", "français", "português", "Português", "Brasil",
+         "español", "CNX-XXXX-XXXX", "default", "Kofi",
          "kofis-subject"}  # fmt: skip
 
 
@@ -25,11 +26,11 @@ NAMES = {"Ajo", "Circle", "Connect", "Verify", "Ltd", "Identity", "KYC", "Ada", 
     ("person", "path", "expected"),
     [
         ("", "/identity/login/", ["Skip to content", "Ajo Circle", "Circles", "Naira circles",
-                                  "Loans", "Your identity", "Sign in with identity",
-                                  "Sign in the other way"]),
+                                  "Loans", "Your details", "Continue with identity",
+                                  "Sign in with a password"]),
         ("proven", "/identity/disconnect/", ["Skip to content", "Ajo Circle", "Circles",
-                                             "Naira circles", "Loans", "Your identity",
-                                             "Disconnect", "Keep it"]),
+                                             "Naira circles", "Loans", "Your details",
+                                             "Disconnect identity", "Cancel"]),
     ],
     ids=["sign-in", "disconnect"],
 )  # fmt: skip
@@ -56,24 +57,25 @@ def test_the_skip_link_skips(visit: Visit, example_site: Site) -> None:
     assert visitor.page.locator(".identity-skip").bounding_box()["y"] >= 0
     visitor.page.keyboard.press("Enter")
     visitor.page.keyboard.press("Tab")
-    assert visitor.page.evaluate(FOCUSED)[0] == "Sign in with identity"
+    assert visitor.page.evaluate(FOCUSED)[0] == "Continue with identity"
 
 
 def test_what_is_held_unfolds_by_key(visit: Visit, example_site: Site) -> None:
     """Everything held can be read with a keyboard alone."""
     visitor = visit(example_site, person="proven")
     visitor.go("/identity/account/")
-    visitor.page.locator("summary").nth(1).focus()
+    claims = visitor.page.locator(".identity-kind").nth(1)
+    claims.locator("summary").first.focus()
     visitor.page.keyboard.press("Enter")
-    assert visitor.page.locator("details").nth(1).get_by_text("Proven until").first.is_visible()
+    assert claims.get_by_text("Proven until").first.is_visible()
 
 
 def test_nothing_needs_java_script(visit: Visit, example_site: Site) -> None:
     """Gate, renewal and the way out to the service, with scripts switched off."""
     visitor = visit(example_site, person="run_out", java_script_enabled=False)
     visitor.go("/residents/")
-    assert visitor.page.get_by_text("ran out 3 hours ago").is_visible()
-    visitor.page.get_by_role("button", name="Renew").click()
+    assert visitor.page.get_by_text("Your proof ran out").is_visible()
+    visitor.page.get_by_role("button", name="Check again with identity").click()
     assert "/oauth2/auth?" in visitor.page.url
 
 
@@ -82,7 +84,7 @@ def test_the_download_is_a_file(visit: Visit, example_site: Site) -> None:
     visitor = visit(example_site, person="proven")
     visitor.go("/identity/account/")
     with visitor.page.expect_download() as saved:
-        visitor.page.get_by_role("link", name="Download what is held").click()
+        visitor.page.get_by_role("link", name="Download my data").click()
     assert saved.value.suggested_filename == "my-identity.json"
 
 
@@ -117,7 +119,7 @@ def test_the_button_stands_alone(visit: Visit, bare_site: Site) -> None:
     visitor = visit(bare_site)
     visitor.go("/")
     assert visitor.page.locator("link[rel=stylesheet]").count() == 1
-    buttons = visitor.page.get_by_role("button", name="Sign in with identity")
+    buttons = visitor.page.get_by_role("button", name="Continue with identity")
     heights = [button.bounding_box()["height"] for button in buttons.all()]
     assert len(heights) == 12
     assert min(heights) >= 36

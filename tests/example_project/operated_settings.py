@@ -9,6 +9,7 @@ NEW = {
     "ENVIRONMENT": "live",
     "BASE_URL": "https://identity.example/api/v1",
     "AUTH_URL": "https://identity.example",
+    "SERVICE_ACCOUNT_URL": "https://identity.example/account/",
 }
 DJANGO_IDENTITY = {**DJANGO_IDENTITY, "shop": {**DJANGO_IDENTITY["default"], **NEW}}
 # Served on loopback without TLS; only its admin is looked at.

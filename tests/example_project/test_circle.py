@@ -72,7 +72,7 @@ def test_where_somebody_lives_decides(site: Site) -> None:
         assert client.get("/adults/").status_code == 200
         closed = client.get("/residents/")
     assert closed.status_code == 403
-    assert "Your proof says something else: GH." in closed.text
+    assert "It says: Ghana." in closed.text
 
 
 def test_borrowing_needs_level_2(site: Site) -> None:
@@ -80,7 +80,7 @@ def test_borrowing_needs_level_2(site: Site) -> None:
     with window(site, "abroad") as client:
         sent = client.get("/loans/")
         assert "missing=level_2" in sent.headers["Location"]
-        assert "You are verified, but not far enough" in client.get(sent.headers["Location"]).text
+        assert "You are verified at a lower level" in client.get(sent.headers["Location"]).text
     with window(site, "proven") as client:
         assert "Guarantors" in client.get("/loans/").text
 

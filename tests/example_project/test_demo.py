@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from example_project.circle.management.commands.demo import Command
+from example_project.circle.management.commands.demo import Command, introduction
+from example_project.demo.members import MEMBERS, OPERATOR, SUPERUSER
 from example_project.demo.processes import HOST, free_port
 from tests.sandbox.receiver import until
 
@@ -67,6 +68,16 @@ def test_codes_are_walked_in_every_state(walked: subprocess.CompletedProcess[str
         "verified there, a new code opens /loans/",
     ]
     assert [line[4:] for line in walked.stdout.splitlines() if line[4:] in steps] == steps
+
+
+def test_it_opens_with_its_three_users() -> None:
+    """A person, a developer and an admin: where each begins, and with which password."""
+    said = introduction("http://127.0.0.1:8000", 9400)
+    for begins in ("http://127.0.0.1:8000/\n", "http://localhost:9400/\n", "8000/admin/\n"):
+        assert begins in said
+    assert "Continue as Ada" in said
+    for member in (*MEMBERS, OPERATOR, SUPERUSER):
+        assert f"{member.name} / {member.password}" in said
 
 
 def test_the_worker_is_seen_at_work(walked: subprocess.CompletedProcess[str]) -> None:

@@ -14,29 +14,42 @@ from django.test import AsyncClient, Client
 from django.urls import reverse
 from django.utils import timezone, translation
 
+from django_identity.lifecycle import operators
 from django_identity.lifecycle.erasure.dossier import PLACES
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,
     Consent,
+    DocumentReading,
+    ErasureReceipt,
     EventOutcome,
+    FormerLink,
     LinkedIdentity,
     LinkedVia,
     Purpose,
     TokenGrant,
     WebhookEvent,
 )
+from django_identity.policy import IdentityPolicy
 from django_identity.templatetags.identity_pages import moment
 from tests.records import make_claim, make_identity, make_identity_by_code, make_user
 
 pytestmark = pytest.mark.django_db
 
 SECRET = "must-never-be-shown"
+# What every connected person can do at the end of the page.
+REST = [
+    "Disconnect identity",
+    "Erase my data",
+    "Download my data",
+    "Sign out",
+    "Sign out everywhere",
+]
 
 
 @pytest.fixture
 def ada(client: Client) -> User:
-    user = make_user()
+    user = make_user(email="ada@example.org", first_name="Ada")
     client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
     return user
 
@@ -47,7 +60,7 @@ def account(client: Client) -> str:
     return response.content.decode()
 
 
-def download(client: Client) -> dict[str, list[dict[str, object]]]:
+def download(client: Client) -> dict[str, Any]:
     return json.loads(client.get(reverse("identity:download")).getvalue())
 
 
@@ -62,6 +75,10 @@ def hold_everything(user: User) -> LinkedIdentity:
     """One record in each place, with a secret in each withheld text."""
     identity = make_identity(user, credential=SECRET, last_error=SECRET)
     make_claim(identity)
+    FormerLink.objects.create(
+        user=user, application="default", environment="test", subject_digest=SECRET,
+        linked_via="oauth",
+    )  # fmt: skip
     TokenGrant.objects.create(
         identity=identity,
         access_token=SECRET,
@@ -80,6 +97,9 @@ def hold_everything(user: User) -> LinkedIdentity:
         payload={"user_id": identity.subject},
         outcome=EventOutcome.APPLIED,
         error=SECRET,
+    )
+    DocumentReading.objects.create(
+        identity=identity, scope="documents:read", document_types=["passport"], view="passport"
     )
     ConnectRedemption.objects.create(
         code_digest=SECRET,
@@ -140,6 +160,7 @@ def test_the_download_is_complete(client: Client, ada: User) -> None:
     assert response["Content-Disposition"] == 'attachment; filename="my-identity.json"'
     assert response["Cache-Control"] == "no-store"
     held = json.loads(response.getvalue())
+    assert held.pop("account") == {"email": "ada@example.org", "first_name": "Ada"}
     assert {table: [set(record) for record in records] for table, records in held.items()} == {
         place.model._meta.model_name: [set(place.shown)] for place in PLACES
     }
@@ -151,32 +172,30 @@ def test_the_download_is_complete(client: Client, ada: User) -> None:
 
 def test_a_download_of_nothing_says_so(client: Client, ada: User) -> None:
     """Somebody of whom nothing is held gets the same file with empty lists."""
-    assert set(download(client)) == {place.model._meta.model_name for place in PLACES}
-    assert not any(download(client).values())
+    tables = {place.model._meta.model_name for place in PLACES}
+    assert set(download(client)) == {"account", *tables}
+    assert not any(held for table, held in download(client).items() if table in tables)
 
 
 def test_records_are_grouped_by_kind(client: Client, ada: User) -> None:
-    """Four claims are one heading with a count, not four headings."""
+    """Four claims are one heading with a count; hashes are among the technical details."""
     identity = make_identity(ada)
     for number in range(4):
         make_claim(identity, provider=f"vendor-{number}")
     page = account(client)
-    assert page.count("<details") == 2
+    assert page.count('<details class="identity-kind"') == 2
     assert '>Claims</span> <span class="identity-count">4</span>' in page
 
 
-def test_a_proof_says_how_long(client: Client, ada: User) -> None:
-    """In words and as a time that machines read, with its value where that says something."""
+def test_a_proof_that_holds(client: Client, ada: User) -> None:
+    """It is valid, was checked today, and its country has a name."""
     until = timezone.now() + timedelta(hours=5, seconds=30)
-    identity = make_identity(ada)
+    identity = make_identity(ada, credential_issued_at=timezone.now())
     make_claim(identity, "country_resident", "NG", valid_until=until)
     make_claim(identity, "kyc_verified", {"verified": True}, valid_until=until)
     page = account(client).replace("\xa0", " ")
-    written = [datetime.fromisoformat(text) for text in re.findall(r'<time datetime="(.*?)"', page)]
-    assert until.replace(microsecond=0) in written
-    assert "in 5 hours" in page
-    assert page.count('<span class="identity-value">') == 1
-    assert '<span class="identity-value">NG</span>' in page
+    assert page.count("<span>valid</span>") == page.count("checked today") == 2
+    assert re.findall(r'<bdi class="identity-value">(.*?)</bdi>', page) == ["Nigeria"]
 
 
 @pytest.mark.parametrize(
@@ -195,9 +214,9 @@ def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) 
     [
         ({"valid_until": timezone.now() - timedelta(hours=3)}, "ran out 3 hours ago"),
         ({"revoked": True}, "<span>revoked</span>"),
-        ({"valid_until": None}, "<span>not proven</span>"),
-        ({"value": False}, "the identity service says no"),
-        ({"value": {"verified": True, "value": False}}, "the identity service says no"),
+        ({"valid_until": None}, "<span>not confirmed</span>"),
+        ({"value": False}, "does not apply to you"),
+        ({"value": {"verified": True, "value": False}}, "does not apply to you"),
     ],
 )
 def test_a_proof_that_does_not_hold(
@@ -207,13 +226,13 @@ def test_a_proof_that_does_not_hold(
     make_claim(make_identity(ada), **claim)
     page = account(client).replace("\xa0", " ")
     assert words in page
-    assert "proven until" not in page
+    assert "<span>valid</span>" not in page
 
 
 def test_a_dead_grant_offers_renewal(client: Client, ada: User) -> None:
     """A banner says that only the person can bring fresh proofs."""
     identity = make_identity(ada)
-    assert "can no longer ask" not in account(client)
+    assert "Your permission has ended" not in account(client)
     TokenGrant.objects.create(
         identity=identity,
         access_token="sealed",
@@ -221,8 +240,8 @@ def test_a_dead_grant_offers_renewal(client: Client, ada: User) -> None:
         needs_reauthorization=True,
     )
     page = account(client)
-    assert "can no longer ask" in page
-    assert 'role="alert"' in page
+    assert "Your permission has ended" in page
+    assert actions(page)[0] == "Check again with identity"
 
 
 def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
@@ -232,36 +251,75 @@ def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
     """
     identity = make_identity_by_code(ada)
     page = account(client)
-    assert "You were verified with a code." in page
-    assert actions(page) == ["This is not me: undo", "Sign in with identity", "Enter a new code",
-                             "Download what is held", "Disconnect"]  # fmt: skip
+    assert "You were verified with a code" in page
+    assert actions(page) == ["This is not me: undo", "Continue with identity", "Enter a new code",
+                             *REST]  # fmt: skip
     assert f'href="{reverse("identity:connect", args=["default"])}?next=/identity/account/"' in page
     identity.signed_in_at = timezone.now() + timedelta(minutes=1)
     identity.linked_via = LinkedVia.OAUTH
     identity.save()
     page = account(client)
-    assert "You were verified with a code." not in page
-    assert actions(page) == ["Renew", "Download what is held", "Disconnect"]
+    assert "You were verified with a code" not in page
+    assert actions(page) == ["Check again with identity", *REST]
 
 
 def test_a_consent_by_code_comes_back_by_code(client: Client, ada: User) -> None:
     """Whoever came with a code and took back their consent may give it again with another one."""
     make_identity_by_code(ada, consent=Consent.REVOKED)
-    assert actions(account(client))[:2] == ["Give consent again", "Enter a new code"]
+    assert actions(account(client))[:2] == ["Allow again", "Enter a new code"]
 
 
 def test_consent_taken_back_is_said(client: Client, ada: User) -> None:
-    """The page says so, and asks for it again instead of renewing."""
+    """The page says so, and asks for it again instead of checking again."""
     make_identity(ada, consent=Consent.REVOKED)
     page = account(client)
-    assert "You took back your consent." in page
-    assert "Give consent again" in page
+    assert "You took back your consent" in page
+    assert actions(page)[0] == "Allow again"
+
+
+def test_an_operators_revocation_is_not_the_persons(client: Client, ada: User) -> None:
+    """The site ended the connection: the page says so, and that the person can connect again."""
+    identity = make_identity(ada)
+    operators.revoke([identity])
+    page = account(client)
+    assert "This site ended your connection on" in page
+    assert "You took back your consent" not in page
+    assert actions(page)[0] == "Connect again"
+
+
+@pytest.mark.parametrize("address", ["https://service.example/me", None])
+def test_where_a_check_cannot_help_it_is_not_the_big_button(
+    client: Client, ada: User, settings: Any, address: str | None
+) -> None:
+    """Somebody never verified is told to get verified, with a link to the service if known."""
+    settings.DJANGO_IDENTITY["default"]["SERVICE_ACCOUNT_URL"] = address
+    settings.DJANGO_IDENTITY = settings.DJANGO_IDENTITY
+    make_identity(ada, kyc_status="unverified", kyc_level="")
+    page = account(client)
+    first = ["Get verified"] if address else []
+    assert actions(page) == [*first, "Check again with identity", *REST]
+    assert 'identity-button identity-button-outline" type="submit"' in page
+
+
+def test_the_page_says_whose_it_is(client: Client, ada: User) -> None:
+    """Name and e-mail address of the account, on the page and in the download."""
+    make_identity(ada)
+    assert "ada@example.org" in account(client)
+    assert download(client)["account"]["email"] == "ada@example.org"
+
+
+def test_a_sign_out_is_on_the_page(client: Client, ada: User) -> None:
+    """It ends the session, by POST only."""
+    assert client.get(reverse("identity:sign_out"))["Location"] == "/identity/account/"
+    assert client.get(reverse("identity:account")).status_code == 200
+    assert client.post(reverse("identity:sign_out")).status_code == 302
+    assert "sessionid" not in client.cookies or not client.cookies["sessionid"].value
 
 
 def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) -> None:
     """The way to link is the page's only action."""
     page = account(client)
-    assert "No identity is linked" in page
+    assert "Your account is not connected to the identity service." in page
     assert reverse("identity:disconnect", args=["default"]) not in page
 
 
@@ -272,7 +330,7 @@ def test_the_page_takes_few_queries(
     identity = hold_everything(ada)
     for number in range(20):
         make_claim(identity, provider=f"vendor-{number}")
-    with django_assert_max_num_queries(len(PLACES) + 5):
+    with django_assert_max_num_queries(len(PLACES) + 8):
         account(client)
 
 
@@ -294,7 +352,7 @@ def test_the_page_shows_the_newest_and_counts_all(
     """However much there is, the page has 100 of a kind, and costs the same queries."""
     make_identity(ada)
     begun(ada, 101)
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(19):
         page = account(client)
     assert re.findall(r'identity-count">([\d,]+)<', page) == ["1", "101"]
     assert "These are the newest 100. The download has all of them." in page
@@ -328,3 +386,73 @@ def test_an_asynchronous_server_streams_it_too(ada: User) -> None:
 
     held = json.loads(b"".join(async_to_sync(downloaded)()))
     assert len(held["authorizationrequest"]) == 501
+
+
+def test_a_sign_out_everywhere(client: Client, ada: User) -> None:
+    """Every session of the account ends, and nobody else's."""
+    elsewhere, other = Client(), Client()
+    for browser, user in ((elsewhere, ada), (other, make_user("eve"))):
+        browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    client.post(reverse("identity:sign_out"), {"everywhere": "yes"})
+    for browser in (client, elsewhere):
+        assert browser.get(reverse("identity:account")).status_code == 302
+    assert other.get(reverse("identity:account")).status_code == 200
+
+
+def test_people_erase_themselves(client: Client, ada: User) -> None:
+    """The page says what becomes of the account; then there is a receipt, and nothing else."""
+    identity = hold_everything(ada)
+    identity.account_made = True
+    identity.save()
+    question = client.get(reverse("identity:erase")).content.decode()
+    assert "Your account is emptied and closed." in question
+    assert LinkedIdentity.objects.exists()
+    page = client.post(reverse("identity:erase")).content.decode()
+    receipt = ErasureReceipt.objects.earliest("pk")
+    assert f"The number of your receipt is {receipt.pk}." in page
+    assert not LinkedIdentity.objects.exists()
+    ada.refresh_from_db()
+    assert not ada.is_active
+    assert client.get(reverse("identity:account")).status_code == 302
+
+
+def test_a_site_may_switch_the_erasure_off(client: Client, ada: User, settings: Any) -> None:
+    given = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": f"{__name__}.Keeping"}}
+    make_identity(ada)
+    assert "Erase my data" not in account(client)
+    client.post(reverse("identity:erase"))
+    assert LinkedIdentity.objects.exists()
+
+
+class Keeping(IdentityPolicy):
+    people_may_erase = False
+
+
+def test_the_activity_is_in_words(client: Client, ada: User) -> None:
+    """A plain list of what happened; the raw events are below, among all that is stored."""
+    hold_everything(ada)
+    page = account(client)
+    shown = page[page.index('id="activity"') :]
+    assert "You connected" in shown
+    assert "A proof was issued" in shown
+
+
+def test_the_download_can_be_read(client: Client, ada: User) -> None:
+    """As a page: the account, and each kind of record."""
+    hold_everything(ada)
+    response = client.get(reverse("identity:download"), {"as": "page"})
+    page = response.content.decode()
+    assert response["Content-Disposition"] == 'attachment; filename="my-identity.html"'
+    assert "ada@example.org" in page
+    assert "<h2>Claims (1)</h2>" in page
+    assert SECRET not in page
+
+
+def test_a_permission_that_ends_soon_is_said(client: Client, ada: User) -> None:
+    """In time, so that the person can check again before pages close."""
+    TokenGrant.objects.create(
+        identity=make_identity(ada), access_token="sealed", access_expires_at=timezone.now(),
+        refresh_expires_at=timezone.now() + timedelta(days=2),
+    )  # fmt: skip
+    assert "Your permission ends soon" in account(client)

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from django_identity.backends import BACKEND_PATH
 from django_identity.lifecycle.standing import Requirement, standing_of
 from django_identity.models import (
     Consent,
@@ -20,6 +21,7 @@ from tests.faces.admin import (
     EVENTS,
     IDENTITIES,
     IDENTITY,
+    MODEL_BACKEND,
     page,
     press,
     said,
@@ -33,6 +35,7 @@ from tests.records import make_claim, make_event, make_grant, make_identity, mak
 pytestmark = pytest.mark.django_db
 
 SUBJECT = "subject-1"
+ADDRESS = "ada@example.org"
 ACTIONS = ("refetch", "check_credential", "revoke", "erase")
 WEBHOOK_SECRET = "a-webhook-secret-for-tests-alone"
 
@@ -158,7 +161,7 @@ def test_a_check_says_what_is_wrong(
     LinkedIdentity.objects.update(credential=sealed(identity, "credential", kept))
     text = press(operator, "check_credential", identity, confirmed="yes").content.decode()
     assert "The credential was rejected." in text
-    assert "FAILED" in text
+    assert "✗" in text
 
 
 @pytest.mark.parametrize(
@@ -185,19 +188,71 @@ def test_a_revocation_is_at_once(operator: Client, identity: LinkedIdentity) -> 
     assert "Consent revoked" in page(operator, IDENTITY, identity.pk)
 
 
-def test_an_erasure_needs_the_subject_typed(operator: Client, identity: LinkedIdentity) -> None:
+def test_an_erasure_needs_the_address_typed(operator: Client, identity: LinkedIdentity) -> None:
     """Another text, or none, erases nobody and says so at the field."""
-    for typed in ("", "subject-2", "SUBJECT-1"):
+    for typed in ("", SUBJECT, "ADA@example.org"):
         answer = press(operator, "erase", identity, confirmed="yes", typed=typed)
         assert answer.status_code == 200
         assert "errorlist" in answer.content.decode()
     assert still_there(identity)
 
 
+def test_an_erasure_says_what_goes(operator: Client, identity: LinkedIdentity) -> None:
+    """The person by name, counts, what becomes of the account, and a way out."""
+    make_claim(identity)
+    make_event(identity, "claim.issued")
+    Client().force_login(identity.user, backend=BACKEND_PATH)
+    LinkedIdentity.objects.update(account_made=True)
+    text = press(operator, "erase", identity).content.decode()
+    assert "<h1>Erase ada?</h1>" in text
+    for loss in ("1 claim", "1 event", "1 session", "The account is emptied and disabled."):
+        assert f"<li>{loss}</li>" in text
+    assert "Type ada@example.org to confirm" in text
+    assert ">Cancel</a>" in text
+
+
+def test_who_may_not_see_people_types_the_subject(identity: LinkedIdentity) -> None:
+    browser = staff("view_linkedidentity", "erase_linkedidentity")
+    text = press(browser, "erase", identity).content.decode()
+    assert ADDRESS not in text
+    press(browser, "erase", identity, confirmed="yes", typed=SUBJECT)
+    assert not LinkedIdentity.objects.exists()
+
+
+def test_a_revocation_says_how_many_sessions_end(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """Those that rest on the identity; a session by password goes on."""
+    for backend in (BACKEND_PATH, BACKEND_PATH, MODEL_BACKEND):
+        Client().force_login(identity.user, backend=backend)
+    text = press(operator, "revoke", identity).content.decode()
+    assert "<h1>Revoke ada at this site?</h1>" in text
+    assert "<li>2 sessions</li>" in text
+
+
+def test_a_revoked_identity_offers_no_refetch(operator: Client, identity: LinkedIdentity) -> None:
+    """There is nothing to fetch, to check or to revoke."""
+    press(operator, "revoke", identity, confirmed="yes")
+    text = page(operator, IDENTITY, identity.pk)
+    assert 'value="refetch"' not in text
+    assert 'value="erase"' in text
+    assert "ended by this site on" in text
+
+
+def test_a_newcomer_is_known_by_the_address(operator: Client, service: HostileService) -> None:
+    """An account that the package made has a generated user name, which tells nobody anything."""
+    made = make_identity(make_user(f"identity-{'a' * 32}", email=ADDRESS))
+    assert f">{ADDRESS}<" in page(operator, IDENTITIES)
+    history = operator.get(reverse("admin:django_identity_linkedidentity_history", args=[made.pk]))
+    assert f"<bdi>{ADDRESS}</bdi>" in history.content.decode()
+    assert "Staff actions" in history.content.decode()
+    assert f"user #{made.user_id}" in page(staff("view_linkedidentity"), IDENTITIES)
+
+
 def test_an_erasure_leaves_a_receipt(operator: Client, identity: LinkedIdentity) -> None:
     """Identity, grant and claims are gone; the receipt and the log name nobody."""
     make_claim(identity)
-    press(operator, "erase", identity, confirmed="yes", typed=SUBJECT)
+    press(operator, "erase", identity, confirmed="yes", typed=ADDRESS)
     assert "The person was erased." in said(operator)
     assert not LinkedIdentity.objects.exists()
     receipt = ErasureReceipt.objects.get()
@@ -213,7 +268,7 @@ def test_what_was_done_is_written_down_without_anybodys_data(
     for action in ACTIONS[:3]:
         press(operator, action, identity, confirmed="yes")
     press(operator, "replay", event, into=EVENTS, confirmed="yes")
-    press(operator, "erase", identity, confirmed="yes", typed=SUBJECT)
+    press(operator, "erase", identity, confirmed="yes", typed=ADDRESS)
     lines = [f"{line.object_repr} {line.change_message}" for line in LogEntry.objects.all()]
     assert len(lines) == 5
     for personal in (SUBJECT, "ada", "example.org", "event-0"):

@@ -10,7 +10,16 @@ from django.test import Client
 from django.utils import timezone
 
 from django_identity.models import LinkedIdentity, WebhookEvent
-from tests.faces.admin import EVENTS, page, press, staff, superuser
+from tests.faces.admin import (
+    EVENT,
+    EVENTS,
+    IDENTITIES,
+    IDENTITY,
+    page,
+    press,
+    staff,
+    superuser,
+)
 from tests.records import make_event, make_identity, make_user
 
 pytestmark = pytest.mark.django_db
@@ -71,3 +80,29 @@ def test_a_replay_leaves_out_what_a_worker_is_running(
     assert "1 event was left out: a worker is running its handlers." in page(operator, EVENTS)
     running.refresh_from_db()
     assert (running.attempts, running.next_attempt_at) == (2, leased_until)
+
+
+def test_an_emptied_event_is_not_replayed(operator: Client, identity: LinkedIdentity) -> None:
+    """And the page says why."""
+    event = make_event(identity, "claim.issued", attempts=8, kept=1, payload=None)
+    press(operator, "replay", event, into=EVENTS, confirmed="yes")
+    assert "1 event was refused: its content was deleted." in page(operator, EVENTS)
+    event.refresh_from_db()
+    assert event.attempts == 8
+
+
+def test_bidirectional_controls_are_shown_as_codes(operator: Client) -> None:
+    """A subject, a type or a name cannot change the order of the text around it."""
+    override, isolate = "\u202e", "\u2066"
+    user = make_user(f"ada{override}nimda")
+    identity = make_identity(user, subject=f"subject{isolate}1", kyc_level=f"level{override}9")
+    event = make_event(identity, f"wallet{override}", payload={"note": f"gpj{override}.exe"})
+    pages = [
+        page(operator, EVENTS),
+        page(operator, EVENT, event.pk),
+        page(operator, IDENTITIES),
+        page(operator, IDENTITY, identity.pk),
+        press(operator, "replay", event, into=EVENTS).content.decode(),
+    ]
+    assert not [text for text in pages if override in text or isolate in text]
+    assert all("\\u20" in text for text in pages)

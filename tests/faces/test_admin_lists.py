@@ -69,7 +69,7 @@ def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) 
         (IDENTITIES, {"p": "1"}),
         (IDENTITIES, {"created_at__gte": YESTERDAY, "created_at__lt": TOMORROW}),
         (IDENTITIES, {"of": "default", "environment__exact": "test", "consent__exact": "granted",
-                      "level": "level_2", "status": "verified", "fresh": "long", "due": "none",
+                      "level": "level_2", "status": "verified", "fresh": "long",
                       "failing": "no", "grant": "none", "q": "u"}),
         (EVENTS, {}),
         (EVENTS, {"q": "subject-5"}),
@@ -111,7 +111,7 @@ def test_a_list_costs_eight_queries_at_most(
     "query",
     [
         {"of": "default"}, {"environment__exact": "test"}, {"consent__exact": "granted"},
-        {"level": "level_2"}, {"status": "verified"}, {"fresh": "soon"}, {"due": "hour"},
+        {"level": "level_2"}, {"status": "verified"}, {"fresh": "soon"},
         {"failing": "yes"}, {"grant": "ends"}, {"q": "ada"}, {"q": "ADA@example"},
         {"q": SUBJECT}, {"q": f" {SUBJECT} "}, {"q": SUBJECT[:8]},
     ],

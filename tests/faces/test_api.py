@@ -12,7 +12,7 @@ from django.urls import reverse
 from rest_framework.test import APIClient
 
 from django_identity import conf
-from django_identity.models import Consent, LinkedIdentity, TokenGrant
+from django_identity.models import AuthorizationRequest, Consent, LinkedIdentity, TokenGrant
 from django_identity.service import budget
 from tests.faces.bad_input.refusals import lines_of_ours, unchanged
 from tests.hostile import HostileService
@@ -56,17 +56,23 @@ def test_the_addresses_are_short(name: str) -> None:
 def test_a_whole_sign_in(service: HostileService, browser: APIClient) -> None:
     """Begin, come back, see what holds, disconnect: no page of ours in between."""
     assert sign_in(browser, next="/adults/").json() == {"next": "/adults/"}
-    assert ask(browser, "me").json() == {
+    told = ask(browser, "me").json()
+    assert told.pop("csrf_token")
+    assert told.pop("kyc_holds_until")[:2] == "20"
+    assert told == {
+        "is_authenticated": True,
         "is_linked": True,
         "consent_revoked_at": None,
         "kyc_level": "level_2",
         "kyc_status": "verified",
         "claims": {"age_over_18": True},
+        "scopes": ["profile:read", "kyc:read", "claims:read"],
+        "connect_scopes": ["profile:basic", "kyc:status"],
     }
     assert ask(browser, "disconnect").json() == {"disconnected": True, "signed_out": True}
     assert not LinkedIdentity.objects.exists()
     assert not TokenGrant.objects.exists()
-    assert ask(browser, "me").status_code in (401, 403)
+    assert ask(browser, "me").json()["is_authenticated"] is False
     assert service.calls("token") == 1
 
 
@@ -101,7 +107,7 @@ def test_the_authorization_address_is_the_pages(
     assert (cookie["httponly"], cookie["samesite"]) == (True, "Lax")
 
 
-@pytest.mark.parametrize("body", [{"next": "//evil.example"}, {"next": 7}, {"next": None}])
+@pytest.mark.parametrize("body", [{"next": "//evil.example"}, {"next": ""}, {}])
 def test_next_stays_on_this_site(service: HostileService, browser: APIClient, body: object) -> None:
     """Whatever is no path of the site leads to where a sign-in leads by itself."""
     begun = ask(browser, "login", body).json()["authorization_url"]
@@ -170,11 +176,66 @@ def test_a_foreign_page_signs_nobody_in(service: HostileService, name: str) -> N
     assert service.requests == []
 
 
-@pytest.mark.parametrize("name", ["me", "disconnect"])
-def test_nobody_is_told_to_sign_in(service: HostileService, name: str) -> None:
+@pytest.mark.parametrize("given", [7, None, True, ["/"], {"a": "/"}])
+def test_a_next_of_another_type_begins_nothing(
+    service: HostileService, browser: APIClient, given: object
+) -> None:
+    """A mistake of the frontend, which learns of it; nothing is stored."""
+    response = ask(browser, "login", {"next": given})
+    assert (response.status_code, response.json()["code"]) == (400, "parse_error")
+    assert not AuthorizationRequest.objects.exists()
+
+
+def test_nobody_learns_what_the_site_would_ask_for(django_assert_num_queries: Any) -> None:
+    """The first call of a frontend: 200, no query, and the CSRF token of the calls after it."""
+    strict = APIClient(enforce_csrf_checks=True)
+    with django_assert_num_queries(0):
+        response = ask(strict, "me")
+    told = response.json()
+    assert (response.status_code, told["is_authenticated"], told["is_linked"]) == (
+        200,
+        False,
+        False,
+    )
+    assert (told["claims"], told["kyc_level"], told["kyc_holds_until"]) == ({}, "", None)
+    assert told["scopes"] == ["profile:read", "kyc:read", "claims:read"]
+    assert told["connect_scopes"] == ["profile:basic", "kyc:status"]
+    assert strict.cookies["csrftoken"].value
+    refused = ask(strict, "login", {})
+    assert refused.status_code == 403
+    begun = ask(strict, "login", {}, headers={"X-CSRFToken": told["csrf_token"]})
+    assert begun.status_code == 200
+
+
+@pytest.mark.parametrize(("origin", "status"), [("https://app.example.org", 200),
+                                                ("https://evil.example", 403)])  # fmt: skip
+def test_a_front_end_of_another_origin_is_named_in_the_settings(origin: str, status: int) -> None:
+    """The body tells it the token, for it cannot read the cookie of another host."""
+    strict = APIClient(enforce_csrf_checks=True)
+    with override_settings(CSRF_TRUSTED_ORIGINS=["https://app.example.org"]):
+        token = ask(strict, "me", secure=True).json()["csrf_token"]
+        headers = {"X-CSRFToken": token, "Origin": origin}
+        assert ask(strict, "login", {}, headers=headers, secure=True).status_code == status
+
+
+def test_a_level_that_ran_out_is_said_to_be_so(browser: APIClient) -> None:
+    """It opens no gate, and a frontend sees why."""
+    user = make_user()
+    make_identity(user, kyc_checked_at=LONG_AGO, scopes=["kyc:read"])
+    browser.force_authenticate(user)
+    told = ask(browser, "me").json()
+    assert (told["kyc_level"], told["kyc_status"]) == ("level_2", "run_out")
+    assert told["kyc_holds_until"] == "2020-01-03T00:00:00Z"
+    assert ask(browser, "me").json()["is_linked"] is True
+    LinkedIdentity.objects.update(kyc_status="rejected")
+    browser.force_authenticate(User.objects.get())
+    assert ask(browser, "me").json()["kyc_status"] == "rejected"
+
+
+def test_nobody_is_told_to_sign_in(service: HostileService) -> None:
     """A code for programs, and what to do."""
-    response = ask(APIClient(), name)
-    assert response.status_code in (401, 403)
+    response = ask(APIClient(), "disconnect")
+    assert (response.status_code, response["WWW-Authenticate"]) == (401, "Session")
     assert response.json()["code"] == "not_authenticated"
 
 
@@ -222,7 +283,8 @@ def test_every_endpoint_has_its_manners(service: HostileService, name: str) -> N
     for response in (ask(client, name), client.put(reverse(f"identity:api:{name}"))):
         assert response["Cache-Control"] == "no-store"
         assert response["Referrer-Policy"] == "no-referrer"
-        assert response["Content-Type"] == "application/json"
+        kind = "application/json" if response.status_code == 200 else "application/problem+json"
+        assert response["Content-Type"] == kind
     assert (response.status_code, response.json()["code"]) == (405, "method_not_allowed")
     send = getattr(client, METHODS.get(name, "post"))
     unknown = send(reverse(f"identity:api:{name}", args=["other"]))

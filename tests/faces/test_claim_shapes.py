@@ -33,5 +33,5 @@ def test_both_forms_open_the_same_gates(
     assert standing_of(user).has_claim(asked["NG"])
     assert not standing_of(user).has_claim(asked["GH"])
     page = client.get(reverse("identity:account")).content.decode()
-    assert '<span class="identity-value">NG</span>' in page
+    assert '<bdi class="identity-value">Nigeria</bdi>' in page
     assert "the identity service says no" not in page

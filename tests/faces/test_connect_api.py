@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.test import APIClient
 
 from django_identity.api.views import ConnectView
+from django_identity.lifecycle.arrival import limits
 from django_identity.models import LinkedIdentity
 from tests import hostile
 from tests.hostile import HostileService, http
@@ -127,7 +128,9 @@ def test_errors_are_for_machines(
     response = hand_in(browser)
     problem = response.json()
     reference, detail = problem.pop("reference"), problem.pop("detail")
-    assert (response.status_code, problem) == (status, expected)
+    assert problem.pop("title")
+    of_all = {"type": "about:blank", "status": status, "missing": ""}
+    assert (response.status_code, problem) == (status, of_all | expected)
     assert f"reference={reference} " in caplog.text
     assert detail
     assert CODE not in caplog.text + str(response.content)
@@ -230,9 +233,11 @@ def test_a_subject_of_another_user(service: HostileService, browser: APIClient) 
     ],
 )
 def test_tries_count_by_the_persons_address(
-    service: HostileService, policy: str, forwarded: str, one_person: bool
-) -> None:
+    service: HostileService, policy: str, forwarded: str, one_person: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     """What the site's policy reads; an address that is none counts for nobody but the user."""
+    monkeypatch.setattr(limits, "MOST_TRIES_OF_NETWORK", 5)
     service.answers["request"] = refusal("INVALID_CONNECT_CODE")
     settings = {"default": service.settings(POLICY=policy)}
     statuses = []
@@ -258,7 +263,10 @@ def test_waiting_is_told(service: HostileService, browser: APIClient, user: User
     page = Client()
     page.force_login(user, backend=LOCAL)
     shown = page.post(reverse("identity:connect"), {"connect_code": CODE})
-    assert (shown.status_code, "Wait 10 minutes" in shown.content.decode()) == (429, True)
+    assert (shown.status_code, "The limit is 5 codes in 10 minutes" in shown.content.decode()) == (
+        429,
+        True,
+    )
     assert 590 <= int(shown["Retry-After"]) <= 600
     assert service.calls("request") == 5
 

@@ -78,10 +78,15 @@ def test_the_new_secret_alone_is_printed(
 def test_another_applications_secret_is_said_to_be_so(
     sandbox: RunningSandbox, registered: dict[str, dict[str, str]]
 ) -> None:
-    """The id in the portal and the site's client id are not of one application."""
+    """The id in the portal is not of the site's application: no secret is printed anywhere."""
     other = sandbox.control("POST", "applications", redirect_uris=["http://other/back"])
-    _, err = run("identity_rotate_secret", str(other["app_id"]), "--yes")
-    assert "not of the application 'default'" in err
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.raises(CommandError, match="not of the application 'default'") as refused:
+        call_command(
+            "identity_rotate_secret", str(other["app_id"]), "--yes", stdout=out, stderr=err
+        )
+    assert (refused.value.returncode, out.getvalue()) == (1, "")
+    assert other["test"]["client_id"] in str(refused.value)
 
 
 def test_it_asks_first(

@@ -171,4 +171,4 @@ def test_requests_at_once_under_asgi_ask_once_each() -> None:
 @every_page
 def test_an_anonymous_user_costs_no_query(server: Any, address: str) -> None:
     """Nothing is held on nobody, so nothing is looked up."""
-    assert queries_of(server(None), address, 403 if address == "/answers/" else 302) == []
+    assert queries_of(server(None), address, 401 if address == "/answers/" else 302) == []

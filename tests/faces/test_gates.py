@@ -71,10 +71,17 @@ def test_json_gets_a_code() -> None:
     nobody = ask(AnonymousUser(), accept="application/json")
     somebody = ask(make_user(), accept="application/json")
     assert (nobody.status_code, somebody.status_code) == (401, 403)
-    assert json.loads(nobody.content)["error"]["code"] == "not_signed_in"
-    assert json.loads(somebody.content)["error"] == {
+    assert json.loads(nobody.content)["code"] == "not_signed_in"
+    assert json.loads(somebody.content) == {
+        "type": "about:blank",
+        "title": "Forbidden",
+        "status": 403,
         "code": "claim_missing",
+        "detail": "Not connected yet. Your account is not connected to the identity service. "
+        "Connect it: you decide there what this site may know.",
         "missing": "age_over_18",
+        "recovery": "restart",
+        "reference": "",
     }
 
 
@@ -102,7 +109,7 @@ def test_forbid_explains() -> None:
 def test_a_code_is_offered_where_it_may_help(gate: Any, is_offered: bool) -> None:
     """A Connect code says the level and proves no claim."""
     page = ask(make_user(), gate(adults)).content
-    assert (b"Use a Connect code instead" in page) is is_offered
+    assert (b"Use a code from identity" in page) is is_offered
 
 
 def test_who_came_by_code_is_asked_to_sign_in() -> None:
@@ -110,9 +117,9 @@ def test_who_came_by_code_is_asked_to_sign_in() -> None:
     user = make_user()
     make_identity_by_code(user)
     page = ask(user, claim_required("age_over_18", on_closed="forbid")(adults)).content
-    assert b"You were verified with a code, which brings no proofs." in page
-    assert b"<span>Sign in with identity</span>" in page
-    assert b"Renew" not in page
+    assert b"A code shares your verification level, and no proofs." in page
+    assert b"<span>Continue with identity</span>" in page
+    assert b"Check again" not in page
 
 
 def test_a_callable_decides() -> None:

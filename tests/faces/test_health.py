@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from django.test import Client, override_settings
 from django.urls import reverse
 
 from django_identity.models import LinkedIdentity
+from tests.databases import on_postgresql, read_only
+from tests.deliveries import SECRET, event_body, post
 
 
 @pytest.mark.django_db
@@ -44,4 +48,59 @@ def test_a_database_without_our_tables_cannot_serve(client: Client) -> None:
 def test_settings_that_cannot_be_used_cannot_serve(client: Client) -> None:
     """The system checks say which."""
     with override_settings(DJANGO_IDENTITY={"default": {}}):
+        assert client.get(reverse("identity:health")).status_code == 503
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_read_only_database_cannot_serve(client: Client, settings: Any) -> None:
+    """As the webhook, which answers 503 so that the service delivers again."""
+    application = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": [SECRET]}
+    settings.DJANGO_IDENTITY = {"default": application}
+    with read_only():
+        health = client.get(reverse("identity:health"))
+        webhook = post(event_body("consent.revoked"))
+    assert (health.status_code, webhook.status_code) == (503, 503)
+    assert webhook["Retry-After"] == "30"
+    assert client.get(reverse("identity:health")).status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+def test_a_connection_that_was_cut_is_opened_anew(client: Client, error: type[Exception]) -> None:
+    """Once, so that a database that came back is not taken for one that is away."""
+    asked: list[str] = []
+
+    def cut(execute: Any, sql: str, *rest: Any) -> Any:
+        asked.extend([sql] * sql.startswith("UPDATE"))
+        if sql.startswith("UPDATE") and len(asked) == 1:
+            raise error
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(cut):
+        assert client.get(reverse("identity:health")).status_code == 200
+    assert len(asked) == 2
+
+
+@on_postgresql
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_the_server_ended_is_opened_anew(client: Client) -> None:
+    """A restart of the database ends all connections that the site holds."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (process,) = cursor.fetchone()
+    other = connection.copy()
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s)", [process])
+    finally:
+        other.close()
+    assert client.get(reverse("identity:health")).status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_database_that_stays_away_cannot_serve(client: Client) -> None:
+    def away(*_given: Any) -> Any:
+        raise OperationalError
+
+    with connection.execute_wrapper(away):
         assert client.get(reverse("identity:health")).status_code == 503

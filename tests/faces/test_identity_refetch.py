@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.models import LinkedIdentity
-from django_identity.service import outage
+from django_identity.service import budget
 from tests.hostile import HostileService, answer, hostile_service, html, http
 from tests.records import make_grant, make_identity, make_user
 
@@ -90,7 +90,7 @@ def test_no_more_named_than_the_limit(service: HostileService, three: list[Linke
 def test_a_service_that_is_away_while_nothing_is_due(service: HostileService) -> None:
     """No work is waiting for it, so cron is told of no failure."""
     for _ in range(5):
-        outage.failed(conf.application(), "claims")
+        budget.note_failure(conf.application(), "claims")
     assert refetch("--due").strip() == "Nothing to do."
 
 
@@ -128,7 +128,7 @@ def test_a_service_that_is_away_is_said(
 ) -> None:
     """That nothing was done is no "nothing to do"."""
     for _ in range(5):
-        outage.failed(conf.application(), "claims")
+        budget.note_failure(conf.application(), "claims")
     said = refetch("--due")
     assert "Nothing to do" not in said
     assert "error 1: The service takes no calls" in said
@@ -230,3 +230,17 @@ def test_nothing_about_a_person_is_printed(
     assert "subject-" not in said
     assert "at-0" not in said
     assert "rt-0" not in said
+
+
+def test_nobody_is_an_error(service: HostileService, three: list[LinkedIdentity]) -> None:
+    """Ids of which none can be re-fetched are a typing error: exit code 1."""
+    assert "error 1: No linked identity" in refetch(999_999)
+
+
+def test_a_dead_service_without_keys_is_an_error(
+    service: HostileService, three: list[LinkedIdentity]
+) -> None:
+    """Nothing could be verified, so a person has to look: cron hears of it."""
+    service.answers["jwks"] = http(b"", status="500 Oops")
+    assert "error 1: " in refetch("--due")
+    assert still_due() > 0

@@ -13,8 +13,10 @@ from django.core import mail
 from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
 from django.test import Client, override_settings
+from django.urls import reverse
 
 from django_identity import conf
+from django_identity.lifecycle import operators
 from django_identity.lifecycle.arrival import link_notice
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
@@ -73,7 +75,7 @@ def test_a_link_by_a_code_is_told(service: HostileService, browser: Client) -> N
     hand_in(browser)
     (told,) = mail.outbox
     assert told.to == ["other@example.org"]
-    assert told.subject == "An identity was linked to your account"
+    assert told.subject == "Your account was connected"
     assert "Ada O., a***@example.org" in told.body
     assert "does not sign in" in told.body
     assert not [secret for secret in ("ada@", "Obi", "subject-1") if secret in told.body]
@@ -82,11 +84,28 @@ def test_a_link_by_a_code_is_told(service: HostileService, browser: Client) -> N
 
 
 def test_a_link_by_a_sign_in_is_told(service: HostileService, browser: Client) -> None:
-    """That it signs in from now on; renewing is nothing new."""
+    """That it signs in from now on; another check is told as such."""
     sign_in(browser)
     sign_in(browser)
+    linked, checked = mail.outbox
+    assert "can sign in to your account" in linked.body
+    assert checked.subject == "Your details were checked again"
+
+
+def test_a_disconnection_is_told(service: HostileService, browser: Client) -> None:
+    """Whoever did it: the account's owner learns of it."""
+    sign_in(browser)
+    browser.post(reverse("identity:disconnect"))
+    assert mail.outbox[-1].subject == "Your account was disconnected"
+    assert "no longer connected to the identity service" in mail.outbox[-1].body
+
+
+def test_an_operators_revocation_is_told(service: HostileService) -> None:
+    """Once, and to those whom it is about."""
+    identity = make_identity(make_user(email="other@example.org"))
+    operators.revoke([identity])
     (told,) = mail.outbox
-    assert "can sign in to your account" in told.body
+    assert (told.to, told.subject) == (["other@example.org"], "Your connection was ended")
 
 
 def test_a_way_in_that_was_none_is_told(service: HostileService, browser: Client) -> None:
@@ -106,7 +125,7 @@ def test_the_mail_is_in_the_persons_language(service: HostileService) -> None:
     """In that of the request in which it happened."""
     with override_settings(LANGUAGE_CODE="fr"):
         hand_in(browser_of(make_user(email="other@example.org")))
-    assert mail.outbox[0].subject == "Une identité a été liée à votre compte"
+    assert mail.outbox[0].subject == "Votre compte a été relié"
 
 
 @pytest.mark.parametrize("email", ["", "two\n@example.org"])

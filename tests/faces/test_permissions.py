@@ -59,7 +59,7 @@ def test_permissions_open_on_proof_alone() -> None:
     assert status(Adults, user) == 200
     assert status(Locals, user) == 403
     assert status(Adults, other) == 403
-    assert status(Adults, AnonymousUser()) == 403
+    assert status(Adults, AnonymousUser()) == 401
 
 
 def test_a_permission_may_ask_for_a_value() -> None:
@@ -74,8 +74,8 @@ def test_a_closed_permission_says_what_is_missing() -> None:
     """A stable code, as a closed gate's."""
     user = make_user()
     make_identity(user)
-    assert ask(Locals, user).data["detail"].code == "claim_missing"
-    assert ask(Levels, user).data["detail"].code == "kyc_level_missing"
+    assert ask(Locals, user).data["code"] == "claim_missing"
+    assert ask(Levels, user).data["code"] == "kyc_level_missing"
 
 
 def test_each_permission_closes_alone() -> None:

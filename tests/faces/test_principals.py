@@ -66,6 +66,7 @@ def test_the_pages_act_for_users_alone(ada: User, page: Any, method: str) -> Non
     """Whatever a middleware of the site's has put in the user's place."""
     request: Any = getattr(RequestFactory(), method)("/")
     request.user, request.session = device(ada), {}
+    request._dont_enforce_csrf_checks = True
     with override_settings(ROOT_URLCONF="tests.urls"):
         response: HttpResponse = page(request)
     assert response.status_code in (302, 405)

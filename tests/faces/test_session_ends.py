@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
-from django.contrib.auth import login
+from django.contrib.auth import BACKEND_SESSION_KEY, login
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
 from django.urls import include, path, reverse
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 from rest_framework.test import APIRequestFactory
 
 from django_identity.api.views import DisconnectView
+from django_identity.backends import BACKEND_PATH, IdentityBackend, backend_of
+from django_identity.checks import check_installation
 from django_identity.models import LinkedIdentity
+from tests.faces.bad_input.test_callback import OF_LIVE
 from tests.faces.conftest import sign_in
 from tests.faces.connect.pages import LOCAL
 from tests.hostile import HostileService
@@ -32,6 +40,10 @@ def who(request: HttpRequest) -> HttpResponse:
     return HttpResponse(request.user.get_username())
 
 
+class SecondBackend(IdentityBackend):
+    application = "second"
+
+
 urlpatterns = [
     path("", who),
     path("confirm/", confirm_password),
@@ -48,6 +60,76 @@ class Anybody(BaseAuthentication):
 
 def signed_in_as(client: Client) -> str:
     return client.get("/").content.decode()
+
+
+BACKENDS = [LOCAL, BACKEND_PATH, f"{__name__}.SecondBackend"]
+
+
+@pytest.fixture
+def live_beside_test(service: HostileService) -> Iterator[None]:
+    """Two applications, each with a session backend of its own."""
+    default, second = service.settings(), service.settings(ENVIRONMENT="live", **OF_LIVE)
+    applications = {"default": default, "second": second}
+    with override_settings(DJANGO_IDENTITY=applications, AUTHENTICATION_BACKENDS=BACKENDS):
+        yield
+
+
+def in_session_of(user: User, alias: str) -> Client:
+    client = Client()
+    client.force_login(user, backend=backend_of(alias))
+    return client
+
+
+@pytest.mark.parametrize("ended", ["default", "second"])
+@pytest.mark.parametrize("how", ["revoked", "disconnected"])
+def test_a_session_ends_with_its_own_consent(live_beside_test: None, ended: str, how: str) -> None:
+    """Of one person with two links, whichever is older."""
+    user = make_user()
+    make_identity(user, application="second", environment="live")
+    make_identity(user)
+    sessions = {alias: in_session_of(user, alias) for alias in ("default", "second")}
+    assert [signed_in_as(each) for each in sessions.values()] == [user.username] * 2
+    gone = LinkedIdentity.objects.filter(application=ended)
+    if how == "revoked":
+        gone.update(consent="revoked", revoked_at=timezone.now())
+    else:
+        gone.delete()
+    for alias, session in sessions.items():
+        assert signed_in_as(session) == ("" if alias == ended else user.username)
+
+
+def test_a_sign_in_begins_a_session_of_its_application(
+    service: HostileService, live_beside_test: None
+) -> None:
+    """And a consent that is given elsewhere does not bring it back."""
+    sign_in(client := Client())
+    user = User.objects.get()
+    assert client.session[BACKEND_SESSION_KEY] == BACKEND_PATH
+    make_identity(user, application="second", environment="live")
+    LinkedIdentity.objects.filter(application="default").update(consent="revoked")
+    assert signed_in_as(client) == ""
+    assert signed_in_as(in_session_of(user, "second")) == user.username
+
+
+def test_one_query_whatever_the_number_of_applications(
+    live_beside_test: None, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    make_identity(user := make_user())
+    make_identity(user, application="second", environment="live")
+    for backend in (IdentityBackend(), SecondBackend()):
+        with django_assert_num_queries(1):
+            assert backend.get_user(user.pk) == user
+
+
+def test_applications_that_share_a_backend_are_a_mistake(
+    live_beside_test: None, settings: Any
+) -> None:
+    def found() -> list[str]:
+        return [each.id for each in check_installation() if each.id.endswith("E020")]
+
+    assert found() == []
+    settings.AUTHENTICATION_BACKENDS = BACKENDS[:2]
+    assert found() == ["django_identity.E020"]
 
 
 @pytest.fixture

@@ -125,7 +125,7 @@ def test_the_schedule_is_one_line_in_the_settings() -> None:
         "django_identity.sweep": 60.0,
         "django_identity.retry_pending": 60.0,
         "django_identity.keep_alive": 3600.0,
-        "django_identity.purge": 86_400.0,
+        "django_identity.purge": 3600.0,
     }
     for name, entry in schedule.items():
         assert entry["task"] == name

@@ -12,7 +12,7 @@ from django_identity.views.webhook import webhook
 from tests.deliveries import signed
 
 #: Everything that a sender can be answered while the database works.
-ANSWERS = frozenset({200, 400, 401, 405, 411, 413, 415})
+ANSWERS = frozenset({200, 400, 401, 405, 409, 411, 413, 415})
 WITHOUT_PREFIX = ("CONTENT_LENGTH", "CONTENT_TYPE")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from queue import Empty
 from typing import Any
 
@@ -50,21 +50,24 @@ def celery_app(broker_url: str) -> Iterator[Celery]:
 def published() -> Iterator[Published]:
     """A broker in memory; call it for the arguments of all tasks that were published so far."""
     with celery_app("memory://") as app, app.connection_for_read() as connection:
-        queue = connection.SimpleQueue("celery")
-        queue.clear()
+        names = (app.conf.task_default_queue, background.upkeep_queue(app))
+        queues = [connection.SimpleQueue(name) for name in names]
+        for queue in queues:
+            queue.clear()
         seen: list[Any] = []
 
         def drained() -> list[Any]:
-            while True:
-                try:
-                    message = queue.get(block=False)
-                except Empty:
-                    return seen
-                message.ack()
-                seen.append(message.payload[0])
+            for queue in queues:
+                with suppress(Empty):
+                    while True:
+                        message = queue.get(block=False)
+                        message.ack()
+                        seen.append(message.payload[0])
+            return seen
 
         yield drained
-        queue.close()
+        for queue in queues:
+            queue.close()
 
 
 @pytest.fixture

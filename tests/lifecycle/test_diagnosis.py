@@ -17,9 +17,17 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import background, conf, vault
-from django_identity.lifecycle.operators.doctor import Finding, Level, diagnose
+from django_identity.admin.filters import FailingFilter
+from django_identity.lifecycle.operators import overview_of
+from django_identity.lifecycle.operators.doctor import Finding, Level, diagnose, findings
 from django_identity.lifecycle.upkeep import key_sets, tokens
-from django_identity.models import ErasureReceipt, EventOutcome, TokenGrant, WebhookEvent
+from django_identity.models import (
+    ErasureReceipt,
+    EventOutcome,
+    LinkedIdentity,
+    TokenGrant,
+    WebhookEvent,
+)
 from django_identity.service.messages import TokenAnswer
 from tests.credentials.issuer import OTHER_KEY, jwk
 from tests.hostile import HostileService, answer, hostile_service, html
@@ -68,7 +76,7 @@ def test_json_is_for_programs() -> None:
     """One object with every finding."""
     said = json.loads(doctor("--json"))
     assert said["problems"] == 0
-    assert {"check", "level", "message"} == set(said["findings"][0])
+    assert {"check", "level", "message", "remedy"} == set(said["findings"][0])
 
 
 def test_a_problem_ends_with_1(service: HostileService) -> None:
@@ -133,6 +141,7 @@ def test_each_origin_is_asked_once(service: HostileService) -> None:
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """Put a Celery application in place of the site's and of the environment's."""
     monkeypatch.delenv("CELERY_BROKER_URL", raising=False)
+    monkeypatch.setattr(findings, "SILENCE", 0.3)
     before = current_app._get_current_object()
 
     def use(url: str, **options: Any) -> None:
@@ -148,12 +157,14 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def test_a_site_without_a_broker_is_told_what_to_run(broker: Any) -> None:
     """A time-out that a broker lacks is a system check's and stands among the settings."""
     broker("")
-    assert "identity_refetch --due" in found("broker", Level.WARNING)[0]
+    assert "identity_upkeep" in found("broker", Level.WARNING)[0]
     broker("redis://127.0.0.1:1/0")
-    assert found("broker") == ["configured"]
+    assert "does not answer" in found("broker", Level.PROBLEM)[0]
     assert any("W002" in said for said in found("settings", Level.WARNING))
     broker("redis://127.0.0.1:1/0", socket_timeout=5)
     assert not any("W002" in said for said in found("settings"))
+    broker("memory://")
+    assert found("broker") == ["it answers"]
 
 
 def test_a_cache_of_one_process_is_warned_of() -> None:
@@ -277,7 +288,7 @@ def test_the_number_of_queries_is_bounded() -> None:
             last_error=f"reason-{n}",
             refetch_due_at=timezone.now() - timedelta(days=1),
         )
-    assert queries() == few <= 12
+    assert queries() == few <= 26
 
 
 def test_a_database_without_tables_is_a_problem_and_no_traceback(service: HostileService) -> None:
@@ -296,3 +307,20 @@ def test_nothing_of_a_person_is_said() -> None:
     """Neither names nor subjects."""
     make_identity(make_user("ada"), subject="subject-of-ada", refetch_failures=9)
     assert "ada" not in "\n".join(finding.message for finding in diagnose())
+
+
+def test_a_row_in_a_workers_hands_is_not_failing() -> None:
+    """A worker counts a failure before it begins. One that died has failed."""
+    now = timezone.now()
+    for n, until in enumerate((now + timedelta(minutes=5), now - timedelta(minutes=5))):
+        make_identity(
+            make_user(f"user-{n}"), subject=f"s-{n}", refetch_failures=1, refetch_started=True,
+            refetch_taken_until=until, last_error="worker_lost" if n else "",
+        )  # fmt: skip
+    assert found("refetches") == ["1 failing: worker_lost"]
+    seen = overview_of(application="default", environment="test")
+    assert dict(seen.failures) == {"worker_lost": 1}
+    assert [row.subject for row in seen.attention.failing.rows] == ["s-1"]
+    for choice, subject in (("yes", "s-1"), ("no", "s-0")):
+        condition = FailingFilter.conditions(None)[choice]  # type: ignore[arg-type]
+        assert LinkedIdentity.objects.get(condition).subject == subject

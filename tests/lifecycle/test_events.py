@@ -13,8 +13,9 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from django_identity import handlers, signals
+from django_identity import conf, handlers, signals
 from django_identity.handlers import EventType
+from django_identity.lifecycle.erasure import dossier_of
 from django_identity.lifecycle.operators.doctor import diagnose
 from django_identity.lifecycle.standing import Requirement, standing_of
 from django_identity.models import (
@@ -164,6 +165,23 @@ def test_a_grant_brings_back_consent_and_nothing_else() -> None:
     assert standing.is_linked
     assert standing.proven_claims() == {}
     assert not TokenGrant.objects.exists()
+
+
+@pytest.mark.parametrize("late", ["consent.revoked", "consent.granted"])
+def test_a_grant_beside_an_older_revocation_opens_nothing(late: str) -> None:
+    """Whichever comes in last: the consent reads "granted", and the person is told to renew."""
+    identity = linked()
+    moments = {"consent.revoked": -600, "consent.granted": -300}
+    for kind in sorted(moments, key=lambda kind: kind == late):
+        deliver(kind, at=timezone.now() + timedelta(seconds=moments[kind]))
+    identity.refresh_from_db()
+    assert identity.consent == Consent.GRANTED
+    standing = standing_of(identity.user)
+    assert not standing.has_claim(Requirement("age_over_18"))
+    assert not standing.has_kyc_level(identity.kyc_level or "level_1")
+    assert not TokenGrant.objects.exists()
+    page = dossier_of(identity.user, application=conf.application())
+    assert page.needs_reauthorization
 
 
 def test_an_old_grant_is_not_taken(settings) -> None:

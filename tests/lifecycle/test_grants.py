@@ -24,7 +24,7 @@ from django_identity.exceptions import (
 from django_identity.lifecycle.upkeep import grants, tokens
 from django_identity.lifecycle.upkeep.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
-from django_identity.service import ServiceClient, budget, outage
+from django_identity.service import ServiceClient, budget
 from django_identity.service.budget import Priority
 from django_identity.service.client import TOKEN_SECONDS
 from django_identity.service.messages import TokenAnswer
@@ -124,7 +124,7 @@ def test_a_service_that_is_away_for_upkeep_is_no_pause(
     """A person who comes meanwhile has the refresh made at once."""
     expired(identity)
     for _ in range(5):
-        outage.failed(conf.application(), "token")
+        budget.note_failure(conf.application(), "token")
     with pytest.raises(ServiceAway):
         access_token_for(identity, client=upkeep())
     assert paused_for() is None
@@ -278,7 +278,7 @@ def test_giving_up_spares_newer_tokens(service: HostileService, identity: Linked
     make_grant(identity)
     tokens.store(conf.application(), identity, SIGNED_IN)
     with announced() as heard:
-        tokens.mark_dead(identity, generation=1)
+        tokens.mark_dead(identity, generation=1, reason="refused")
     assert (heard, access_token_for(identity)) == ([], "at-new")
 
 

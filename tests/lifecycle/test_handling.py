@@ -52,6 +52,14 @@ def register() -> Iterator[Register]:
         handlers.forget(name)
 
 
+def refused_replay(*arguments: str) -> str:
+    """What the command says when it exits with 1."""
+    with pytest.raises(CommandError) as refused:
+        call_command("identity_replay", *arguments, stdout=io.StringIO())
+    assert refused.value.returncode == 1
+    return str(refused.value)
+
+
 def make_due() -> None:
     WebhookEvent.objects.filter(next_attempt_at__isnull=False).update(
         next_attempt_at=timezone.now()
@@ -185,7 +193,7 @@ def test_a_replay_starts_anew(register: Register) -> None:
         make_due()
         follow_up.retry_pending()
     assert WebhookEvent.objects.get().outcome == "failed"
-    call_command("identity_replay", "evt_x", stdout=io.StringIO())
+    assert "handler raised" in refused_replay("evt_x")
     event = WebhookEvent.objects.get()
     assert (len(calls), event.attempts) == (9, 1)
     assert event.next_attempt_at is not None
@@ -194,14 +202,14 @@ def test_a_replay_starts_anew(register: Register) -> None:
     follow_up.retry_pending()
     assert WebhookEvent.objects.get().handled_at is not None
     raises.append(RuntimeError())
-    call_command("identity_replay", "evt_x", "--again", stdout=io.StringIO())
+    assert "1 not done" in refused_replay("evt_x", "--again")
     assert (len(calls), WebhookEvent.objects.get().handled_at) == (11, None)
 
 
 def test_a_replay_is_handed_to_a_worker(published: Published) -> None:
     """It hears of each event at once, by its key."""
     event = make_event(make_identity(make_user()), "kyc.verified")
-    assert follow_up.replay(WebhookEvent.objects.all()) == [event.pk]
+    assert follow_up.replay(WebhookEvent.objects.all()).due == (event.pk,)
     until(published)
     assert published() == [[event.pk]]
 

@@ -135,6 +135,41 @@ def test_a_sign_in_of_somebody_known_waits_for_an_event(site: HostileService) ->
     assert LinkedIdentity.objects.get().kyc_status == "rejected"
 
 
+@on_postgresql
+def test_no_event_is_lost_to_a_sign_in_that_waited_for_its_row(site: HostileService) -> None:
+    """The event left the row as it was, so the row does not tell the sign-in that it came.
+
+    A rejection without a KYC scope changes nothing; the sign-in that brings the scope must see it.
+    """
+    assert sign_in(Client()).status_code == 302
+    LinkedIdentity.objects.update(scopes=["profile:read"])
+    looked, may_end = threading.Event(), threading.Event()
+
+    def slowly(execute: Execute, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        result = execute(sql, parameters, many, context)
+        if "FOR UPDATE" in sql and "linkedidentity" in sql:
+            looked.set()
+            may_end.wait(PATIENCE)
+        return result
+
+    later = timezone.now() + timedelta(seconds=2)
+
+    def reject() -> HttpResponse:
+        with connection.execute_wrapper(slowly):
+            return post(event_body("kyc.rejected", at=later))
+
+    browser = Client()
+    state = begin(browser)
+    with ThreadPoolExecutor(2) as pool:
+        rejected = pool.submit(alone, reject)
+        assert looked.wait(PATIENCE)
+        arrived = pool.submit(alone, lambda: come_back(browser, state))
+        until_waiting(1, unless=arrived.done)
+        may_end.set()
+        assert (rejected.result().status_code, arrived.result().status_code) == (200, 302)
+    assert LinkedIdentity.objects.get().kyc_status == "rejected"
+
+
 @pytest.mark.parametrize("event_type", [*EventType])
 def test_an_event_waits_for_the_row_and_applies(event_type: str) -> None:
     """Somebody else was changing it; what they changed stays."""

@@ -11,8 +11,8 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from django_identity import conf
+from django_identity.lifecycle.events import tallies
 from django_identity.lifecycle.operators.overview import Overview, Sampling, overview_of
-from django_identity.lifecycle.upkeep import tallies
 from django_identity.models import (
     Consent,
     DailyTally,

@@ -12,7 +12,7 @@ from django.dispatch import Signal
 from django.utils import timezone
 
 from django_identity import conf, signals
-from django_identity.lifecycle.arrival import linking
+from django_identity.lifecycle.arrival import unlinking
 from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.upkeep import follow_up
 from django_identity.models import Consent, LinkedIdentity
@@ -111,7 +111,7 @@ def test_a_bond_that_is_taken_away_is_told_once(heard: Heard) -> None:
     """With the user and the application; there is no identity any more."""
     user = linked().user
     default = conf.application()
-    assert [linking.unlink(user, application=default) for _ in range(2)] == [True, False]
+    assert [unlinking.unlink(user, application=default) for _ in range(2)] == [True, False]
     assert names(heard) == ["identity_unlinked"]
     told = heard[0][1]
     assert (told["user"], told["application"]) == (user, "default")

@@ -291,6 +291,24 @@ def test_a_policy_may_read_the_value(settings: Any, value: Any, opens: bool) -> 
     assert (claims_of(user).get("country_resident") == "NGA") is opens
 
 
+class SaysYes(IdentityPolicy):
+    """Reads the same place in whatever it is given."""
+
+    def claim_value(self, claim_type: str, value: Any) -> str | None:
+        return "NGA"
+
+
+@pytest.mark.parametrize("value", [False, None, {"verified": False}, {"value": "false"}])
+def test_no_policy_turns_a_denial_into_a_value(settings: Any, value: Any) -> None:
+    """It is not asked about a value that denies: bare, empty, or in an object."""
+    application = {**settings.DJANGO_IDENTITY["default"], "POLICY": f"{__name__}.SaysYes"}
+    settings.DJANGO_IDENTITY = {"default": application}
+    user = make_user()
+    make_claim(make_identity(user), "country_resident", value)
+    assert not has(user, "country_resident=NGA")
+    assert claims_of(user) == {}
+
+
 @pytest.mark.parametrize("order", [1, -1])
 def test_of_two_providers_the_longer_proof_speaks(order: int) -> None:
     """Whatever the order of the rows; of two that end together, the first by name."""

@@ -20,7 +20,7 @@ from django_identity import conf
 from django_identity.lifecycle.upkeep import due_rows, jobs, key_sets
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import Consent, LinkedIdentity, TokenGrant
-from django_identity.service import outage
+from django_identity.service import budget
 from tests import crowd
 from tests.hostile import HostileService, html, http
 from tests.lifecycle.conftest import Published
@@ -218,7 +218,7 @@ def test_a_service_that_is_away_costs_no_turn(service: HostileService) -> None:
     assert tally[Refetched.FAILED] == 4
     assert service.calls("claims") == 5
     assert LinkedIdentity.objects.filter(refetch_failures=0, refetch_taken_until=None).count() == 8
-    assert not outage.may_try(conf.application())
+    assert not budget.may_try(conf.application())
     jobs.refetch_chunk(ids)
     assert service.calls("claims") == 5
     in_a_minute = timezone.now() + timedelta(minutes=1)
@@ -232,11 +232,11 @@ def test_one_row_tries_whether_the_service_is_back(
     for n in range(4):
         due(n)
     for _ in range(5):
-        outage.failed(conf.application(), "claims")
+        budget.note_failure(conf.application(), "claims")
     assert jobs.sweep() == 0
     threading.Event().wait(1.01)
     assert jobs.sweep() == 1
-    outage.answered(conf.application(), "claims")
+    budget.note_answer(conf.application(), "claims")
     assert jobs.sweep() == 3
     assert [len(chunk) for (chunk,) in published()] == [1, 3]
 

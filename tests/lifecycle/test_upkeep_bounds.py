@@ -15,7 +15,7 @@ from django_identity import conf
 from django_identity.lifecycle.upkeep import due_rows, jobs, vanished_keys
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import DailyTally, LinkedIdentity, TallyName, TokenGrant
-from django_identity.service import outage
+from django_identity.service import budget
 from tests.hostile import HostileService, html
 from tests.lifecycle.conftest import Published
 from tests.records import make_grant, make_identity, make_user
@@ -76,10 +76,10 @@ def test_a_broker_that_takes_nothing_keeps_no_page(
 def test_a_sweep_hands_out_what_the_budget_allows(
     service: HostileService, published: Published
 ) -> None:
-    """Three calls for each, ten minutes long: the rest is for when the queue is empty."""
+    """Three calls for each, two minutes long: the rest is for when the queue is empty."""
     for number in range(7):
         make_due(number)
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(RATE_LIMIT="1/min")}):
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(RATE_LIMIT="5/min")}):
         assert jobs.sweep() == 3
         assert jobs.sweep() == 0
 
@@ -91,10 +91,10 @@ def test_many_failures_are_no_lost_workers(service: HostileService) -> None:
 
 
 def test_a_taken_row_comes_back_in_time(service: HostileService) -> None:
-    """Ten minutes after it was handed out, five after work on it began; the docs say so."""
+    """Five minutes after it was handed out or work on it began; the docs say so."""
     identity = make_due(1)
     list(due_rows.take(conf.application()))
-    for minutes in (10, 5):
+    for minutes in (5, 5):
         taken_until = row(identity).refetch_taken_until
         assert taken_until is not None
         lasts = taken_until - timezone.now()
@@ -258,7 +258,7 @@ def test_keeping_alive_leaves_a_service_alone_that_is_away(service: HostileServi
         make_expiring(number, days=1 + number / 10)
     service.answers["token"] = html("500 Oops")
     assert jobs.keep_alive() == 0
-    assert service.calls("token") == outage.FAILURES_IN_A_ROW
+    assert service.calls("token") == budget.FAILURES_IN_A_ROW
     assert jobs.keep_alive() == 0
-    assert service.calls("token") == outage.FAILURES_IN_A_ROW
+    assert service.calls("token") == budget.FAILURES_IN_A_ROW
     assert TokenGrant.objects.filter(lease_until=None).count() == 8

@@ -13,7 +13,7 @@ import pytest
 from django.core.checks import run_checks
 from django.test import override_settings
 
-from django_identity import checks, conf
+from django_identity.checks import conf, development
 from django_identity.sandbox import sandbox_application
 from tests.sandbox.driver import Application, Developer, Person, Pkce, Sandbox
 
@@ -86,6 +86,7 @@ def test_the_settings_are_complete() -> None:
         assert "django_identity.E018" not in {each.id for each in run_checks()}
     elsewhere = sandbox_application("http://127.0.0.1:9500")
     assert elsewhere["AUTH_URL"] == "http://127.0.0.1:9500"
+    assert elsewhere["SERVICE_ACCOUNT_URL"] == "http://127.0.0.1:9500/account/"
 
 
 LIVE = {**GIVEN, "ENVIRONMENT": "live"}
@@ -133,7 +134,7 @@ def test_a_check_keeps_it_off_servers() -> None:
 def test_the_check_knows_the_values() -> None:
     """Both are written down twice: the sandbox imports nothing of the package, nor the reverse."""
     values = [GIVEN["CLIENT_ID"], GIVEN["CLIENT_SECRET"], *GIVEN["WEBHOOK_SECRETS"]]
-    assert all(each.startswith(checks.SANDBOX_VALUES) for each in values)
+    assert all(each.startswith(development.SANDBOX_VALUES) for each in values)
 
 
 def test_the_helper_is_light() -> None:

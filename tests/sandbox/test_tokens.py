@@ -104,10 +104,11 @@ def test_subject_is_named_in_the_answer(
 
 
 @pytest.mark.parametrize(
-    ("how", "member"), [("id_token", "id_token"), ("jwt_access_token", "access_token")]
+    ("how", "member", "typ"),
+    [("id_token", "id_token", "JWT"), ("jwt_access_token", "access_token", "at+jwt")],
 )
 def test_subject_is_named_in_a_signed_token(
-    sandbox: Sandbox, application: Application, person: Person, how: str, member: str
+    sandbox: Sandbox, application: Application, person: Person, how: str, member: str, typ: str
 ) -> None:
     """The switch gives a token, signed with a published key, whose ``sub`` is the user id."""
     sandbox.control("POST", "switches", token_subject=how)
@@ -117,6 +118,7 @@ def test_subject_is_named_in_a_signed_token(
         claims = verified(sandbox, application, tokens[member])
         assert claims["sub"] == person.user_id
         assert claims["exp"] - claims["iat"] == 3600
+        assert jwt.get_unverified_header(tokens[member])["typ"] == typ
     assert profile_status(sandbox, person.user_id, refreshed) == 200
 
 

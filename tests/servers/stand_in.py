@@ -4,7 +4,8 @@ The token of subject ``s`` in its generation ``n`` is ``rt-n-s`` (refresh) or ``
 Refresh tokens rotate; the one before the newest is taken too, for an answer may have been lost. A
 first path segment that is a number names the process that calls, so that who did what is known.
 
-``python -m tests.servers.stand_in`` prints its origin and serves until its standard input ends.
+``python -m tests.servers.stand_in [DELAY]`` prints its origin and serves until its standard input
+ends.
 """
 
 from __future__ import annotations
@@ -138,12 +139,12 @@ def claims_of(subject: str, origin: str) -> dict[str, object]:
     }
 
 
-def main() -> None:
-    service = StandIn()
+def main(delay: str = "0") -> None:
+    service = StandIn(delay=float(delay))
     sys.stdout.write(f"{service.origin}\n")
     sys.stdout.flush()
     sys.stdin.read()
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -5,21 +5,17 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
-from django.db import connection
 from django.db.models import F, Q
-from django.test import override_settings
 from django.utils import timezone
 
 from django_identity.lifecycle.upkeep import jobs
 from django_identity.models import LinkedIdentity, TokenGrant
-from tests.lifecycle.conftest import celery_app
 from tests.records import make_grant, make_identity, make_user
-from tests.servers.stand_in import StandIn, setting
+from tests.servers.stand_in import StandIn
 from tests.servers.story import Story
 from tests.servers.workers import PATIENCE, Workers
 
@@ -36,45 +32,6 @@ IDENTITIES = 150
 KILLS = 50
 KILLS_IN_A_ROUND = 17
 KILLING_SECONDS = 120.0
-ANSWERS_AFTER = 0.04
-
-
-@pytest.fixture
-def service() -> Iterator[StandIn]:
-    running = StandIn(delay=ANSWERS_AFTER)
-    with override_settings(DJANGO_IDENTITY={"default": setting(running.origin)}):
-        yield running
-    running.close()
-
-
-@pytest.fixture
-def workers(service: StandIn, tmp_path: Path) -> Iterator[Workers]:
-    queue, broker_url = f"identity-tests-{os.getpid()}", os.environ["CELERY_BROKER_URL"]
-    held = Workers(
-        {
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
-            "DATABASE_URL": address_of_the_test_database(),
-            "CELERY_BROKER_URL": broker_url,
-            "STAND_IN": service.origin,
-            "WORKER_QUEUE": queue,
-        },
-        tmp_path / "workers.log",
-    )
-    with celery_app(broker_url) as app:
-        app.conf.task_default_queue = queue
-        try:
-            yield held
-        finally:
-            held.end()
-            with app.connection_for_write() as broker:
-                broker.default_channel.queue_delete(queue)
-
-
-def address_of_the_test_database() -> str:
-    scheme, _, rest = os.environ["DATABASE_URL"].partition("://")
-    place, _, named = rest.partition("/")
-    _, question_mark, options = named.partition("?")
-    return f"{scheme}://{place}/{connection.settings_dict['NAME']}{question_mark}{options}"
 
 
 def make_due_identities() -> None:

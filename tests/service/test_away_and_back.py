@@ -9,8 +9,7 @@ import pytest
 
 from django_identity import conf
 from django_identity.exceptions import ServiceAway
-from django_identity.service import outage
-from django_identity.service.budget import Priority
+from django_identity.service import budget
 
 MINUTE = 60.0
 
@@ -35,12 +34,12 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def fail(times: int) -> None:
     for _ in range(times):
-        outage.failed(conf.application(), "claims")
+        budget.note_failure(conf.application(), "claims")
 
 
 def is_admitted() -> bool:
     try:
-        outage.admit(conf.application(), "claims", Priority.UPKEEP)
+        budget.require_open(conf.application(), "claims")
     except ServiceAway:
         return False
     return True
@@ -56,9 +55,9 @@ def test_the_pause_doubles_up_to_a_minute(
     fail(failures)
     # The test itself takes a moment.
     clock.passes(shortest - 0.3 if failures > 5 else 0.0)
-    assert not outage.may_try(conf.application())
+    assert not budget.may_try(conf.application())
     clock.passes(longest - shortest + 0.4)
-    assert outage.may_try(conf.application())
+    assert budget.may_try(conf.application())
 
 
 def test_a_try_that_fails_is_followed_by_another(clock: Clock) -> None:
@@ -87,6 +86,6 @@ def test_an_outage_is_remembered_from_its_last_failure_on(clock: Clock) -> None:
     clock.passes(50 * MINUTE)
     fail(1)
     clock.passes(50 * MINUTE)
-    assert outage.is_away(conf.application())
+    assert budget.is_away(conf.application())
     clock.passes(11 * MINUTE)
-    assert not outage.is_away(conf.application())
+    assert not budget.is_away(conf.application())

@@ -18,7 +18,7 @@ from django_identity.exceptions import (
     BudgetSpent,
     RateLimited,
 )
-from django_identity.service import budget, outage
+from django_identity.service import budget
 from django_identity.service.budget import Priority
 from tests import crowd
 from tests.hostile import HostileService, hostile_service, http
@@ -183,6 +183,6 @@ def test_a_cache_that_fails_stops_no_call(service: HostileService) -> None:
     with override_settings(CACHES=UNUSABLE):
         read()
         read(Priority.UPKEEP)
-        outage.failed(conf.application(), "claims")
-        assert not outage.is_away(conf.application())
+        budget.note_failure(conf.application(), "claims")
+        assert not budget.is_away(conf.application())
     assert service.calls("kyc") == 2

@@ -10,6 +10,7 @@ from django.test import override_settings
 
 from django_identity import conf
 from django_identity.exceptions import (
+    ConnectOutcomeUnknown,
     MalformedAnswer,
     SubjectMismatch,
 )
@@ -75,7 +76,7 @@ def test_a_yes_without_data(service: HostileService, opened: object) -> None:
     """A success envelope holds an object."""
     body = {"success": True} | ({} if opened is WITHOUT else {"data": opened})
     service.answers["request"] = body
-    with pytest.raises(MalformedAnswer):
+    with pytest.raises(ConnectOutcomeUnknown):
         redeem(service)
 
 

@@ -17,7 +17,7 @@ from django_identity.exceptions import (
     ServiceTimeout,
     ServiceUnavailable,
 )
-from django_identity.service import outage
+from django_identity.service import budget
 from django_identity.service.budget import Priority
 from tests.hostile import HostileService, hostile_service, html, impatient, refusal, reset, silent
 from tests.service.calls import client, configured, read
@@ -145,8 +145,8 @@ def test_a_service_that_is_away_is_left_alone(service: HostileService) -> None:
         with pytest.raises(ServiceUnavailable):
             client(Priority.UPKEEP).claims("subject-1", access_token="at")
     application = conf.application()
-    assert outage.is_away(application)
-    assert not outage.may_try(application)
+    assert budget.is_away(application)
+    assert not budget.may_try(application)
     for _ in range(20):
         with pytest.raises(ServiceAway):
             client(Priority.UPKEEP).claims("subject-1", access_token="at")
@@ -159,9 +159,9 @@ def test_a_service_that_is_away_is_left_alone(service: HostileService) -> None:
 def test_one_worker_tries_when_the_pause_is_over(service: HostileService) -> None:
     """Of a hundred workers one makes the first call; its success lets all go on."""
     for _ in range(5):
-        outage.failed(conf.application(), "claims")
+        budget.note_failure(conf.application(), "claims")
     time.sleep(1.01)
-    assert outage.may_try(conf.application())
+    assert budget.may_try(conf.application())
     both = threading.Barrier(2)
     service.meanwhile["claims"] = lambda: (both.wait(5), None)[1]
     outcomes: list[type[Exception] | None] = []
@@ -181,7 +181,7 @@ def test_one_worker_tries_when_the_pause_is_over(service: HostileService) -> Non
         thread.join()
     assert outcomes.count(None) == 1
     service.meanwhile.clear()
-    assert not outage.is_away(conf.application())
+    assert not budget.is_away(conf.application())
     client(Priority.UPKEEP).claims("subject-1", access_token="at")
 
 
@@ -191,7 +191,7 @@ def test_a_refusal_is_an_answer(service: HostileService) -> None:
     for _ in range(10):
         with pytest.raises(ServiceRefusal):
             client(Priority.UPKEEP).claims("subject-1", access_token="at")
-    assert not outage.is_away(conf.application())
+    assert not budget.is_away(conf.application())
 
 
 @pytest.mark.parametrize("status", ["200 OK", "401 No", "403 No", "404 No"])
@@ -200,7 +200,7 @@ def test_a_page_where_an_answer_should_be_is_an_outage(
 ) -> None:
     """Something before the service answers in its place, with whatever status."""
     service.answers["claims"] = html(status)
-    for _ in range(outage.FAILURES_IN_A_ROW):
+    for _ in range(budget.FAILURES_IN_A_ROW):
         with pytest.raises((ServiceUnavailable, MalformedAnswer)):
             client(Priority.UPKEEP).claims("subject-1", access_token="at")
-    assert outage.is_away(conf.application())
+    assert budget.is_away(conf.application())

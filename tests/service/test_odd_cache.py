@@ -9,7 +9,7 @@ from django.core.cache import cache
 from django.test import override_settings
 
 from django_identity import conf
-from django_identity.service import budget, outage
+from django_identity.service import budget
 from django_identity.service.budget import Priority
 from tests.hostile import hostile_service
 from tests.service.broken_cache import SilentCache
@@ -28,8 +28,8 @@ def test_an_impossible_number_holds_nobody_up(number: object) -> None:
         application = conf.application()
         budget.await_turn(application, Priority.UPKEEP, endpoint="claims", patience=0)
         budget.pause(application, endpoint="claims", seconds=60)
-        for _ in range(outage.FAILURES_IN_A_ROW):
-            outage.failed(application, "kyc")
+        for _ in range(budget.FAILURES_IN_A_ROW):
+            budget.note_failure(application, "kyc")
         names = cache.names()
         assert len(names) >= 4
         for name in names:

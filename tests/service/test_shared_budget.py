@@ -18,7 +18,7 @@ from django_identity.exceptions import (
     ServiceAway,
     ServiceUnavailable,
 )
-from django_identity.service import budget, outage
+from django_identity.service import budget
 from django_identity.service.budget import Priority
 from django_identity.service.dispatch import send
 from django_identity.service.transport import Call
@@ -131,23 +131,23 @@ def test_a_pause_is_one_applications_own(service: HostileService, name: str) -> 
 def test_no_connection_counts_as_being_away(service: HostileService) -> None:
     """As much as a 5xx: after five calls without an answer upkeep makes none."""
     service.answers["claims"] = reset
-    while not outage.is_away(conf.application()):
-        assert service.calls("claims") < outage.FAILURES_IN_A_ROW
+    while not budget.is_away(conf.application()):
+        assert service.calls("claims") < budget.FAILURES_IN_A_ROW
         with pytest.raises((ServiceUnavailable, ServiceAway)):
             client(Priority.UPKEEP).claims("subject-1", access_token="at")
-    assert service.calls("claims") == outage.FAILURES_IN_A_ROW
+    assert service.calls("claims") == budget.FAILURES_IN_A_ROW
 
 
 def test_an_answer_that_is_too_large_is_an_answer(service: HostileService) -> None:
     """Whoever talks too much is there."""
     application = conf.application()
     for _ in range(4):
-        outage.failed(application, "claims")
+        budget.note_failure(application, "claims")
     service.answers["claims"] = http(b" " * (256 * 1024 + 1))
     with pytest.raises(AnswerTooLarge):
         client(Priority.UPKEEP).claims("subject-1", access_token="at")
-    outage.failed(application, "claims")
-    assert not outage.is_away(application)
+    budget.note_failure(application, "claims")
+    assert not budget.is_away(application)
 
 
 @pytest.mark.parametrize("endpoint", ["token", "claims"])
@@ -155,6 +155,6 @@ def test_upkeep_needs_both_of_its_endpoints(service: HostileService, endpoint: s
     """A service that takes no refresh is as much away as one that gives no claims."""
     application = conf.application()
     for _ in range(5):
-        outage.failed(application, endpoint)
-    assert outage.is_away(application)
-    assert not outage.may_try(application)
+        budget.note_failure(application, endpoint)
+    assert budget.is_away(application)
+    assert not budget.may_try(application)

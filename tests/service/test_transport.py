@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -139,6 +140,27 @@ def test_plain_http_is_for_this_machine_alone() -> None:
     live = replace(conf.application(), environment="live")
     with keeping_server() as origin:
         for application, url in ((live, origin), (conf.application(), "http://service.example")):
+            with pytest.raises(ServiceError, match="plain http"):
+                exchange(application, Call("token", "POST", url, form={"code": "x"}))
+
+
+def test_plain_http_goes_to_a_host_that_a_test_site_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To that one alone, and never for a live application, whatever it names."""
+    resolve = socket.getaddrinfo
+
+    def resolve_here(host: str, *given: Any, **more: Any) -> Any:
+        return resolve("127.0.0.1" if host == "sandbox.test" else host, *given, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve_here)
+    naming = replace(conf.application(), insecure_test_hosts=("sandbox.test",))
+    with keeping_server() as origin:
+        named = origin.replace("127.0.0.1", "sandbox.test")
+        assert exchange(naming, Call("profile", "GET", named)).status == 200
+        for application, url in (
+            (naming, "http://other.test"),
+            (naming, "http://x.sandbox.test"),
+            (replace(naming, environment="live"), named),
+        ):
             with pytest.raises(ServiceError, match="plain http"):
                 exchange(application, Call("token", "POST", url, form={"code": "x"}))
 

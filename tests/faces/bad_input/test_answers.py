@@ -14,6 +14,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
 
+from django_identity.exceptions import Recovery
 from django_identity.models import AuthorizationRequest, LinkedIdentity
 from tests import hostile
 from tests.faces.bad_input.refusals import CALLS, nobody_was_made, refused
@@ -89,6 +90,26 @@ def test_a_bad_token_answer(
     assert time.monotonic() - began < 2
     assert asked(service) == ["token"]
     assert nobody_was_made()
+
+
+@pytest.mark.parametrize(
+    ("code", "http_status", "status", "recovery"),
+    [
+        ("invalid_grant", "400 Bad Request", 400, Recovery.RESTART),
+        ("invalid_client", "401 Unauthorized", 502, Recovery.CONTACT),
+        ("unauthorized_client", "400 Bad Request", 502, Recovery.CONTACT),
+        ("ENVIRONMENT_MISMATCH", "403 Forbidden", 502, Recovery.CONTACT),
+        ("APP_SUSPENDED", "403 Forbidden", 502, Recovery.RESTART),
+    ],
+)
+def test_who_can_mend_a_refused_code(
+    client: Client, service: HostileService, code: str, http_status: str, status: int,
+    recovery: Recovery,
+) -> None:  # fmt: skip
+    """The person, who starts again, or the site's operators."""
+    service.answers["token"] = hostile.refusal(code, http_status)
+    response = sign_in(client)
+    assert (response.status_code, response.context["error"].recovery) == (status, recovery)
 
 
 @pytest.mark.parametrize(

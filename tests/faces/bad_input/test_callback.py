@@ -259,15 +259,39 @@ def test_another_user_than_the_one_who_started(
     assert not LinkedIdentity.objects.exists()
 
 
+@pytest.mark.parametrize("how", ["signed out", "password", "disabled", "deleted"])
 def test_whoever_started_is_signed_out_by_now(
+    client: Client, service: HostileService, caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    """Nobody else is there: the page says that the session ended, and makes no account instead."""
+    ada = make_user("ada")
+    client.force_login(ada, backend="django.contrib.auth.backends.ModelBackend")
+    state = begin(client)
+    if how == "signed out":
+        del client.cookies["sessionid"]
+    elif how == "password":
+        ada.set_password("another")
+        ada.save()
+    elif how == "disabled":
+        User.objects.update(is_active=False)
+    else:
+        ada.delete()
+    response = come_back(client, state)
+    assert response.context["error"].code == "session_ended"
+    assert "Your session on this site has ended" in response.text
+    assert service.requests == []
+    assert not LinkedIdentity.objects.exists()
+
+
+def test_somebody_else_after_the_account_was_deleted(
     client: Client, service: HostileService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A link that nobody is there for makes no account instead."""
-    client.force_login(make_user("ada"), backend="django.contrib.auth.backends.ModelBackend")
+    ada = make_user("ada")
+    client.force_login(ada, backend="django.contrib.auth.backends.ModelBackend")
     state = begin(client)
-    del client.cookies["sessionid"]
+    ada.delete()
+    client.force_login(make_user("eve"), backend="django.contrib.auth.backends.ModelBackend")
     refused(come_back(client, state), "user_changed", caplog)
-    assert service.requests == []
     assert not LinkedIdentity.objects.exists()
 
 

@@ -1,4 +1,4 @@
-"""What the tests of "Verify with a code" share: browser, code, and the look of a refusal."""
+"""What the tests of the page for a code share: browser, code, and the look of a refusal."""
 
 from __future__ import annotations
 

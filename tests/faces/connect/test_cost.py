@@ -73,7 +73,10 @@ def test_few_queries(
 @pytest.mark.parametrize("kind", ["page", "json"])
 @pytest.mark.parametrize("is_known", [True, False])
 def test_few_queries_to_come_in(service: HostileService, kind: str, is_known: bool) -> None:
-    """The same limits hold for whoever is signed in by the code, or signed up."""
+    """The same limits hold for whoever is signed in by the code; a sign-up takes three more.
+
+    They look for an account that the person disconnected, and take the address one at a time.
+    """
     if is_known:
         make_identity(make_user("ada"))
     policy = "tests.faces.connect.test_coming_in.DoorOpen"
@@ -81,7 +84,7 @@ def test_few_queries_to_come_in(service: HostileService, kind: str, is_known: bo
         before, statements = redeemed(service, Client(), kind=kind)
     ours = [sql for sql in statements if not is_djangos_login(sql)]
     assert before <= 10, statements
-    assert len(ours) <= 15, ours
+    assert len(ours) <= (15 if is_known else 18), ours
 
 
 def is_djangos_login(sql: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
@@ -239,6 +240,28 @@ def test_who_was_linked_by_a_stolen_code_gets_free(
     assert (identity.user.username, identity.linked_via) == (signed_in_as(victim), "oauth")
     assert signed_in_as(browser) == user.username
     assert not standing_of(User.objects.get(pk=user.pk)).is_linked
+
+
+def test_a_link_whose_consent_comes_back_meanwhile_stays(
+    service: HostileService, browser: Client, user: User
+) -> None:
+    """The sign-in found it abandoned; by the time it would remove the link, it no longer is."""
+    hand_in(browser)
+    LinkedIdentity.objects.update(consent="revoked", consent_changed_at=timezone.now())
+    restored: list[int] = []
+
+    def restore(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        result = execute(sql, parameters, many, context)
+        if not restored and sql.startswith("SELECT") and "JOIN" in sql and "subject_digest" in sql:
+            restored.append(0)
+            restored[0] = LinkedIdentity.objects.update(consent="granted")
+        return result
+
+    with connection.execute_wrapper(restore):
+        assert code_of(sign_in(Client())) == "linked_by_code"
+    assert restored == [1]
+    identity = LinkedIdentity.objects.get()
+    assert (identity.user, identity.linked_via) == (user, "connect")
 
 
 def test_a_revoked_link_of_a_sign_in_is_not_taken(

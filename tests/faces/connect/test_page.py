@@ -11,6 +11,7 @@ from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
 
+from django_identity.lifecycle.arrival import limits
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import ConnectRedemption, LinkedIdentity, TokenGrant
 from tests.faces.connect.pages import CODE, LOCAL, PASTED, browser_of, hand_in, refused
@@ -63,10 +64,10 @@ def test_the_page_says_what_it_is_about(service: HostileService, browser: Client
     response = browser.get(reverse("identity:connect"))
     page = response.content.decode()
     assert "Your name, e-mail address and country" in page
-    assert "Whether and how well your identity has been verified" in page
+    assert "Your verification level and date" in page
     assert "works once, and for 10 minutes" in page
     (field,) = re.findall(r'<input type="text"[^>]*>', page)
-    assert 'autocomplete="one-time-code"' in field
+    assert 'autocomplete="off"' in field
     assert 'autocapitalize="characters"' in field
     assert "<script" not in page + "<style"
     assert " style=" not in page
@@ -98,12 +99,13 @@ def test_a_revoked_consent_is_given_anew(
 # What is not sent, and what does not stay
 
 
-@pytest.mark.parametrize("given", ["", "hello", "CNX-AB12", "CNX-AB12-CD34 CNX-AB12-CD35", "\0"])
+@pytest.mark.parametrize("given", ["", "hello", "CNX-EF34", "CNX-AB12-CD34 CNX-AB12-CD35", "\0"])
 def test_what_is_no_code_is_not_sent(service: HostileService, browser: Client, given: str) -> None:
     """The shape is checked here, and such a submit is no try."""
     for _ in range(7):
         page = refused(hand_in(browser, given), "connect_code_malformed", 400)
-        assert given not in page or len(given) < 2
+        assert (given in page) is (given in ("", "hello", "CNX-EF34"))
+        assert "autofocus" in page[: page.index("<form")]
     assert service.requests == []
     assert not ConnectRedemption.objects.exists()
 
@@ -142,10 +144,11 @@ def test_nothing_of_the_code_stays(
      ("tests.faces.connect.pages.BehindAProxy", False)],
 )  # fmt: skip
 def test_tries_count_by_the_persons_address(
-    service: HostileService, policy: str, one_person: bool
+    service: HostileService, policy: str, one_person: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Six people of one address have five tries; behind a proxy the site's policy reads it."""
+    """An address has fifty tries; behind a proxy the site's policy reads it."""
     service.answers["request"] = refusal("INVALID_CONNECT_CODE")
+    monkeypatch.setattr(limits, "MOST_TRIES_OF_NETWORK", 5)
     with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
         statuses = [
             browser_of(make_user(f"user-{number}"))

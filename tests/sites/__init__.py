@@ -1,0 +1,12 @@
+"""Small complete sites, each with its own settings, walked by the same tests.
+
+- ``table``: one row per site
+- ``test_walk``: the walk; every site takes every step
+- ``running``, ``browser``: the test's end: the processes, and a person with a browser
+- ``serve``: the site's process
+- ``plain``: the site on which the others are built
+
+To add a site, make a folder with ``settings.py`` (it imports all of ``plain.settings`` and changes
+what is special) and a row in ``table``. The tests import nothing of the package but its public
+names, so that ``.ci/sites`` can run them against the built wheel, without the source tree.
+"""

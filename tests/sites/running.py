@@ -1,0 +1,168 @@
+"""The test's end of a site: its process, and what the sandbox does to it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from socket import create_server
+from urllib.parse import urlsplit
+
+import httpx
+
+from django_identity.testing.sandbox import RunningSandbox
+from tests.sites.table import Site
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WEBHOOK_SECRET = "a-webhook-secret-for-tests-of-sites"
+SECONDS = 20.0
+PAUSE = 0.02
+# For plain http; each client would load all certificates again, which takes longer than most steps.
+TLS = httpx.create_ssl_context()
+
+
+@dataclass(frozen=True)
+class RunningSite:
+    """A site that answers at ``address``, which has no slash at its end."""
+
+    site: Site
+    address: str
+    sandbox: RunningSandbox
+    client_id: str
+    port: int
+    environ: dict[str, str]
+
+    @property
+    def prefix(self) -> str:
+        """The path under which the site stands."""
+        return urlsplit(self.address).path
+
+    def new_client(self) -> httpx.Client:
+        proxy = Proxy(self) if self.site.public else None
+        return httpx.Client(trust_env=False, timeout=SECONDS, verify=TLS, transport=proxy)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """``manage.py`` with these arguments, as an operator or cron runs it."""
+        return subprocess.run(
+            [sys.executable, "-m", "django", *arguments],
+            cwd=ROOT,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    def do_upkeep(self) -> None:
+        """Do the work that is due, as a worker or cron."""
+        if self.site.cron:
+            done = self.run("identity_upkeep")
+            assert done.returncode == 0, done.stderr
+        else:
+            with self.new_client() as client:
+                assert client.post(f"{self.address}/upkeep/").status_code == 200
+
+    def settle(self) -> None:
+        """Wait until the site has acknowledged every event."""
+        deadline = time.monotonic() + SECONDS
+        while waiting := self._unacknowledged():
+            assert time.monotonic() < deadline, waiting
+            time.sleep(PAUSE)
+
+    def _unacknowledged(self) -> list[object]:
+        deliveries = self.sandbox.control("GET", "deliveries")
+        return [
+            each
+            for each in deliveries
+            if each["client_id"] == self.client_id and each["state"] != "delivered"
+        ]
+
+
+class Proxy(httpx.HTTPTransport):
+    """Ends TLS before the site and takes the prefix away, as a proxy in front of it does."""
+
+    def __init__(self, site: RunningSite) -> None:
+        super().__init__(verify=TLS)
+        self._site = site
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.raw_path.removeprefix(self._site.prefix.encode())
+        local = httpx.URL(f"http://127.0.0.1:{self._site.port}").copy_with(raw_path=path)
+        passed_on = httpx.Request(
+            request.method, local, headers=request.headers, stream=request.stream
+        )
+        passed_on.headers["X-Forwarded-Proto"] = request.url.scheme
+        passed_on.headers["X-Forwarded-For"] = "203.0.113.7"
+        return super().handle_request(passed_on)
+
+
+@contextmanager
+def running_site(site: Site, sandbox: RunningSandbox, folder: Path) -> Iterator[RunningSite]:
+    """Start the site's process and register it at the sandbox."""
+    port = _free_port()
+    local = f"http://127.0.0.1:{port}"
+    address = site.public or local
+    environ = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": site.settings,
+        "SITE_FOLDER": str(folder),
+        "SITE_PORT": str(port),
+        "SITE_PUBLIC": address,
+        **_registered(sandbox, address, webhook=f"{local}/identity/webhook/"),
+        **site.environ,
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.sites.serve", site.server, str(port)],
+        cwd=ROOT,
+        env=environ,
+        start_new_session=True,
+    )
+    try:
+        _wait_until_it_answers(process, port)
+        yield RunningSite(site, address, sandbox, environ["SITE_CLIENT_ID"], port, environ)
+    finally:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=SECONDS)
+        # Its children, too: the group lives as long as one of them.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _registered(sandbox: RunningSandbox, address: str, *, webhook: str) -> dict[str, str]:
+    callback = f"{address}/identity/callback/"
+    made = sandbox.control("POST", "applications", redirect_uris=[callback])
+    hook = {"mode": "test", "url": webhook, "secret": WEBHOOK_SECRET}
+    sandbox.control("POST", f"applications/{made['app_id']}/webhook", **hook)
+    return {
+        "SITE_BASE_URL": sandbox.base_url,
+        "SITE_AUTH_URL": sandbox.auth_url,
+        "SITE_CLIENT_ID": made["test"]["client_id"],
+        "SITE_CLIENT_SECRET": made["test"]["client_secret"],
+        "SITE_WEBHOOK_SECRET": WEBHOOK_SECRET,
+    }
+
+
+def _free_port() -> int:
+    with closing(create_server(("127.0.0.1", 0))) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _wait_until_it_answers(process: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + SECONDS
+    with httpx.Client(trust_env=False, verify=TLS) as client:
+        while process.poll() is None and time.monotonic() < deadline:
+            try:
+                client.get(f"http://127.0.0.1:{port}/identity/health/")
+            except httpx.TransportError:
+                time.sleep(PAUSE)
+            else:
+                return
+    raise AssertionError("the site does not start")

@@ -1,0 +1,100 @@
+"""The site's process: ``python -m tests.sites.serve SERVER PORT``.
+
+Make every database, create the people with a password, and serve until SIGTERM.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from typing import Any
+
+import django
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.asgi import get_asgi_application
+from django.core.management import call_command
+from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
+from django.core.wsgi import get_wsgi_application
+from django.db import connections, models
+from django.utils.module_loading import import_string
+
+from tests.sites.people import MEMBERS, OPERATOR, PASSWORD
+
+PROCESSES = 3
+
+
+class Handler(WSGIRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+class Server(ThreadedWSGIServer):
+    request_queue_size = 64
+
+
+def make_people() -> None:
+    """Create an operator and members who sign in with a password."""
+    users = get_user_model()._default_manager
+    for name in (OPERATOR, *MEMBERS):
+        make = users.create_superuser if name == OPERATOR else users.create_user
+        make(password=PASSWORD, **_fields_of(name))
+
+
+def _fields_of(name: str) -> dict[str, Any]:
+    model = get_user_model()
+    is_email = isinstance(model._meta.get_field(model.USERNAME_FIELD), models.EmailField)
+    login = f"{name}@members.example" if is_email else name
+    return {model.USERNAME_FIELD: login, **settings.SITE_USER_FIELDS}
+
+
+def serve_wsgi(port: int, processes: int = 1) -> None:
+    server = Server(("127.0.0.1", port), Handler)
+    server.set_app(get_wsgi_application())
+    for _ in range(processes - 1):
+        if not os.fork():
+            break
+    server.serve_forever(0.05)
+
+
+def serve_asgi(port: int) -> None:
+    # Only sites that are served so need it.
+    uvicorn = import_module("uvicorn")
+    uvicorn.run(get_asgi_application(), host="127.0.0.1", port=port, log_level="error")
+
+
+@contextmanager
+def databases() -> Iterator[None]:
+    """Make the site's databases. Those on a server are dropped at the end."""
+    with ExitStack() as made:
+        for connection in connections.all():
+            if connection.vendor == "sqlite":
+                call_command("migrate", database=connection.alias, run_syncdb=True, verbosity=0)
+            elif connection.vendor != "unknown":  # an empty DATABASES["default"]
+                name = connection.settings_dict["NAME"]
+                connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
+                made.callback(connection.creation.destroy_test_db, name, verbosity=0)
+        yield
+
+
+def main(server: str, port: str) -> None:
+    # The end of the process runs what drops the databases.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    django.setup()
+    with databases():
+        make_people()
+        if settings.SITE_READY:
+            import_string(settings.SITE_READY)()
+        connections.close_all()
+        if server == "asgi":
+            serve_asgi(int(port))
+        else:
+            serve_wsgi(int(port), PROCESSES if server == "processes" else 1)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

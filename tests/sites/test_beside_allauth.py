@@ -1,0 +1,76 @@
+"""People who came by allauth, and what allauth keeps about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
+from tests.sites.browser import Browser
+from tests.sites.people import MEMBER
+from tests.sites.running import RunningSite, running_site
+from tests.sites.table import site_named
+
+pytestmark = pytest.mark.sites
+
+ROWS = """
+from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount
+from django.contrib.auth.models import User
+"""
+ADD = ROWS + (
+    "user = User.objects.get(username={name!r});"
+    "EmailAddress.objects.create(user=user, email={email!r}, verified={verified});"
+    "SocialAccount.objects.create(user=user, provider='other', uid={email!r})"
+)
+COUNT = ROWS + (
+    "print(EmailAddress.objects.filter(email={email!r}).count(),"
+    "SocialAccount.objects.filter(uid={email!r}).count())"
+)
+
+
+@pytest.fixture(scope="module")
+def site(
+    sandbox: RunningSandbox, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningSite]:
+    folder = tmp_path_factory.mktemp("beside_allauth")
+    with running_site(site_named("beside_allauth"), sandbox, folder) as started:
+        yield started
+
+
+def in_shell(site: RunningSite, code: str, **given: object) -> str:
+    done = site.run("shell", "--no-imports", "-c", code.format(**given))
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("verified", [True, False])
+def test_a_secondary_address(
+    site: RunningSite, browser: Browser, person: SandboxPerson, verified: bool
+) -> None:
+    """A verified one is the account's: the person signs in there, and links."""
+    in_shell(site, ADD, name=MEMBER, email=person.email, verified=verified)
+    arrived = browser.sign_in(person)
+    assert ("email_taken" in arrived.text) is verified
+    if verified:
+        assert "/accounts/login/" in arrived.text
+        browser.sign_in_locally(MEMBER)
+        browser.sign_in(person)
+        assert browser.whoami["user"] == MEMBER
+        browser.open("/identity/disconnect/")
+        browser.submit(holding="csrfmiddlewaretoken")
+
+
+def test_an_erasure_takes_allauths_rows(
+    site: RunningSite, browser: Browser, person: SandboxPerson
+) -> None:
+    """Of an account that the identity made."""
+    browser.sign_in(person)
+    name = browser.whoami["user"]
+    in_shell(site, ADD, name=name, email=person.email, verified=True)
+    assert in_shell(site, COUNT, email=person.email) == "1 1"
+    site.sandbox.control("POST", f"users/{person.user_id}/deletion")
+    site.settle()
+    site.do_upkeep()
+    assert in_shell(site, COUNT, email=person.email) == "0 0"

@@ -1,0 +1,146 @@
+"""The walk that every site takes. Each step has a person of its own."""
+
+from __future__ import annotations
+
+import re
+
+from django_identity.testing.sandbox import SandboxPerson
+from tests.sites.browser import Browser
+from tests.sites.people import CONNECTING, LINKING, OPERATOR
+from tests.sites.running import RunningSite
+
+
+def test_sign_up(browser: Browser, person: SandboxPerson) -> None:
+    """A new person gets an account, proven claims, and the page that they wanted."""
+    arrived = browser.sign_in(person, next_path="/adults/")
+    assert (arrived.status_code, arrived.text) == (200, "for adults")
+    assert browser.whoami["user"]
+    assert browser.whoami["claims"]["age_over_18"] is True
+
+
+def test_sign_up_without_a_wanted_page(browser: Browser, person: SandboxPerson) -> None:
+    """A sign-in that names no page ends on a page of the site."""
+    arrived = browser.sign_in(person)
+    assert arrived.status_code == 200, arrived.text
+
+
+def test_come_back(site: RunningSite, person: SandboxPerson) -> None:
+    """The same person has the same account, in another browser."""
+    with Browser(site) as first, Browser(site) as second:
+        first.sign_in(person)
+        second.sign_in(person)
+        assert first.whoami == second.whoami
+        assert first.whoami["user"]
+
+
+def test_link(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+    """A member links their identity, keeps their account, and can come in by it."""
+    browser.sign_in_locally(LINKING)
+    member = browser.whoami["user"]
+    assert browser.sign_in(person, next_path="/adults/").text == "for adults"
+    assert browser.whoami["user"] == member
+    with Browser(site) as another:
+        another.sign_in(person)
+        assert another.whoami["user"] == member
+
+
+def test_gates(browser: Browser, person: SandboxPerson) -> None:
+    """Gates are closed to nobody in particular, open by proof, and closed by another value."""
+    assert "for adults" not in browser.open("/adults/").text
+    assert browser.path == "/identity/login/"
+    assert browser.open("/offer/").text == "juice"
+    browser.open("/adults/")
+    browser.submit(holding="csrfmiddlewaretoken")
+    assert browser.approve(person).text == "for adults"
+    assert browser.open("/loans/").text == "for the verified"
+    assert browser.open("/offer/").text == "wine"
+    assert browser.open("/britons/").status_code == 403
+
+
+def test_connect(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+    """A Connect code verifies a member without a redirect."""
+    code = site.sandbox.control("POST", "connect-codes", user_id=person.user_id)["code"]
+    browser.sign_in_locally(CONNECTING)
+    member = browser.whoami["user"]
+    assert "for the verified" not in browser.open("/loans/").text
+    browser.open("/identity/connect/")
+    assert browser.submit(holding="connect_code", connect_code=code).status_code == 200
+    assert browser.open("/loans/").text == "for the verified"
+    assert browser.whoami["user"] == member
+
+
+def test_revoked_claim(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+    """A claim that is revoked at the service closes its gate when the webhook has answered."""
+    browser.sign_in(person, next_path="/adults/")
+    site.do_upkeep()
+    site.sandbox.control("POST", f"users/{person.user_id}/claims/age_over_18/revoke")
+    site.settle()
+    assert "for adults" not in browser.open("/adults/").text
+    assert browser.open("/loans/").text == "for the verified"
+
+
+def test_revoked_consent(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+    """A consent that is revoked ends the session."""
+    browser.sign_in(person, next_path="/adults/")
+    site.do_upkeep()
+    consent = f"users/{person.user_id}/consents/{site.client_id}/revoke"
+    site.sandbox.control("POST", consent)
+    site.settle()
+    assert browser.whoami == {"user": None, "claims": {}}
+    assert "for adults" not in browser.open("/adults/").text
+
+
+def test_own_pages(browser: Browser, person: SandboxPerson) -> None:
+    """Our pages need nothing inline, and lead nowhere outside the site's prefix."""
+    for path in ("login/", "callback/"):
+        _looked_at(browser, f"/identity/{path}")
+    browser.sign_in(person)
+    for path in ("account/", "disconnect/", "connect/"):
+        _looked_at(browser, f"/identity/{path}")
+
+
+def test_erasure(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+    """A deletion request ends the session at once; then nothing of the person is left."""
+    browser.sign_in(person, next_path="/adults/")
+    with Browser(site) as operator:
+        operator.sign_in_locally(OPERATOR)
+        assert _listed(operator, person)
+        site.sandbox.control("POST", f"users/{person.user_id}/deletion")
+        site.settle()
+        assert browser.whoami["user"] is None
+        site.do_upkeep()
+        assert not _listed(operator, person)
+        receipts = operator.open("/admin/django_identity/erasurereceipt/")
+        assert receipts.status_code == 200
+        assert person.email not in receipts.text
+
+
+def test_admin_lists(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+    """An operator sees the lists, the overview and a record."""
+    with Browser(site) as somebody:
+        somebody.sign_in(person)
+    browser.sign_in_locally(OPERATOR)
+    for model in ("linkedidentity", "webhookevent", "erasurereceipt", "overview"):
+        assert browser.open(f"/admin/django_identity/{model}/").status_code == 200, model
+    row = _listed(browser, person)
+    assert row
+    assert browser.open(row).status_code == 200
+
+
+def test_checks(site: RunningSite) -> None:
+    """``check --deploy`` reports of this package what the table says, and no error."""
+    checked = site.run("check", "--deploy")
+    assert checked.returncode == 0, checked.stderr
+    assert set(re.findall(r"django_identity\.[EW]\d+", checked.stderr)) == site.site.checks
+
+
+def _listed(operator: Browser, person: SandboxPerson) -> str:
+    """The path of the person's record, found by the search; empty if there is none."""
+    page = operator.open(f"/admin/django_identity/linkedidentity/?q={person.user_id}").text
+    found = re.search(r"/admin/django_identity/linkedidentity/\d+/change/", page)
+    return found[0] if found else ""
+
+
+def _looked_at(browser: Browser, path: str) -> None:
+    browser.open(path)
+    assert (browser.inline, browser.strayed) == ([], []), browser.page.text

@@ -1,0 +1,139 @@
+"""Does what ``docs/tutorial.md`` says, block by block, in an empty folder with the built wheel.
+
+``python -m tests.tutorial WHEEL`` prints each block and its seconds; ``.ci/tutorial`` builds the
+wheel. A comment above a block says what it is: a file to ``write`` or ``append``, or a command of
+the ``second terminal``, which runs on and prints the text after the colon when it is ready. A block
+without a comment is run and must succeed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+TUTORIAL = Path(__file__).parents[1] / "docs" / "tutorial.md"
+BLOCK = re.compile(
+    r"(?:<!-- (?P<what>[^:\n]+): (?P<value>[^\n]*) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)```",
+    re.DOTALL,
+)
+SITE = "http://127.0.0.1:8000"
+PATIENCE = 90.0
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A code block: ``what`` is "write", "append", "second terminal" or empty (a command)."""
+
+    what: str
+    value: str
+    text: str
+
+
+def blocks(page: str, wheel: Path) -> Iterator[Block]:
+    """The page's blocks. The built wheel stands in for the published package."""
+    published, built = (
+        '"django-identity[sandbox]"',
+        f'"django-identity[sandbox] @ {wheel.as_uri()}"',
+    )
+    assert page.count(published) == 1
+    for found in BLOCK.finditer(page.replace(published, built)):
+        yield Block(found["what"] or "", found["value"] or "", found["text"])
+
+
+def environment() -> dict[str, str]:
+    """The newcomer's."""
+    strange = {"VIRTUAL_ENV", "PYTHONPATH", "DJANGO_SETTINGS_MODULE", "DATABASE_URL"}
+    kept = {name: value for name, value in os.environ.items() if name not in strange}
+    return {**kept, "PYTHONUNBUFFERED": "1", "PIP_QUIET": "1"}
+
+
+class Terminal:
+    """A folder in which commands run, as in a shell with the environment activated."""
+
+    def __init__(self, folder: Path, env: dict[str, str], stack: ExitStack) -> None:
+        self.folder, self.env, self.stack = folder, env, stack
+
+    def run(self, block: Block) -> None:
+        command = "[ ! -e .venv ] || . .venv/bin/activate\n" + block.text
+        subprocess.run(["bash", "-ec", command], cwd=self.folder, env=self.env, check=True)
+
+    def start(self, block: Block) -> None:
+        """Start a command that runs on, and wait until it prints that it is ready."""
+        process = subprocess.Popen(
+            ["bash", "-ec", re.sub(r"\n(\S.*)\n\Z", r"\nexec \1\n", block.text)],
+            cwd=self.folder, env=self.env, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        self.stack.callback(process.wait)
+        self.stack.callback(process.terminate)
+        is_ready = threading.Event()
+        threading.Thread(target=_read, args=(process, block.value, is_ready), daemon=True).start()
+        if not is_ready.wait(PATIENCE):
+            raise TimeoutError(block.text)
+
+    def write(self, block: Block) -> None:
+        file = self.folder / block.value
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(block.text)
+
+    def append(self, block: Block) -> None:
+        with (self.folder / block.value).open("a") as file:
+            file.write("\n" + block.text)
+
+
+def _read(process: subprocess.Popen[str], ready: str, is_ready: threading.Event) -> None:
+    """Read everything, so that the process never waits for a full pipe."""
+    assert process.stdout
+    for line in process.stdout:
+        print("   |", line, end="")
+        if ready in line:
+            is_ready.set()
+
+
+def press_the_button(page: Page) -> None:
+    """Step 5 in a browser: a closed gate, the button, a person, consent, the bar."""
+    page.goto(f"{SITE}/bar/")
+    page.get_by_role("button", name="Continue with").first.click()
+    page.get_by_role("button", name="Continue as Ada").click()
+    page.get_by_role("button", name=re.compile("Approve|Allow")).first.click()
+    page.wait_for_url(f"{SITE}/bar/")
+    assert "Welcome to the bar." in page.content()
+
+
+def main(wheel: Path) -> None:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "shop"
+        folder.mkdir()
+        terminal = Terminal(folder, environment(), stack)
+        actions = {
+            "write": terminal.write,
+            "append": terminal.append,
+            "second terminal": terminal.start,
+        }
+        for block in blocks(TUTORIAL.read_text("utf-8"), wheel):
+            begin = time.monotonic()
+            actions.get(block.what, terminal.run)(block)
+            print(f"{time.monotonic() - begin:6.1f} s  {block.text.splitlines()[0]}")
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path="/usr/bin/chromium",
+                args=["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
+            )
+            press_the_button(browser.new_page())
+            browser.close()
+    print("The tutorial works.")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())
