@@ -1,0 +1,12 @@
+# One image for the sandbox, the example site and its worker; compose.yaml gives each its command.
+FROM python:3.13-slim
+
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
+WORKDIR /app
+COPY pyproject.toml README.md LICENSE ./
+COPY django_identity ./django_identity
+RUN pip install --no-cache-dir ".[demo]" "psycopg[binary]>=3.2" "redis>=5.2"
+COPY manage.py ./
+COPY example_project ./example_project
+RUN useradd --system --home-dir /app demo && mkdir .demo && chown demo .demo
+USER demo
