@@ -16,12 +16,12 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
 
 from django_identity import conf
-from django_identity.closed import keep_private
 from django_identity.exceptions import DocumentsNotAllowed
 from django_identity.lifecycle import documents
 from django_identity.lifecycle.documents import Document
 from django_identity.models import LinkedIdentity
 from django_identity.service.document_answers import DocumentMetadata
+from django_identity.views.closed import keep_private
 from django_identity.views.flow import signed_in_user
 
 __all__ = ["Document", "DocumentMetadata", "document_response", "documents_of", "metadata_of"]

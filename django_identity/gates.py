@@ -26,16 +26,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest
 from django.views import View
 
-from django_identity import conf, labels
-from django_identity.closed import (
-    CLAIM_MISSING,
-    KYC_LEVEL_MISSING,
-    NOT_SIGNED_IN,
-    Closed,
-    OnClosed,
-    answer,
-    keep_private,
-)
+from django_identity import conf
 from django_identity.lifecycle.standing import (
     UNASKED,
     Requirement,
@@ -43,6 +34,16 @@ from django_identity.lifecycle.standing import (
     Unasked,
     require_text,
     standing_of,
+)
+from django_identity.texts import labels
+from django_identity.views.closed import (
+    CLAIM_MISSING,
+    KYC_LEVEL_MISSING,
+    NOT_SIGNED_IN,
+    Closed,
+    OnClosed,
+    answer,
+    keep_private,
 )
 
 __all__ = [

@@ -11,8 +11,9 @@ from django.db import connections
 from django.test import override_settings
 from psycopg import IsolationLevel
 
-from django_identity import conf, conf_rules
+from django_identity import conf
 from django_identity.checks import applications
+from django_identity.conf import rules
 from django_identity.exceptions import ConfigurationError
 
 KEY = {"kty": "EC", "kid": "k", "alg": "ECDH-ES", "d": "private"}
@@ -230,12 +231,12 @@ def test_a_database_that_hides_what_others_commit(
 
 def test_loopback_is_this_machine_only() -> None:
     """A name that merely begins like loopback is not loopback."""
-    assert conf_rules.is_loopback("127.0.0.1")
-    assert conf_rules.is_loopback("127.9.9.9")
-    assert conf_rules.is_loopback("::1")
-    assert conf_rules.is_loopback("localhost")
+    assert rules.is_loopback("127.0.0.1")
+    assert rules.is_loopback("127.9.9.9")
+    assert rules.is_loopback("::1")
+    assert rules.is_loopback("localhost")
     for host in ("127.0.0.1.example.org", "localhost.example.org", "10.0.0.1", "", None):
-        assert not conf_rules.is_loopback(host)
+        assert not rules.is_loopback(host)
 
 
 def test_live_cookies_are_secure() -> None:

@@ -8,10 +8,10 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import labels
 from django_identity.admin import filters, wording
 from django_identity.admin.listing import RecordAdmin
 from django_identity.models import ErasureReceipt
+from django_identity.texts import labels
 
 
 @admin.register(ErasureReceipt)

@@ -14,13 +14,14 @@ from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from django_identity import conf, labels
-from django_identity.labels import in_words, is_level
+from django_identity import conf
 from django_identity.lifecycle.erasure import AccountFate, Preview
 from django_identity.lifecycle.operators import Kind
 from django_identity.lifecycle.standing import Reason
 from django_identity.models import Environment
 from django_identity.service.moments import has_no_end
+from django_identity.texts import labels
+from django_identity.texts.labels import in_words, is_level
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser

@@ -24,7 +24,7 @@ from django_identity.api.serializers import (
     StartedSerializer,
 )
 from django_identity.exceptions import Recovery
-from django_identity.problems import MEDIA_TYPE
+from django_identity.views.problems import MEDIA_TYPE
 
 # Wrong credentials, a foreign page, another method, and an Accept header that wants no JSON.
 OF_ALL = (401, 403, 405, 406)

@@ -19,10 +19,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from django_identity import conf
-from django_identity.closed import Closed, keep_private
 from django_identity.gates import Gate, closed_to
 from django_identity.lifecycle.standing import UNASKED, Requirement, Unasked
-from django_identity.problems import CHALLENGE, MEDIA_TYPE
+from django_identity.views.closed import Closed, keep_private
+from django_identity.views.problems import CHALLENGE, MEDIA_TYPE
 
 
 class GateClosed(APIException):

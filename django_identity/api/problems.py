@@ -10,8 +10,8 @@ from rest_framework.views import exception_handler
 
 from django_identity import conf
 from django_identity.exceptions import IdentityError, Recovery
-from django_identity.problems import MEDIA_TYPE, problem_body
 from django_identity.telemetry import LogEvent, log_failure
+from django_identity.views.problems import MEDIA_TYPE, problem_body
 
 
 def problem(error: IdentityError, **beside: object) -> Response:

@@ -36,7 +36,6 @@ from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import arrival
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import LinkedIdentity
-from django_identity.problems import CHALLENGE
 from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views.flow import (
     application_of,
@@ -45,6 +44,7 @@ from django_identity.views.flow import (
     flow_view,
     landing_url,
 )
+from django_identity.views.problems import CHALLENGE
 from django_identity.views.start import begin_sign_in, browser_key_of, set_browser_cookie
 
 TOKEN_SCHEMES = ("bearer", "jwt", "token")

@@ -12,7 +12,7 @@ from django.urls import NoReverseMatch, reverse
 from django_identity import conf, policy
 from django_identity.backends import BACKEND_PATH, IdentityBackend, served_by
 from django_identity.checks.label import LABEL
-from django_identity.conf_rules import origin_of
+from django_identity.conf.rules import origin_of
 from django_identity.exceptions import ConfigurationError
 from django_identity.views.content_policy import blocks_button
 

@@ -9,7 +9,6 @@ import time
 
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import backoff
 from django_identity.conf import Application
 from django_identity.exceptions import (
     ClientRejected,
@@ -17,7 +16,7 @@ from django_identity.exceptions import (
     ServiceTimeout,
     ServiceUnavailable,
 )
-from django_identity.service import budget, refusals
+from django_identity.service import backoff, budget, refusals
 from django_identity.service.budget import Priority
 from django_identity.service.deadline import seconds_left, within
 from django_identity.service.transport import Answer, Call, exchange

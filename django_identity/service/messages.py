@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, TypeGuard
 from urllib.parse import urlsplit
 
-from django_identity.conf_rules import may_be_plain
+from django_identity.conf.rules import may_be_plain
 from django_identity.exceptions import MalformedAnswer, SubjectMismatch, shaped_code
 from django_identity.service.moments import NotAMoment, parse_moment
 

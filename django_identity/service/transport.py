@@ -25,7 +25,7 @@ import httpx
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity.conf import Application
-from django_identity.conf_rules import may_be_plain
+from django_identity.conf.rules import may_be_plain
 from django_identity.exceptions import (
     AnswerTooLarge,
     ConfigurationError,

@@ -18,9 +18,10 @@ from django.template.loader_tags import BlockNode
 from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 
-from django_identity import advice, conf, labels
+from django_identity import conf
 from django_identity.gates import Gate, closed_to
 from django_identity.lifecycle.standing import UNASKED, Requirement
+from django_identity.texts import advice, labels
 from django_identity.views.addresses import address_of
 
 SIZES = ("small", "medium", "large")

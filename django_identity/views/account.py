@@ -15,11 +15,13 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from django_identity import conf, labels, policy
+from django_identity import conf, policy
 from django_identity.backends import end_unlinked_session
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import arrival, erasure, operators, standing
 from django_identity.telemetry import LogEvent, log
+from django_identity.texts import labels
+from django_identity.texts.sentences import advice_on
 from django_identity.views.addresses import account_url, address_of, login_url, prefixed
 from django_identity.views.flow import (
     application_of,
@@ -29,7 +31,6 @@ from django_identity.views.flow import (
     signed_in_user,
 )
 from django_identity.views.pages import page
-from django_identity.words import advice_on
 
 DOWNLOAD_NAME = "my-identity.json"
 PAGE_NAME = "my-identity.html"

@@ -17,7 +17,6 @@ from django.views.decorators.http import require_http_methods
 from django_identity import conf
 from django_identity.backends import begin_session, end_session, rests_on_identity
 from django_identity.exceptions import ConnectCodeMalformed, IdentityError
-from django_identity.forms import ConnectForm
 from django_identity.lifecycle import arrival, standing
 from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views.addresses import address_of, login_url
@@ -30,6 +29,7 @@ from django_identity.views.flow import (
     signed_in_user,
     with_next,
 )
+from django_identity.views.forms import ConnectForm
 from django_identity.views.pages import error_words, page, status_words, why_asked
 
 LONGEST_TYPO = 40

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from django_identity import conf
-from django_identity.conf_rules import origin_of
+from django_identity.conf.rules import origin_of
 
 DJANGO = "django.middleware.csp.ContentSecurityPolicyMiddleware"
 DJANGO_CSP = "csp.middleware.CSPMiddleware"

@@ -10,7 +10,7 @@ from django.shortcuts import render
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
-from django_identity import advice, labels, policy
+from django_identity import policy
 from django_identity.backends import revoked_identity
 from django_identity.conf import Application
 from django_identity.exceptions import (
@@ -26,8 +26,9 @@ from django_identity.lifecycle.standing import (
     revocation_reason,
 )
 from django_identity.models import LinkedIdentity
+from django_identity.texts import advice, labels
+from django_identity.texts.sentences import names_for
 from django_identity.views.addresses import prefixed
-from django_identity.words import names_for
 
 # The service's code for a missing proof of address.
 POLICY_CODE = "POA_REQUIRED"

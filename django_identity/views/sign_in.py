@@ -14,13 +14,15 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_http_methods
 
-from django_identity import advice, conf, labels
+from django_identity import conf
 from django_identity.backends import begin_session
 from django_identity.exceptions import CallbackInvalid, IdentityError, RateLimited, TooManyStarts
 from django_identity.gates import was_asked
 from django_identity.lifecycle import arrival, standing
 from django_identity.models import Purpose
 from django_identity.telemetry import LogEvent, log
+from django_identity.texts import advice, labels
+from django_identity.texts.sentences import advice_on, names_for
 from django_identity.views.addresses import prefixed
 from django_identity.views.content_policy import blocks_button
 from django_identity.views.flow import (
@@ -34,7 +36,6 @@ from django_identity.views.flow import (
 )
 from django_identity.views.pages import page, status_words, why_asked
 from django_identity.views.start import begin_sign_in, browser_key_of, set_browser_cookie
-from django_identity.words import advice_on, names_for
 
 DONE = {
     Purpose.SIGN_IN: gettext_lazy("You are signed in."),

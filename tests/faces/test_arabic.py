@@ -9,8 +9,8 @@ import pytest
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from django_identity import labels
 from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
+from django_identity.texts import labels
 from tests.example_project.operators import settle_operators
 from tests.example_project.people import settle
 from tests.faces.admin import EVENTS, IDENTITIES, OVERVIEW, RECEIPTS

@@ -10,11 +10,12 @@ from django.http import HttpRequest
 from django.test import Client
 from django.urls import reverse
 
-from django_identity import advice, exceptions
+from django_identity import exceptions
 from django_identity.backends import BACKEND_PATH
 from django_identity.lifecycle import operators
 from django_identity.models import Consent
 from django_identity.policy import IdentityPolicy
+from django_identity.texts import advice
 from tests.faces.conftest import begin, come_back
 from tests.faces.connect.pages import LOCAL
 from tests.hostile import HostileService

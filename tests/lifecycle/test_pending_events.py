@@ -11,7 +11,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
-from django_identity import conf_rules, tasks
+from django_identity import tasks
+from django_identity.conf import rules
 from django_identity.lifecycle.erasure import erasure, retention
 from django_identity.lifecycle.operators.doctor import diagnose
 from django_identity.lifecycle.upkeep import follow_up
@@ -64,7 +65,7 @@ def test_the_days_are_longer_than_the_retries() -> None:
     """What check E031 compares with."""
     pauses = [follow_up.FIRST_PAUSE * follow_up.GROWTH**tries for tries in range(follow_up.TRIES)]
     longest = timedelta(seconds=1.25 * sum(pauses[:-1]))
-    assert longest < timedelta(days=conf_rules.LONGEST_RETRY_DAYS)
+    assert longest < timedelta(days=rules.LONGEST_RETRY_DAYS)
 
 
 def test_a_replay_refuses_an_emptied_event(register: Register) -> None:

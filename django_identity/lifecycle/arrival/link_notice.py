@@ -13,12 +13,12 @@ from django.core.mail import EmailMessage
 from django.db import connections
 
 from django_identity import database, policy
-from django_identity.advice import service_in_sentence
 from django_identity.conf import Application
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.service.messages import Profile
 from django_identity.telemetry import LogEvent, log_refusal, log_trouble
+from django_identity.texts.advice import service_in_sentence
 
 Build = Callable[[IdentityPolicy], EmailMessage | None]
 

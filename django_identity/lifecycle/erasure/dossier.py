@@ -13,7 +13,6 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Model, Q, QuerySet
 from django.utils.functional import Promise
 
-from django_identity import labels
 from django_identity.conf import Application
 from django_identity.lifecycle.events import former_links, rows
 from django_identity.lifecycle.events.keyed_digests import keyed
@@ -29,6 +28,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.policy import PROFILE_FIELDS
+from django_identity.texts import labels
 
 MOST_SHOWN = 100
 ROWS_AT_ONCE = 500

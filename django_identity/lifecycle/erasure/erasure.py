@@ -24,7 +24,7 @@ from django.db.models import F, ProtectedError, QuerySet, RestrictedError
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import backoff, conf, database, policy, signals
+from django_identity import conf, database, policy, signals
 from django_identity.conf import Application
 from django_identity.exceptions import ConfigurationError, StorageUnavailable
 from django_identity.lifecycle import events
@@ -40,6 +40,7 @@ from django_identity.models import (
     WebhookEvent,
     digest,
 )
+from django_identity.service import backoff
 from django_identity.telemetry import LogEvent, Operation, log, log_trouble, measured
 
 FIRST_PAUSE = 60.0

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-from django_identity import conf, labels
+from django_identity import conf
 from django_identity.lifecycle.standing.standing import (
     VERIFIED,
     Reason,
@@ -19,6 +19,7 @@ from django_identity.lifecycle.standing.standing import (
     standing_of,
 )
 from django_identity.models import Consent, LinkedIdentity, LinkedVia
+from django_identity.texts import labels
 
 CLAIM_TYPES = ("kyc_verified", "age_over_18", "country_resident", "unique_human")
 # A grant that nothing refreshed until then needs the person.

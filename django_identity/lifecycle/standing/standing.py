@@ -16,13 +16,13 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, policy
-from django_identity.labels import LEVEL, is_level
 from django_identity.lifecycle.standing import values
 from django_identity.lifecycle.standing.request_memory import memory
 from django_identity.lifecycle.upkeep import kyc_checks
 from django_identity.models import Consent, LinkedIdentity, RevokedBy
 from django_identity.models.choices import rests_on_code
 from django_identity.models.compiled import CompiledQuery, Given
+from django_identity.texts.labels import LEVEL, is_level
 
 VERIFIED = "verified"
 

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import backoff, conf, database, signals
+from django_identity import conf, database, signals
 from django_identity.conf import Application
 from django_identity.credentials import KeySet, RejectionReason, VerifiedCredential, verify
 from django_identity.exceptions import (
@@ -32,7 +32,7 @@ from django_identity.exceptions import (
 from django_identity.lifecycle.upkeep import key_sets, kyc_checks, replacement
 from django_identity.lifecycle.upkeep.reader import Reader
 from django_identity.models import Consent, LinkedIdentity
-from django_identity.service import ServiceClient, budget, refusals
+from django_identity.service import ServiceClient, backoff, budget, refusals
 from django_identity.service.budget import Priority
 from django_identity.service.messages import ClaimsAnswer
 from django_identity.telemetry import LogEvent, Operation, log_failure, measured

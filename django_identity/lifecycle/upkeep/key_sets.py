@@ -16,12 +16,11 @@ from dataclasses import dataclass, field
 
 from django.core.signals import setting_changed
 
-from django_identity import backoff
 from django_identity.conf import Application
 from django_identity.credentials import KeySet
 from django_identity.exceptions import KeysUnavailable, ServiceError
 from django_identity.lifecycle.events import CLOCK_SKEW
-from django_identity.service import ServiceClient
+from django_identity.service import ServiceClient, backoff
 from django_identity.service.deadline import seconds_left
 
 OLDEST = 300.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.http import HttpRequest
 from django.shortcuts import resolve_url
@@ -13,10 +13,13 @@ from django.utils import formats, timezone
 from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext
 
-from django_identity import advice, labels, policy
+from django_identity import policy
 from django_identity.conf import Application
-from django_identity.lifecycle.standing import Shortfall
 from django_identity.service.moments import has_no_end
+from django_identity.texts import advice, labels
+
+if TYPE_CHECKING:
+    from django_identity.lifecycle.standing import Shortfall
 
 A_MINUTE = 60
 

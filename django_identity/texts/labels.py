@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 Text = str | Promise
 #: Names of countries in the six languages, from Unicode CLDR; see data/LICENSE.unicode.
-COUNTRIES = Path(__file__).parent / "data" / "countries.json"
+COUNTRIES = Path(__file__).with_name("data") / "countries.json"
 
 WORDS: Mapping[str, Text] = {
     "profile:read": _("Your name, e-mail address, country and photo"),

@@ -15,7 +15,7 @@ from typing import Any
 from django.conf import settings
 from django.core.signals import setting_changed
 
-from django_identity.conf_rules import (
+from django_identity.conf.rules import (
     SETTING,
     Problem,
     alias_problems,

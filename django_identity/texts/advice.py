@@ -11,7 +11,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.conf_rules import SERVICE_NAME
+from django_identity.conf.rules import SERVICE_NAME
 from django_identity.exceptions import IdentityError
 
 Text = str | Promise

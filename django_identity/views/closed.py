@@ -13,10 +13,10 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django_identity import conf
 from django_identity.exceptions import Recovery
 from django_identity.lifecycle.standing import Reason, Shortfall
-from django_identity.problems import CHALLENGE, MEDIA_TYPE, problem_body
+from django_identity.texts.sentences import advice_on, why_closed
 from django_identity.views.addresses import login_url, prefixed
 from django_identity.views.pages import page, why_asked
-from django_identity.words import advice_on, why_closed
+from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
 
 OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]
 

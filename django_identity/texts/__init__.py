@@ -1,0 +1,6 @@
+"""Everything that people are told, and the names of codes in their language.
+
+- ``labels``: names of claims, levels, columns, tables and countries
+- ``advice``: what a page says about a closed gate and about an error
+- ``sentences``: the same, filled with the names of service, site and person
+"""
