@@ -1,35 +1,60 @@
-"""Content types and permissions, put back by two statements after each flush.
+"""A test with transactions of its own ends with empty tables, as after Django's flush, but sooner.
 
-A test with transactions of its own ends with a flush, after which Django makes these rows anew with
-dozens of queries: most of what such a test costs. They are the same rows each time.
+Django empties every table and makes content types and permissions anew with dozens of queries: most
+of what such a test costs. Here one query says which tables hold rows, those alone are emptied, and
+the rows of these two models stay as the migrations left them.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-from django.apps import AppConfig
-from django.contrib.auth.management import create_permissions
 from django.contrib.auth.models import Permission
-from django.contrib.contenttypes.management import create_contenttypes
 from django.contrib.contenttypes.models import ContentType
-from django.db.models.signals import post_migrate
+from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Count, Max, Model
+from django.test import TransactionTestCase
 
-# The last of the two apps whose rows they are.
-AFTER = "contenttypes"
+Rows = dict[type[Model], list[Model]]
 
 
 def keep_rows() -> None:
     """Call it once the tables are made and filled."""
-    types, permissions = list(ContentType.objects.all()), list(Permission.objects.all())
+    kept: Rows = {model: list(model._default_manager.all()) for model in (ContentType, Permission)}
 
-    def put_back(sender: AppConfig, **_kwargs: Any) -> None:
-        if sender.label == AFTER:
-            ContentType.objects.bulk_create(types)
-            Permission.objects.bulk_create(permissions)
+    def empty(self: TransactionTestCase) -> None:
+        for alias in self._databases_names(include_mirrors=False):
+            _empty(connections[alias], kept)
 
-    post_migrate.disconnect(create_contenttypes)
-    post_migrate.disconnect(
-        create_permissions, dispatch_uid="django.contrib.auth.management.create_permissions"
+    TransactionTestCase._fixture_teardown = empty
+
+
+def _empty(connection: BaseDatabaseWrapper, kept: Rows) -> None:
+    with connection.constraint_checks_disabled(), transaction.atomic(connection.alias):
+        changed = {
+            model: rows
+            for model, rows in kept.items()
+            if _is_changed(connection.alias, model, rows)
+        }
+        stay = {model._meta.db_table for model in kept.keys() - changed.keys()}
+        with connection.cursor() as cursor:
+            for table in _filled(connection):
+                if table not in stay:
+                    cursor.execute(f"DELETE FROM {connection.ops.quote_name(table)}")
+        for model, rows in changed.items():
+            model._default_manager.using(connection.alias).bulk_create(rows)
+
+
+def _filled(connection: BaseDatabaseWrapper) -> list[str]:
+    tables = connection.introspection.django_table_names(only_existing=True, include_views=False)
+    query = " UNION ALL ".join(
+        f"SELECT '{table}', EXISTS (SELECT 1 FROM {connection.ops.quote_name(table)})"
+        for table in tables
     )
-    post_migrate.connect(put_back, weak=False, dispatch_uid="tests.kept_rows")
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        return [table for table, filled in cursor.fetchall() if filled]
+
+
+def _is_changed(alias: str, model: type[Model], rows: list[Model]) -> bool:
+    found = model._default_manager.using(alias).aggregate(count=Count("pk"), last=Max("pk"))
+    return found != {"count": len(rows), "last": max(row.pk for row in rows)}
