@@ -1,4 +1,4 @@
-"""The app and the example project speak five more languages, in the words of one glossary."""
+"""App, sandbox and example project speak five more languages, in the words of one glossary."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from tests.hostile import hostile_service
 
 LANGUAGES = ("fr", "pt", "pt_BR", "es", "ar")
 APP = Path(django_identity.__file__).parent / "locale"
+SANDBOX = APP.parent / "sandbox" / "locale"
 EXAMPLE = Path(example_project.__file__).parent / "circle" / "locale"
 #: How many texts there are at least: a catalogue that was not read would be complete.
-CATALOGUES = {APP: 400, EXAMPLE: 50}
+CATALOGUES = {APP: 400, SANDBOX: 400, EXAMPLE: 50}
 EACH = pytest.mark.parametrize(
     ("locale", "language"),
     [(locale, language) for locale in CATALOGUES for language in LANGUAGES],

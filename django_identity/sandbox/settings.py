@@ -31,6 +31,14 @@ CSRF_FAILURE_VIEW = "django_identity.sandbox.pages.errors.unproven_form"
 USE_TZ = True
 TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
+LANGUAGES = [
+    ("en", "English"),
+    ("ar", "العربية"),
+    ("es", "español"),
+    ("fr", "français"),
+    ("pt", "português"),
+    ("pt-br", "português do Brasil"),
+]
 STATIC_URL = "/static/"
 
 INSTALLED_APPS = [
@@ -50,6 +58,7 @@ MIDDLEWARE = [
     "django_identity.sandbox.pages.errors.WrongMethodMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django_identity.sandbox.pages.language.PageLanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -96,6 +105,7 @@ LOGIN_REDIRECT_URL = "account"
 # The site under test usually runs on the same host with another port, and cookies ignore ports.
 SESSION_COOKIE_NAME = "sandbox_session"
 CSRF_COOKIE_NAME = "sandbox_csrftoken"
+LANGUAGE_COOKIE_NAME = "sandbox_language"
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 X_FRAME_OPTIONS = "DENY"
 

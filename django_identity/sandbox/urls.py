@@ -2,6 +2,7 @@
 
 from django.contrib.staticfiles.views import serve as serve_static
 from django.urls import include, path, re_path
+from django.views.i18n import set_language
 
 from django_identity.sandbox.connect.endpoint import connect_request
 from django_identity.sandbox.developer.endpoints import rotate_secret, test_users
@@ -41,6 +42,7 @@ urlpatterns = [
     path(".well-known/jwks.json", jwks, name="jwks"),
     # A line break in the path, too: the dot alone matches none.
     re_path(r"^api/v1/(?P<path>(?s:.*))$", envelope.unknown_path),
+    path("language/", set_language, name="set_language"),
     path("account/", include("django_identity.sandbox.pages.urls")),
     path("portal/", include("django_identity.sandbox.developer.urls")),
     path("sandbox/", include("django_identity.sandbox.control.urls")),

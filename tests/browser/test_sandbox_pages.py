@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from tests.browser.looking import overflow, shoot, violations
-from tests.sandbox.driver import Application, Person, Sandbox
+from tests.sandbox.driver import Application, Person, Pkce, Sandbox
 from tests.sandbox.receiver import Receiver, until
 
 UNFOLD = "document.querySelectorAll('details').forEach(each => { each.open = true })"
@@ -89,6 +89,39 @@ def test_a_person_looks_after_the_account(sandbox: Sandbox, page: Page) -> None:
     for name in ("verify", "delete"):
         page.goto(f"/account/{name}")
         look_at(page, name)
+
+
+def test_the_pages_run_from_right_to_left(sandbox: Sandbox, chromium: Browser) -> None:
+    """In Arabic each page of a person fits too, axe finds nothing, and the direction is set."""
+    person, application = Person(sandbox, verified=True), Application(sandbox)
+    person.consent_to(application)
+    with chromium.new_context(base_url=sandbox.origin, locale="ar") as context:
+        page = context.new_page()
+        page.goto(application.authorization_url(Pkce()))
+        look_at(page, "ar-sign-in")
+        page.goto("/account/new")
+        look_at(page, "ar-make-person")
+        page.goto("/nowhere")
+        look_at(page, "ar-not-found")
+        page.goto("/account/sign-in")
+        page.evaluate(UNFOLD)
+        page.fill("[name=email]", person.account["email"])
+        page.fill("[name=password]", person.account["password"])
+        page.locator("[name=password]").press("Enter")
+        page.locator(".page-title").wait_for()
+        look_at(page, "ar-account")
+        page.goto(application.authorization_url(Pkce()))
+        look_at(page, "ar-consent")
+        for name in ("verify", "delete", "connect-codes/new"):
+            page.goto(f"/account/{name}")
+            look_at(page, f"ar-{name.partition('/')[0]}")
+        page.fill("[name=password]", person.account["password"])
+        page.locator("[name=password]").press("Enter")
+        page.locator(".connect-code").wait_for()
+        look_at(page, "ar-code")
+        assert page.evaluate("document.documentElement.dir") == "rtl"
+        page.goto("/")
+        look_at(page, "ar-console")
 
 
 def test_a_developer_watches_and_acts(sandbox: Sandbox, page: Page) -> None:

@@ -7,6 +7,7 @@ from django.core.mail import send_mail
 from django.db import transaction
 from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from django_identity.sandbox.consents.scopes import described
@@ -30,7 +31,7 @@ def listed(user: User) -> list[Notice]:
 
 
 def _send(notice: Notice) -> None:
-    """Send the notice by e-mail."""
+    """Send the notice by e-mail, in the person's language."""
     # A subject must be one line, but a developer may have typed line breaks into the name.
     name = " ".join(notice.client.name.split())
     context = {
@@ -40,9 +41,10 @@ def _send(notice: Notice) -> None:
         "scopes": described(notice.scopes),
         "account": settings.SANDBOX_ORIGIN + reverse("account"),
     }
-    send_mail(
-        _("%(name)s received your information") % {"name": name},
-        render_to_string("sandbox/connect_email.txt", context),
-        SENDER,
-        [notice.user.email],
-    )
+    with translation.override(notice.user.language):
+        send_mail(
+            _("%(name)s received your information") % {"name": name},
+            render_to_string("sandbox/connect_email.txt", context),
+            SENDER,
+            [notice.user.email],
+        )

@@ -44,6 +44,7 @@ class User(AbstractBaseUser):
     """A person with an account at the service.
 
     ``is_cast``: one of those whom the sign-in page offers as buttons, so nobody needs a password.
+    ``language``: the one in which they made their last Connect code, for e-mails.
     """
 
     subject = models.CharField(max_length=255, unique=True, default=new_subject)
@@ -61,6 +62,7 @@ class User(AbstractBaseUser):
     address_proved_at = models.DateTimeField(null=True)
     credential_seconds = models.PositiveIntegerField(default=CREDENTIAL_LIFETIME_SECONDS)
     is_cast = models.BooleanField(default=False)
+    language = models.CharField(max_length=10, default="en")
 
     USERNAME_FIELD = "email"
     objects: ClassVar[BaseUserManager[Self]] = BaseUserManager()

@@ -17,6 +17,7 @@ from django_identity.sandbox.pages.connect import shown
 from django_identity.sandbox.pages.navigation import signed_in_user
 from django_identity.sandbox.pages.wording import claim_title
 from django_identity.sandbox.users import deletion
+from django_identity.sandbox.users.cast import country_name
 
 SHOWN = 5
 
@@ -30,6 +31,7 @@ def account(request: HttpRequest) -> HttpResponse:
         "person": user,
         "verified": user.kyc_status == KycStatus.VERIFIED,
         "rejected": user.kyc_status == KycStatus.REJECTED,
+        "country": country_name(user.country),
         "provider": claims.KYC_VENDOR,
         "codes": [shown(code) for code in codes.listed(user)[:SHOWN]],
         "notices": [(each, described(each.scopes)) for each in notices.listed(user)[:SHOWN]],

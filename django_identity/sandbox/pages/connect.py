@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import get_language
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -18,6 +19,7 @@ from django_identity.sandbox.pages.forms import ConfirmPasswordForm
 from django_identity.sandbox.pages.navigation import signed_in_user
 from django_identity.sandbox.pages.wording import refusal_reason
 from django_identity.sandbox.users import verification
+from django_identity.sandbox.users.cast import country_name
 
 LIFETIME_SECONDS = int(CONNECT_CODE_LIFETIME.total_seconds())
 
@@ -45,10 +47,13 @@ def make_code(request: HttpRequest) -> HttpResponse:
     user = signed_in_user(request)
     form = ConfirmPasswordForm(user, request.POST or None)
     if form.is_valid():
+        user.language = get_language()
+        user.save(update_fields=["language"])
         return redirect("connect_code", number=codes.make(user).pk)
     context = {
         "form": form,
         "person": user,
+        "country": country_name(user.country),
         "kyc": verification.kyc_status(user),
         "scopes": described(redemption.SCOPES),
     }

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import date
 
 from django.db import transaction
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from django_identity.sandbox.claims import claims
 from django_identity.sandbox.instruments import clock
@@ -24,11 +26,21 @@ BVN_OF = {
     KycStatus.VERIFIED: verification.BVN_VERIFIED,
     KycStatus.REJECTED: verification.BVN_NAME_MISMATCH,
 }
-COUNTRIES = {
-    "NG": "Nigeria", "BR": "Brazil", "DE": "Germany", "EG": "Egypt", "ES": "Spain", "FR": "France",
-    "GB": "United Kingdom", "GH": "Ghana", "IN": "India", "KE": "Kenya", "PT": "Portugal",
-    "US": "United States", "ZA": "South Africa",
-}  # fmt: skip
+COUNTRIES: dict[str, str | Promise] = {
+    "NG": gettext_lazy("Nigeria"),
+    "BR": gettext_lazy("Brazil"),
+    "DE": gettext_lazy("Germany"),
+    "EG": gettext_lazy("Egypt"),
+    "ES": gettext_lazy("Spain"),
+    "FR": gettext_lazy("France"),
+    "GB": gettext_lazy("United Kingdom"),
+    "GH": gettext_lazy("Ghana"),
+    "IN": gettext_lazy("India"),
+    "KE": gettext_lazy("Kenya"),
+    "PT": gettext_lazy("Portugal"),
+    "US": gettext_lazy("United States"),
+    "ZA": gettext_lazy("South Africa"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,17 +124,27 @@ def described(user: User) -> str:
     parts = [_status(user)]
     if user.kyc_status == KycStatus.VERIFIED:
         parts += _proven(user)
-    parts.append(COUNTRIES.get(user.country, user.country))
+    parts.append(country_name(user.country))
     if user.kyc_status == KycStatus.VERIFIED and user.address_proved_at is None:
         parts.append(_("no proof of address"))
     if unicodedata.bidirectional(user.first_name[:1] or "-") == "AL":
         parts.append(_("name in Arabic"))
     if user.credential_seconds < CREDENTIAL_LIFETIME_SECONDS:
         minutes = user.credential_seconds // 60
-        parts.append(_("credential valid for %(minutes)d minutes") % {"minutes": minutes})
+        valid = ngettext(
+            "credential valid for %(minutes)d minute",
+            "credential valid for %(minutes)d minutes",
+            minutes,
+        )
+        parts.append(valid % {"minutes": minutes})
     if user.environment == Environment.LIVE:
         parts.append(_("live"))
-    return ", ".join(parts)
+    return _(", ").join(parts)
+
+
+def country_name(code: str) -> str:
+    """Return a country in words, or its code if the sandbox has none."""
+    return str(COUNTRIES.get(code, code))
 
 
 def _status(user: User) -> str:
