@@ -66,9 +66,7 @@ def _reading(request: HttpRequest, user: AbstractBaseUser | None, alias: str) ->
     whose = user or asked_by
     if asked_by is None or whose is None:
         raise DocumentsNotAllowed("nobody is signed in")
-    identity = LinkedIdentity.objects.of_user(
-        whose.pk, application=application.alias, environment=application.environment
-    ).first()
+    identity = LinkedIdentity.objects.under(application).filter(user_id=whose.pk).first()
     if identity is None:
         raise DocumentsNotAllowed("the person has no linked identity")
     return documents.Reading(identity, asked_by, _name_of_view(request))

@@ -18,7 +18,7 @@ from django_identity import conf, database, policy
 from django_identity.conf import Application
 from django_identity.credentials.documents import open_document
 from django_identity.exceptions import DocumentsNotAllowed, IdentityError
-from django_identity.lifecycle.upkeep.reader import Reader
+from django_identity.lifecycle.upkeep.tokens import Reader
 from django_identity.models import Consent, DocumentReading, LinkedIdentity
 from django_identity.service import ServiceClient
 from django_identity.service.document_answers import (
@@ -67,7 +67,7 @@ def read(reading: Reading) -> tuple[Document, ...]:
     subject, application = reading.identity.subject, conf.application(reading.identity.application)
     with _reported(reading):
         client = _client_for(reading, application, scope=SCOPE_OF[DOCUMENTS])
-        sealed = Reader(reading.identity, client).read(
+        sealed = Reader(application, reading.identity, client).read(
             lambda token: client.documents(subject, access_token=token)
         )
         opened = tuple(_opened(each, application) for each in sealed)
@@ -81,7 +81,7 @@ def read_metadata(reading: Reading) -> tuple[DocumentMetadata, ...]:
     subject, application = reading.identity.subject, conf.application(reading.identity.application)
     with _reported(reading):
         client = _client_for(reading, application, scope=SCOPE_OF[METADATA])
-        listed = Reader(reading.identity, client).read(
+        listed = Reader(application, reading.identity, client).read(
             lambda token: client.document_metadata(subject, access_token=token)
         )
         _record(reading, SCOPE_OF[METADATA], [each.document_type for each in listed])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.contrib.auth import get_user_model
 from django.db import models
@@ -12,6 +12,7 @@ from django.db import models
 from django_identity import database
 
 if TYPE_CHECKING:
+    from django_identity.conf import Application
     from django_identity.models import (  # noqa: F401  named in the bases, as text
         AuthorizationRequest,
         ErasureReceipt,
@@ -52,22 +53,22 @@ def failing(now: datetime) -> models.Q:
 
 
 class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
-    def of_subject(
-        self, *, application: str, environment: str, subject: str
-    ) -> LinkedIdentityQuerySet:
-        """The identity of exactly this subject, under any collation."""
-        return self.filter(subject_digest=digest(application, environment, subject))
-
-    def of_user(
-        self, user_id: Any, *, application: str, environment: str
-    ) -> LinkedIdentityQuerySet:
-        return self.filter(user_id=user_id, application=application, environment=environment)
+    def under(self, application: Application) -> LinkedIdentityQuerySet:
+        """The identities under ``application``, in its environment."""
+        return self.filter(application=application.alias, environment=application.environment)
 
 
 class AuthorizationRequestQuerySet(models.QuerySet["AuthorizationRequest"]):
-    def started_in(self, *, state: str, browser_key: str) -> AuthorizationRequestQuerySet:
+    def started_in(
+        self, application: Application, *, state: str, browser_key: str
+    ) -> AuthorizationRequestQuerySet:
         """The request with this state, if it was started in the browser with this key."""
-        return self.filter(state_digest=digest(state), browser_digest=digest(browser_key))
+        return self.filter(
+            state_digest=digest(state),
+            browser_digest=digest(browser_key),
+            application=application.alias,
+            environment=application.environment,
+        )
 
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):

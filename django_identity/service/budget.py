@@ -16,8 +16,18 @@ import time
 from enum import StrEnum
 
 from django_identity.conf import Application
-from django_identity.exceptions import BudgetSpent, ClientRejected, RateLimited, ServiceAway
-from django_identity.service import shared_state
+from django_identity.exceptions import (
+    BudgetSpent,
+    ClientRejected,
+    IdentityError,
+    MalformedAnswer,
+    RateLimited,
+    ServiceAway,
+    ServiceRefusal,
+    ServiceUnavailable,
+    VerificationPolicyNotMet,
+)
+from django_identity.service import refusals, shared_state
 from django_identity.telemetry import LogEvent, log, log_refusal, log_trouble
 
 UPKEEP_SHARE = 0.8
@@ -79,7 +89,8 @@ def pause(application: Application, *, endpoint: str, seconds: float) -> None:
 
 def paused_for(application: Application, endpoint: str) -> float:
     """Seconds until endpoints of this class may be called again, or zero."""
-    return max(0.0, shared_state.read(_pause_name(application, endpoint)) - time.time())
+    name = _pause_name(application, endpoint)
+    return max(0.0, shared_state.read(name) - time.time())
 
 
 def require_sign_in(application: Application, *, patience: float) -> None:
@@ -134,8 +145,12 @@ def _window(calls: int, seconds: float) -> tuple[int, float]:
 # Outages
 
 
-def note_failure(application: Application, endpoint: str, *, rejected: bool = False) -> None:
-    """The endpoint gave no usable answer, or ``rejected`` the client credentials."""
+def note(application: Application, endpoint: str, error: IdentityError | None) -> None:
+    """The endpoint gave an answer, or failed with ``error``."""
+    rejected = isinstance(error, ClientRejected)
+    if not rejected and not _is_outage(error):
+        _note_answer(application, endpoint)
+        return
     name, step = _failures(application, endpoint), ENOUGH_FAILURES if rejected else 1
     failures = shared_state.count(name, seconds=REMEMBERED, step=step)
     shared_state.keep(name, seconds=REMEMBERED)
@@ -154,8 +169,7 @@ def note_failure(application: Application, endpoint: str, *, rejected: bool = Fa
         log_refusal(LogEvent.SERVICE_AWAY, **facts)
 
 
-def note_answer(application: Application, endpoint: str) -> None:
-    """The endpoint gave an answer of the service."""
+def _note_answer(application: Application, endpoint: str) -> None:
     failures = shared_state.read(_failures(application, endpoint))
     if failures:
         shared_state.forget(_failures(application, endpoint), _closed(application, endpoint))
@@ -169,6 +183,24 @@ def require_open(application: Application, endpoint: str) -> None:
         _closed(application, endpoint), seconds=PROBE
     ):
         raise ServiceAway("the last calls failed", endpoint=endpoint)
+
+
+def _is_outage(error: IdentityError | None) -> bool:
+    """Whether the answer decides nothing about this call: a 5xx, a page, or any other 403.
+
+    A 403 with an unknown code may concern the application, not the person.
+    """
+    if isinstance(error, (ServiceUnavailable, MalformedAnswer)):
+        return True
+    is_403 = isinstance(error, ServiceRefusal) and error.status == 403
+    known = (*refusals.BY_CODE.values(), VerificationPolicyNotMet)
+    return is_403 and type(error) not in known
+
+
+def is_everybodys(application: Application, error: IdentityError) -> bool:
+    """Whether the service is down, so that the failure has nothing to do with one person."""
+    concerns_all = isinstance(error, ClientRejected) or _is_outage(error)
+    return concerns_all and is_away(application)
 
 
 def is_away(application: Application) -> bool:
@@ -189,7 +221,8 @@ def _upkeep_endpoints(application: Application) -> tuple[str, str]:
 
 
 def _is_away(application: Application, endpoint: str) -> bool:
-    return shared_state.read(_failures(application, endpoint)) >= FAILURES_IN_A_ROW
+    name = _failures(application, endpoint)
+    return shared_state.read(name) >= FAILURES_IN_A_ROW
 
 
 def _failures(application: Application, endpoint: str) -> str:

@@ -229,7 +229,7 @@ class ServiceClient:
     def _call(self, call: Call, *, expected: tuple[int, ...] = (200,)) -> dict[str, Any]:
         """Send ``call``. The JSON object of a success response; others raise an error."""
         answer = send(self._application, call, priority=self._priority)
-        error = refusals.find(self._application, call.endpoint, answer)
+        error = refusals.error_in(self._application, call.endpoint, answer)
         if error is not None:
             raise error
         if answer.status not in expected:

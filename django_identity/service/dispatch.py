@@ -11,7 +11,6 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity.conf import Application
 from django_identity.exceptions import (
-    ClientRejected,
     ServiceError,
     ServiceTimeout,
     ServiceUnavailable,
@@ -79,28 +78,16 @@ def _sent(application: Application, call: Call) -> Answer:
         with measured(Operation.CALL, **facts) as measurement:
             answer = exchange(application, call)
             measurement.outcome = str(answer.status)
-    except ServiceUnavailable:
-        budget.note_failure(application, call.endpoint)
+    except ServiceError as error:
+        # A readable failure, such as a redirect, is an answer too.
+        is_answer = not isinstance(error, ServiceUnavailable)
+        budget.note(application, call.endpoint, None if is_answer else error)
         raise
-    except ServiceError:
-        budget.note_answer(application, call.endpoint)
-        raise
-    _note(application, call, answer)
-    return answer
-
-
-@sensitive_variables()
-def _note(application: Application, call: Call, answer: Answer) -> None:
     if answer.status == 429:
         seconds = refusals.pause(answer.headers)
         budget.pause(application, endpoint=call.endpoint, seconds=seconds)
-    error = refusals.find(application, call.endpoint, answer)
-    if isinstance(error, ClientRejected):
-        budget.note_failure(application, call.endpoint, rejected=True)
-    elif refusals.is_outage(error):
-        budget.note_failure(application, call.endpoint)
-    else:
-        budget.note_answer(application, call.endpoint)
+    budget.note(application, call.endpoint, refusals.error_in(application, call.endpoint, answer))
+    return answer
 
 
 def _pause(tried: int, *, left: int) -> bool:

@@ -14,7 +14,6 @@ from django_identity.exceptions import (
     ClientRejected,
     ConnectCodeRequired,
     EnvironmentMismatch,
-    IdentityError,
     InvalidConnectCode,
     InvalidGrant,
     MalformedAnswer,
@@ -50,7 +49,7 @@ BY_STATUS_OF: Mapping[str, Mapping[int, type[ServiceRefusal]]] = {
 }
 
 
-def find(application: Application, endpoint: str, answer: Answer) -> ServiceError | None:
+def error_in(application: Application, endpoint: str, answer: Answer) -> ServiceError | None:
     """The error in an answer, or None for a success response.
 
     Only a well-formed error answer of the service is a refusal. A proxy's page or an empty body
@@ -98,18 +97,6 @@ def _kind(endpoint: str, status: int, members: Mapping[str, Any]) -> type[Servic
     if endpoint == "connect" and _asks_for_verification(members):
         return VerificationPolicyNotMet
     return BY_STATUS_OF.get(endpoint, BY_STATUS).get(status, ServiceRefusal)
-
-
-def is_outage(error: IdentityError | None) -> bool:
-    """Whether the answer decides nothing about this call: a 5xx, a page, or any other 403.
-
-    A 403 with an unknown code may concern the application, not the person.
-    """
-    is_other_403 = isinstance(error, ServiceRefusal) and error.status == 403
-    is_known = type(error) in BY_CODE.values() or isinstance(error, VerificationPolicyNotMet)
-    return isinstance(error, (ServiceUnavailable, MalformedAnswer)) or (
-        is_other_403 and not is_known
-    )
 
 
 def _asks_for_verification(members: Mapping[str, Any]) -> bool:

@@ -18,7 +18,6 @@ from jwt.algorithms import ECAlgorithm
 
 from django_identity import conf, database
 from django_identity.credentials import KeySet
-from django_identity.lifecycle.upkeep import claims as upkeep_claims
 from django_identity.lifecycle.upkeep import key_sets, replacement
 from django_identity.models import LinkedIdentity
 from django_identity.service.messages import ClaimsAnswer
@@ -84,7 +83,7 @@ class Issuer:
         registered = conf.application(identity.application)
         key_sets.trust(registered, self.keys)
         answer = ClaimsAnswer(identity.subject, claims=(), credential=credential)
-        proof = upkeep_claims.verify_answer(registered, answer, subject=identity.subject)
+        proof = key_sets.verify_answer(registered, answer, subject=identity.subject)
         new = replacement.prepare(registered, identity, answer, proof)
         for name, value in new.columns.items():
             setattr(identity, name, value)

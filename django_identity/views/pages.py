@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +20,11 @@ from django_identity.exceptions import (
     VerificationPolicyNotMet,
 )
 from django_identity.lifecycle import arrival
-from django_identity.lifecycle.standing import VERIFIED, Reason, revocation_reason
+from django_identity.lifecycle.standing import (
+    VERIFIED,
+    Reason,
+    revocation_reason,
+)
 from django_identity.models import LinkedIdentity
 from django_identity.texts import advice, labels
 from django_identity.texts.sentences import names_for
@@ -54,16 +57,10 @@ def why_asked(application: Application, *asked: str) -> list[tuple[str, str]]:
     return [(each, chosen.why_we_ask(each)) for each in asked]
 
 
-def error_page(
-    request: HttpRequest,
-    application: Application,
-    template: str,
-    error: IdentityError,
-    context: Mapping[str, Any],
-    *,
-    by_code: bool = False,
-) -> HttpResponse:
-    """Render ``template`` with the title and the sentence of ``error``, and its status."""
+def error_words(
+    error: IdentityError, request: HttpRequest, application: Application, *, by_code: bool = False
+) -> dict[str, str]:
+    """The title and the sentence of the error's page."""
     user = request.user
     variant = ""
     if isinstance(error, UserChanged) and user.is_authenticated:
@@ -77,15 +74,10 @@ def error_page(
         "minutes": arrival.SIGN_IN_LIFETIME // 60,
     }
     title, sentence = advice.words_of(error, variant=variant, by_code=by_code)
-    told = {
-        "error": error,
+    return {
         "error_title": advice.filled(title, names),
         "error_sentence": advice.filled(sentence, names),
     }
-    response = page(request, application, template, {**context, **told}, status=error.http_status)
-    if seconds := math.ceil(getattr(error, "retry_after", 0)):
-        response["Retry-After"] = str(seconds)
-    return response
 
 
 def status_words(identity: LinkedIdentity) -> str:

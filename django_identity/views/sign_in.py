@@ -121,11 +121,10 @@ def _button_page(
 ) -> HttpResponse:
     next_url, missing = safe_next(request.GET.get("next", "")), request.GET.get("missing", "")
     asked = missing if ASKED.fullmatch(missing) and was_asked(missing) else ""
-    shortfall = local_url = None
-    if asked:
-        shortfall = standing.shortfall_of(request.user, asked, application=application.alias)
-    if purpose == Purpose.SIGN_IN:
-        local_url = local_sign_in_url(application, coming_back_to=next_url)
+    local_url = local_sign_in_url(application, coming_back_to=next_url)
+    shortfall = (
+        standing.shortfall_of(request.user, asked, application=application.alias) if asked else None
+    )
     context = {
         "purpose": purpose,
         "next": next_url,
@@ -140,7 +139,7 @@ def _button_page(
         # A Connect code brings a KYC level, but no claims.
         "offers_code": _needs_code(request, application, purpose)
         and (not asked or labels.is_level(asked)),
-        "local_sign_in_url": local_url,
+        "local_sign_in_url": local_url if purpose == Purpose.SIGN_IN else None,
     }
     return page(request, application, "django_identity/login.html", context)
 
@@ -165,5 +164,6 @@ def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:
     """A page that opens the same address again. From this site the browser sends all cookies."""
     query = request.GET.copy()
     query[HOP_MARK] = "1"
-    context = {"address": f"{prefixed(request, request.path_info)}?{query.urlencode()}"}
+    path = prefixed(request, request.path_info)
+    context = {"address": f"{path}?{query.urlencode()}"}
     return page(request, application, "django_identity/same_site_hop.html", context)

@@ -24,7 +24,7 @@ from django.test.utils import setup_test_environment
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle.upkeep import claims, jobs, key_sets
+from django_identity.lifecycle.upkeep import jobs, key_sets
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.service.messages import ClaimsAnswer
@@ -134,7 +134,7 @@ def a_check(origin: str) -> Any:
     answer = ClaimsAnswer.parse(body)
     site = conf.application()
     key_sets.current(site)
-    return lambda: claims.verify_answer(site, answer, subject="subject-1")
+    return lambda: key_sets.verify_answer(site, answer, subject="subject-1")
 
 
 @contextmanager

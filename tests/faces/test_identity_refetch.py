@@ -14,6 +14,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_identity import conf
+from django_identity.exceptions import ServiceUnavailable
 from django_identity.models import LinkedIdentity
 from django_identity.service import budget
 from tests.hostile import HostileService, answer, hostile_service, html, http
@@ -90,7 +91,7 @@ def test_no_more_named_than_the_limit(service: HostileService, three: list[Linke
 def test_a_service_that_is_away_while_nothing_is_due(service: HostileService) -> None:
     """No work is waiting for it, so cron is told of no failure."""
     for _ in range(5):
-        budget.note_failure(conf.application(), "claims")
+        budget.note(conf.application(), "claims", ServiceUnavailable())
     assert refetch("--due").strip() == "Nothing to do."
 
 
@@ -128,7 +129,7 @@ def test_a_service_that_is_away_is_said(
 ) -> None:
     """That nothing was done is no "nothing to do"."""
     for _ in range(5):
-        budget.note_failure(conf.application(), "claims")
+        budget.note(conf.application(), "claims", ServiceUnavailable())
     said = refetch("--due")
     assert "Nothing to do" not in said
     assert "error 1: The service takes no calls" in said

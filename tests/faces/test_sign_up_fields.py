@@ -13,6 +13,7 @@ from django.utils import timezone
 from django_identity import conf
 from django_identity.exceptions import EmailTaken
 from django_identity.lifecycle.arrival import linking
+from django_identity.lifecycle.arrival.service_data import ServiceData
 from django_identity.models import (
     ConnectRedemption,
     LinkedIdentity,
@@ -78,7 +79,7 @@ def test_a_unique_value_is_not_left_out(client: Client, service: HostileService)
 
 def sign_up(subject: str, email: str) -> str:
     """What the second half of a callback does with two people's data."""
-    data = linking.ServiceData(
+    data = ServiceData(
         subject=subject, scopes=("profile:read",), profile=Profile(subject, email), kyc=None
     )
     redemption = ConnectRedemption.objects.create(

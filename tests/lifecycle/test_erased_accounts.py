@@ -16,6 +16,7 @@ from django.utils import timezone
 from django_identity import conf
 from django_identity.exceptions import UserInactive
 from django_identity.lifecycle.arrival import linking
+from django_identity.lifecycle.arrival.service_data import ServiceData
 from django_identity.lifecycle.erasure import erasure
 from django_identity.models import (
     ErasureReceipt,
@@ -122,7 +123,7 @@ def test_nobody_is_linked_to_an_account_that_is_being_erased() -> None:
         began_at=timezone.now(),
         complete=lambda completed_by: erasure.retry_pending() and None,
     )
-    data = linking.ServiceData(
+    data = ServiceData(
         subject="her-other-subject",
         scopes=(),
         profile=Profile.of_subject("her-other-subject"),
@@ -255,7 +256,7 @@ def test_who_is_linked_meanwhile_is_not_left_to_the_emptied_account(settings: An
         # As in life: a write comes first.
         complete=lambda completed_by: TokenGrant.objects.filter(pk=0).delete() and None,
     )
-    data = linking.ServiceData(
+    data = ServiceData(
         subject="her-other-subject",
         scopes=(),
         profile=Profile.of_subject("her-other-subject"),
@@ -284,7 +285,7 @@ def test_what_was_known_before_does_not_come_back_with_the_person() -> None:
         began_at=timezone.now(),
         complete=lambda completed_by: None,
     )
-    data = linking.ServiceData(
+    data = ServiceData(
         subject="subject-1",
         scopes=("profile:read",),
         profile=Profile.of_subject("subject-1"),

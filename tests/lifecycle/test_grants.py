@@ -21,7 +21,7 @@ from django_identity.exceptions import (
     ServiceAway,
     ServiceUnavailable,
 )
-from django_identity.lifecycle.upkeep import grants, tokens
+from django_identity.lifecycle.upkeep import tokens
 from django_identity.lifecycle.upkeep.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.service import ServiceClient, budget
@@ -124,7 +124,7 @@ def test_a_service_that_is_away_for_upkeep_is_no_pause(
     """A person who comes meanwhile has the refresh made at once."""
     expired(identity)
     for _ in range(5):
-        budget.note_failure(conf.application(), "token")
+        budget.note(conf.application(), "token", ServiceUnavailable())
     with pytest.raises(ServiceAway):
         access_token_for(identity, client=upkeep())
     assert paused_for() is None
@@ -156,12 +156,12 @@ def test_a_moment_that_nobody_can_have_meant_holds_nobody_up(
 
 def test_a_lease_leaves_room_for_clocks_that_differ() -> None:
     """A worker whose clock is some seconds behind still believes a lease that has just begun."""
-    assert grants.LEASE + timedelta(seconds=5) <= grants.LONGEST_BELIEVED_LEASE
+    assert tokens.LEASE + timedelta(seconds=5) <= tokens.LONGEST_BELIEVED_LEASE
 
 
 def test_a_refresh_ends_before_its_lease() -> None:
     """Or a second worker would send the token while the first one still waits for its answer."""
-    assert timedelta(seconds=TOKEN_SECONDS + 5) <= grants.LEASE <= timedelta(seconds=30)
+    assert timedelta(seconds=TOKEN_SECONDS + 5) <= tokens.LEASE <= timedelta(seconds=30)
 
 
 # What ends up in the row
@@ -211,7 +211,7 @@ def test_a_database_that_is_away_for_a_while_loses_no_token(
     service: HostileService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Storing is tried until just before the lease ends, by whatever way the database fails."""
-    monkeypatch.setattr(grants, "LONGEST_STORE_PAUSE", 0.01)
+    monkeypatch.setattr(tokens, "LONGEST_STORE_PAUSE", 0.01)
     expired(identity)
     failures = [OperationalError, InterfaceError, InternalError] * 10
     writes: list[str] = []
@@ -231,8 +231,8 @@ def test_a_database_that_stays_away_is_an_error_in_the_end(
     service: HostileService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the lease ends somebody else may refresh: nothing is stored after that."""
-    monkeypatch.setattr(grants, "LONGEST_STORE_PAUSE", 0.01)
-    monkeypatch.setattr(grants, "LEASE", timedelta(seconds=1.1))
+    monkeypatch.setattr(tokens, "LONGEST_STORE_PAUSE", 0.01)
+    monkeypatch.setattr(tokens, "LEASE", timedelta(seconds=1.1))
     expired(identity)
 
     def failing(execute: Any, sql: str, *rest: Any) -> Any:

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from django_identity import conf, tasks
 from django_identity.background import TaskName
+from django_identity.exceptions import ServiceUnavailable
 from django_identity.handlers import forget, on_event
 from django_identity.lifecycle import upkeep
 from django_identity.models import (
@@ -93,6 +94,6 @@ def test_a_service_that_is_away_is_an_exit_code(service: HostileService) -> None
     """So that cron's mail says so."""
     make_grant(make_identity(make_user("due"), refetch_due_at=timezone.now() - HOUR))
     for _ in range(5):
-        budget.note_failure(conf.application(), "claims")
+        budget.note(conf.application(), "claims", ServiceUnavailable())
     with pytest.raises(CommandError, match="takes no calls"):
         call_command("identity_upkeep")

@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.utils import timezone
 
 from django_identity import conf
+from django_identity.exceptions import ServiceUnavailable
 from django_identity.lifecycle.upkeep import refetch_due, sweep
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import LinkedIdentity, TokenGrant
@@ -142,5 +143,5 @@ def test_a_site_without_claims_pauses_by_its_kyc_calls(
     """Upkeep of such a site calls /kyc, so that endpoint says whether the service is away."""
     settings.DJANGO_IDENTITY = {"default": service.settings(SCOPES=["profile:read", "kyc:read"])}
     for _ in range(budget.FAILURES_IN_A_ROW):
-        budget.note_failure(conf.application(), "kyc")
+        budget.note(conf.application(), "kyc", ServiceUnavailable())
     assert budget.is_away(conf.application())

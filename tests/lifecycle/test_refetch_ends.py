@@ -12,7 +12,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.exceptions import BudgetSpent, ServiceAway
+from django_identity.exceptions import BudgetSpent, ServiceAway, ServiceUnavailable
 from django_identity.lifecycle.upkeep import due_rows, replacement
 from django_identity.lifecycle.upkeep.claims import Refetched, refetch
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
@@ -97,7 +97,7 @@ def test_a_service_that_is_away_keeps_the_rows_turn(
 ) -> None:
     """Nothing was sent: whoever was the longest due is so when the service is back."""
     for _ in range(5):
-        budget.note_failure(conf.application(), "claims")
+        budget.note(conf.application(), "claims", ServiceUnavailable())
     assert refetch(identity) is Refetched.NOT_NOW
     assert (row().last_error, row().refetch_failures) == (ServiceAway.code, 0)
     assert row().refetch_due_at == identity.refetch_due_at
@@ -109,7 +109,7 @@ def test_a_call_that_shows_the_service_away_makes_room_for_another(
 ) -> None:
     """If the failure is this identity's alone, the next try must be somebody else's."""
     for _ in range(4):
-        budget.note_failure(conf.application(), "claims")
+        budget.note(conf.application(), "claims", ServiceUnavailable())
     service.answers["claims"] = html("500 Oops")
     assert refetch(identity) is Refetched.NOT_NOW
     assert (row().last_error, row().refetch_failures) == ("service_unavailable", 0)

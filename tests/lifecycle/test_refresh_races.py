@@ -20,7 +20,7 @@ from django_identity.exceptions import (
     RefreshPending,
 )
 from django_identity.lifecycle import events
-from django_identity.lifecycle.upkeep import grants, tokens
+from django_identity.lifecycle.upkeep import tokens
 from django_identity.lifecycle.upkeep.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.service.messages import TokenAnswer
@@ -79,7 +79,7 @@ def test_a_look_from_before_a_siblings_refresh_wins_no_lease(
     """Or the refresh token that the sibling has spent would be sent once more."""
     seen = expired(identity)
     assert access_token_for(identity) == "at-1"
-    assert not grants.lease(seen)
+    assert not tokens.lease(seen)
     assert TokenGrant.objects.get().lease_until is None
 
 

@@ -17,6 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import conf
+from django_identity.exceptions import ServiceUnavailable
 from django_identity.lifecycle.upkeep import due_rows, jobs, key_sets
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import Consent, LinkedIdentity, TokenGrant
@@ -232,11 +233,11 @@ def test_one_row_tries_whether_the_service_is_back(
     for n in range(4):
         due(n)
     for _ in range(5):
-        budget.note_failure(conf.application(), "claims")
+        budget.note(conf.application(), "claims", ServiceUnavailable())
     assert jobs.sweep() == 0
     threading.Event().wait(1.01)
     assert jobs.sweep() == 1
-    budget.note_answer(conf.application(), "claims")
+    budget.note(conf.application(), "claims", None)
     assert jobs.sweep() == 3
     assert [len(chunk) for (chunk,) in published()] == [1, 3]
 
@@ -289,7 +290,7 @@ def test_a_key_that_vanished_makes_its_credentials_due(service: HostileService) 
     make_claim(gone)
     kept = due(2, since=later, credential_kid="k1")
     failed = due(3, since=later, credential_kid="k0", refetch_failures=2)
-    assert jobs.mark_vanished_keys(conf.application()) == 1
+    assert due_rows.mark_vanished_keys(conf.application()) == 1
     now = timezone.now()
     assert [row(one).refetch_due_at <= now for one in (gone, kept, failed)] == [
         True,
@@ -297,7 +298,7 @@ def test_a_key_that_vanished_makes_its_credentials_due(service: HostileService) 
         False,
     ]  # fmt: skip
     assert gone.claims.get().valid_until is not None
-    assert jobs.mark_vanished_keys(conf.application()) == 0
+    assert due_rows.mark_vanished_keys(conf.application()) == 0
 
 
 def test_no_key_set_makes_nothing_due(service: HostileService) -> None:
@@ -306,7 +307,7 @@ def test_no_key_set_makes_nothing_due(service: HostileService) -> None:
     service.answers["jwks"] = html("500 Oops")
     cache.clear()
     key_sets.forget()
-    assert jobs.mark_vanished_keys(conf.application()) == 0
+    assert due_rows.mark_vanished_keys(conf.application()) == 0
 
 
 def test_grants_that_run_out_are_kept_alive(service: HostileService) -> None:

@@ -12,7 +12,7 @@ from django.test import override_settings
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle.upkeep import due_rows, jobs, vanished_keys
+from django_identity.lifecycle.upkeep import due_rows, jobs
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import DailyTally, LinkedIdentity, TallyName, TokenGrant
 from django_identity.service import budget
@@ -114,11 +114,11 @@ def test_vanished_keys_are_marked_a_bounded_number_at_a_time(
     service: HostileService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And never those of the other environment, whose keys are other ones."""
-    monkeypatch.setattr(vanished_keys, "MOST_MARKED", 2)
+    monkeypatch.setattr(due_rows, "MOST_MARKED", 2)
     for number in range(3):
         make_due(number, ago=-DAY, credential_kid="k0")
     make_due(9, ago=-DAY, credential_kid="k0", environment="live")
-    assert [jobs.mark_vanished_keys(conf.application()) for _ in range(3)] == [2, 1, 0]
+    assert [due_rows.mark_vanished_keys(conf.application()) for _ in range(3)] == [2, 1, 0]
 
 
 # A chunk

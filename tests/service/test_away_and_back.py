@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from django_identity import conf
-from django_identity.exceptions import ServiceAway
+from django_identity.exceptions import ServiceAway, ServiceUnavailable
 from django_identity.service import budget
 
 MINUTE = 60.0
@@ -34,7 +34,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def fail(times: int) -> None:
     for _ in range(times):
-        budget.note_failure(conf.application(), "claims")
+        budget.note(conf.application(), "claims", ServiceUnavailable())
 
 
 def is_admitted() -> bool:

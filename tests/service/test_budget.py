@@ -17,6 +17,7 @@ from django_identity import conf
 from django_identity.exceptions import (
     BudgetSpent,
     RateLimited,
+    ServiceUnavailable,
 )
 from django_identity.service import budget
 from django_identity.service.budget import Priority
@@ -183,6 +184,6 @@ def test_a_cache_that_fails_stops_no_call(service: HostileService) -> None:
     with override_settings(CACHES=UNUSABLE):
         read()
         read(Priority.UPKEEP)
-        budget.note_failure(conf.application(), "claims")
+        budget.note(conf.application(), "claims", ServiceUnavailable())
         assert not budget.is_away(conf.application())
     assert service.calls("kyc") == 2

@@ -159,7 +159,7 @@ def test_a_service_that_is_away_is_left_alone(service: HostileService) -> None:
 def test_one_worker_tries_when_the_pause_is_over(service: HostileService) -> None:
     """Of a hundred workers one makes the first call; its success lets all go on."""
     for _ in range(5):
-        budget.note_failure(conf.application(), "claims")
+        budget.note(conf.application(), "claims", ServiceUnavailable())
     time.sleep(1.01)
     assert budget.may_try(conf.application())
     both = threading.Barrier(2)

@@ -9,6 +9,7 @@ from django.core.cache import cache
 from django.test import override_settings
 
 from django_identity import conf
+from django_identity.exceptions import ServiceUnavailable
 from django_identity.service import budget
 from django_identity.service.budget import Priority
 from tests.hostile import hostile_service
@@ -29,7 +30,7 @@ def test_an_impossible_number_holds_nobody_up(number: object) -> None:
         budget.await_turn(application, Priority.UPKEEP, endpoint="claims", patience=0)
         budget.pause(application, endpoint="claims", seconds=60)
         for _ in range(budget.FAILURES_IN_A_ROW):
-            budget.note_failure(application, "kyc")
+            budget.note(application, "kyc", ServiceUnavailable())
         names = cache.names()
         assert len(names) >= 4
         for name in names:

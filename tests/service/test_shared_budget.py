@@ -142,11 +142,11 @@ def test_an_answer_that_is_too_large_is_an_answer(service: HostileService) -> No
     """Whoever talks too much is there."""
     application = conf.application()
     for _ in range(4):
-        budget.note_failure(application, "claims")
+        budget.note(application, "claims", ServiceUnavailable())
     service.answers["claims"] = http(b" " * (256 * 1024 + 1))
     with pytest.raises(AnswerTooLarge):
         client(Priority.UPKEEP).claims("subject-1", access_token="at")
-    budget.note_failure(application, "claims")
+    budget.note(application, "claims", ServiceUnavailable())
     assert not budget.is_away(application)
 
 
@@ -155,6 +155,6 @@ def test_upkeep_needs_both_of_its_endpoints(service: HostileService, endpoint: s
     """A service that takes no refresh is as much away as one that gives no claims."""
     application = conf.application()
     for _ in range(5):
-        budget.note_failure(application, endpoint)
+        budget.note(application, endpoint, ServiceUnavailable())
     assert budget.is_away(application)
     assert not budget.may_try(application)

@@ -58,11 +58,9 @@ def find(application: Application, *, state: str, browser_key: str) -> Authoriza
 
     Raises ``RequestUnknown``.
     """
-    request: AuthorizationRequest | None = (
-        AuthorizationRequest.objects.started_in(state=state, browser_key=browser_key)
-        .filter(application=application.alias, environment=application.environment)
-        .first()
-    )
+    request: AuthorizationRequest | None = AuthorizationRequest.objects.started_in(
+        application, state=state, browser_key=browser_key
+    ).first()
     if request is None:
         raise RequestUnknown
     return request

@@ -28,6 +28,7 @@ from django_identity.exceptions import (
     TooManyTries,
 )
 from django_identity.lifecycle.arrival import limits, linking, redemptions, unlinking
+from django_identity.lifecycle.arrival.service_data import ServiceData
 from django_identity.models import (
     ConnectRedemption,
     Consent,
@@ -55,9 +56,7 @@ class Redeemed:
 
 def identity_of(user: AbstractBaseUser, *, application: Application) -> LinkedIdentity | None:
     """The identity of ``user`` under the application, or None."""
-    return LinkedIdentity.objects.of_user(
-        user.pk, application=application.alias, environment=application.environment
-    ).first()
+    return LinkedIdentity.objects.under(application).filter(user_id=user.pk).first()
 
 
 def is_by_code(identity: LinkedIdentity) -> bool:
@@ -152,7 +151,7 @@ def _link(
 ) -> Redeemed:
     if not policy.load(application.policy).may_accept_connect_answer(answer):
         raise ConnectAnswerRefused
-    data = linking.ServiceData(
+    data = ServiceData(
         subject=answer.user_id,
         scopes=application.connect_scopes,
         profile=answer.profile,

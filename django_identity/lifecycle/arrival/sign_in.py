@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -33,9 +33,9 @@ from django_identity.exceptions import (
 )
 from django_identity.lifecycle.arrival import authorization_requests, limits, linking
 from django_identity.lifecycle.arrival.authorization_requests import SignInIntent
+from django_identity.lifecycle.arrival.service_data import ServiceData
 from django_identity.lifecycle.events import tallies
-from django_identity.lifecycle.upkeep import claims
-from django_identity.lifecycle.upkeep.token_subjects import named_subject
+from django_identity.lifecycle.upkeep import key_sets
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TallyName
 from django_identity.service import ServiceClient, budget, refusals
 from django_identity.service.authorization import authorization_url, pkce_pair, state_value
@@ -56,14 +56,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """The parameters of the service's redirect: ``code`` or ``error``, never both."""
+    """The parameters of the service's redirect: ``code``, or the ``error`` that it means."""
 
-    state: str
-    code: str | None = None
-    error: str | None = None
-
-    def __repr__(self) -> str:
-        return f"Callback(error={self.error is not None})"
+    state: str = field(repr=False)
+    code: str = field(repr=False, default="")
+    error: IdentityError | None = None
 
     @classmethod
     def parse(cls, *, state: list[str], code: list[str], error: list[str]) -> Callback:
@@ -74,9 +71,16 @@ class Callback:
             raise CallbackInvalid("state is not of our making")
         if code and not CODE.fullmatch(code[0]):
             raise CallbackInvalid("code is not of RFC 6749's form")
+        if code:
+            return cls(state[0], code[0])
         # A malformed error is still an error. Its text is not used.
-        known = error[0] if error and ERROR.fullmatch(error[0]) else "invalid"
-        return cls(state[0], code[0] if code else None, known if error else None)
+        return cls(state[0], error=_refusal(error[0] if ERROR.fullmatch(error[0]) else "invalid"))
+
+
+def _refusal(error: str) -> IdentityError:
+    if error == AccessDenied.code:
+        return AccessDenied()
+    return refusals.of_callback(error) or AuthorizationRefused(shaped_code(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +101,8 @@ def purpose_for(user: AbstractBaseUser | None, *, application: Application) -> P
     """The purpose of a press of the button: sign in, link or renew."""
     if user is None:
         return Purpose.SIGN_IN
-    is_linked = LinkedIdentity.objects.of_user(
-        user.pk, application=application.alias, environment=application.environment
-    ).exists()
-    return Purpose.RENEW if is_linked else Purpose.LINK
+    linked = LinkedIdentity.objects.under(application).filter(user_id=user.pk)
+    return Purpose.RENEW if linked.exists() else Purpose.LINK
 
 
 def require_open(application: Application) -> None:
@@ -150,7 +152,7 @@ def complete(
     )
     if user is not None and authorization_requests.was_completed_by(request, user):
         return Completed(user, request.next)
-    if callback.code is not None:
+    if callback.error is None:
         # Raised before the sign-in is claimed, so the person can use it after the pause.
         budget.require_sign_in(application, patience=WAITS_AT_CALLBACK)
     authorization_requests.claim(request)
@@ -174,8 +176,8 @@ def _complete_claimed(
         raise SessionEnded
     if user is not None and request.purpose != Purpose.SIGN_IN and user.pk != request.user_id:
         raise UserChanged
-    if callback.code is None:
-        raise _refusal(callback.error or "")
+    if callback.error is not None:
+        raise callback.error
     with within(application.callback_seconds):
         data = _learn(application, request, callback.code)
     link_request = linking.LinkRequest(
@@ -197,16 +199,8 @@ def _complete_claimed(
     )
 
 
-def _refusal(error: str) -> IdentityError:
-    if error == AccessDenied.code:
-        return AccessDenied()
-    return refusals.of_callback(error) or AuthorizationRefused(shaped_code(error))
-
-
 @sensitive_variables()
-def _learn(
-    application: Application, request: AuthorizationRequest, code: str
-) -> linking.ServiceData:
+def _learn(application: Application, request: AuthorizationRequest, code: str) -> ServiceData:
     """Exchange the code once and read the person's data, which must be about one subject."""
     client = ServiceClient(application)
     answer = client.exchange_code(
@@ -219,7 +213,7 @@ def _learn(
         redirect_uri=request.redirect_uri,
     )
     scopes = tuple(request.scopes) if answer.scopes is None else answer.scopes
-    subject, token = named_subject(application, answer), answer.access_token
+    subject, token = key_sets.subject_of(application, answer), answer.access_token
     profile = kyc = listed = None
     # If the token answer does not name the person, the first of these answers does.
     if "profile:read" in scopes:
@@ -239,7 +233,7 @@ def _learn(
         listed = _unless_late(lambda: client.claims(subject, access_token=token))
     proven = listed and _unless_late(lambda: _proven(application, listed, subject=subject))
     claims_answer, proof = proven or (None, None)
-    return linking.ServiceData(
+    return ServiceData(
         subject=subject, scopes=scopes, tokens=answer, kyc=kyc, claims=claims_answer, proof=proof,
         profile=profile or Profile.of_subject(subject),
     )  # fmt: skip
@@ -249,7 +243,7 @@ def _learn(
 def _proven(
     application: Application, listed: ClaimsAnswer, *, subject: str
 ) -> tuple[ClaimsAnswer, VerifiedCredential | None]:
-    return listed, claims.verify_answer(application, listed, subject=subject)
+    return listed, key_sets.verify_answer(application, listed, subject=subject)
 
 
 def _unless_late(read: Callable[[], T]) -> T | None:

@@ -10,7 +10,7 @@ from django_identity.conf import Application
 from django_identity.credentials import KeySet, RejectionReason
 from django_identity.credentials.trace import Trace, trace
 from django_identity.lifecycle.upkeep import key_sets
-from django_identity.lifecycle.upkeep.claims import verify_for
+from django_identity.lifecycle.upkeep.key_sets import verify_for
 from django_identity.service import ServiceClient
 from django_identity.service.messages import ClaimsVerdict
 

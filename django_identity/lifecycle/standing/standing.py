@@ -18,7 +18,7 @@ from django.utils import timezone
 from django_identity import conf, database, policy
 from django_identity.lifecycle.standing import values
 from django_identity.lifecycle.standing.request_memory import memory
-from django_identity.lifecycle.upkeep import kyc_checks
+from django_identity.lifecycle.upkeep.replacement import KYC_SCOPE
 from django_identity.models import Consent, LinkedIdentity, RevokedBy
 from django_identity.models.choices import rests_on_code
 from django_identity.models.compiled import CompiledQuery, Given
@@ -333,7 +333,7 @@ def _kyc_holds_until(
     """
     if checked_at is None:
         return None
-    if kyc_checks.KYC_SCOPE not in scopes:
+    if KYC_SCOPE not in scopes:
         return checked_at + application.connect_kyc_holds
     if grant_died_at is not None and checked_at <= grant_died_at:
         return None
@@ -347,8 +347,8 @@ def _query(
     """The query for a user under one application: a row for each claim, or one without a claim."""
 
     def build(user_id: Given) -> QuerySet[Any, Any]:
-        identity = LinkedIdentity.objects.of_user(
-            user_id, application=application, environment=environment
+        identity = LinkedIdentity.objects.filter(
+            user_id=user_id, application=application, environment=environment
         )
         return identity.values_list(
             "consent",

@@ -1,9 +1,9 @@
 """Background work: re-fetch claims, refresh tokens, run event handlers, keep key sets current.
 
-``jobs`` has the functions for tasks and commands, ``without_worker`` all of them in one process,
-``job_runs`` when each was last done, ``due_rows`` the leases of rows, ``claims`` one re-fetch,
-``tokens`` the refresh under a lease, ``key_sets`` the service's keys, ``sealing`` the
-rotation of encryption keys, ``follow_up`` the site's event handlers.
+``jobs`` has the functions for tasks and commands, ``job_runs`` when each was last done,
+``due_rows`` the leases of rows, ``claims`` one re-fetch, ``replacement`` what an answer changes,
+``tokens`` the refresh under a lease, ``key_sets`` the service's keys and what they verify,
+``sealing`` the rotation of encryption keys, ``follow_up`` the site's event handlers.
 """
 
 from django_identity.lifecycle.events.tallies import DayCount
@@ -19,6 +19,7 @@ from django_identity.lifecycle.upkeep.follow_up import (
 from django_identity.lifecycle.upkeep.job_runs import last_done, recorded
 from django_identity.lifecycle.upkeep.jobs import (
     Tally,
+    Upkept,
     count_due,
     keep_alive,
     publish_due_jobs,
@@ -26,6 +27,7 @@ from django_identity.lifecycle.upkeep.jobs import (
     refetch_due,
     refetch_one,
     refetch_these,
+    run_all,
     sweep,
     takes_no_calls,
 )
@@ -37,7 +39,6 @@ from django_identity.lifecycle.upkeep.sealing import (
     rotate_keys,
 )
 from django_identity.lifecycle.upkeep.tokens import access_token_for
-from django_identity.lifecycle.upkeep.without_worker import Upkept, run_all
 from django_identity.models import Job
 
 __all__ = [

@@ -5,6 +5,7 @@ A claim needs a credential that proves it. A KYC level comes from the service's 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -15,10 +16,8 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, signals
 from django_identity.conf import Application
-from django_identity.credentials import KeySet, RejectionReason, VerifiedCredential, verify
 from django_identity.exceptions import (
     BudgetSpent,
-    ClientRejected,
     CredentialRejected,
     IdentityError,
     KeysUnavailable,
@@ -27,21 +26,30 @@ from django_identity.exceptions import (
     ReauthorizationNeeded,
     RefreshPending,
     ServiceAway,
-    SubjectMismatch,
 )
-from django_identity.lifecycle.upkeep import key_sets, kyc_checks, replacement
-from django_identity.lifecycle.upkeep.reader import Reader
+from django_identity.lifecycle.upkeep import key_sets, replacement
+from django_identity.lifecycle.upkeep.tokens import Reader
 from django_identity.models import Consent, LinkedIdentity
-from django_identity.service import ServiceClient, backoff, budget, refusals
+from django_identity.service import ServiceClient, backoff, budget
 from django_identity.service.budget import Priority
-from django_identity.service.messages import ClaimsAnswer
-from django_identity.telemetry import LogEvent, Operation, log_failure, measured
+from django_identity.service.messages import ClaimsAnswer, KycStatus
+from django_identity.telemetry import LogEvent, log_failure
 
 CLAIMS_SCOPE = "claims:read"
+LEVEL_CHECKED_EVERY = timedelta(hours=24)
 FIRST_BACKOFF = 60.0
 LONGEST_BACKOFF = 6 * 3600.0
 NOT_NOW = (BudgetSpent, ServiceAway, RateLimited)
 TRY_LATER = (KeysUnavailable, RefreshPending)
+
+#: Nothing is known of the person's KYC.
+NO_LEVEL: Mapping[str, Any] = {
+    "kyc_level": "",
+    "kyc_status": "",
+    "kyc_provider": "",
+    "kyc_verified_at": None,
+    "kyc_checked_at": None,
+}
 
 
 class Refetched(StrEnum):
@@ -62,58 +70,6 @@ class Refetched(StrEnum):
 
 
 @sensitive_variables()
-def verify_answer(
-    application: Application, answer: ClaimsAnswer, *, subject: str
-) -> VerifiedCredential | None:
-    """Verify the credential in a claims answer of ``subject``, if there is one.
-
-    An unknown ``kid`` refreshes the key set once. Raises ``SubjectMismatch``,
-    ``CredentialRejected`` or ``KeysUnavailable``.
-    """
-    if answer.user_id != subject:
-        raise SubjectMismatch("about another subject", endpoint="claims")
-    if answer.credential is None:
-        return None
-    keys = key_sets.current(application)
-    try:
-        return verify_for(application, answer.credential, subject=subject, keys=keys)
-    except CredentialRejected as rejected:
-        if rejected.reason is not RejectionReason.KEY:
-            raise
-    newer = key_sets.refreshed(application, unknown_in=keys)
-    return verify_for(application, answer.credential, subject=subject, keys=newer)
-
-
-def verify_for(
-    application: Application,
-    credential: str,
-    *,
-    subject: str | None,
-    keys: KeySet,
-    now: datetime | None = None,
-) -> VerifiedCredential:
-    """Call ``credentials.verify`` with the settings of ``application``.
-
-    ``now``: the time to verify at, by default the current time. Raises ``CredentialRejected``.
-    """
-    with measured(Operation.VERIFICATION, application=application.alias) as measurement:
-        try:
-            return verify(
-                credential,
-                keys=keys,
-                issuer=application.api_origin,
-                audience=application.client_id,
-                environment=application.environment,
-                subject=subject,
-                now=now or timezone.now(),
-                leeway=key_sets.CLOCK_LEEWAY,
-            )
-        except CredentialRejected as rejected:
-            measurement.attributes["reason"] = rejected.reason.value
-            raise
-
-
-@sensitive_variables()
 def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) -> Refetched:
     """Re-read the claims of ``identity``, and its KYC level if due, and store what is proven.
 
@@ -123,28 +79,25 @@ def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) ->
     fails a check may only revoke. Must run outside any transaction.
     """
     application = conf.application(identity.application)
-    if not (may_read_claims(identity) or kyc_checks.may_check(identity)):
+    if not (may_read_claims(identity) or replacement.may_read_level(identity)):
         _conclude(identity, refetch_due_at=None)
         return Refetched.NOTHING_TO_FETCH
     sender = client or ServiceClient(application, priority=Priority.UPKEEP)
     try:
-        return _refetch(application, identity, Reader(identity, sender))
-    except ReauthorizationNeeded as error:
-        _conclude(identity, refetch_due_at=None, last_error=error.code)
-        return Refetched.REAUTHORIZATION_NEEDED
-    except NOT_NOW as error:
-        _conclude(identity, last_error=error.code)
-        return Refetched.NOT_NOW
-    except TRY_LATER as error:
-        _conclude(identity, last_error=error.code)
-        return Refetched.POSTPONED
+        return _refetch(application, identity, Reader(application, identity, sender))
     except IdentityError as error:
-        if _is_everybodys(application, error):
-            # The service is down, so do not count a failure. Postpone the row anyway: if it is the
-            # cause after all, the next probe must use another row.
-            _conclude(identity, refetch_due_at=backed_off(0), last_error=error.code)
-            return Refetched.NOT_NOW
-        return _note_error(identity, error)
+        outcome = _excuse(application, error)
+        if outcome is None:
+            return _note_error(identity, error)
+        columns: dict[str, Any] = {"last_error": error.code}
+        if outcome is Refetched.REAUTHORIZATION_NEEDED:
+            columns["refetch_due_at"] = None
+        elif outcome is Refetched.NOT_NOW and not isinstance(error, NOT_NOW):
+            # The service is down. Postpone the row anyway: if it is the cause after all, the next
+            # probe must use another row.
+            columns["refetch_due_at"] = backed_off(0)
+        _conclude(identity, **columns)
+        return outcome
 
 
 def may_read_claims(identity: LinkedIdentity) -> bool:
@@ -156,10 +109,10 @@ def may_read_claims(identity: LinkedIdentity) -> bool:
 @sensitive_variables()
 def _refetch(application: Application, identity: LinkedIdentity, reader: Reader) -> Refetched:
     """Read the level first, because it needs no key set. Neither failure stops the other read."""
-    failure = None
-    if kyc_checks.is_due(application, identity):
+    failure, reads_claims = None, may_read_claims(identity)
+    if _is_level_due(application, identity):
         failure = _check_kyc(application, identity, reader)
-    if may_read_claims(identity):
+    if reads_claims:
         # Before any token is spent: without keys no answer can be verified.
         key_sets.current(application)
         subject, client = identity.subject, reader.client
@@ -167,9 +120,30 @@ def _refetch(application: Application, identity: LinkedIdentity, reader: Reader)
         return _take(application, identity, answer, failure)
     if failure is not None:
         return _note_error(identity, failure)
-    due_at = kyc_checks.next_refetch(application, identity, claims_due_at=None)
+    due_at = replacement.next_refetch(application, identity, claims_due_at=None)
     written = _conclude(identity, refetch_failures=0, last_error="", refetch_due_at=due_at)
     return Refetched.STORED if written else Refetched.OVERTAKEN
+
+
+def columns_of_level(answer: KycStatus, *, checked_at: datetime) -> dict[str, Any]:
+    """The columns that the answer changes. ``checked_at``: when the service was asked."""
+    return {
+        "kyc_level": answer.kyc_level,
+        "kyc_status": answer.status,
+        "kyc_provider": answer.provider,
+        "kyc_verified_at": answer.verified_at,
+        "kyc_checked_at": checked_at,
+    }
+
+
+def _is_level_due(application: Application, identity: LinkedIdentity) -> bool:
+    """Whether this re-fetch must read the level: once a day, and after an event questioned it."""
+    if not replacement.may_read_level(identity):
+        return False
+    if identity.kyc_checked_at is None or identity.kyc_rank:
+        return True
+    every = min(LEVEL_CHECKED_EVERY, application.kyc_holds / 2)
+    return identity.kyc_checked_at <= timezone.now() - every
 
 
 @sensitive_variables()
@@ -177,18 +151,20 @@ def _check_kyc(
     application: Application, identity: LinkedIdentity, reader: Reader
 ) -> IdentityError | None:
     """Read the level and store it at once. Returns a failure that concerns only the level."""
-    asked_at = timezone.now()
-    subject, client = identity.subject, reader.client
+    asked_at, subject, client = timezone.now(), identity.subject, reader.client
     try:
         answer = reader.read(lambda token: client.kyc(subject, access_token=token))
-    except (ReauthorizationNeeded, *NOT_NOW, *TRY_LATER):
-        raise
+        _store_level(identity, answer, asked_at=asked_at)
     except IdentityError as error:
-        if _is_everybodys(application, error):
+        if _excuse(application, error):
             raise
         return error
+    return None
+
+
+def _store_level(identity: LinkedIdentity, answer: KycStatus, *, asked_at: datetime) -> None:
     before = (identity.kyc_level, identity.kyc_status)
-    columns = kyc_checks.columns_of(answer, checked_at=asked_at)
+    columns = columns_of_level(answer, checked_at=asked_at)
     # Events that happened before this moment are older than the answer.
     columns |= {"kyc_changed_at": max(identity.kyc_changed_at, asked_at), "kyc_rank": ""}
     if _unchanged(identity).update(updated_at=timezone.now(), **columns):
@@ -196,13 +172,17 @@ def _check_kyc(
             setattr(identity, name, value)
         if (identity.kyc_level, identity.kyc_status) != before:
             signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
+
+
+def _excuse(application: Application, error: IdentityError) -> Refetched | None:
+    """The result of the re-fetch if the identity is not the cause of ``error``."""
+    if isinstance(error, ReauthorizationNeeded):
+        return Refetched.REAUTHORIZATION_NEEDED
+    if isinstance(error, TRY_LATER):
+        return Refetched.POSTPONED
+    if isinstance(error, NOT_NOW) or budget.is_everybodys(application, error):
+        return Refetched.NOT_NOW
     return None
-
-
-def _is_everybodys(application: Application, error: IdentityError) -> bool:
-    """Whether the service is down, so that the identity is not the cause of the failure."""
-    concerns_all = isinstance(error, ClientRejected) or refusals.is_outage(error)
-    return concerns_all and budget.is_away(application)
 
 
 @sensitive_variables()
@@ -217,18 +197,15 @@ def _take(
     ``failure``: the failure of the KYC check before, which must be retried soon.
     """
     try:
-        proof = verify_answer(application, answer, subject=identity.subject)
+        proof = key_sets.verify_answer(application, answer, subject=identity.subject)
     except CredentialRejected:
         replacement.write(identity, replacement.Replacement(answer))
         raise
-    if _has_no_newer_proof(identity, answer, proof):
+    if replacement.is_stale(identity, answer, proof):
         replacement.write(identity, replacement.Replacement(answer))
         raise MalformedAnswer("no credential, or an older one", endpoint="claims")
     new = replacement.prepare(application, identity, answer, proof)
     columns = {"refetch_failures": 0, "last_error": "", **new.columns}
-    columns["refetch_due_at"] = kyc_checks.next_refetch(
-        application, identity, claims_due_at=columns["refetch_due_at"]
-    )
     if failure is not None:
         columns |= _columns_of_failure(identity, failure.code)
     with database.atomic():
@@ -239,18 +216,6 @@ def _take(
         return Refetched.STORED
     log_failure(LogEvent.REFETCH_FAILED, failure, application=identity.application)
     return Refetched.FAILED
-
-
-def _has_no_newer_proof(
-    identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None
-) -> bool:
-    """Whether the stored credential is newer than the answer's, or the answer has none.
-
-    An answer without valid claims needs no credential.
-    """
-    if proof is not None:
-        return replacement.is_older(proof, identity)
-    return any(not listed.revoked for listed in answer.claims)
 
 
 def _note_error(identity: LinkedIdentity, error: IdentityError) -> Refetched:

@@ -33,6 +33,8 @@ from django.utils import timezone
 
 from django_identity import database
 from django_identity.conf import Application
+from django_identity.exceptions import KeysUnavailable
+from django_identity.lifecycle.upkeep import key_sets
 from django_identity.lifecycle.upkeep.claims import backed_off
 from django_identity.models import LinkedIdentity
 
@@ -45,6 +47,8 @@ STARTED_FOR = timedelta(minutes=5)
 LONGEST_BELIEVED = timedelta(minutes=15)
 MOST_LOST_WORKERS = 3
 WORKER_LOST = "worker_lost"
+MOST_KIDS = 50
+MOST_MARKED = 2000
 
 logger = logging.getLogger("django_identity.upkeep")
 
@@ -68,11 +72,7 @@ def state_of(row: LinkedIdentity, now: datetime) -> State:
 
 def due(application: Application, *, now: datetime) -> QuerySet[LinkedIdentity]:
     """The due rows, leased or not, oldest first."""
-    rows = LinkedIdentity.objects.filter(
-        application=application.alias,
-        environment=application.environment,
-        refetch_due_at__lte=now,
-    )
+    rows = LinkedIdentity.objects.under(application).filter(refetch_due_at__lte=now)
     return rows.order_by("refetch_due_at", "pk")
 
 
@@ -141,6 +141,20 @@ def let_go(ids: Iterable[int]) -> None:
     )
 
 
+def mark_vanished_keys(application: Application) -> int:
+    """Make identities due whose credentials were signed by unpublished keys. Returns their number.
+
+    It costs one look-up in an index for each key in use, and changes a limited number at a time.
+    """
+    try:
+        published = key_sets.current(application).kids
+    except KeysUnavailable:
+        return 0
+    mine = LinkedIdentity.objects.under(application)
+    vanished = [kid for kid in _kids_in_use(mine) if kid not in published]
+    return sum(_make_due(mine.filter(credential_kid=kid)) for kid in vanished)
+
+
 def _locked(rows: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdentity]:
     """The next rows, skipping rows that another sweep has locked, if the database can."""
     wanted = rows.only(
@@ -203,4 +217,26 @@ def _unchanged(row: LinkedIdentity) -> QuerySet[LinkedIdentity]:
         refetch_due_at__lte=timezone.now(),
         refetch_taken_until=row.refetch_taken_until,
         refetch_started=row.refetch_started,
+    )
+
+
+def _kids_in_use(rows: QuerySet[LinkedIdentity]) -> Iterator[str]:
+    """Each ``kid`` of a stored credential, with one look-up in the index for each."""
+    kid = ""
+    for _ in range(MOST_KIDS):
+        following = rows.filter(credential_kid__gt=kid).order_by("credential_kid")
+        found = following.values_list("credential_kid", flat=True).first()
+        if found is None:
+            return
+        kid = found
+        yield kid
+
+
+def _make_due(rows: QuerySet[LinkedIdentity]) -> int:
+    """Make ``rows`` due, except failing ones, which have their own pause."""
+    now = timezone.now()
+    waiting = rows.filter(refetch_due_at__gt=now, refetch_failures=0)
+    ids = list(waiting.values_list("pk", flat=True)[:MOST_MARKED])
+    return LinkedIdentity.objects.filter(pk__in=ids, refetch_due_at__gt=now).update(
+        refetch_due_at=now
     )

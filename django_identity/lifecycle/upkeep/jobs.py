@@ -12,6 +12,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from django.db import InterfaceError, OperationalError
@@ -22,14 +23,13 @@ from django_identity import background, conf, database
 from django_identity.background import TaskName
 from django_identity.conf import Application
 from django_identity.exceptions import IdentityError
+from django_identity.lifecycle.erasure.retention import Purged, purge
 from django_identity.lifecycle.events import tallies
-from django_identity.lifecycle.upkeep import claims, due_rows, job_runs, tokens
+from django_identity.lifecycle.upkeep import claims, due_rows, follow_up, job_runs, tokens
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.lifecycle.upkeep.crew import work_off
-from django_identity.lifecycle.upkeep.vanished_keys import mark_vanished_keys
 from django_identity.models import Job, LinkedIdentity, TallyName, TokenGrant, disabled_account
-from django_identity.service import ServiceClient, budget
-from django_identity.service.budget import Priority
+from django_identity.service import budget
 from django_identity.telemetry import Operation, measured
 
 # Small, so that a lost worker delays few rows, and urgent tasks wait for few.
@@ -54,6 +54,40 @@ UNEXPECTED = "unexpected_error"
 logger = logging.getLogger("django_identity.upkeep")
 
 Tally = Counter[Refetched]
+
+
+@dataclass(slots=True)
+class Upkept:
+    """What was done. ``purged`` is None if no purge was due."""
+
+    events: int = 0
+    kept_alive: int = 0
+    purged: Purged | None = None
+    refetched: Tally = field(default_factory=Counter)
+
+
+def run_all(*, stop: Callable[[], bool] = lambda: False) -> Upkept:
+    """Do what is due: erasures, event handlers, the hourly jobs, re-fetches. The urgent work first.
+
+    Stops starting re-fetches after four minutes, or when ``stop`` returns true. The rest stays due.
+    """
+    ends_at = time.monotonic() + LONGEST_WORK
+    done = Upkept()
+    with job_runs.recorded(Job.RETRY_PENDING):
+        done.events = follow_up.retry_pending(stop=stop)
+    for job in job_runs.take_due():
+        with job_runs.recorded(job):
+            if job is Job.KEEP_ALIVE:
+                done.kept_alive = keep_alive(stop=stop)
+            else:
+                done.purged = purge()
+    mark_all_vanished_keys()
+    with job_runs.recorded(Job.SWEEP), closing(refetch_due()) as outcomes:
+        for outcome in outcomes:
+            done.refetched[outcome] += 1
+            if stop() or time.monotonic() >= ends_at:
+                break
+    return done
 
 
 def sweep() -> int:
@@ -84,7 +118,7 @@ def _sweep() -> tuple[int, bool]:
 def mark_all_vanished_keys() -> None:
     """Make credentials due whose signing key the service has withdrawn."""
     for application in _reachable_applications():
-        mark_vanished_keys(application)
+        due_rows.mark_vanished_keys(application)
 
 
 def publish_due_jobs() -> None:
@@ -168,10 +202,8 @@ def keep_alive(*, stop: Callable[[], bool] = lambda: False) -> int:
     for identity in _identities_expiring_unused():
         if stop() or time.monotonic() >= ends_at:
             break
-        application = conf.application(identity.application)
-        client = ServiceClient(application, priority=Priority.UPKEEP)
         try:
-            refreshed += tokens.keep_alive(identity, client=client)
+            refreshed += tokens.keep_alive(identity)
         except IdentityError as error:
             logger.info("a grant was not kept alive (%s)", error.code)
     return refreshed

@@ -1,6 +1,7 @@
-"""The service's current key set. Each process fetches it; it is at most 5 minutes old.
+"""The service's current key set, and what it verifies: credentials, and tokens that are JWTs.
 
-Processes share nothing, so write access to the cache does not allow anybody to forge credentials.
+Each process fetches the set; it is at most 5 minutes old. Processes share nothing, so write access
+to the cache does not allow anybody to forge credentials.
 """
 
 from __future__ import annotations
@@ -13,15 +14,31 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from django.core.signals import setting_changed
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
 
 from django_identity.conf import Application
-from django_identity.credentials import KeySet
-from django_identity.exceptions import KeysUnavailable, ServiceError
+from django_identity.credentials import (
+    KeySet,
+    RejectionReason,
+    VerifiedCredential,
+    identity_tokens,
+    verify,
+)
+from django_identity.exceptions import (
+    CredentialRejected,
+    KeysUnavailable,
+    ServiceError,
+    SubjectMismatch,
+)
 from django_identity.lifecycle.events import CLOCK_SKEW
 from django_identity.service import ServiceClient, backoff
 from django_identity.service.deadline import seconds_left
+from django_identity.service.messages import ClaimsAnswer, TokenAnswer, is_subject
+from django_identity.telemetry import Operation, measured
 
 OLDEST = 300.0
 # Seconds by which the service's clock may be ahead in what its keys have signed.
@@ -57,6 +74,100 @@ class _Origin:
 
 
 _origins: dict[str, _Origin] = {}
+
+
+# What the keys verify
+
+
+@sensitive_variables()
+def verify_answer(
+    application: Application, answer: ClaimsAnswer, *, subject: str
+) -> VerifiedCredential | None:
+    """Verify the credential in a claims answer of ``subject``, if there is one.
+
+    An unknown ``kid`` refreshes the key set once. Raises ``SubjectMismatch``,
+    ``CredentialRejected`` or ``KeysUnavailable``.
+    """
+    if answer.user_id != subject:
+        raise SubjectMismatch("about another subject", endpoint="claims")
+    if answer.credential is None:
+        return None
+    keys = current(application)
+    try:
+        return verify_for(application, answer.credential, subject=subject, keys=keys)
+    except CredentialRejected as rejected:
+        if rejected.reason is not RejectionReason.KEY:
+            raise
+    newer = refreshed(application, unknown_in=keys)
+    return verify_for(application, answer.credential, subject=subject, keys=newer)
+
+
+def verify_for(
+    application: Application,
+    credential: str,
+    *,
+    subject: str | None,
+    keys: KeySet,
+    now: datetime | None = None,
+) -> VerifiedCredential:
+    """Call ``credentials.verify`` with the settings of ``application``.
+
+    ``now``: the time to verify at, by default the current time. Raises ``CredentialRejected``.
+    """
+    with measured(Operation.VERIFICATION, application=application.alias) as measurement:
+        try:
+            return verify(
+                credential,
+                keys=keys,
+                issuer=application.api_origin,
+                audience=application.client_id,
+                environment=application.environment,
+                subject=subject,
+                now=now or timezone.now(),
+                leeway=CLOCK_LEEWAY,
+            )
+        except CredentialRejected as rejected:
+            measurement.attributes["reason"] = rejected.reason.value
+            raise
+
+
+@sensitive_variables()
+def subject_of(application: Application, answer: TokenAnswer) -> str | None:
+    """The subject in the answer's own members, its ``id_token`` or a JWT access token, or None.
+
+    A token counts only if the service's keys verify it. Raises ``SubjectMismatch`` if two of them
+    name different subjects.
+    """
+    tokens = [token for token in (answer.id_token, answer.access_token) if token.count(".") == 2]
+    named = {answer.subject, *_verified_subjects(application, tokens)} - {None}
+    if len(named) > 1:
+        raise SubjectMismatch("names two subjects", endpoint="token")
+    return named.pop() if named else None
+
+
+@sensitive_variables()
+def _verified_subjects(application: Application, tokens: list[str]) -> list[str]:
+    if not tokens:
+        return []
+    try:
+        # An unknown ``kid`` causes no fetch of newer keys: these fetches are for credentials.
+        keys = current(application)
+    except KeysUnavailable:
+        return []
+    found = [
+        identity_tokens.subject_of(
+            token,
+            keys=keys,
+            issuer=application.api_origin,
+            audience=application.client_id,
+            leeway=CLOCK_LEEWAY,
+        )
+        for token in tokens
+    ]
+    return [subject for subject in found if subject is not None and is_subject(subject)]
+
+
+# The set of this process
 
 
 def current(application: Application) -> KeySet:

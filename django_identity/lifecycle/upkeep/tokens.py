@@ -1,26 +1,33 @@
 """Valid access tokens of a linked identity. A refresh token is never sent twice.
 
-Refresh tokens rotate on use. The caller that gets the row's lease sends the token, outside any
-transaction, and stores the answer with a second conditional UPDATE. The others wait for it. If a
-worker dies, its lease ends after 25 seconds.
+Refresh tokens rotate on use, and each step of a refresh is one conditional UPDATE of the grant's
+row. The caller that gets the lease sends the token, outside any transaction, and stores the answer
+if the row is unchanged. The others wait for it. If a worker dies, its lease ends after 25 seconds.
+
+``generation`` numbers the tokens: storing newer tokens increments it. ``lease_until`` is the end of
+the lease. Before ``retry_at`` nobody refreshes, because the last attempt got no usable answer.
 """
 
 from __future__ import annotations
 
+import logging
 import random
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Any, TypeVar
 
-from django.db import OperationalError, models
-from django.db.models import F
+from django.db import InterfaceError, InternalError, OperationalError, models
+from django.db.models import F, Q
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf
+from django_identity import conf, database, signals, vault
 from django_identity.conf import Application
 from django_identity.exceptions import (
+    AccessTokenRejected,
     BudgetSpent,
     ConfigurationError,
     InvalidGrant,
@@ -33,13 +40,27 @@ from django_identity.exceptions import (
     ServiceUnavailable,
     SubjectMismatch,
 )
-from django_identity.lifecycle.upkeep import grants
 from django_identity.lifecycle.upkeep.durable import durably, may_read_first
-from django_identity.lifecycle.upkeep.token_subjects import named_subject
+from django_identity.lifecycle.upkeep.key_sets import subject_of
 from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
 from django_identity.service import ServiceClient
+from django_identity.service.budget import Priority
 from django_identity.service.messages import TokenAnswer
+from django_identity.telemetry import LogEvent, log_refusal
 
+REFRESH_TOKEN_LIFETIME = timedelta(days=30)
+# A token is not used in its last seconds, because clocks differ and a call takes time.
+LONGEST_MARGIN = 60.0
+MARGIN_SHARE = 0.1
+# Longer than the longest refresh. An expired lease means that the worker has died.
+LEASE = timedelta(seconds=25)
+# A little longer, because the clocks of two machines differ. A lease that ends even later was
+# written by a wrong clock.
+LONGEST_BELIEVED_LEASE = timedelta(seconds=30)
+LONGEST_BELIEVED_PAUSE = timedelta(hours=1)
+# Storing ends this many seconds before the lease.
+STORE_MARGIN = 1.0
+LONGEST_STORE_PAUSE = 0.5
 LONGEST_WAIT = 20.0
 FIRST_POLL = 0.05
 LONGEST_POLL = 0.5
@@ -48,6 +69,10 @@ UNSENT_PAUSE = timedelta(seconds=5)
 SHORTEST_PAUSE = 1.0
 KEPT_ALIVE_AHEAD = timedelta(days=5)
 UNUSED_FOR = timedelta(days=1)
+
+T = TypeVar("T")
+
+logger = logging.getLogger("django_identity.tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +94,11 @@ class _Want:
     rejected: str | None = field(default=None, repr=False)
     beyond: int = 0
 
+    def __post_init__(self) -> None:
+        if self.application.environment != self.identity.environment:
+            environment = self.identity.environment
+            raise ConfigurationError(f"The identity is not of the environment {environment}.")
+
 
 @sensitive_variables()
 def access_token_for(
@@ -89,28 +119,62 @@ def access_token_for(
     ``ServiceError`` if the service gave no token; ``RefreshPending`` means that another attempt is
     running or has just failed.
     """
-    return current(identity, rejected=rejected, client=client).value
+    application = conf.application(identity.application)
+    sender = client or ServiceClient(application)
+    return _current(_Want(application, identity, sender, rejected=rejected)).value
 
 
 @sensitive_variables()
-def current(
-    identity: LinkedIdentity, *, rejected: str | None = None, client: ServiceClient | None = None
-) -> HeldToken:
-    """Like ``access_token_for``, but also tells whether this call refreshed the token."""
-    want = _want(identity, rejected=rejected, client=client)
-    grant = grants.grant_of(identity) if may_read_first() else None
+def _current(want: _Want) -> HeldToken:
+    grant = _grant_of(want.identity) if may_read_first() else None
     return _usable_token(want, grant) or durably(partial(_renew, want, grant))
 
 
-def keep_alive(identity: LinkedIdentity, *, client: ServiceClient | None = None) -> bool:
+@dataclass(slots=True)
+class Reader:
+    """Reads from the service with the person's access token, refreshed once if it is refused."""
+
+    application: Application
+    identity: LinkedIdentity
+    client: ServiceClient
+    _held: HeldToken | None = field(default=None, init=False, repr=False)
+
+    @sensitive_variables()
+    def read(self, call: Callable[[str], T]) -> T:
+        """``call(access_token)``. A 401 for a fresh token means that the consent was revoked."""
+        want = _Want(self.application, self.identity, self.client)
+        self._held = self._held or _current(want)
+        if not self._held.fresh:
+            try:
+                return call(self._held.value)
+            except AccessTokenRejected:
+                self._held = _current(replace(want, rejected=self._held.value))
+        try:
+            return call(self._held.value)
+        except AccessTokenRejected as refused:
+            mark_dead(self.identity, generation=self._held.generation, reason=refused.code)
+            raise ReauthorizationNeeded(f"a fresh token was refused: {refused.code}") from refused
+
+
+def mark_dead(identity: LinkedIdentity, *, generation: int, reason: str) -> None:
+    """The service refuses the tokens of this generation: delete them and send the signal."""
+    grant = _grant_of(identity)
+    if grant is not None and grant.generation == generation:
+        _mark_dead(identity, grant, reason=reason)
+
+
+def keep_alive(identity: LinkedIdentity) -> bool:
     """Refresh the grant if it is unused and expires soon. Returns whether it was refreshed.
 
     Raises like ``access_token_for``.
     """
-    grant = grants.grant_of(identity)
+    grant = _grant_of(identity)
     if grant is None or not expiring_unused().filter(pk=grant.pk).exists():
         return False
-    return durably(partial(_renew, _want(identity, client=client, beyond=grant.generation))).fresh
+    application = conf.application(identity.application)
+    client = ServiceClient(application, priority=Priority.UPKEEP)
+    want = _Want(application, identity, client, beyond=grant.generation)
+    return durably(partial(_renew, want)).fresh
 
 
 def expiring_unused() -> models.QuerySet[TokenGrant]:
@@ -125,13 +189,6 @@ def expiring_unused() -> models.QuerySet[TokenGrant]:
     )
 
 
-def mark_dead(identity: LinkedIdentity, *, generation: int, reason: str) -> None:
-    """The service refuses the tokens of this generation: delete them and send the signal."""
-    grant = grants.grant_of(identity)
-    if grant is not None and grant.generation == generation:
-        grants.mark_dead(identity, grant, reason=reason)
-
-
 @sensitive_variables()
 def store(application: Application, identity: LinkedIdentity, answer: TokenAnswer) -> None:
     """Store the tokens of a sign-in, replacing older ones.
@@ -142,27 +199,13 @@ def store(application: Application, identity: LinkedIdentity, answer: TokenAnswe
         "refresh_token": "",
         "refresh_expires_at": None,
         "scopes": list(application.scopes),
-        **grants.columns_of(application, identity, answer, asked_at=timezone.now()),
+        **_columns_of(application, identity, answer, asked_at=timezone.now()),
     }
     replaced = TokenGrant.objects.filter(identity=identity).update(
         generation=F("generation") + 1, **columns
     )
     if not replaced:
         TokenGrant.objects.create(identity=identity, **columns)
-
-
-def _want(
-    identity: LinkedIdentity,
-    *,
-    rejected: str | None = None,
-    client: ServiceClient | None = None,
-    beyond: int = 0,
-) -> _Want:
-    application = conf.application(identity.application)
-    if application.environment != identity.environment:
-        raise ConfigurationError(f"The identity is not of the environment {identity.environment}.")
-    sender = client or ServiceClient(application)
-    return _Want(application, identity, sender, rejected=rejected, beyond=beyond)
 
 
 @sensitive_variables()
@@ -172,7 +215,7 @@ def _usable_token(want: _Want, grant: TokenGrant | None) -> HeldToken | None:
         return None
     if grant.access_expires_at <= timezone.now():
         return None
-    token = grants.open_token(want.application, want.identity, grant, "access_token")
+    token = _open_token(want.application, want.identity, grant, "access_token")
     if token is None or token == want.rejected:
         return None
     return HeldToken(token, grant.generation, fresh=False)
@@ -187,16 +230,16 @@ def _renew(want: _Want, grant: TokenGrant | None = None) -> HeldToken:
     give_up_at = time.monotonic() + LONGEST_WAIT
     pause = FIRST_POLL
     while True:
-        grant = grant or grants.grant_of(want.identity)
+        grant = grant or _grant_of(want.identity)
         held = _usable_token(want, grant)
         if held is not None:
             return held
         if grant is None:
             raise ReauthorizationNeeded("there is no grant")
         refresh_token = _refresh_token(want, grant)
-        if grants.is_paused(grant):
+        if _is_ahead(grant.retry_at, at_most=LONGEST_BELIEVED_PAUSE):
             raise RefreshPending("not answered a moment ago", endpoint="token")
-        if _win_lease(grant):
+        if lease(grant):
             held = _refresh(want, grant, refresh_token)
             if held is not None:
                 return held
@@ -215,23 +258,13 @@ def _refresh_token(want: _Want, grant: TokenGrant) -> str:
 
     A token that no key opens is kept, because the missing key may return.
     """
-    token = grants.open_token(want.application, want.identity, grant, "refresh_token")
+    token = _open_token(want.application, want.identity, grant, "refresh_token")
     if token is not None:
         return token
     if not grant.needs_reauthorization:
         reason = SealedValueUnreadable.code if grant.refresh_token else "no_refresh_token"
-        grants.mark_dead(want.identity, grant, reason=reason, keep_sealed=True)
+        _mark_dead(want.identity, grant, reason=reason, keep_sealed=True)
     raise ReauthorizationNeeded("no refresh token that can be used")
-
-
-def _win_lease(grant: TokenGrant) -> bool:
-    """Try to take the lease. A lease of another worker is seen without an UPDATE."""
-    if grants.is_leased(grant):
-        return False
-    try:
-        return grants.lease(grant)
-    except OperationalError:
-        raise RefreshPending("the grant is locked in the database", endpoint="token") from None
 
 
 @sensitive_variables()
@@ -240,21 +273,23 @@ def _refresh(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken | 
 
     Returns None and discards the answer if the row has changed (a sign-in, a revocation).
     """
-    asked_at, store_until = timezone.now(), grants.store_until(leased_at=time.monotonic())
+    asked_at = timezone.now()
+    # Until then no other worker can have the lease.
+    store_until = time.monotonic() + LEASE.total_seconds() - STORE_MARGIN
     try:
         answer = want.client.refresh(refresh_token)
-        if named_subject(want.application, answer) not in (None, want.identity.subject):
+        if subject_of(want.application, answer) not in (None, want.identity.subject):
             raise SubjectMismatch("a token of another subject", endpoint="token")
     except (InvalidGrant, SubjectMismatch) as error:
         # Final, unless another caller has stored newer tokens; then the next look finds them.
-        if grants.mark_dead(want.identity, grant, reason=error.code):
+        if _mark_dead(want.identity, grant, reason=error.code):
             raise ReauthorizationNeeded(f"the refresh failed: {error.code}") from error
         return None
     except ServiceError as error:
-        grants.release(grant, retry_at=_retry_at(error))
+        _same(grant).update(lease_until=None, retry_at=_retry_at(error), updated_at=timezone.now())
         raise
-    changed = grants.columns_of(want.application, want.identity, answer, asked_at=asked_at)
-    if not grants.replace(grant, changed, store_until=store_until):
+    changed = _columns_of(want.application, want.identity, answer, asked_at=asked_at)
+    if not _replace(grant, changed, store_until=store_until):
         return None
     return HeldToken(answer.access_token, grant.generation + 1, fresh=True)
 
@@ -273,3 +308,118 @@ def _retry_at(error: ServiceError) -> datetime | None:
     if isinstance(error, ServiceUnavailable) and not error.may_have_arrived:
         return now + UNSENT_PAUSE
     return now + UNANSWERED_PAUSE
+
+
+# The row of the grant
+
+
+def _grant_of(identity: LinkedIdentity) -> TokenGrant | None:
+    """Read the grant from the database. None for a disabled account."""
+    usable = TokenGrant.objects.filter(~disabled_account("identity__user"))
+    return usable.filter(identity_id=identity.pk).first()
+
+
+@sensitive_variables()
+def _open_token(
+    application: Application, identity: LinkedIdentity, grant: TokenGrant, column: str
+) -> str | None:
+    """The decrypted token of the column, or None if it is missing or no key opens it."""
+    sealed = getattr(grant, column)
+    if not sealed:
+        return None
+    context = identity.sealing_context(column)
+    try:
+        return vault.unseal(sealed, keys=application.encryption_keys, context=context)
+    except SealedValueUnreadable:
+        logger.error("the %s of grant #%s cannot be opened", column, grant.pk)
+        return None
+
+
+@sensitive_variables()
+def _columns_of(
+    application: Application, identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
+) -> dict[str, Any]:
+    """The columns that a token answer changes. Without a refresh token the stored one stays."""
+    margin = min(LONGEST_MARGIN, answer.expires_in * MARGIN_SHARE)
+    changed: dict[str, Any] = {
+        "access_token": _sealed(application, identity, "access_token", answer.access_token),
+        "access_expires_at": asked_at + timedelta(seconds=answer.expires_in - margin),
+        "lease_until": None,
+        "retry_at": None,
+        "needs_reauthorization": False,
+        "updated_at": timezone.now(),
+    }
+    if answer.refresh_token is not None:
+        sealed = _sealed(application, identity, "refresh_token", answer.refresh_token)
+        changed["refresh_token"] = sealed
+        changed["refresh_expires_at"] = asked_at + REFRESH_TOKEN_LIFETIME
+    if answer.scopes is not None:
+        changed["scopes"] = list(answer.scopes)
+    return changed
+
+
+@sensitive_variables()
+def _sealed(application: Application, identity: LinkedIdentity, column: str, token: str) -> str:
+    keys = application.encryption_keys
+    return vault.seal(token, keys=keys, context=identity.sealing_context(column))
+
+
+def lease(grant: TokenGrant) -> bool:
+    """Take the lease to refresh these tokens. Returns False if another worker has it."""
+    now = timezone.now()
+    if _is_ahead(grant.lease_until, at_most=LONGEST_BELIEVED_LEASE):
+        return False
+    unbelieved = Q(lease_until__gt=now + LONGEST_BELIEVED_LEASE)
+    free = Q(lease_until=None) | Q(lease_until__lte=now) | unbelieved
+    try:
+        return bool(_same(grant).filter(free).update(lease_until=now + LEASE, updated_at=now))
+    except OperationalError:
+        raise RefreshPending("the grant is locked in the database", endpoint="token") from None
+
+
+def _is_ahead(moment: datetime | None, *, at_most: timedelta) -> bool:
+    now = timezone.now()
+    return moment is not None and now < moment <= now + at_most
+
+
+def _replace(grant: TokenGrant, changed: dict[str, Any], *, store_until: float) -> bool:
+    """Replace the tokens of ``grant``. Returns False if the row has changed meanwhile.
+
+    A revocation deletes the row, and a sign-in increments the generation. In both cases the late
+    answer is discarded. The answer cannot be requested again, so if the database fails, storing is
+    retried until ``store_until`` (``time.monotonic``).
+    """
+    pause = 0.05
+    while True:
+        try:
+            return bool(_same(grant).update(generation=F("generation") + 1, **changed))
+        except (OperationalError, InterfaceError, InternalError):
+            if database.connection().in_atomic_block or time.monotonic() + pause > store_until:
+                raise
+            database.connection().close()
+            time.sleep(pause)
+            pause = min(pause * 2, LONGEST_STORE_PAUSE)
+
+
+def _mark_dead(
+    identity: LinkedIdentity, grant: TokenGrant, *, reason: str, keep_sealed: bool = False
+) -> bool:
+    """Mark the grant as dead, delete its tokens and send the signal. False if it has changed.
+
+    ``reason``: a code for the log. ``keep_sealed``: keep tokens that no key opens, because the
+    missing key may return.
+    """
+    dropped = {} if keep_sealed else {"access_token": "", "refresh_token": ""}
+    marked = _same(grant).update(
+        generation=F("generation") + 1, needs_reauthorization=True, lease_until=None,
+        retry_at=None, updated_at=timezone.now(), **dropped,
+    )  # fmt: skip
+    if marked and not grant.needs_reauthorization:
+        facts = {"identity": identity.pk, "reason": reason}
+        log_refusal(LogEvent.GRANT_LOST, application=identity.application, **facts)
+        signals.announce(signals.reauthorization_needed, LinkedIdentity, identity=identity)
+    return bool(marked)
+
+
+def _same(grant: TokenGrant) -> Any:
+    return TokenGrant.objects.filter(pk=grant.pk, generation=grant.generation)

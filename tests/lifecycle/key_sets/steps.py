@@ -10,7 +10,7 @@ import pytest
 from django_identity.conf import Application
 from django_identity.credentials import RejectionReason
 from django_identity.exceptions import CredentialRejected, KeysUnavailable
-from django_identity.lifecycle.upkeep import claims, key_sets
+from django_identity.lifecycle.upkeep import key_sets
 from tests.hostile import HostileService, answer
 from tests.lifecycle.key_sets.origin import claims_answer
 
@@ -28,14 +28,14 @@ def reason_of(
 ) -> RejectionReason:
     """Why a credential under that key is rejected."""
     with pytest.raises(CredentialRejected) as caught:
-        claims.verify_answer(site, claims_answer(service, kid, **head), subject="subject-1")
+        key_sets.verify_answer(site, claims_answer(service, kid, **head), subject="subject-1")
     return caught.value.reason
 
 
 def must_wait(site: Application, service: HostileService, kid: str) -> None:
     """Nothing is said of the credential: it may be asked again later."""
     with pytest.raises(KeysUnavailable):
-        claims.verify_answer(site, claims_answer(service, kid), subject="subject-1")
+        key_sets.verify_answer(site, claims_answer(service, kid), subject="subject-1")
 
 
 def poll(condition: Callable[[], bool]) -> None:

@@ -14,7 +14,7 @@ from django.test import override_settings
 from django_identity import conf
 from django_identity.conf import Application
 from django_identity.credentials import RejectionReason
-from django_identity.lifecycle.upkeep import claims, key_sets
+from django_identity.lifecycle.upkeep import key_sets
 from tests.hostile import HostileService, hostile_service
 from tests.lifecycle.key_sets.origin import (
     claims_answer,
@@ -101,7 +101,7 @@ def test_a_warm_verification_parses_nothing(origin, site: Application):
     held = key_sets.current(site)
     given = claims_answer(origin, "key-1")
     for _ in range(10):
-        claims.verify_answer(site, given, subject="subject-1")
+        key_sets.verify_answer(site, given, subject="subject-1")
         assert key_sets.current(site) is held
     assert origin.calls("jwks") == 1
 

@@ -6,7 +6,7 @@ import pytest
 
 from django_identity.conf import Application
 from django_identity.exceptions import KeysUnavailable, ServiceUnavailable
-from django_identity.lifecycle.upkeep import claims, key_sets
+from django_identity.lifecycle.upkeep import key_sets
 from tests.hostile import (
     HostileService,
 )
@@ -28,12 +28,12 @@ def test_old_keys_serve_to_the_end_of_their_five_minutes_and_then_no_more(origin
     key_sets.current(site)
     failing(origin)
     time_passes(299)
-    proof = claims.verify_answer(site, claims_answer(origin, "key-1"), subject="subject-1")
+    proof = key_sets.verify_answer(site, claims_answer(origin, "key-1"), subject="subject-1")
     assert proof is not None
     poll(lambda: origin.calls("jwks") == 2)
     time_passes(2)
     with pytest.raises(KeysUnavailable) as caught:
-        claims.verify_answer(site, claims_answer(origin, "key-1"), subject="subject-1")
+        key_sets.verify_answer(site, claims_answer(origin, "key-1"), subject="subject-1")
     assert isinstance(caught.value, ServiceUnavailable)
     assert caught.value.code == "keys_unavailable"
 

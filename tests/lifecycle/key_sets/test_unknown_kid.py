@@ -35,7 +35,7 @@ def test_a_new_key_is_found_at_once(origin: HostileService, site: Application):
     """A credential signed with a key that was published a moment ago verifies."""
     key_sets.current(site)
     publish(origin, "key-1", "key-2")
-    proof = claims.verify_answer(site, claims_answer(origin, "key-2"), subject="subject-1")
+    proof = key_sets.verify_answer(site, claims_answer(origin, "key-2"), subject="subject-1")
     assert proof is not None
     assert proof.kid == "key-2"
     assert origin.calls("jwks") == 2
@@ -61,8 +61,8 @@ def test_known_keys_serve_while_newer_ones_may_not_be_asked_for(origin, site: Ap
     key_sets.current(site)
     for n in range(5):
         with suppress(CredentialRejected, KeysUnavailable):
-            claims.verify_answer(site, claims_answer(origin, f"no-{n}"), subject="subject-1")
-    assert claims.verify_answer(site, claims_answer(origin, "key-1"), subject="subject-1")
+            key_sets.verify_answer(site, claims_answer(origin, f"no-{n}"), subject="subject-1")
+    assert key_sets.verify_answer(site, claims_answer(origin, "key-1"), subject="subject-1")
 
 
 def test_the_cooldown_counts_attempts_also_against_a_failing_endpoint(origin, site: Application):
@@ -96,7 +96,7 @@ def test_many_threads_with_an_unknown_kid_make_one_flight(origin, site: Applicat
     given = claims_answer(origin, "key-2")
 
     def kid(_: int) -> str:
-        proof = claims.verify_answer(site, given, subject="subject-1")
+        proof = key_sets.verify_answer(site, given, subject="subject-1")
         return proof.kid if proof else ""
 
     with ThreadPoolExecutor(20) as pool:
@@ -111,7 +111,7 @@ def test_whose_credential_it_is_counts_under_a_known_key_and_a_new_one(origin, s
     publish(origin, "key-1", "key-2")
     given = replace(claims_answer(origin, kid), user_id="subject-2")
     with pytest.raises(CredentialRejected) as caught:
-        claims.verify_answer(site, given, subject="subject-2")
+        key_sets.verify_answer(site, given, subject="subject-2")
     assert caught.value.reason is RejectionReason.PAYLOAD_SUB
 
 
@@ -136,6 +136,6 @@ def test_a_bad_signature_under_a_known_kid_asks_for_nothing(origin, site: Applic
     good, other = claims_answer(origin, "key-1"), claims_answer(origin, "key-2")
     forged = f"{signed(good).rpartition('.')[0]}.{signed(other).rpartition('.')[2]}~"
     with pytest.raises(CredentialRejected) as caught:
-        claims.verify_answer(site, replace(good, credential=forged), subject="subject-1")
+        key_sets.verify_answer(site, replace(good, credential=forged), subject="subject-1")
     assert caught.value.reason is RejectionReason.SIGNATURE
     assert origin.calls("jwks") == 1

@@ -27,7 +27,7 @@ from django_identity.exceptions import (
 )
 from django_identity.lifecycle.events import CLOCK_SKEW
 from django_identity.lifecycle.operators.doctor.findings import Finding, Level
-from django_identity.lifecycle.upkeep import claims, key_sets
+from django_identity.lifecycle.upkeep import key_sets
 from django_identity.models import LinkedIdentity
 from django_identity.service import ServiceClient
 
@@ -110,7 +110,7 @@ def _rejection(site: Application, identity: LinkedIdentity) -> RejectionReason |
     try:
         text = vault.unseal(identity.credential, keys=site.encryption_keys, context=context)
         keys = key_sets.current(site)
-        claims.verify_for(site, text, subject=identity.subject, keys=keys)
+        key_sets.verify_for(site, text, subject=identity.subject, keys=keys)
     except (SealedValueUnreadable, ServiceError):
         return None
     except CredentialRejected as rejected:
