@@ -21,9 +21,11 @@ from django.contrib.auth.backends import BaseBackend
 from django.db.models import F, FilteredRelation, Q, QuerySet
 from django.db.models.manager import BaseManager
 from django.http import HttpRequest
+from django.utils import timezone
 from django.utils.module_loading import import_string
 
 from django_identity import conf, database
+from django_identity.lifecycle.erasure import SESSION_BEGAN_KEY
 from django_identity.models import SIGNS_IN, Consent, LinkedIdentity, digest
 from django_identity.models.compiled import CompiledQuery, Given
 
@@ -142,10 +144,11 @@ def end_unlinked_session(request: HttpRequest) -> bool:
 
 
 def bind_session(*, request: HttpRequest, user: Any, **_kwargs: Any) -> None:
-    """Receive ``user_logged_in``: bind a session of this backend to the user's consent.
+    """Receive ``user_logged_in``: date the session; bind one of this backend to the consent.
 
     A session of another backend gets Django's plain hash, even if the user came from one of ours.
     """
+    request.session[SESSION_BEGAN_KEY] = int(timezone.now().timestamp())
     path = request.session.get(BACKEND_SESSION_KEY)
     bound_to = getattr(user, "identity_backend", None)
     if bound_to == path:

@@ -50,12 +50,14 @@ def account(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
         needs_reauthorization=dossier.needs_reauthorization,
         permission_ends_at=dossier.permission_ends_at,
     )
+    sessions = erasure.sessions_of(user, current=request.session)
     context = {
         "dossier": dossier,
         "shortfall": shortfall,
         "advice": advice_on(shortfall, request, application),
         "activity": operators.activity_of(dossier.identity) if dossier.identity else (),
-        "can_sign_out_everywhere": erasure.can_end_sessions(),
+        "sessions": sessions,
+        "can_sign_out_everywhere": sessions is not None or erasure.can_end_sessions(),
         "may_erase": policy.load(application.policy).people_may_erase,
     }
     return page(request, application, "django_identity/account.html", context)
@@ -64,11 +66,19 @@ def account(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
 @flow_view
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_out(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-    """POST ends the browser's session. GET leads to the account page, which has the button."""
+    """POST ends the browser's session; with ``session`` another one, with ``everywhere`` all.
+
+    GET leads to the account page, which has the buttons.
+    """
     application = application_of(request, alias)
-    if request.method != "POST":
+    user = signed_in_user(request)
+    if request.method != "POST" or ("session" in request.POST and user is None):
         return redirect(address_of("account", application))
-    if "everywhere" in request.POST and (user := signed_in_user(request)) is not None:
+    if "session" in request.POST and user is not None:
+        erasure.end_session(user.pk, request.POST["session"])
+        messages.success(request, _("That browser is signed out."), fail_silently=True)
+        return redirect(address_of("account", application))
+    if "everywhere" in request.POST and user is not None:
         erasure.end_all_sessions(user.pk)
     logout(request)
     messages.success(request, _("You are signed out."), fail_silently=True)

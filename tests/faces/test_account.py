@@ -14,7 +14,9 @@ from django.test import AsyncClient, Client
 from django.urls import reverse
 from django.utils import timezone, translation
 
+from django_identity.backends import BACKEND_PATH
 from django_identity.lifecycle import operators
+from django_identity.lifecycle.erasure import sessions
 from django_identity.lifecycle.erasure.dossier import PLACES
 from django_identity.models import (
     AuthorizationRequest,
@@ -397,6 +399,102 @@ def test_a_sign_out_everywhere(client: Client, ada: User) -> None:
     for browser in (client, elsewhere):
         assert browser.get(reverse("identity:account")).status_code == 302
     assert other.get(reverse("identity:account")).status_code == 200
+
+
+def browser_of(user: User) -> Client:
+    made = Client()
+    made.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return made
+
+
+def names_of_sessions(page: str) -> list[str]:
+    return re.findall(r'name="session" value="(\w+)"', page)
+
+
+def test_the_browsers_are_listed(client: Client, ada: User) -> None:
+    """This one is marked and has no button of its own; a key that opens a session is not shown."""
+    elsewhere = browser_of(ada)
+    browser_of(make_user("eve"))
+    page = account(client)
+    assert page.count("Signed in on <time") == 2
+    assert page.count("This browser") == 1
+    assert len(names_of_sessions(page)) == 1
+    for browser in (client, elsewhere):
+        assert browser.session.session_key not in page
+
+
+def test_one_browser_is_signed_out(client: Client, ada: User) -> None:
+    """The others stay signed in."""
+    elsewhere, third = browser_of(ada), browser_of(ada)
+    names = dict.fromkeys(names_of_sessions(account(client)))
+    assert len(names) == 2
+    other_names = names_of_sessions(account(elsewhere))
+    (of_elsewhere,) = set(names) - set(other_names)
+    page = client.post(reverse("identity:sign_out"), {"session": of_elsewhere}, follow=True)
+    assert "That browser is signed out." in page.content.decode()
+    assert elsewhere.get(reverse("identity:account")).status_code == 302
+    for browser in (client, third):
+        assert browser.get(reverse("identity:account")).status_code == 200
+
+
+def test_nobody_signs_out_somebody_else(client: Client, ada: User) -> None:
+    """The name of another person's session, its very key, and nonsense end nothing."""
+    eve = make_user("eve")
+    hers, also_hers = browser_of(eve), browser_of(eve)
+    (name,) = names_of_sessions(account(hers))
+    for given in (name, also_hers.session.session_key, "é", ""):
+        client.post(reverse("identity:sign_out"), {"session": given})
+        Client().post(reverse("identity:sign_out"), {"session": given})
+    for browser in (client, hers, also_hers):
+        assert browser.get(reverse("identity:account")).status_code == 200
+
+
+def test_a_session_that_has_ended_is_not_listed(client: Client, ada: User) -> None:
+    """Its row is still there, but its hash is that of an older password or consent."""
+    browser_of(ada)
+    make_identity(ada)
+    resting = Client()
+    resting.force_login(ada, backend=BACKEND_PATH)
+    assert len(names_of_sessions(account(client))) == 2
+    LinkedIdentity.objects.update(consent=Consent.REVOKED, revoked_at=timezone.now())
+    assert len(names_of_sessions(account(client))) == 1
+    ada.set_password("another")
+    ada.save()
+    client.force_login(ada, backend="django.contrib.auth.backends.ModelBackend")
+    assert names_of_sessions(account(client)) == []
+
+
+def test_the_last_use_is_said_where_it_is_known(client: Client, ada: User, settings: Any) -> None:
+    """Django stores it only if it saves sessions at every request."""
+    assert "Last used" not in account(client)
+    settings.SESSION_SAVE_EVERY_REQUEST = True
+    client.get(reverse("identity:account"))
+    assert "Last used on <time" in account(client)
+
+
+@pytest.mark.parametrize("store", ["signed_cookies", "cache"])
+def test_other_stores_cannot_list(client: Client, settings: Any, store: str) -> None:
+    """The page works and claims nothing that it cannot do."""
+    settings.SESSION_ENGINE = f"django.contrib.sessions.backends.{store}"
+    user = make_user("ada")
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    page = account(client)
+    assert "Where you are signed in" not in page
+    assert "Sign out everywhere" not in page
+    client.post(reverse("identity:sign_out"), {"session": "x"})
+    assert client.get(reverse("identity:account")).status_code == 200
+
+
+def test_a_full_table_is_not_read(
+    client: Client, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that waits decodes a bounded number of sessions; the button for all stays."""
+    browser_of(ada)
+    monkeypatch.setattr(sessions, "BATCH", 1)
+    monkeypatch.setattr(sessions, "MOST_LISTED", 1)
+    page = account(client)
+    assert "Where you are signed in" not in page
+    assert "Sign out everywhere" in page
 
 
 def test_people_erase_themselves(client: Client, ada: User) -> None:

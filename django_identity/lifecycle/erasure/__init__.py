@@ -15,11 +15,15 @@ from django_identity.lifecycle.erasure.preview import (
     sessions_ended_by,
 )
 from django_identity.lifecycle.erasure.retention import BATCH, count_purgeable, purge
+from django_identity.lifecycle.erasure.sessions import BEGAN_KEY as SESSION_BEGAN_KEY
 from django_identity.lifecycle.erasure.sessions import can_end as can_end_sessions
 from django_identity.lifecycle.erasure.sessions import end_all as end_all_sessions
+from django_identity.lifecycle.erasure.sessions import end_one as end_session
+from django_identity.lifecycle.erasure.sessions import listed as sessions_of
 
 __all__ = [
     "BATCH",
+    "SESSION_BEGAN_KEY",
     "AccountFate",
     "Preview",
     "application_of_rows",
@@ -28,9 +32,11 @@ __all__ = [
     "disconnect",
     "dossier_of",
     "end_all_sessions",
+    "end_session",
     "erase_now",
     "export_of",
     "preview_of",
     "purge",
     "sessions_ended_by",
+    "sessions_of",
 ]

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Collection, Container, Iterator, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import BACKEND_SESSION_KEY, SESSION_KEY, get_user_model
+from django.contrib.auth import (
+    BACKEND_SESSION_KEY,
+    HASH_SESSION_KEY,
+    SESSION_KEY,
+    get_user_model,
+    load_backend,
+)
 from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.base_session import AbstractBaseSession
@@ -19,12 +26,64 @@ from django.core import signing
 from django.db import router
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare, salted_hmac
 
 BATCH = 1000
 # A plain text: no escapes, and no other members with this name inside of values.
 USER_IN_TEXT = re.compile(rb'"%s":"([\w-]*)"' % SESSION_KEY.encode(), re.ASCII)
 # Each session is decoded to be counted, and a page waits for it.
 MOST_COUNTED = 20_000
+# The account page lists sessions every time it is opened.
+MOST_LISTED = 5_000
+#: Where a session has the time of its sign-in, in seconds since 1970.
+BEGAN_KEY = "_django_identity_began"
+
+
+@dataclass(frozen=True, slots=True)
+class LiveSession:
+    """A session with which the user is signed in.
+
+    ``name`` tells it from the user's other sessions. The session's key would open it.
+    ``used_at`` is None if the site does not save sessions at every request.
+    """
+
+    name: str
+    began_at: datetime | None
+    used_at: datetime | None
+    is_current: bool
+
+
+def listed(user: Any, *, current: SessionBase) -> tuple[LiveSession, ...] | None:
+    """The user's sessions, the current one first, then the newest.
+
+    None if the store cannot list sessions, or has more than ``MOST_LISTED`` of them.
+
+    Args:
+        user: as Django loaded them for the ``current`` session.
+    """
+    store = _listable()
+    if store is None:
+        return None
+    first = _batch(_alive(store), "expire_date")
+    if len(first) == BATCH and not _has_at_most(MOST_LISTED, store):
+        return None
+    hashes = {current.get(BACKEND_SESSION_KEY, ""): _hashes(user)}
+    rows = _each(_alive(store), "expire_date", first=first)
+    found = [
+        _live(row, said, current.session_key)
+        for row, said in _signed_in(store, user.pk, rows, hashes)
+    ]
+    return tuple(sorted(found, key=lambda each: (not each.is_current, -_seconds(each.began_at))))
+
+
+def end_one(user_id: Any, name: str) -> bool:
+    """End the user's session with this ``name``. Returns whether there was one."""
+    store = _listable()
+    if store is None:
+        return False
+    found = _signed_in(store, user_id, _each(_alive(store)), {})
+    keys = [row.session_key for row, _said in found]
+    return delete([key for key in keys if constant_time_compare(_name(key), name)]) > 0
 
 
 def keys_of(
@@ -55,7 +114,7 @@ def keys_of(
 def can_end() -> bool:
     """Whether all sessions of a user can be found and ended while a page waits."""
     store = _listable()
-    return store is not None and _rows(store)[: MOST_COUNTED + 1].count() <= MOST_COUNTED
+    return store is not None and _has_at_most(MOST_COUNTED, store)
 
 
 def end_all(user_id: Any) -> int:
@@ -72,9 +131,7 @@ def count_of(user_ids: Collection[Any], *, backend: str = "") -> int | None:
     if store is None or not can_end():
         return None
     named, opener = {_named(user_id) for user_id in user_ids}, store()
-    found = (
-        _said(opener, row) for row in _each(_rows(store).filter(expire_date__gt=timezone.now()))
-    )
+    found = (_said(opener, row) for row in _each(_alive(store)))
     return sum(
         said.get(SESSION_KEY) in named and backend in ("", said.get(BACKEND_SESSION_KEY))
         for said in found
@@ -97,6 +154,66 @@ def delete(keys: Collection[str]) -> int:
     return len(keys)
 
 
+def _signed_in(
+    store: type[SessionStore],
+    user_id: Any,
+    rows: Iterable[AbstractBaseSession],
+    hashes: dict[str, list[str]],
+) -> Iterator[tuple[AbstractBaseSession, Mapping[str, Any]]]:
+    """Yield those of ``rows`` that Django would accept as the user's: the hash is current."""
+    opener, named = store(), {_named(user_id)}
+    for row in rows:
+        if _names_another(opener, row, named):
+            continue
+        said = _said(opener, row)
+        if said.get(SESSION_KEY) not in named:
+            continue
+        path = said.get(BACKEND_SESSION_KEY, "")
+        if path not in hashes:
+            hashes[path] = _hashes(_loaded(path, user_id))
+        given = said.get(HASH_SESSION_KEY, "")
+        if any(constant_time_compare(given, each) for each in hashes[path]):
+            yield row, said
+
+
+def _loaded(path: str, user_id: Any) -> Any:
+    """The user as the backend loads them, or None."""
+    if path not in settings.AUTHENTICATION_BACKENDS:
+        return None
+    return load_backend(path).get_user(user_id)
+
+
+def _hashes(user: Any) -> list[str]:
+    """The hashes that a session of the user may have."""
+    if user is None:
+        return []
+    return [user.get_session_auth_hash(), *user.get_session_auth_fallback_hash()]
+
+
+def _live(row: AbstractBaseSession, said: Mapping[str, Any], current: str | None) -> LiveSession:
+    began = said.get(BEGAN_KEY)
+    lifetime = timedelta(seconds=settings.SESSION_COOKIE_AGE)
+    is_dated = settings.SESSION_SAVE_EVERY_REQUEST and "_session_expiry" not in said
+    return LiveSession(
+        name=_name(row.session_key),
+        began_at=datetime.fromtimestamp(began, UTC) if isinstance(began, int) else None,
+        used_at=row.expire_date - lifetime if is_dated else None,
+        is_current=row.session_key == current,
+    )
+
+
+def _name(session_key: str) -> str:
+    return salted_hmac("django_identity.session", session_key, algorithm="sha256").hexdigest()
+
+
+def _seconds(moment: datetime | None) -> float:
+    return moment.timestamp() if moment else 0.0
+
+
+def _has_at_most(most: int, store: type[SessionStore]) -> bool:
+    return _rows(store)[: most + 1].count() <= most
+
+
 def _listable() -> type[SessionStore] | None:
     """The site's session store, if it stores sessions in a table."""
     store: type[SessionBase] = import_module(settings.SESSION_ENGINE).SessionStore
@@ -115,16 +232,25 @@ def _rows(store: type[SessionStore]) -> QuerySet[AbstractBaseSession]:
     return model._default_manager.using(router.db_for_write(model))
 
 
-def _each(rows: QuerySet[AbstractBaseSession]) -> Iterator[AbstractBaseSession]:
+def _alive(store: type[SessionStore]) -> QuerySet[AbstractBaseSession]:
+    return _rows(store).filter(expire_date__gt=timezone.now())
+
+
+def _each(
+    rows: QuerySet[AbstractBaseSession], *more: str, first: list[AbstractBaseSession] | None = None
+) -> Iterator[AbstractBaseSession]:
     """Yield ``rows`` in batches. One long read would block writers on SQLite, fill the memory with
     MariaDB's drivers, and need a cursor that does not survive behind a pooler on PostgreSQL.
     """
-    ordered = rows.only("session_key", "session_data").order_by("session_key")
-    batch = list(ordered[:BATCH])
+    batch = _batch(rows, *more) if first is None else first
     yield from batch
     while len(batch) == BATCH:
-        batch = list(ordered.filter(session_key__gt=batch[-1].session_key)[:BATCH])
+        batch = _batch(rows.filter(session_key__gt=batch[-1].session_key), *more)
         yield from batch
+
+
+def _batch(rows: QuerySet[AbstractBaseSession], *more: str) -> list[AbstractBaseSession]:
+    return list(rows.only("session_key", "session_data", *more).order_by("session_key")[:BATCH])
 
 
 def _names_another(opener: SessionStore, row: AbstractBaseSession, named: Container[str]) -> bool:
