@@ -26,7 +26,7 @@ from django_identity.background import TaskName
 from django_identity.lifecycle.erasure import erasure
 from django_identity.lifecycle.upkeep import jobs
 from django_identity.models import WebhookEvent
-from django_identity.telemetry.otel import (
+from django_identity.telemetry import (
     DURATION,
     SECONDS,
     SNAPSHOT_SECONDS,

@@ -13,12 +13,12 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from django_identity import database
 from django_identity.admin import wording
-from django_identity.admin.listing import RecordAdmin
+from django_identity.admin.listing import CONFIRMED, RecordAdmin
 from django_identity.admin.wording import Words
 from django_identity.backends import backend_of
 from django_identity.exceptions import IdentityError
@@ -26,17 +26,16 @@ from django_identity.lifecycle import operators
 from django_identity.lifecycle.erasure import sessions_ended_by
 from django_identity.models import Consent, LinkedIdentity
 
-CONFIRMED = "confirmed"
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
     """The confirmation page of an action. ``most``: the largest number of rows at once.
 
-    ``asks``: the title for one person.
+    ``permission``: the verb of the permission. ``asks``: the title for one person.
     """
 
     action: str
+    permission: str
     title: Words
     text: Words
     button: Words
@@ -44,55 +43,54 @@ class Question:
     is_dangerous: bool = False
     asks: Words | None = None
 
-    @property
-    def permission(self) -> str:
-        """The verb of the permission, from the action's name."""
-        return self.action.partition("_")[0]
-
 
 REFETCH = Question(
     "refetch",
-    gettext_lazy("Re-fetch now"),
-    gettext_lazy(
+    "refetch",
+    _("Re-fetch now"),
+    _(
         "The service is asked for the claims again. The first ten are fetched while you wait; the "
         "others are made due and fetched in the background."
     ),
-    gettext_lazy("Re-fetch"),
+    _("Re-fetch"),
     most=1_000,
 )
 CHECK = Question(
     "check_credential",
-    gettext_lazy("Check the credential now"),
-    gettext_lazy(
+    "check",
+    _("Check the credential now"),
+    _(
         "The stored credential is verified again with the service's current keys, and every check "
         "is shown. Nothing is changed."
     ),
-    gettext_lazy("Check"),
+    _("Check"),
     most=1,
 )
 REVOKE = Question(
     "revoke",
-    gettext_lazy("Revoke at this site"),
-    gettext_lazy(
+    "revoke",
+    _("Revoke at this site"),
+    _(
         "Gates close at once, tokens and proofs are deleted and sessions that rest on the identity "
         "end. The consent at the service stays as it is; the person can come back by signing in."
     ),
-    gettext_lazy("Revoke"),
+    _("Revoke"),
     most=100,
     is_dangerous=True,
-    asks=gettext_lazy("Revoke %(person)s at this site?"),
+    asks=_("Revoke %(person)s at this site?"),
 )
 ERASE = Question(
     "erase",
-    gettext_lazy("Erase"),
-    gettext_lazy(
+    "erase",
+    _("Erase"),
+    _(
         "Everything that this site holds about the person through the identity is deleted for "
         "good, and the site's user is treated as its policy says. This cannot be undone."
     ),
-    gettext_lazy("Erase for good"),
+    _("Erase for good"),
     most=1,
     is_dangerous=True,
-    asks=gettext_lazy("Erase %(person)s?"),
+    asks=_("Erase %(person)s?"),
 )
 QUESTIONS = (REFETCH, CHECK, REVOKE, ERASE)
 
@@ -108,20 +106,20 @@ class EraseForm(forms.Form):
     def __init__(self, *args: Any, wanted: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._wanted = wanted
-        self.fields["typed"].label = _("Type %(text)s to confirm") % {"text": wanted}
+        self.fields["typed"].label = gettext("Type %(text)s to confirm") % {"text": wanted}
         self.fields["typed"].widget.attrs |= {"autocomplete": "off", "class": "vTextField"}
 
     def clean_typed(self) -> str:
         typed: str = self.cleaned_data["typed"]
         if self._wanted not in (typed, typed.strip()):
-            raise forms.ValidationError(_("That is another text."))
+            raise forms.ValidationError(gettext("That is another text."))
         return typed
 
 
 class IdentityActions(RecordAdmin):
     """The actions of the list. The buttons on an identity's own page post to them too."""
 
-    actions = ("refetch", "check_credential", "revoke", "erase")
+    actions = tuple(question.action for question in QUESTIONS)
 
     def has_refetch_permission(self, request: HttpRequest) -> bool:
         return self.may(request, "refetch")
@@ -166,7 +164,7 @@ class IdentityActions(RecordAdmin):
         if done.made_due:
             made_due = ngettext("%d more is due now.", "%d more are due now.", done.made_due)
             messages.info(request, made_due % done.made_due)
-        self.note(request, chosen, CHANGE, _("Re-fetched."))
+        self.note(request, chosen, CHANGE, gettext("Re-fetched."))
         return self._back(chosen)
 
     @admin.action(description=CHECK.title, permissions=["check"])
@@ -182,8 +180,8 @@ class IdentityActions(RecordAdmin):
         except IdentityError as error:
             messages.error(request, wording.error_in_words(error.code))
             return self._back(chosen)
-        self.note(request, chosen, CHANGE, _("Checked the credential."))
-        context = self._context(request, CHECK) | {"identity": chosen[0], "trace": trace}
+        self.note(request, chosen, CHANGE, gettext("Checked the credential."))
+        context = self.context(request, CHECK.title, identity=chosen[0], trace=trace)
         return TemplateResponse(request, "admin/django_identity/check.html", context)
 
     @admin.action(description=REVOKE.title, permissions=["revoke"])
@@ -195,7 +193,7 @@ class IdentityActions(RecordAdmin):
         revoked = operators.revoke(chosen)
         text = ngettext("%d identity was revoked.", "%d identities were revoked.", revoked)
         messages.success(request, text % revoked)
-        self.note(request, chosen, CHANGE, _("Revoked at this site."))
+        self.note(request, chosen, CHANGE, gettext("Revoked at this site."))
         return self._back(chosen)
 
     @admin.action(description=ERASE.title, permissions=["erase"])
@@ -209,13 +207,15 @@ class IdentityActions(RecordAdmin):
         except IdentityError as error:
             messages.error(request, wording.error_in_words(error.code))
             return self._back(chosen)
-        self.note(request, chosen, DELETION, _("Erased."))
+        self.note(request, chosen, DELETION, gettext("Erased."))
         if receipt.erased_at is not None:
-            messages.success(request, _("The person was erased. A receipt was written."))
+            messages.success(request, gettext("The person was erased. A receipt was written."))
         else:
             messages.warning(
                 request,
-                _("The identity is revoked; the site's own part of the erasure is still pending."),
+                gettext(
+                    "The identity is revoked; the site's own part of the erasure is still pending."
+                ),
             )
         return HttpResponseRedirect(reverse("admin:django_identity_linkedidentity_changelist"))
 
@@ -238,14 +238,16 @@ class IdentityActions(RecordAdmin):
             form = EraseForm(given, wanted=self._typed_for(request, chosen[0]))
         if is_confirmed and (form is None or form.is_valid()):
             return chosen
-        context = self._context(request, question) | {
-            "title": self._title(request, question, chosen),
-            "chosen": chosen,
-            "form": form,
-            "losses": self._losses(question, chosen),
-            "checkbox_name": ACTION_CHECKBOX_NAME,
-            "select_across": request.POST.get("select_across", "0"),
-        }
+        context = self.context(
+            request,
+            self._title(request, question, chosen),
+            question=question,
+            chosen=chosen,
+            form=form,
+            losses=self._losses(question, chosen),
+            checkbox_name=ACTION_CHECKBOX_NAME,
+            select_across=request.POST.get("select_across", "0"),
+        )
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)
 
     def _title(
@@ -270,16 +272,6 @@ class IdentityActions(RecordAdmin):
         if question is REVOKE:
             return wording.ended_sessions(sessions_ended_by(chosen, backend_of=backend_of))
         return []
-
-    def _context(self, request: HttpRequest, question: Question) -> dict[str, Any]:
-        return {
-            **self.admin_site.each_context(request),
-            "title": question.title,
-            "question": question,
-            "may_see_people": self.may_see_people(request),
-            "opts": self.opts,
-            "media": self.media,
-        }
 
     @staticmethod
     def _back(chosen: tuple[LinkedIdentity, ...]) -> HttpResponse:

@@ -11,19 +11,18 @@ from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import format_lazy
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
 from django_identity.admin import filters, wording
-from django_identity.admin.listing import RecordAdmin
+from django_identity.admin.listing import CONFIRMED, RecordAdmin
 from django_identity.lifecycle import operators, upkeep
 from django_identity.models import Retained, WebhookEvent
 
 MOST_REPLAYED = 100
-CONFIRMED = "confirmed"
 
 
 @admin.register(WebhookEvent)
@@ -37,7 +36,7 @@ class WebhookEventAdmin(RecordAdmin):
     )  # fmt: skip
     sortable_by = ()
     search_fields = ("event_id",)
-    search_words = gettext_lazy("A whole event id or a whole subject.")
+    search_words = _("A whole event id or a whole subject.")
     fields = ("event_type",)
     actions = ("replay",)
 
@@ -57,38 +56,29 @@ class WebhookEventAdmin(RecordAdmin):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         event = context["original"]
+        payload = event.payload
         context |= {
-            "payload": _readable(event.payload),
+            "payload": "" if payload is None else json.dumps(payload, ensure_ascii=False, indent=2),
             "error": wording.handler_trouble(is_tried_again=event.next_attempt_at is not None)
             if event.error
             else "",
-            "badge": wording.test_badge(event.application),
+            "badge": wording.badge_of(event),
             "may_replay": self.may(request, "replay"),
-            "title": _("Event"),
+            "title": gettext("Event"),
         }
         return super().render_change_form(request, context, *args, **kwargs)
 
-    @admin.display(description=gettext_lazy("type"))
+    @admin.display(description=_("type"))
     def kind(self, event: WebhookEvent) -> str:
         return event.event_type or "-"
 
-    @admin.display(description=gettext_lazy("subject"))
-    def short_subject(self, event: WebhookEvent) -> SafeString:
-        return wording.short_subject(event.subject)
-
-    @admin.display(description=gettext_lazy("application"))
-    def where(self, event: WebhookEvent) -> SafeString:
-        return format_html("{} {}", event.application, wording.test_badge(event.application))
-
-    @admin.display(
-        description=format_lazy("{}, {}", gettext_lazy("occurred"), gettext_lazy("received"))
-    )
+    @admin.display(description=format_lazy("{}, {}", _("occurred"), _("received")))
     def times(self, event: WebhookEvent) -> SafeString:
         """Both times in one column, because two columns would push the attempts out of sight."""
         both = ((wording.spelt_short(at),) for at in (event.occurred_at, event.received_at))
         return format_html_join(" ", '<span class="identity-word">{}</span>', both)
 
-    @admin.action(description=gettext_lazy("Replay the site's handlers"), permissions=["replay"])
+    @admin.action(description=_("Replay the site's handlers"), permissions=["replay"])
     def replay(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> HttpResponse | None:
         """Run the site's handlers again, after a confirmation."""
         chosen = tuple(queryset.order_by("pk")[: MOST_REPLAYED + 1])
@@ -100,11 +90,13 @@ class WebhookEventAdmin(RecordAdmin):
         if not chosen:
             return None
         if CONFIRMED not in request.POST:
-            return self._question(request, chosen)
+            more = {"chosen": chosen, "checkbox_name": ACTION_CHECKBOX_NAME}
+            context = self.context(request, _("Replay the site's handlers"), **more)
+            return TemplateResponse(request, "admin/django_identity/replay.html", context)
         keys = [event.pk for event in chosen]
         result = upkeep.replay(WebhookEvent.objects.filter(pk__in=keys), again=True)
         replayed = len(result.due)
-        self.note(request, chosen, CHANGE, _("Replayed the handlers."))
+        self.note(request, chosen, CHANGE, gettext("Replayed the handlers."))
         text = ngettext(
             "The handlers of %d event run again.", "The handlers of %d events run again.", replayed
         )
@@ -124,18 +116,3 @@ class WebhookEventAdmin(RecordAdmin):
             )
             messages.warning(request, text % skipped)
         return None
-
-    def _question(self, request: HttpRequest, chosen: tuple[WebhookEvent, ...]) -> TemplateResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "title": _("Replay the site's handlers"),
-            "opts": self.opts,
-            "media": self.media,
-            "chosen": chosen,
-            "checkbox_name": ACTION_CHECKBOX_NAME,
-        }
-        return TemplateResponse(request, "admin/django_identity/replay.html", context)
-
-
-def _readable(payload: object) -> str:
-    return "" if payload is None else json.dumps(payload, ensure_ascii=False, indent=2)

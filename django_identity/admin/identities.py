@@ -97,15 +97,6 @@ class LinkedIdentityAdmin(IdentityActions):
         """The person's name for operators who may not see users."""
         return wording.person_name(identity.user, may_see=False)
 
-    @admin.display(description=_("subject"))
-    def short_subject(self, identity: LinkedIdentity) -> SafeString:
-        return wording.short_subject(identity.subject)
-
-    @admin.display(description=_("application"))
-    def where(self, identity: LinkedIdentity) -> SafeString:
-        badge = wording.environment_badge(identity.environment)
-        return format_html("{} {}", identity.application, badge)
-
     @admin.display(description=_("KYC"))
     def kyc(self, identity: LinkedIdentity) -> SafeString:
         level = wording.level_name(identity.kyc_level)

@@ -16,8 +16,12 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from django_identity.admin import wording
 from django_identity.admin.wording import Words
 
 if TYPE_CHECKING:  # generic for the type checker alone
@@ -31,6 +35,7 @@ MOST_LISTED = 10_000
 BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 View = Callable[..., HttpResponse]
 PER_PAGE = 50
+CONFIRMED = "confirmed"
 
 
 def _with_visible_controls(view: View) -> View:
@@ -122,6 +127,20 @@ class RecordAdmin(_ModelAdmin):
             )
             for verb in ("view", "change")
         )
+
+    def context(self, request: HttpRequest, title: Words, **more: Any) -> dict[str, Any]:
+        """The context of a page beside the list and the form."""
+        named = {"title": title, "opts": self.opts, "media": self.media}
+        more["may_see_people"] = self.may_see_people(request)
+        return {**self.admin_site.each_context(request), **named, **more}
+
+    @admin.display(description=_("subject"))
+    def short_subject(self, row: Any) -> SafeString:
+        return wording.short_subject(row.subject)
+
+    @admin.display(description=_("application"))
+    def where(self, row: Any) -> SafeString:
+        return format_html("{} {}", row.application, wording.badge_of(row))
 
     def note(self, request: HttpRequest, rows: Sequence[Model], flag: int, message: str) -> None:
         """Write one line for each row to Django's log: who did what, without personal data."""

@@ -10,8 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
 from django.utils import formats
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.admin import wording
@@ -24,14 +23,15 @@ from django_identity.models import Overview as OverviewEntry
 
 # The bounds of ``lifecycle.operators.overview``.
 MOST_COUNTED, SAMPLED = 100_000, 20_000
+MOST_REASONS = 8
 
 LIVES: dict[str, Words] = {
-    "24h": gettext_lazy("more than 12 h left"),
-    "12h": gettext_lazy("6 to 12 h left"),
-    "6h": gettext_lazy("1 to 6 h left"),
-    "1h": gettext_lazy("less than 1 h left"),
-    "ran_out": gettext_lazy("ran out"),
-    "none": gettext_lazy("no credential"),
+    "24h": _("more than 12 h left"),
+    "12h": _("6 to 12 h left"),
+    "6h": _("1 to 6 h left"),
+    "1h": _("less than 1 h left"),
+    "ran_out": _("ran out"),
+    "none": _("no credential"),
 }
 
 
@@ -58,15 +58,10 @@ class OverviewAdmin(RecordAdmin):
         alias = asked if asked in known else known[0]
         environment = conf.application(alias).environment
         seen = overview_of(application=alias, environment=environment)
-        context = {
-            **self.admin_site.each_context(request),
-            "title": _("Overview"),
-            "opts": self.opts,
-            "media": self.media,
+        more = {
             "aliases": known,
             "badge": wording.environment_badge(environment),
             "alias": alias,
-            "may_see_people": self.may_see_people(request),
             "seen": seen,
             "most": _grouped(MOST_COUNTED),
             "sampled": _grouped(SAMPLED),
@@ -81,6 +76,7 @@ class OverviewAdmin(RecordAdmin):
                 for grant in seen.attention.ending_grants.rows
             ],
         }
+        context = self.context(request, _("Overview"), **more)
         return TemplateResponse(request, "admin/django_identity/overview.html", context)
 
 
@@ -89,14 +85,18 @@ def _charts(seen: Overview) -> list[Chart]:
     estimate = _("An estimate from %(count)s identities.") % sampled if seen.is_sampled else ""
     newest = _("Of the newest %(count)s events.") % {"count": _grouped(NEWEST_EVENTS)}
     day = _("Days are in UTC.")
+    lives = [(words, seen.by_life.get(span, 0)) for span, words in LIVES.items()]
+    events = [(label, seen.events.get(value, 0)) for value, label in EventOutcome.choices]
+    most = sorted(seen.failures.items(), key=lambda item: -item[1])[:MOST_REASONS]
+    failures = [(code or _("no code"), count) for code, count in most]
     return [
         bars("consent", _("Identities by consent and KYC level"), _consents(seen), note=estimate),
-        bars("life", _("Credentials by remaining life"), _lives(seen), note=estimate),
+        bars("life", _("Credentials by remaining life"), lives, note=estimate),
         columns("sign-ins", _("Sign-ins a day"), seen.sign_ins, note=day),
         columns("refetches", _("Re-fetches a day"), seen.refetches, note=day),
         columns("failed", _("Failed re-fetches a day"), seen.failed_refetches, note=day),
-        bars("events", _("Events by outcome"), _events(seen), note=newest),
-        bars("failures", _("Identities whose re-fetch fails, by reason"), _failures(seen)),
+        bars("events", _("Events by outcome"), events, note=newest),
+        bars("failures", _("Identities whose re-fetch fails, by reason"), failures),
         columns(
             "conflicts", _("Refused events with a known id a day"), seen.event_conflicts, note=day
         ),
@@ -116,16 +116,3 @@ def _consents(seen: Overview) -> list[tuple[Words, int]]:
         (f"{names.get(consent, consent)} · {wording.level_name(level) or none}", count)
         for (consent, level), count in ordered
     ]
-
-
-def _lives(seen: Overview) -> list[tuple[Words, int]]:
-    return [(words, seen.by_life.get(span, 0)) for span, words in LIVES.items()]
-
-
-def _events(seen: Overview) -> list[tuple[Words, int]]:
-    return [(label, seen.events.get(value, 0)) for value, label in EventOutcome.choices]
-
-
-def _failures(seen: Overview) -> list[tuple[Words, int]]:
-    ordered = sorted(seen.failures.items(), key=lambda item: -item[1])[:8]
-    return [(code or _("no code"), count) for code, count in ordered]

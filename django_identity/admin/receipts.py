@@ -38,11 +38,6 @@ class ErasureReceiptAdmin(RecordAdmin):
     def environment_badge(self, receipt: ErasureReceipt) -> SafeString:
         return wording.environment_badge(receipt.environment)
 
-    @admin.display(description=_("application"))
-    def where(self, receipt: ErasureReceipt) -> SafeString:
-        badge = wording.environment_badge(receipt.environment)
-        return format_html("{} {}", receipt.application, badge)
-
     @admin.display(description=_("last error"))
     def trouble(self, receipt: ErasureReceipt) -> SafeString | str:
         """The error of the site's own erasure code, while the erasure is pending."""

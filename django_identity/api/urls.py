@@ -8,15 +8,16 @@ from django_identity.api import views
 
 app_name = "api"
 
+ENDPOINTS = {
+    "me": views.MeView,
+    "login": views.LoginView,
+    "callback": views.CallbackView,
+    "connect": views.ConnectView,
+    "disconnect": views.DisconnectView,
+}
+
 urlpatterns = [
-    path("me", views.me, name="me"),
-    path("me/<slug:alias>", views.me, name="me"),
-    path("login", views.login, name="login"),
-    path("login/<slug:alias>", views.login, name="login"),
-    path("callback", views.callback, name="callback"),
-    path("callback/<slug:alias>", views.callback, name="callback"),
-    path("connect", views.connect, name="connect"),
-    path("connect/<slug:alias>", views.connect, name="connect"),
-    path("disconnect", views.disconnect, name="disconnect"),
-    path("disconnect/<slug:alias>", views.disconnect, name="disconnect"),
+    path(f"{name}{alias}", view.as_view(), name=name)
+    for name, view in ENDPOINTS.items()
+    for alias in ("", "/<slug:alias>")
 ]

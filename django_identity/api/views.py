@@ -239,10 +239,3 @@ def _refuse_foreign_pages(request: Request, user: AbstractBaseUser | None) -> No
     """Require the CSRF token if nobody is signed in: another site must not sign a visitor in."""
     if user is None:
         SessionAuthentication().enforce_csrf(request)
-
-
-me = MeView.as_view()
-login = LoginView.as_view()
-callback = CallbackView.as_view()
-connect = ConnectView.as_view()
-disconnect = DisconnectView.as_view()

@@ -1,7 +1,14 @@
-"""The base class of the package's commands."""
+"""What the package's commands share: errors, progress, a clean stop, the portal's session token."""
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from getpass import getpass
 from typing import Any, TextIO, cast
 
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
@@ -10,6 +17,9 @@ from tqdm import tqdm
 from django_identity.exceptions import IdentityError
 
 INTERRUPTED = 130
+PORTAL_TOKEN = "IDENTITY_PORTAL_TOKEN"  # noqa: S105  the name of the variable
+# RFC 6750 §2.1. The limit of the length is our own, because the token goes into a header.
+TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}")
 
 
 class IdentityCommand(BaseCommand):
@@ -26,3 +36,38 @@ class IdentityCommand(BaseCommand):
         # A separate wrapper, because the command's wrapper adds a new line to each text.
         file = OutputWrapper(cast("TextIO", self.stderr._out), ending="")
         return tqdm(total=total, file=file, disable=not self.stderr.isatty(), mininterval=0)
+
+
+def portal_token() -> str:
+    """The developer portal's session token, from the environment or typed in.
+
+    It is never an argument, because every user of the machine can see the arguments of a process.
+    """
+    token = (os.environ.get(PORTAL_TOKEN) or getpass("Developer portal session token: ")).strip()
+    if not TOKEN.fullmatch(token):
+        raise CommandError(f"That is no session token. Set {PORTAL_TOKEN}, or type it.")
+    return token
+
+
+@contextmanager
+def asked_to_stop() -> Iterator[Callable[[], bool]]:
+    """Yield a function that returns whether Ctrl-C was pressed or SIGTERM was sent.
+
+    The current piece of work can then be finished first. A second signal interrupts at once.
+    """
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set
+        return
+
+    def ask(number: int, _frame: object) -> None:
+        asked.set()
+        signal.signal(number, before[signal.Signals(number)])
+
+    wanted = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, ask) for number in wanted}
+    try:
+        yield asked.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

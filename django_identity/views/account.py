@@ -12,6 +12,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
+from django.urls import get_script_prefix
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
@@ -82,7 +83,7 @@ def sign_out(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
         erasure.end_all_sessions(user.pk)
     logout(request)
     messages.success(request, _("You are signed out."), fail_silently=True)
-    return redirect(settings.LOGOUT_REDIRECT_URL or "/")
+    return redirect(settings.LOGOUT_REDIRECT_URL or get_script_prefix())
 
 
 @flow_view

@@ -34,5 +34,4 @@ def login_url(application: conf.Application, *, next_url: str = "", missing: str
     """The login page with the page that the person wanted and the missing proof."""
     query = {"next": next_url, "missing": missing}
     given = urlencode({name: value for name, value in query.items() if value})
-    address = address_of("login", application)
-    return f"{address}?{given}" if given else address
+    return address_of("login", application) + (f"?{given}" if given else "")

@@ -57,19 +57,19 @@ class Closed:
 
     def problem(self) -> dict[str, Any]:
         """The JSON body of the answer."""
+        if self.shortfall is None:
+            recovery = Recovery.SIGN_IN_TO_LINK
+        elif self.shortfall.reason in MENDED_BY_SIGN_IN:
+            recovery = Recovery.RESTART
+        else:
+            recovery = Recovery.VERIFY
         return problem_body(
             self.status,
             code=self.code,
             detail=self.detail,
             missing=self.asked or self.missing,
-            recovery=self._recovery(),
+            recovery=recovery,
         )
-
-    def _recovery(self) -> Recovery:
-        if self.shortfall is None:
-            return Recovery.SIGN_IN_TO_LINK
-        is_mended = self.shortfall.reason in MENDED_BY_SIGN_IN
-        return Recovery.RESTART if is_mended else Recovery.VERIFY
 
 
 def answer(request: HttpRequest, on_closed: OnClosed, closed: Closed) -> Any:

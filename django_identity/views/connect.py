@@ -30,7 +30,7 @@ from django_identity.views.flow import (
     with_next,
 )
 from django_identity.views.forms import ConnectForm
-from django_identity.views.pages import error_words, page, status_words, why_asked
+from django_identity.views.pages import error_page, page, status_words, why_asked
 
 LONGEST_TYPO = 40
 RESEMBLES_CODE = re.compile(r"CNX\W*\w{4}\W*\w{4}", re.IGNORECASE)
@@ -118,24 +118,16 @@ def _page(
         "scopes": why_asked(application, *application.connect_scopes),
         "needs_none": _needs_no_code(request, application),
     }
+    template, here = "django_identity/connect.html", _here(application, next_url)
     if error is None:
-        return page(request, application, "django_identity/connect.html", context)
-    seconds = getattr(error, "retry_after", 0)
+        return page(request, application, template, context)
     context |= {
-        "error": error,
-        **error_words(error, request, application, by_code=True),
         "is_spent": arrival.is_spent(error),
-        "until": timezone.now() + timedelta(seconds=seconds),
+        "until": timezone.now() + timedelta(seconds=getattr(error, "retry_after", 0)),
         "account_url": address_of("account", application),
-        "local_sign_in_url": local_sign_in_url(
-            application, coming_back_to=_here(application, next_url)
-        ),
+        "local_sign_in_url": local_sign_in_url(application, coming_back_to=here),
     }
-    template = "django_identity/connect.html"
-    response = page(request, application, template, context, status=error.http_status)
-    if seconds:
-        response["Retry-After"] = str(int(seconds))
-    return response
+    return error_page(request, application, template, error, context, by_code=True)
 
 
 def _typo(request: HttpRequest) -> str:
@@ -158,6 +150,5 @@ def _here(application: conf.Application, next_url: str) -> str:
 def _sign_in_address(application: conf.Application, next_url: str) -> str:
     """The sign-in page for people with a code: the site's own page, if it has one."""
     back = _here(application, next_url)
-    return local_sign_in_url(application, coming_back_to=back) or login_url(
-        application, next_url=back
-    )
+    own = local_sign_in_url(application, coming_back_to=back)
+    return own or login_url(application, next_url=back)

@@ -27,25 +27,19 @@ def blocks_button(application: conf.Application) -> bool:
 
 def _form_actions() -> Iterator[Collection[str]]:
     """The sources of ``form-action`` in each policy that is in force."""
-    if DJANGO in settings.MIDDLEWARE:
-        yield from _named(getattr(settings, "SECURE_CSP", None), "form-action")
-    if DJANGO_CSP in settings.MIDDLEWARE:
-        given = getattr(settings, "CONTENT_SECURITY_POLICY", None) or {}
-        yield from _named(given.get("DIRECTIVES"), "form-action")
-
-
-def _named(directives: object, name: str) -> Iterator[Collection[str]]:
-    sources = directives.get(name) if isinstance(directives, dict) else None
-    if sources is not None:
-        yield [sources] if isinstance(sources, str) else list(sources)
+    own = getattr(settings, "CONTENT_SECURITY_POLICY", None) or {}
+    for middleware, directives in (
+        (DJANGO, getattr(settings, "SECURE_CSP", None)),
+        (DJANGO_CSP, own.get("DIRECTIVES")),
+    ):
+        sources = directives.get("form-action") if isinstance(directives, dict) else None
+        if sources is not None and middleware in settings.MIDDLEWARE:
+            yield [sources] if isinstance(sources, str) else list(sources)
 
 
 def _allows(sources: Collection[str], origin: str) -> bool:
     scheme, host = urlsplit(origin).scheme, urlsplit(origin).netloc
-    for source in map(str, sources):
-        pattern = source.rstrip("/")
-        if pattern in ("*", f"{scheme}:") or fnmatchcase(origin, pattern):
-            return True
-        if fnmatchcase(host, pattern):
-            return True
-    return False
+    patterns = [str(source).rstrip("/") for source in sources]
+    return f"{scheme}:" in patterns or any(
+        fnmatchcase(name, pattern) for name in (origin, host) for pattern in patterns
+    )

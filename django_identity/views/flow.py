@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, NoReturn, ParamSpec
@@ -32,7 +31,7 @@ from django_identity.exceptions import (
 from django_identity.lifecycle import arrival
 from django_identity.telemetry import LogEvent, log_failure
 from django_identity.views.addresses import login_url, prefixed
-from django_identity.views.pages import error_words, page
+from django_identity.views.pages import error_page
 
 LONGEST_NEXT = 2000
 
@@ -54,8 +53,7 @@ def flow_view(view: View[P]) -> View[P]:
         try:
             response = protected(request, *args, **kwargs)
         except (FormExpired, PlainHttpRefused) as error:
-            alias = str(kwargs.get("alias", conf.DEFAULT_ALIAS))
-            application = application_or_404(alias)
+            application = application_or_404(str(kwargs.get("alias", conf.DEFAULT_ALIAS)))
             response = failure(request, LogEvent.SIGN_IN_FAILED, error, application)
         response["Cache-Control"] = "no-store"
         response["Referrer-Policy"] = "no-referrer"
@@ -154,22 +152,12 @@ def failure(
 ) -> HttpResponse:
     """Log the error and show the page with the error and the next step."""
     log_failure(event, error, application=application.alias)
-    links_afterwards = error.recovery is Recovery.SIGN_IN_TO_LINK
     restart_url = _restart_url(request, error, application)
-    other_way = (
-        local_sign_in_url(application, coming_back_to=restart_url) if links_afterwards else None
-    )
-    context = {
-        "error": error,
-        "restart_url": restart_url,
-        "local_sign_in_url": other_way,
-        **error_words(error, request, application),
-    }
-    template = "django_identity/error.html"
-    response = page(request, application, template, context, status=error.http_status)
-    if seconds := math.ceil(getattr(error, "retry_after", 0)):
-        response["Retry-After"] = str(seconds)
-    return response
+    context: dict[str, Any] = {"restart_url": restart_url, "local_sign_in_url": None}
+    if error.recovery is Recovery.SIGN_IN_TO_LINK:
+        other_way = local_sign_in_url(application, coming_back_to=restart_url)
+        context["local_sign_in_url"] = other_way
+    return error_page(request, application, "django_identity/error.html", error, context)
 
 
 def _restart_url(request: HttpRequest, error: IdentityError, application: conf.Application) -> str:
@@ -183,13 +171,12 @@ def _restart_url(request: HttpRequest, error: IdentityError, application: conf.A
 
 def local_sign_in_url(application: conf.Application, *, coming_back_to: str) -> str | None:
     """The site's own sign-in page, if any. It returns to ``coming_back_to``."""
-    page = policy.load(application.policy).local_sign_in_url()
-    if not page:
-        return None
-    address = resolve_url(page)
-    return with_next(address, coming_back_to)
+    own = policy.load(application.policy).local_sign_in_url()
+    return with_next(resolve_url(own), coming_back_to) if own else None
 
 
 def with_next(address: str, next_url: str) -> str:
     """``address`` with the page to which it leads on, if any."""
-    return f"{address}?{urlencode({'next': next_url})}" if next_url else address
+    if not next_url:
+        return address
+    return f"{address}{'&' if '?' in address else '?'}{urlencode({'next': next_url})}"

@@ -5,16 +5,14 @@ from __future__ import annotations
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_http_methods
 
-from django_identity import database
 from django_identity.lifecycle.operators import is_ready
 from django_identity.views.flow import flow_view
 
 
-@database.non_atomic
 @flow_view
 @require_http_methods(["GET", "HEAD"])
 def health(request: HttpRequest) -> JsonResponse:
     """Respond with 200 or 503. ``identity_doctor`` tells why. The service is not called."""
-    if is_ready():
-        return JsonResponse({"status": "ready"})
-    return JsonResponse({"status": "unavailable"}, status=503)
+    ready = is_ready()
+    status = "ready" if ready else "unavailable"
+    return JsonResponse({"status": status}, status=200 if ready else 503)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,11 +21,7 @@ from django_identity.exceptions import (
     VerificationPolicyNotMet,
 )
 from django_identity.lifecycle import arrival
-from django_identity.lifecycle.standing import (
-    VERIFIED,
-    Reason,
-    revocation_reason,
-)
+from django_identity.lifecycle.standing import VERIFIED, Reason, revocation_reason
 from django_identity.models import LinkedIdentity
 from django_identity.texts import advice, labels
 from django_identity.texts.sentences import names_for
@@ -57,10 +54,16 @@ def why_asked(application: Application, *asked: str) -> list[tuple[str, str]]:
     return [(each, chosen.why_we_ask(each)) for each in asked]
 
 
-def error_words(
-    error: IdentityError, request: HttpRequest, application: Application, *, by_code: bool = False
-) -> dict[str, str]:
-    """The title and the sentence of the error's page."""
+def error_page(
+    request: HttpRequest,
+    application: Application,
+    template: str,
+    error: IdentityError,
+    context: Mapping[str, Any],
+    *,
+    by_code: bool = False,
+) -> HttpResponse:
+    """Render ``template`` with the title and the sentence of ``error``, and its status."""
     user = request.user
     variant = ""
     if isinstance(error, UserChanged) and user.is_authenticated:
@@ -74,10 +77,15 @@ def error_words(
         "minutes": arrival.SIGN_IN_LIFETIME // 60,
     }
     title, sentence = advice.words_of(error, variant=variant, by_code=by_code)
-    return {
+    told = {
+        "error": error,
         "error_title": advice.filled(title, names),
         "error_sentence": advice.filled(sentence, names),
     }
+    response = page(request, application, template, {**context, **told}, status=error.http_status)
+    if seconds := math.ceil(getattr(error, "retry_after", 0)):
+        response["Retry-After"] = str(seconds)
+    return response
 
 
 def status_words(identity: LinkedIdentity) -> str:

@@ -121,10 +121,11 @@ def _button_page(
 ) -> HttpResponse:
     next_url, missing = safe_next(request.GET.get("next", "")), request.GET.get("missing", "")
     asked = missing if ASKED.fullmatch(missing) and was_asked(missing) else ""
-    local_url = local_sign_in_url(application, coming_back_to=next_url)
-    shortfall = (
-        standing.shortfall_of(request.user, asked, application=application.alias) if asked else None
-    )
+    shortfall = local_url = None
+    if asked:
+        shortfall = standing.shortfall_of(request.user, asked, application=application.alias)
+    if purpose == Purpose.SIGN_IN:
+        local_url = local_sign_in_url(application, coming_back_to=next_url)
     context = {
         "purpose": purpose,
         "next": next_url,
@@ -139,7 +140,7 @@ def _button_page(
         # A Connect code brings a KYC level, but no claims.
         "offers_code": _needs_code(request, application, purpose)
         and (not asked or labels.is_level(asked)),
-        "local_sign_in_url": local_url if purpose == Purpose.SIGN_IN else None,
+        "local_sign_in_url": local_url,
     }
     return page(request, application, "django_identity/login.html", context)
 
@@ -164,6 +165,5 @@ def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:
     """A page that opens the same address again. From this site the browser sends all cookies."""
     query = request.GET.copy()
     query[HOP_MARK] = "1"
-    path = prefixed(request, request.path_info)
-    context = {"address": f"{path}?{query.urlencode()}"}
+    context = {"address": f"{prefixed(request, request.path_info)}?{query.urlencode()}"}
     return page(request, application, "django_identity/same_site_hop.html", context)

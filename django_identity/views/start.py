@@ -37,13 +37,8 @@ def begin_sign_in(
         redirect_uri=application.redirect_uri
         or request.build_absolute_uri(address_of("callback", application)),
     )
-    address = arrival.begin(
-        application,
-        intent,
-        browser_key=browser_key,
-        address=client_address(request, application),
-    )
-    return address, browser_key
+    origin = client_address(request, application)
+    return arrival.begin(application, intent, browser_key=browser_key, address=origin), browser_key
 
 
 def set_browser_cookie(

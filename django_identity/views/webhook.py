@@ -10,10 +10,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
 from django_identity import conf, database
-from django_identity.exceptions import (
-    EventRefused,
-    StorageUnavailable,
-)
+from django_identity.exceptions import EventRefused, StorageUnavailable
 from django_identity.lifecycle import events
 from django_identity.service.webhooks import LARGEST_BODY
 from django_identity.telemetry import LogEvent, log, log_failure

@@ -11,7 +11,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.test import AsyncClient, Client
-from django.urls import reverse
+from django.urls import clear_script_prefix, reverse, set_script_prefix
 from django.utils import timezone, translation
 
 from django_identity.backends import BACKEND_PATH
@@ -316,6 +316,16 @@ def test_a_sign_out_is_on_the_page(client: Client, ada: User) -> None:
     assert client.get(reverse("identity:account")).status_code == 200
     assert client.post(reverse("identity:sign_out")).status_code == 302
     assert "sessionid" not in client.cookies or not client.cookies["sessionid"].value
+
+
+def test_a_sign_out_stays_below_the_sites_path(client: Client, ada: User) -> None:
+    """Without ``LOGOUT_REDIRECT_URL`` it leads to the site's home, not to another site's."""
+    address = reverse("identity:sign_out")
+    set_script_prefix("/portal/")
+    try:
+        assert client.post(address)["Location"] == "/portal/"
+    finally:
+        clear_script_prefix()
 
 
 def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) -> None:

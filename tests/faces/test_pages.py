@@ -224,3 +224,10 @@ def test_every_page_offers_its_application_alone(client: Client, settings) -> No
     for name in ("login", "download", "disconnect"):
         assert reverse(f"identity:{name}", args=["shop"]) in page
     assert "Test environment" not in page
+
+
+@override_settings(IDENTITY_LOCAL_SIGN_IN_URL="/sign-in/?by=password")
+def test_the_sites_own_sign_in_page_may_have_a_query(client: Client) -> None:
+    """The wanted page is added to it."""
+    page = client.get(reverse("identity:login"), {"next": "/adults/"})
+    assert page.context["local_sign_in_url"] == "/sign-in/?by=password&next=%2Fadults%2F"

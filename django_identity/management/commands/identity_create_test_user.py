@@ -8,8 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
-from django_identity.management.command import IdentityCommand
-from django_identity.management.portal_token import VARIABLE, portal_token
+from django_identity.management.command import PORTAL_TOKEN, IdentityCommand, portal_token
 from django_identity.models import Environment
 from django_identity.service import ServiceClient
 
@@ -18,7 +17,7 @@ class Command(IdentityCommand):
     help = (
         "Ask the service for a sandbox user, and print its e-mail address and password once. Only "
         "for applications of the test environment. The developer portal's session token is read "
-        f"from {VARIABLE}, or asked for."
+        f"from {PORTAL_TOKEN}, or asked for."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -9,8 +9,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
 from django_identity.exceptions import RateLimited, ServiceError, ServiceRefusal
-from django_identity.management.command import IdentityCommand
-from django_identity.management.portal_token import VARIABLE, portal_token
+from django_identity.management.command import PORTAL_TOKEN, IdentityCommand, portal_token
 from django_identity.service import ServiceClient
 
 
@@ -18,7 +17,7 @@ class Command(IdentityCommand):
     help = (
         "Ask the service for a new client secret for the application's environment, and print it "
         "once on standard output. The current secret stops working at once. The developer "
-        f"portal's session token is read from {VARIABLE}, or asked for."
+        f"portal's session token is read from {PORTAL_TOKEN}, or asked for."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError
 
 from django_identity.lifecycle import upkeep
-from django_identity.management.command import INTERRUPTED, IdentityCommand
-from django_identity.management.interruption import asked_to_stop
+from django_identity.management.command import INTERRUPTED, IdentityCommand, asked_to_stop
 
 
 class Command(IdentityCommand):

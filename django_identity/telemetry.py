@@ -1,15 +1,21 @@
-"""Spans and metrics for OpenTelemetry (extra ``otel``). Without the package nothing happens.
+"""What operators see: log lines, and OpenTelemetry (extra ``otel``) where it is installed.
 
-Attributes are codes and names: no subject, no user, no address. Messages of exceptions are not
-recorded, because they may contain personal data.
+A line has codes, names, row ids and references, and never a person. Each fact stands in the text of
+the line, and in a field of its own (``extra``) for formatters.
+
+Attributes of spans and metrics are codes and names: no subject, no user, no address. Messages of
+exceptions are not recorded, because they may contain personal data.
 """
 
 from __future__ import annotations
 
+import json
+import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -24,6 +30,7 @@ else:
     _is_installed = True
 
 NAME = "django_identity"
+logger = logging.getLogger(NAME)
 OK = "ok"
 DURATION = ".duration"
 SNAPSHOT_SECONDS = 1.0
@@ -185,3 +192,93 @@ def _counter(name: str) -> Any:
 @cache
 def _histogram(name: str) -> Any:
     return metrics.get_meter(NAME).create_histogram(name, unit="s")
+
+
+class LogEvent(StrEnum):
+    SIGN_IN_COMPLETED = "identity.sign_in.completed"
+    SIGN_IN_FAILED = "identity.sign_in.failed"
+    CONNECT_REDEEMED = "identity.connect.redeemed"
+    CONNECT_FAILED = "identity.connect.failed"
+    REFETCH_FAILED = "identity.refetch.failed"
+    USER_FIELDS_REFUSED = "identity.user_fields.refused"
+    LINK_NOTICE_FAILED = "identity.link_notice.failed"
+    DOCUMENTS_READ = "identity.documents.read"
+    DOCUMENTS_FAILED = "identity.documents.failed"
+    DISCONNECTED = "identity.disconnected"
+    EVENT_RECEIVED = "identity.event.received"
+    EVENT_REFUSED = "identity.event.refused"
+    HANDLER_FAILED = "identity.event.handler_failed"
+    EVENTS_NOT_HANDLED = "identity.event.not_handled"
+    SERVICE_AWAY = "identity.service.away"
+    SERVICE_BACK = "identity.service.back"
+    GRANT_LOST = "identity.grant.lost"
+    ERASED = "identity.erasure.done"
+    ERASURE_FAILED = "identity.erasure.failed"
+
+
+#: The counter that a line increases.
+COUNTED = {
+    LogEvent.SIGN_IN_COMPLETED: Count.SIGN_IN,
+    LogEvent.SIGN_IN_FAILED: Count.SIGN_IN,
+    LogEvent.CONNECT_REDEEMED: Count.CONNECT,
+    LogEvent.CONNECT_FAILED: Count.CONNECT,
+    LogEvent.GRANT_LOST: Count.GRANT_LOST,
+}
+
+
+def log(event: LogEvent, *, application: str, **facts: object) -> None:
+    """Log a success: one line at INFO."""
+    _write(logging.INFO, event, application, facts)
+
+
+def log_refusal(event: LogEvent, *, application: str, **facts: object) -> None:
+    """Log that something was left out of an otherwise successful event: one line at WARNING."""
+    _write(logging.WARNING, event, application, facts)
+
+
+def log_error(event: LogEvent, *, application: str, **facts: object) -> None:
+    """Log something that an operator must look at: one line at ERROR."""
+    _write(logging.ERROR, event, application, facts)
+
+
+def log_failure(event: LogEvent, error: IdentityError, *, application: str) -> None:
+    """Log a failure: one line at WARNING. The person's page shows the same reference."""
+    facts = {"code": error.code, "stage": error.stage, "reference": error.reference,
+             "detail": error}  # fmt: skip
+    _write(logging.WARNING, event, application, facts)
+
+
+def log_trouble(event: LogEvent, error: Exception, /, *, application: str, **facts: object) -> None:
+    """Log that the site's code raised ``error``: one line at ERROR.
+
+    The line has the class of the error but not its message, which may contain personal data.
+    """
+    _write(logging.ERROR, event, application, {"error": type(error).__name__, **facts})
+
+
+def _write(level: int, event: LogEvent, application: str, facts: dict[str, object]) -> None:
+    fields: dict[str, object] = {"event": event.value, "application": application}
+    fields |= {name: str(fact) if isinstance(fact, Exception) else fact
+               for name, fact in facts.items()}  # fmt: skip
+    text = "".join(f" {name}={fact}" for name, fact in facts.items())
+    logger.log(level, "%s application=%s%s", event, application, text, extra=fields)
+    if event in COUNTED:
+        outcome = str(facts.get("code") or facts.get("reason") or "ok")
+        count(COUNTED[event], application=application, outcome=outcome)
+
+
+class JSONFormatter(logging.Formatter):
+    """One JSON object a line: time, level, logger and message, and all fields of the record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        own = vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= {name: value for name, value in vars(record).items() if name not in own}
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str, ensure_ascii=False)
