@@ -102,7 +102,7 @@ def ask_broker() -> None:
             connection.connect()
 
 
-def hand_over(task: TaskName, *arguments: object) -> None:
+def enqueue_on_commit(task: TaskName, *arguments: object) -> None:
     """Publish ``task`` with ``arguments`` (only ids) when the transaction has committed."""
     # Not a partial: Django logs the function's name if the function raises, and a partial has none.
     database.on_commit(lambda: _enqueue(_Work(task, arguments)))

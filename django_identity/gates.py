@@ -238,15 +238,15 @@ def _declared(view: _GateMixin) -> Iterator[Gate]:
     for held, above in _layers(view):
         for name in ("required_value", "identity_application"):
             if name in held:
-                chosen.setdefault(name, _bound(view, held[name]))
-        claims = _bound(view, held.get("required_claims", ()))
-        level = _bound(view, held.get("required_kyc_level", ""))
+                chosen.setdefault(name, _bind(view, held[name]))
+        claims = _bind(view, held.get("required_claims", ()))
+        level = _bind(view, held.get("required_kyc_level", ""))
         if claims == () and level == "":
             continue
         requirements: tuple[Requirement, ...] = ()
         if claims != ():
             value = chosen.pop("required_value", _value_above(view, above))
-            if "required_value" in held and value != _bound(view, held["required_value"]):
+            if "required_value" in held and value != _bind(view, held["required_value"]):
                 raise ImproperlyConfigured(
                     "a subclass cannot replace the value that a base requires"
                 )
@@ -264,7 +264,7 @@ def _added(view: _GateMixin) -> Iterator[Gate]:
     """A gate for each class of the site that overrides ``get_gate``."""
     for held, _above in _layers(view):
         if "get_gate" in held:
-            gate = _bound(view, held["get_gate"])()
+            gate = _bind(view, held["get_gate"])()
             if not isinstance(gate, Gate):
                 raise ImproperlyConfigured(f"{type(view).__name__}.get_gate() must return a Gate")
             yield gate
@@ -284,18 +284,18 @@ def _value_above(view: _GateMixin, above: tuple[type, ...]) -> Any:
         if base in _OURS or "required_claims" in vars(base):
             return UNASKED
         if "required_value" in vars(base):
-            return _bound(view, vars(base)["required_value"])
+            return _bind(view, vars(base)["required_value"])
     return UNASKED
 
 
 def _application_above(view: _GateMixin, above: tuple[type, ...]) -> Any:
     for base in (*above, _GateMixin):
         if "identity_application" in vars(base):
-            return _bound(view, vars(base)["identity_application"])
+            return _bind(view, vars(base)["identity_application"])
     return conf.DEFAULT_ALIAS
 
 
-def _bound(view: _GateMixin, found: Any) -> Any:
+def _bind(view: _GateMixin, found: Any) -> Any:
     """A class attribute as the instance sees it, including properties and methods."""
     return found.__get__(view, type(view)) if hasattr(type(found), "__get__") else found
 

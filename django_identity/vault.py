@@ -41,7 +41,7 @@ def unseal(sealed: str, *, keys: tuple[str, ...], context: Context) -> str:
 
     Raises ``SealedValueUnreadable`` if no key fits or the value has another context.
     """
-    opened = _opened(sealed, keys, context)
+    opened = _open(sealed, keys, context)
     if opened is None:
         # Keeps the keys out of the traceback: sensitive_variables would add a frame with them.
         del keys
@@ -55,7 +55,7 @@ def reseal(sealed: str, *, keys: tuple[str, ...], context: Context) -> str:
 
     Raises ``SealedValueUnreadable`` if no key fits or the value has another context.
     """
-    opened = _opened(sealed, keys, context)
+    opened = _open(sealed, keys, context)
     if opened is None:
         del keys
         raise SealedValueUnreadable("no key opens it")
@@ -68,7 +68,7 @@ def prefix_of(secret: str) -> str:
 
 
 @sensitive_variables()
-def _opened(sealed: str, keys: tuple[str, ...], context: Context) -> str | None:
+def _open(sealed: str, keys: tuple[str, ...], context: Context) -> str | None:
     version, _, rest = sealed.partition(".")
     key_id, _, body = rest.partition(".")
     key = {_key_id(key): key for key in map(_key, keys)}.get(key_id)

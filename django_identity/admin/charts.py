@@ -89,7 +89,7 @@ def bars(
             count,
             0,
             number * ROW_HEIGHT + BAR_TOP,
-            _scaled(count, highest, WIDTH),
+            _scale(count, highest, WIDTH),
             BAR_HEIGHT,
         )
         for number, (label, count) in enumerate(counted)
@@ -109,9 +109,9 @@ def columns(slug: str, title: Words, days: Sequence[DayCount], *, note: Words = 
             formats.date_format(day.day, "DATE_FORMAT"),
             day.count,
             round(number * step, 2),
-            PLOT_BOTTOM - _scaled(day.count, highest, PLOT_BOTTOM - PLOT_TOP),
+            PLOT_BOTTOM - _scale(day.count, highest, PLOT_BOTTOM - PLOT_TOP),
             round(step - GAP, 2),
-            _scaled(day.count, highest, PLOT_BOTTOM - PLOT_TOP),
+            _scale(day.count, highest, PLOT_BOTTOM - PLOT_TOP),
         )
         for number, day in enumerate(days)
     )
@@ -124,7 +124,7 @@ def columns(slug: str, title: Words, days: Sequence[DayCount], *, note: Words = 
     )
 
 
-def _scaled(count: int, highest: int, length: int) -> float:
+def _scale(count: int, highest: int, length: int) -> float:
     """The length of a bar. A count above zero is always visible."""
     if not count or not highest:
         return 0

@@ -63,8 +63,8 @@ class OverviewAdmin(RecordAdmin):
             "badge": wording.environment_badge(environment),
             "alias": alias,
             "seen": seen,
-            "most": _grouped(MOST_COUNTED),
-            "sampled": _grouped(SAMPLED),
+            "most": _group_digits(MOST_COUNTED),
+            "sampled": _group_digits(SAMPLED),
             "charts": _charts(seen),
             "attention": seen.attention,
             "failing": [
@@ -81,9 +81,9 @@ class OverviewAdmin(RecordAdmin):
 
 
 def _charts(seen: Overview) -> list[Chart]:
-    sampled = {"count": _grouped(SAMPLED)}
+    sampled = {"count": _group_digits(SAMPLED)}
     estimate = _("An estimate from %(count)s identities.") % sampled if seen.is_sampled else ""
-    newest = _("Of the newest %(count)s events.") % {"count": _grouped(NEWEST_EVENTS)}
+    newest = _("Of the newest %(count)s events.") % {"count": _group_digits(NEWEST_EVENTS)}
     day = _("Days are in UTC.")
     lives = [(words, seen.by_life.get(span, 0)) for span, words in LIVES.items()]
     events = [(label, seen.events.get(value, 0)) for value, label in EventOutcome.choices]
@@ -103,7 +103,7 @@ def _charts(seen: Overview) -> list[Chart]:
     ]
 
 
-def _grouped(number: int) -> str:
+def _group_digits(number: int) -> str:
     """The number with the separators of the operator's language."""
     return str(formats.number_format(number, use_l10n=True, force_grouping=True))
 

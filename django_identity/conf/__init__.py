@@ -21,7 +21,7 @@ from django_identity.conf.rules import (
     alias_problems,
     document_paths_of,
     origin_of,
-    parsed,
+    parse_fields,
 )
 from django_identity.exceptions import ConfigurationError
 
@@ -119,7 +119,7 @@ def _setting() -> Mapping[str, Any]:
 
 @cache
 def _application(alias: str) -> Application:
-    fields = parsed(_setting()[alias])
+    fields = parse_fields(_setting()[alias])
     fields["api_origin"] = fields["api_origin"] or origin_of(fields["base_url"])
     if fields["document_paths"] is None:
         fields["document_paths"] = document_paths_of(fields["environment"])

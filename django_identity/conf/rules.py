@@ -251,7 +251,7 @@ RULES: Mapping[str, Rule] = {
 }
 
 
-def parsed(given: Mapping[str, Any]) -> dict[str, Any]:
+def parse_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """The parsed value of each key, by its name in lower case. Raises ``ValueError``."""
     return {name.lower(): rule.parse(given.get(name, rule.default)) for name, rule in RULES.items()}
 

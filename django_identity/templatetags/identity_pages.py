@@ -83,7 +83,7 @@ def opens_by_code(asked: str) -> bool:
 def claim_value(claim: StoredClaim) -> str:
     """The value of a claim that says more than "true", such as a country."""
     value = _said(claim)
-    return str(labels.shown(value)) if isinstance(value, str) else ""
+    return str(labels.show_value(value)) if isinstance(value, str) else ""
 
 
 @register.filter
@@ -111,7 +111,7 @@ def held(value: Any) -> str | Promise | SafeString:
     if isinstance(value, dict):
         text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
         return format_html('<pre dir="ltr" tabindex="0">{}</pre>', text)
-    return str(labels.shown(str(value)))
+    return str(labels.show_value(str(value)))
 
 
 @register.filter

@@ -168,12 +168,12 @@ def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  our own
     with process:
         try:
-            yield RunningSandbox(**_announced(process))
+            yield RunningSandbox(**_read_announcement(process))
         finally:
             process.terminate()
 
 
-def _announced(process: subprocess.Popen[str]) -> dict[str, str]:
+def _read_announcement(process: subprocess.Popen[str]) -> dict[str, str]:
     """The lines that the process prints before "Ready.". Raises ``SandboxError`` if it ends."""
     said: dict[str, str] = {}
     for line in process.stdout or ():

@@ -204,7 +204,7 @@ def service_in_sentence(name: str) -> str:
     return gettext("the identity service") if name == SERVICE_NAME else name
 
 
-def filled(text: Text, names: Mapping[str, Any]) -> str:
+def fill(text: Text, names: Mapping[str, Any]) -> str:
     """``text`` with ``names`` in its places, beginning with a capital letter."""
     return str(capfirst(str(text) % names)) if text else ""
 

@@ -224,12 +224,12 @@ def title_for(asked: str) -> Text:
     return format_lazy(_("Show a proof: {what}"), what=in_words(asked))
 
 
-def counted(counts: Mapping[str, int]) -> list[tuple[Text, int]]:
+def name_counts(counts: Mapping[str, int]) -> list[tuple[Text, int]]:
     """Each table of ``counts`` by its name, without the empty ones."""
     return [(kind_of(table)[0], count) for table, count in counts.items() if count]
 
 
-def shown(value: str) -> Text:
+def show_value(value: str) -> Text:
     """A value of a claim or a column in words: a level, a status, a country."""
     return WORDS.get(value) or country_name(value)
 

@@ -70,11 +70,11 @@ def advice_on(
     names = names_for(request, application) | {
         "when": distance(since) if since else "",
         "day": formats.date_format(timezone.localtime(since), "DATE_FORMAT") if since else "",
-        "held": labels.shown(shortfall.held),
+        "held": labels.show_value(shortfall.held),
     }
     given = advice.ADVICE.get(shortfall.reason, advice.ADVICE["not_linked"])
     texts: dict[str, Any] = {
-        name: advice.filled(getattr(given, name), names)
+        name: advice.fill(getattr(given, name), names)
         for name in ("title", "sentence", "step", "button", "first")
     }
     return replace(given, **texts)
@@ -85,5 +85,5 @@ def why_closed(shortfall: Shortfall | None, application: Application) -> tuple[s
     told = advice_on(shortfall, None, application)
     if told is None:
         text = gettext("Continue with %(service)s to show it.")
-        return (advice.filled(text, names_for(None, application)),)
+        return (advice.fill(text, names_for(None, application)),)
     return f"{told.title}.", str(told.sentence), str(told.step)

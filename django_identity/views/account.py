@@ -23,7 +23,7 @@ from django_identity.lifecycle import arrival, erasure, operators, standing
 from django_identity.telemetry import LogEvent, log
 from django_identity.texts import labels
 from django_identity.texts.sentences import advice_on
-from django_identity.views.addresses import account_url, address_of, login_url, prefixed
+from django_identity.views.addresses import account_url, address_of, login_url, path_of
 from django_identity.views.flow import (
     application_of,
     application_to_leave,
@@ -44,7 +44,7 @@ def account(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     application = application_of(request, alias)
     user = signed_in_user(request)
     if user is None:
-        return redirect(login_url(application, next_url=prefixed(request, request.path_info)))
+        return redirect(login_url(application, next_url=path_of(request)))
     dossier = erasure.dossier_of(user, application=application)
     shortfall = standing.shortfall_of_account(
         dossier.identity,
@@ -132,7 +132,7 @@ def erase(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
         return failure(request, LogEvent.ERASURE_FAILED, error, application)
     if not receipt.account_kept:
         logout(request)
-    context = {"receipt": receipt, "counts": labels.counted(receipt.counts)}
+    context = {"receipt": receipt, "counts": labels.name_counts(receipt.counts)}
     return page(request, application, "django_identity/erased.html", context)
 
 

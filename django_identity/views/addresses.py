@@ -10,11 +10,12 @@ from django.urls import reverse
 from django_identity import conf
 
 
-def prefixed(request: HttpRequest, path: str) -> str:
-    """``path`` below the site's script prefix.
+def path_of(request: HttpRequest, *, with_query: bool = False) -> str:
+    """The request's path with the site's script prefix.
 
     ``request.path`` lacks the prefix under ASGI if a proxy takes it away before the site.
     """
+    path = request.get_full_path_info() if with_query else request.path_info
     return f"{request.META.get('SCRIPT_NAME', '').rstrip('/')}{path}"
 
 

@@ -14,7 +14,7 @@ from django_identity import conf
 from django_identity.exceptions import Recovery
 from django_identity.lifecycle.standing import Reason, Shortfall
 from django_identity.texts.sentences import advice_on, why_closed
-from django_identity.views.addresses import login_url, prefixed
+from django_identity.views.addresses import login_url, path_of
 from django_identity.views.pages import page, why_asked
 from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
 
@@ -101,16 +101,16 @@ def _own_answer(
         )
     application = conf.application(closed.application)
     is_page = request.method in ("GET", "HEAD")
-    next_url = prefixed(request, request.get_full_path_info()) if is_page else ""
+    next_url = path_of(request, with_query=True) if is_page else ""
     way_in = login_url(application, next_url=next_url, missing=closed.asked)
     if on_closed == "forbid":
-        return _explained(request, closed, {"way_in": way_in, "next": next_url})
+        return _explain(request, closed, {"way_in": way_in, "next": next_url})
     if request.headers.get("HX-Request") == "true":
         return HttpResponse(status=204, headers={"HX-Redirect": way_in})
     return redirect(way_in)
 
 
-def _explained(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> HttpResponse:
+def _explain(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> HttpResponse:
     """The page that says which proof is missing, why, and how to get it (403)."""
     application = conf.application(closed.application)
     context = {

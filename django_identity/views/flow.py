@@ -30,7 +30,7 @@ from django_identity.exceptions import (
 )
 from django_identity.lifecycle import arrival
 from django_identity.telemetry import LogEvent, log_failure
-from django_identity.views.addresses import login_url, prefixed
+from django_identity.views.addresses import login_url, path_of
 from django_identity.views.pages import error_page
 
 LONGEST_NEXT = 2000
@@ -163,7 +163,7 @@ def failure(
 def _restart_url(request: HttpRequest, error: IdentityError, application: conf.Application) -> str:
     """Where the person starts again: the same form, the wanted page, or the login page."""
     if isinstance(error, FormExpired):
-        return with_next(prefixed(request, request.path_info), error.next_url)
+        return with_next(path_of(request), error.next_url)
     if isinstance(error, AccessDenied) and error.next_url:
         return error.next_url
     return login_url(application, next_url=error.next_url)

@@ -25,7 +25,7 @@ from django_identity.lifecycle.standing import VERIFIED, Reason, revocation_reas
 from django_identity.models import LinkedIdentity
 from django_identity.texts import advice, labels
 from django_identity.texts.sentences import names_for
-from django_identity.views.addresses import prefixed
+from django_identity.views.addresses import path_of
 
 # The service's code for a missing proof of address.
 POLICY_CODE = "POA_REQUIRED"
@@ -42,7 +42,7 @@ def page(
     """Render ``template`` with the names that every page uses."""
     names = {
         **names_for(request, application),
-        "here": prefixed(request, request.path_info),
+        "here": path_of(request),
         "session_ended": _session_ended(request),
     }
     return render(request, template, {**names, **(context or {})}, status=status)
@@ -79,8 +79,8 @@ def error_page(
     title, sentence = advice.words_of(error, variant=variant, by_code=by_code)
     told = {
         "error": error,
-        "error_title": advice.filled(title, names),
-        "error_sentence": advice.filled(sentence, names),
+        "error_title": advice.fill(title, names),
+        "error_sentence": advice.fill(sentence, names),
     }
     response = page(request, application, template, {**context, **told}, status=error.http_status)
     if seconds := math.ceil(getattr(error, "retry_after", 0)):

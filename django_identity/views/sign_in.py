@@ -23,7 +23,7 @@ from django_identity.models import Purpose
 from django_identity.telemetry import LogEvent, log
 from django_identity.texts import advice, labels
 from django_identity.texts.sentences import advice_on, names_for
-from django_identity.views.addresses import prefixed
+from django_identity.views.addresses import path_of
 from django_identity.views.content_policy import blocks_button
 from django_identity.views.flow import (
     application_of,
@@ -80,7 +80,7 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     if request.method != "GET":
         return _not_get(request, application)
     try:
-        returned = _returned(request)
+        returned = _parse_query(request)
         if _needs_hop(request):
             return _hop(request, application)
         completed = arrival.complete(
@@ -91,7 +91,7 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     if completed.login is not None:
         begin_session(request, completed.user, completed.login)
     if completed.identity is not None and completed.purpose is not None:
-        done = advice.filled(DONE[completed.purpose], names_for(request, application))
+        done = advice.fill(DONE[completed.purpose], names_for(request, application))
         words = f"{done} {status_words(completed.identity)}"
         messages.success(request, words, fail_silently=True)
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
@@ -106,7 +106,7 @@ def _not_get(request: HttpRequest, application: conf.Application) -> HttpRespons
     return response
 
 
-def _returned(request: HttpRequest) -> arrival.Callback:
+def _parse_query(request: HttpRequest) -> arrival.Callback:
     try:
         query = request.GET
     except TooManyFieldsSent:
@@ -165,5 +165,5 @@ def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:
     """A page that opens the same address again. From this site the browser sends all cookies."""
     query = request.GET.copy()
     query[HOP_MARK] = "1"
-    context = {"address": f"{prefixed(request, request.path_info)}?{query.urlencode()}"}
+    context = {"address": f"{path_of(request)}?{query.urlencode()}"}
     return page(request, application, "django_identity/same_site_hop.html", context)

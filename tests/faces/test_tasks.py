@@ -18,7 +18,7 @@ from celery.signals import setup_logging
 from django.utils import timezone
 
 from django_identity import tasks
-from django_identity.background import TaskName, hand_over
+from django_identity.background import TaskName, enqueue_on_commit
 from django_identity.lifecycle.upkeep import jobs
 from django_identity.models import LinkedIdentity
 from django_identity.schedule import beat_schedule
@@ -151,7 +151,7 @@ def test_a_worker_keeps_claims_fresh(service: HostileService, worker: Celery) ->
     assert until(is_fresh)
     assert service.calls("claims") == 1
     LinkedIdentity.objects.update(refetch_due_at=timezone.now())
-    hand_over(TaskName.REFETCH_ONE, identity.pk)
+    enqueue_on_commit(TaskName.REFETCH_ONE, identity.pk)
     assert until(is_fresh)
     assert service.calls("claims") == 2
 

@@ -87,7 +87,7 @@ class Storing:
             changes |= self._set({"refetch_due_at": self._due_at()})
         self._save(changes, claims, is_new=is_new)
         if self.data.is_incomplete:
-            background.hand_over(TaskName.REFETCH_ONE, self.identity.pk)
+            background.enqueue_on_commit(TaskName.REFETCH_ONE, self.identity.pk)
         if not was_granted:
             signals.announce(signals.consent_granted, LinkedIdentity, identity=self.identity)
         if (self.identity.kyc_level, self.identity.kyc_status) != level_before:

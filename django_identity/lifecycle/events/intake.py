@@ -227,11 +227,11 @@ def _announce(event: WebhookEvent, identity: LinkedIdentity | None) -> None:
     """
     signals.announce(signals.event_received, WebhookEvent, event=event)
     if event.next_attempt_at is not None:
-        background.hand_over(TaskName.RUN_EVENT_HANDLERS, event.pk)
+        background.enqueue_on_commit(TaskName.RUN_EVENT_HANDLERS, event.pk)
     if identity is None:
         return
     effect = EFFECTS[event.event_type]
     if effect.signal is not None:
         signals.announce(effect.signal, LinkedIdentity, identity=identity)
     if effect.refetch and identity.refetch_due_at is not None:
-        background.hand_over(TaskName.REFETCH_ONE, identity.pk)
+        background.enqueue_on_commit(TaskName.REFETCH_ONE, identity.pk)

@@ -97,7 +97,7 @@ def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> Replayed:
     whole = [event for event in chosen if not event.is_emptied]
     due = tuple(event.pk for event in whole if _made_due(event, again=again))
     for key in due:
-        background.hand_over(TaskName.RUN_EVENT_HANDLERS, key)
+        background.enqueue_on_commit(TaskName.RUN_EVENT_HANDLERS, key)
     return Replayed(due, under_way=len(whole) - len(due), emptied=len(chosen) - len(whole))
 
 

@@ -26,10 +26,10 @@ class Command(IdentityCommand):
 
     @sensitive_variables()
     def handle(self, *, app_id: str, application: str, **_options: Any) -> None:
-        applied = conf.application(application)
-        if applied.environment != Environment.TEST:
-            raise CommandError(f"The application {applied.alias!r} is live. Test users are not.")
-        made = ServiceClient(applied).create_test_user(app_id, portal_token=portal_token())
+        registered = conf.application(application)
+        if registered.environment != Environment.TEST:
+            raise CommandError(f"The application {registered.alias!r} is live. Test users are not.")
+        made = ServiceClient(registered).create_test_user(app_id, portal_token=portal_token())
         self.stdout.write(f"user id   {made.user_id}")
         self.stdout.write(f"e-mail    {made.email}")
         self.stdout.write(f"password  {made.password}")

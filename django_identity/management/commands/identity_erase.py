@@ -30,11 +30,11 @@ class Command(IdentityCommand):
     def handle(
         self, *, subject: str, application: str, environment: str | None, yes: bool, **_options: Any
     ) -> None:
-        applied = erasure.application_of_rows(application, environment=environment)
+        registered = erasure.application_of_rows(application, environment=environment)
         if not yes and input("Type the subject again to erase them for good: ") != subject:
             raise CommandError("That is another subject. Nothing was done.")
         try:
-            receipt = erasure.erase_now(applied, subject)
+            receipt = erasure.erase_now(registered, subject)
         except StorageUnavailable as error:
             raise CommandError(f"The database failed ({error}). This can be run again.") from None
         if receipt.erased_at is None:

@@ -27,22 +27,22 @@ class Command(IdentityCommand):
 
     @sensitive_variables()
     def handle(self, *, app_id: str, application: str, yes: bool, **_options: Any) -> None:
-        applied = conf.application(application)
+        registered = conf.application(application)
         token = portal_token()
-        if not yes and input(f"Type {applied.environment} to void its secret now: ") != (
-            applied.environment
+        if not yes and input(f"Type {registered.environment} to void its secret now: ") != (
+            registered.environment
         ):
             raise CommandError("Nothing was done.")
         try:
-            rotated = ServiceClient(applied).rotate_secret(
-                app_id, mode=applied.environment, portal_token=token
+            rotated = ServiceClient(registered).rotate_secret(
+                app_id, mode=registered.environment, portal_token=token
             )
         except ServiceError as error:
             raise CommandError(f"{error.code}: {error}. {_state_after(error)}") from None
-        if (rotated.mode, rotated.client_id) != (applied.environment, applied.client_id):
+        if (rotated.mode, rotated.client_id) != (registered.environment, registered.client_id):
             raise CommandError(
                 f"The answer has the secret of {rotated.client_id} ({rotated.mode}), not of the "
-                f"application {applied.alias!r}, so it is not printed. The old secret of "
+                f"application {registered.alias!r}, so it is not printed. The old secret of "
                 f"{rotated.client_id} may be void: rotate it in the portal."
             )
         self.stderr.write("The new CLIENT_SECRET; it is not shown again:")
