@@ -282,17 +282,16 @@ def _value_above(view: _GateMixin, above: tuple[type, ...]) -> Any:
     """The value of a base that declares no claim itself."""
     for base in above:
         if base in _OURS or "required_claims" in vars(base):
-            return UNASKED
+            break
         if "required_value" in vars(base):
             return _bind(view, vars(base)["required_value"])
     return UNASKED
 
 
 def _application_above(view: _GateMixin, above: tuple[type, ...]) -> Any:
-    for base in (*above, _GateMixin):
-        if "identity_application" in vars(base):
-            return _bind(view, vars(base)["identity_application"])
-    return conf.DEFAULT_ALIAS
+    """The application of the nearest base; the last one is ``_GateMixin``, which has one."""
+    bases = (base for base in above if "identity_application" in vars(base))
+    return _bind(view, vars(next(bases))["identity_application"])
 
 
 def _bind(view: _GateMixin, found: Any) -> Any:

@@ -7,29 +7,17 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiViewExtension
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import (
-    OpenApiResponse,
-    extend_schema_field,
-)
+from drf_spectacular.utils import OpenApiResponse, extend_schema_field
 from rest_framework import serializers
 
-from django_identity.api.serializers import (
-    CallbackRequestSerializer,
-    CompletedSerializer,
-    ConnectedSerializer,
-    ConnectRequestSerializer,
-    DisconnectedSerializer,
-    LoginRequestSerializer,
-    MeSerializer,
-    StartedSerializer,
-)
+from django_identity.api import serializers as told
 from django_identity.exceptions import Recovery
 from django_identity.views.problems import MEDIA_TYPE
 
 # Wrong credentials, a foreign page, another method, and an Accept header that wants no JSON.
 OF_ALL = (401, 403, 405, 406)
-OF_BODIES = (400, 413, 415)
-OF_SERVICE = (500, 502, 503)
+# A body that cannot be read, and what goes wrong at the service.
+OF_CALLS = (400, 413, 415, 500, 502, 503)
 
 
 class Problem(serializers.Serializer[dict[str, Any]]):
@@ -57,7 +45,7 @@ class Claims(serializers.JSONField):
     """Claim name -> ``true`` or its text."""
 
 
-class Me(MeSerializer):
+class Me(told.MeSerializer):
     claims = Claims()
 
 
@@ -72,8 +60,8 @@ class Endpoint(AutoSchema):
         self._asks = asks
         self._responses: dict[Any, Any] = {(200, "application/json"): answers}
         for status in sorted({*OF_ALL, *problems}):
-            told = OpenApiResponse(Problem, description=HTTPStatus(status).phrase)
-            self._responses[status, MEDIA_TYPE] = told
+            problem = OpenApiResponse(Problem, description=HTTPStatus(status).phrase)
+            self._responses[status, MEDIA_TYPE] = problem
         # A path that is none of the site's has the site's own page.
         self._responses[404, MEDIA_TYPE] = OpenApiResponse(Problem, description="Not Found")
         self._responses[404, "text/html"] = OpenApiResponse(str, description="Not Found")
@@ -89,7 +77,7 @@ class Endpoint(AutoSchema):
         return self._responses
 
 
-def describe(view: str, *, asks: Any, answers: Any, problems: tuple[int, ...]) -> None:
+def describe(view: str, asks: Any, answers: Any, *problems: int) -> None:
     """Register what the endpoint of ``view`` asks for and answers."""
 
     class Described(OpenApiViewExtension):  # type: ignore[no-untyped-call]
@@ -102,23 +90,10 @@ def describe(view: str, *, asks: Any, answers: Any, problems: tuple[int, ...]) -
             )
 
 
-describe("MeView", asks=None, answers=Me, problems=())
+describe("MeView", None, Me)
+describe("LoginView", told.LoginRequestSerializer, told.StartedSerializer, *OF_CALLS)
+describe("CallbackView", told.CallbackRequestSerializer, told.CompletedSerializer, *OF_CALLS)
 describe(
-    "LoginView",
-    asks=LoginRequestSerializer,
-    answers=StartedSerializer,
-    problems=(*OF_BODIES, *OF_SERVICE),
+    "ConnectView", told.ConnectRequestSerializer, told.ConnectedSerializer, 409, 429, *OF_CALLS
 )
-describe(
-    "CallbackView",
-    asks=CallbackRequestSerializer,
-    answers=CompletedSerializer,
-    problems=(*OF_BODIES, *OF_SERVICE),
-)
-describe(
-    "ConnectView",
-    asks=ConnectRequestSerializer,
-    answers=ConnectedSerializer,
-    problems=(*OF_BODIES, 409, 429, *OF_SERVICE),
-)
-describe("DisconnectView", asks=None, answers=DisconnectedSerializer, problems=())
+describe("DisconnectView", None, told.DisconnectedSerializer)

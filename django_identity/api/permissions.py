@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Self
+from http import HTTPStatus
+from typing import Any, NoReturn, Self, cast
 
-from rest_framework import status
 from rest_framework.exceptions import APIException
 from rest_framework.permissions import (
     AND,
@@ -24,6 +24,8 @@ from django_identity.lifecycle.standing import UNASKED, Requirement, Unasked
 from django_identity.views.closed import Closed, keep_private
 from django_identity.views.problems import CHALLENGE, MEDIA_TYPE
 
+_AND, _OR, _NOT = cast("tuple[Any, Any, Any]", (AND, OR, NOT))  # the stubs expect instances
+
 
 class GateClosed(APIException):
     """A permission of this module refuses. ``closed`` says why."""
@@ -32,7 +34,7 @@ class GateClosed(APIException):
         super().__init__(closed.detail, closed.code)
         self.closed = closed
         self.status_code = closed.status
-        if closed.status == status.HTTP_401_UNAUTHORIZED:
+        if closed.status == HTTPStatus.UNAUTHORIZED:
             self.auth_header = auth_header
 
 
@@ -42,20 +44,20 @@ class _Combining(OperationHolderMixin):
     def __bool__(self) -> NoReturn:
         raise TypeError("combine permissions with &, | and ~, not with and, or and not")
 
-    def __and__(self, other: Any) -> _Combined:
-        return _combined(AND, self, other)
+    def __and__(self: Any, other: Any) -> Any:
+        return _Combined(_AND, self, other)
 
-    def __or__(self, other: Any) -> _Combined:
-        return _combined(OR, self, other)
+    def __or__(self: Any, other: Any) -> Any:
+        return _Combined(_OR, self, other)
 
-    def __rand__(self, other: Any) -> _Combined:
-        return _combined(AND, other, self)
+    def __rand__(self: Any, other: Any) -> Any:
+        return _Combined(_AND, other, self)
 
-    def __ror__(self, other: Any) -> _Combined:
-        return _combined(OR, other, self)
+    def __ror__(self: Any, other: Any) -> Any:
+        return _Combined(_OR, other, self)
 
-    def __invert__(self) -> _Negated:
-        return _negated(self)
+    def __invert__(self: Any) -> Any:
+        return _Negated(_NOT, self)
 
 
 class _Combined(_Combining, OperandHolder):
@@ -86,15 +88,6 @@ class _Whole(BasePermission):
         return _noted(view, allowed=allowed)
 
 
-def _combined(operator: Any, first: Any, second: Any) -> _Combined:
-    return _Combined(operator, first, second)
-
-
-def _negated(permission: Any) -> _Negated:
-    opposite: Any = NOT
-    return _Negated(opposite, permission)
-
-
 class _Permission(_Combining, BasePermission):
     """An object in a list of classes: calling it returns the object itself."""
 
@@ -119,11 +112,7 @@ class HasClaim(_Permission):
     code = "claim_missing"
 
     def __init__(
-        self,
-        claim: str,
-        *,
-        value: str | Unasked = UNASKED,
-        application: str = conf.DEFAULT_ALIAS,
+        self, claim: str, *, value: str | Unasked = UNASKED, application: str = conf.DEFAULT_ALIAS
     ) -> None:
         super().__init__(Gate((Requirement(claim, value),), application=application))
 

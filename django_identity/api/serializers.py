@@ -36,15 +36,9 @@ class ConnectedSerializer(serializers.ModelSerializer[LinkedIdentity]):
     class Meta:
         model = LinkedIdentity
         fields = (
-            "consent",
-            "linked_via",
-            "connect_person",
-            "scopes",
-            "kyc_level",
-            "kyc_status",
-            "kyc_provider",
-            "kyc_verified_at",
-        )
+            "consent", "linked_via", "connect_person", "scopes", "kyc_level", "kyc_status",
+            "kyc_provider", "kyc_verified_at",
+        )  # fmt: skip
         read_only_fields = fields
 
 
@@ -69,9 +63,8 @@ class CallbackRequestSerializer(serializers.Serializer[dict[str, str]]):
 
     def values_of(self, name: str) -> list[str]:
         """The member ``name`` as a list of one, or an empty list if the member is missing."""
-        if not self.is_valid() or name not in self.validated_data:
-            return []
-        return [self.validated_data[name]]
+        known = self.validated_data if self.is_valid() else {}
+        return [known[name]] if name in known else []
 
 
 class CompletedSerializer(serializers.Serializer[dict[str, str]]):

@@ -145,11 +145,8 @@ class CallbackView(_Endpoint):
         _refuse_foreign_pages(request, user)
         given = CallbackRequestSerializer(data=request.data)
         try:
-            returned = arrival.Callback.parse(
-                state=given.values_of("state"),
-                code=given.values_of("code"),
-                error=given.values_of("error"),
-            )
+            query = {name: given.values_of(name) for name in ("state", "code", "error")}
+            returned = arrival.Callback.parse(**query)
             completed = arrival.complete(
                 application, returned, browser_key=browser_key_of(request._request), user=user
             )

@@ -15,14 +15,8 @@ from typing import Any
 from django.conf import settings
 from django.core.signals import setting_changed
 
-from django_identity.conf.rules import (
-    SETTING,
-    Problem,
-    alias_problems,
-    document_paths_of,
-    origin_of,
-    parse_fields,
-)
+from django_identity.conf import rules
+from django_identity.conf.rules import SETTING, Problem
 from django_identity.exceptions import ConfigurationError
 
 DEFAULT_ALIAS = "default"
@@ -109,7 +103,7 @@ def problems() -> tuple[Problem, ...]:
         hint = 'Add DJANGO_IDENTITY = {"default": {…}} to the settings; see the README.'
         return (Problem("E001", f'{SETTING} must be a dict with the key "default".', hint),)
     return tuple(
-        problem for alias, given in raw.items() for problem in alias_problems(alias, given)
+        problem for alias, given in raw.items() for problem in rules.alias_problems(alias, given)
     )
 
 
@@ -119,16 +113,13 @@ def _setting() -> Mapping[str, Any]:
 
 @cache
 def _application(alias: str) -> Application:
-    fields = parse_fields(_setting()[alias])
-    fields["api_origin"] = fields["api_origin"] or origin_of(fields["base_url"])
+    fields = rules.parse_fields(_setting()[alias])
+    fields["api_origin"] = fields["api_origin"] or rules.origin_of(fields["base_url"])
     if fields["document_paths"] is None:
-        fields["document_paths"] = document_paths_of(fields["environment"])
-    fields["encryption_keys"] = fields["encryption_keys"] or _secret_keys()
+        fields["document_paths"] = rules.document_paths_of(fields["environment"])
+    if not fields["encryption_keys"]:
+        fields["encryption_keys"] = settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)
     return Application(alias=alias, **fields)
-
-
-def _secret_keys() -> tuple[str, ...]:
-    return settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)
 
 
 def _forget(*, setting: str, **_kwargs: object) -> None:

@@ -15,7 +15,6 @@ from django.db import connections
 from django.template.base import FilterExpression, Parser, Token, token_kwargs
 from django.template.context import Context
 from django.template.loader_tags import BlockNode
-from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 
 from django_identity import conf
@@ -33,6 +32,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 logger = logging.getLogger("django_identity.gates")
 register = template.Library()
+register.filter(labels.in_words)
 
 
 @register.inclusion_tag("django_identity/login_button.html", takes_context=True)
@@ -165,12 +165,6 @@ class GateNode(template.Node):
             application=named.get("application", conf.DEFAULT_ALIAS),
         )
         return _holds(named["user"] if "user" in named else _person_of(context), gate)
-
-
-@register.filter
-def in_words(code: str) -> str | Promise:
-    """A scope, claim or level in words: ``scope|in_words``."""
-    return labels.in_words(code)
 
 
 def _holds(user: object, gate: Gate) -> bool:

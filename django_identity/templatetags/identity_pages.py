@@ -25,8 +25,11 @@ from django_identity.texts.sentences import distance
 
 register = template.Library()
 
-
 register.filter(distance)
+register.filter(labels.level_in_words)
+register.filter(labels.title_for)
+# A Connect code may open the gate: it brings a KYC level, but no claims.
+register.filter("opens_by_code", labels.is_level)
 
 
 @register.filter
@@ -39,11 +42,21 @@ def checked(moment: datetime) -> str:
 @register.filter
 def moment(given: datetime) -> SafeString:
     """A ``<time>`` element with date and time in the site's time zone."""
+    return _time(given, f"{_date_and_time()} T")
+
+
+@register.filter
+def day(given: datetime) -> SafeString:
+    """A ``<time>`` element that shows only the day."""
+    return _time(given, "DATE_FORMAT")
+
+
+def _time(given: datetime, shown_as: str) -> SafeString:
     local = timezone.localtime(bounded(given))
     if has_no_end(local):
         return escape(_("no end"))
-    shown = f"{formatted_date(local, _date_and_time())} {formatted_date(local, 'T')}"
-    return format_html('<time datetime="{}">{}</time>', local.isoformat(timespec="seconds"), shown)
+    shown, exact = formatted_date(local, shown_as), local.isoformat(timespec="seconds")
+    return format_html('<time datetime="{}">{}</time>', exact, shown)
 
 
 def _date_and_time() -> str:
@@ -55,28 +68,9 @@ def _date_and_time() -> str:
 
 
 @register.filter
-def day(given: datetime) -> SafeString:
-    """A ``<time>`` element that shows only the day."""
-    local = timezone.localtime(bounded(given))
-    if has_no_end(local):
-        return escape(_("no end"))
-    shown = formatted_date(local, "DATE_FORMAT")
-    return format_html('<time datetime="{}">{}</time>', local.isoformat(timespec="seconds"), shown)
-
-
-@register.filter
 def is_past(given: datetime) -> bool:
     """Whether ``given`` is in the past."""
     return given <= timezone.now()
-
-
-register.filter("level_in_words", labels.level_in_words)
-
-
-@register.filter
-def opens_by_code(asked: str) -> bool:
-    """Whether a Connect code may open the gate: a code brings a KYC level, but no claims."""
-    return labels.is_level(asked)
 
 
 @register.filter
@@ -112,9 +106,3 @@ def held(value: Any) -> str | Promise | SafeString:
         text = json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True)
         return format_html('<pre dir="ltr" tabindex="0">{}</pre>', text)
     return str(labels.show_value(str(value)))
-
-
-@register.filter
-def title_for(asked: str) -> str | Promise:
-    """The title of a page that asks for a claim or a level."""
-    return labels.title_for(asked)

@@ -112,7 +112,7 @@ def _parse_query(request: HttpRequest) -> arrival.Callback:
     except TooManyFieldsSent:
         raise CallbackInvalid("more parameters than Django takes") from None
     return arrival.Callback.parse(
-        state=query.getlist("state"), code=query.getlist("code"), error=query.getlist("error")
+        **{name: query.getlist(name) for name in ("state", "code", "error")}
     )
 
 
