@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from django_identity import strict_json
 from tests.credentials.json_texts import NOT_STRICT_VALUES
+from tests.effort import effort
 
 SCALARS = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -37,6 +38,7 @@ def outcome(call, *args):
         return type(error).__name__, error.__context__
 
 
+@effort(few=100, many=2_000)
 @given(VALUES, st.sampled_from([None, 2]), st.booleans())
 def test_strict_texts_are_read_like_any_reader_reads_them(value, indent, ascii_only):
     """What is strict JSON is read exactly: values, types, and the order of members."""
@@ -44,6 +46,7 @@ def test_strict_texts_are_read_like_any_reader_reads_them(value, indent, ascii_o
     assert repr(strict_json.read(text)) == repr(json.loads(text))
 
 
+@effort(few=100, many=2_000)
 @given(st.binary() | TEXTS)
 def test_nothing_else_is_raised(octets):
     """Any bytes are read or are NotStrictJSON, which is chained to nothing that holds them."""

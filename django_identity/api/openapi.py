@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiViewExtension
@@ -12,7 +11,7 @@ from rest_framework import serializers
 
 from django_identity.api import serializers as told
 from django_identity.exceptions import Recovery
-from django_identity.views.problems import MEDIA_TYPE
+from django_identity.views.problems import MEDIA_TYPE, title
 
 # Wrong credentials, a foreign page, another method, and an Accept header that wants no JSON.
 OF_ALL = (401, 403, 405, 406)
@@ -60,7 +59,7 @@ class Endpoint(AutoSchema):
         self._asks = asks
         self._responses: dict[Any, Any] = {(200, "application/json"): answers}
         for status in sorted({*OF_ALL, *problems}):
-            problem = OpenApiResponse(Problem, description=HTTPStatus(status).phrase)
+            problem = OpenApiResponse(Problem, description=title(status))
             self._responses[status, MEDIA_TYPE] = problem
         # A path that is none of the site's has the site's own page.
         self._responses[404, MEDIA_TYPE] = OpenApiResponse(Problem, description="Not Found")

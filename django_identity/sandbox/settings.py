@@ -8,6 +8,8 @@ import os
 import secrets
 from urllib.parse import urlsplit
 
+import django
+
 SANDBOX_ORIGIN = os.environ.get("DJANGO_IDENTITY_SANDBOX_ORIGIN", "http://127.0.0.1:9400")
 SANDBOX_DATABASE = os.environ.get("DJANGO_IDENTITY_SANDBOX_DATABASE", ":memory:")
 
@@ -98,7 +100,11 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "sandbox.User"
 PASSWORD_HASHERS = ["django_identity.sandbox.users.accounts.QuickPasswordHasher"]
-EMAIL_BACKEND = "django_identity.sandbox.consents.mail.EmailBackend"
+MAIL = "django_identity.sandbox.consents.mail.EmailBackend"
+if django.VERSION >= (6, 1):
+    MAILERS = {"default": {"BACKEND": MAIL}}
+else:
+    EMAIL_BACKEND = MAIL
 LOGIN_URL = "sign_in"
 LOGIN_REDIRECT_URL = "account"
 

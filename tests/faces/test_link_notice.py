@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import django
 import pytest
 from django.contrib.auth.models import User
 from django.core import mail
@@ -56,6 +57,13 @@ class Quiet(IdentityPolicy):
 class Broken(IdentityPolicy):
     def link_notice(self, *_args: Any, **_kwargs: Any) -> EmailMessage | None:
         raise ValueError("other@example.org")
+
+
+def mail_backend(trouble: str) -> dict[str, Any]:
+    backend = f"{HERE}.{trouble}"
+    if django.VERSION >= (6, 1):
+        return {"MAILERS": {"default": {"BACKEND": backend}}}
+    return {"EMAIL_BACKEND": backend}
 
 
 @pytest.fixture(autouse=True)
@@ -159,7 +167,7 @@ def test_a_mail_that_does_not_go_out_keeps_nobody_out(
     if trouble == "Broken":
         changed["DJANGO_IDENTITY"] = {"default": service.settings(POLICY=f"{HERE}.Broken")}
     else:
-        changed["EMAIL_BACKEND"] = f"{HERE}.{trouble}"
+        changed |= mail_backend(trouble)
     began = time.monotonic()
     with override_settings(**changed):
         assert sign_in(client).status_code == 302
@@ -181,7 +189,7 @@ def test_a_silent_mail_server_keeps_few_threads(
     def tell() -> None:
         link_notice.send_on_commit(application, identity, user=user, profile=profile)
 
-    with override_settings(EMAIL_BACKEND=f"{HERE}.Silent"):
+    with override_settings(**mail_backend("Silent")):
         at_once([tell] * (link_notice.MOST_AT_ONCE + 4))
     waiting = [each for each in threading.enumerate() if "link-notice" in each.name]
     assert len(waiting) == link_notice.MOST_AT_ONCE

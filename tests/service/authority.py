@@ -12,6 +12,18 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+_CA_USAGE = x509.KeyUsage(
+    digital_signature=False,
+    content_commitment=False,
+    key_encipherment=False,
+    data_encipherment=False,
+    key_agreement=False,
+    key_cert_sign=True,
+    crl_sign=True,
+    encipher_only=False,
+    decipher_only=False,
+)
+
 
 class Authority:
     """``file`` is what a site names as its CA_FILE."""
@@ -23,7 +35,7 @@ class Authority:
         self._folder = folder
         constraints = x509.BasicConstraints(ca=True, path_length=0)
         builder = self._builder(self._name, self._key).add_extension(constraints, critical=True)
-        certificate = builder.sign(self._key, SHA256())
+        certificate = builder.add_extension(_CA_USAGE, critical=True).sign(self._key, SHA256())
         self.file.write_bytes(certificate.public_bytes(Encoding.PEM))
 
     def server_context(self, host: str = "127.0.0.1") -> ssl.SSLContext:
@@ -44,6 +56,8 @@ class Authority:
         self, subject: x509.Name, key: ec.EllipticCurvePrivateKey
     ) -> x509.CertificateBuilder:
         now = datetime.datetime.now(datetime.UTC)
+        # Python 3.13 accepts no chain that lacks it.
+        issued_by = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -52,6 +66,10 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - datetime.timedelta(days=1))
             .not_valid_after(now + datetime.timedelta(days=1))
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+            )
+            .add_extension(issued_by, critical=False)
         )
 
 
