@@ -68,7 +68,7 @@ def _consume_upkeep(sender: Any, **_kwargs: object) -> None:
 @shared_task(name=TaskName.SWEEP.value, **OPTIONS)
 def sweep() -> None:
     """Publish the due identities in chunks."""
-    with upkeep.recorded(upkeep.Job.SWEEP):
+    with upkeep.record_run(upkeep.Job.SWEEP):
         upkeep.sweep()
     upkeep.publish_due_jobs()
 
@@ -88,7 +88,7 @@ def refetch_one(identity_id: int) -> None:
 @shared_task(name=TaskName.KEEP_ALIVE.value, **OPTIONS)
 def keep_alive() -> None:
     """Refresh grants that would otherwise expire unused."""
-    with upkeep.recorded(upkeep.Job.KEEP_ALIVE):
+    with upkeep.record_run(upkeep.Job.KEEP_ALIVE):
         upkeep.keep_alive(stop=_is_shutting_down)
 
 
@@ -101,12 +101,12 @@ def run_event_handlers(event_id: int) -> None:
 @shared_task(name=TaskName.RETRY_PENDING.value, **OPTIONS)
 def retry_pending() -> None:
     """Retry pending erasures and event handlers."""
-    with upkeep.recorded(upkeep.Job.RETRY_PENDING):
+    with upkeep.record_run(upkeep.Job.RETRY_PENDING):
         upkeep.retry_pending(stop=_is_shutting_down)
 
 
 @shared_task(name=TaskName.PURGE.value, **OPTIONS)
 def purge() -> None:
     """Delete data that is older than the settings allow."""
-    with upkeep.recorded(upkeep.Job.PURGE):
+    with upkeep.record_run(upkeep.Job.PURGE):
         erasure.purge()

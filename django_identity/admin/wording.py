@@ -51,7 +51,7 @@ GATE_REASONS: Mapping[Reason, Words] = {
     Reason.ENDED_BY_SITE: _("An operator ended the connection. The person can connect again."),
     Reason.PERMISSION_ENDED: _("The grant is dead. The person has to consent again."),
     Reason.PERMISSION_ENDS: _("The grant ends soon."),
-    Reason.CODE_ALONE: _(
+    Reason.CONNECT_ONLY: _(
         "A Connect code alone verified this person, and a code brings no proofs. The person has to "
         "sign in with identity."
     ),

@@ -65,12 +65,12 @@ def read(reading: Reading) -> tuple[Document, ...]:
     ``ReauthorizationNeeded``, ``ConfigurationError`` or a ``ServiceError``. Then nothing is stored.
     """
     subject, application = reading.identity.subject, conf.application(reading.identity.application)
-    with _reported(reading):
+    with _report(reading):
         client = _client_for(reading, application, scope=SCOPE_OF[DOCUMENTS])
         sealed = Reader(application, reading.identity, client).read(
             lambda token: client.documents(subject, access_token=token)
         )
-        opened = tuple(_opened(each, application) for each in sealed)
+        opened = tuple(_open(each, application) for each in sealed)
         _record(reading, SCOPE_OF[DOCUMENTS], [each.document_type for each in opened])
     return opened
 
@@ -79,7 +79,7 @@ def read(reading: Reading) -> tuple[Document, ...]:
 def read_metadata(reading: Reading) -> tuple[DocumentMetadata, ...]:
     """Which documents the person has, without their content. Raises like ``read``."""
     subject, application = reading.identity.subject, conf.application(reading.identity.application)
-    with _reported(reading):
+    with _report(reading):
         client = _client_for(reading, application, scope=SCOPE_OF[METADATA])
         listed = Reader(application, reading.identity, client).read(
             lambda token: client.document_metadata(subject, access_token=token)
@@ -89,7 +89,7 @@ def read_metadata(reading: Reading) -> tuple[DocumentMetadata, ...]:
 
 
 @contextmanager
-def _reported(reading: Reading) -> Iterator[None]:
+def _report(reading: Reading) -> Iterator[None]:
     try:
         yield
     except IdentityError as error:
@@ -104,18 +104,18 @@ def _client_for(reading: Reading, application: Application, *, scope: str) -> Se
     identity, rules = reading.identity, policy.load(application.policy)
     if not rules.may_read_documents(reading.asked_by, identity, scope=scope):
         raise DocumentsNotAllowed("the policy refuses")
-    _consenting(identity, scope)
+    _require_consent(identity, scope)
     return ServiceClient(application)
 
 
-def _consenting(identity: LinkedIdentity | None, scope: str) -> LinkedIdentity:
+def _require_consent(identity: LinkedIdentity | None, scope: str) -> LinkedIdentity:
     if identity is None or identity.consent != Consent.GRANTED or scope not in identity.scopes:
         raise DocumentsNotAllowed(f"no consent covers {scope}")
     return identity
 
 
 @sensitive_variables()
-def _opened(sealed: SealedDocument, application: Application) -> Document:
+def _open(sealed: SealedDocument, application: Application) -> Document:
     described = sealed.metadata
     return Document(
         document_type=described.document_type,
@@ -134,7 +134,7 @@ def _record(reading: Reading, scope: str, document_types: Iterable[str]) -> None
     with database.atomic():
         rows = LinkedIdentity.objects.select_for_update().filter(pk=reading.identity.pk)
         DocumentReading.objects.create(
-            identity=_consenting(rows.first(), scope),
+            identity=_require_consent(rows.first(), scope),
             read_by_id=reading.asked_by.pk,
             scope=scope,
             document_types=list(document_types),

@@ -115,7 +115,7 @@ class Timestamped(Record):
         abstract = True
 
 
-def rests_on_code(
+def connect_only(
     *, by_code_at: datetime | None, signed_in_at: datetime, expires_at: datetime | None
 ) -> bool:
     """Whether only a Connect code verified an identity, so that it has no claims to re-fetch.

@@ -135,9 +135,9 @@ class LinkedIdentity(Timestamped):
         return self.revoked_at is not None and self.revoked_at >= self.arrived_at
 
     @property
-    def rests_on_code(self) -> bool:
+    def connect_only(self) -> bool:
         """Whether only a Connect code verified this identity, so that it has no claims."""
-        return choices.rests_on_code(
+        return choices.connect_only(
             by_code_at=self.connect_issued_at,
             signed_in_at=self.signed_in_at,
             expires_at=self.credential_expires_at,

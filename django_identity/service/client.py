@@ -131,7 +131,7 @@ class ServiceClient:
             json={"credential": credential},
             seconds=self._application.timeout,
         )
-        return ClaimsVerdict.parse(self._opened(call))
+        return ClaimsVerdict.parse(self._fetch(call))
 
     @sensitive_variables()
     def document_metadata(self, subject: str, *, access_token: str) -> tuple[DocumentMetadata, ...]:
@@ -175,7 +175,7 @@ class ServiceClient:
             sent_once=True,
         )
         try:
-            opened = self._opened(call)
+            opened = self._fetch(call)
         except (MalformedAnswer, ServiceUnavailable) as error:
             if not error.may_have_arrived:
                 raise
@@ -237,7 +237,7 @@ class ServiceClient:
         return answer.members
 
     @sensitive_variables()
-    def _opened(self, call: Call, *, expected: tuple[int, ...] = (200,)) -> dict[str, Any]:
+    def _fetch(self, call: Call, *, expected: tuple[int, ...] = (200,)) -> dict[str, Any]:
         """Send ``call``. The ``data`` of the success envelope."""
         envelope = self._call(call, expected=expected)
         opened = envelope.get("data")
@@ -269,7 +269,7 @@ class ServiceClient:
         headers = {"Authorization": f"Bearer {access_token}"}
         call = Call(endpoint, "GET", url, headers, seconds=self._application.timeout)
         try:
-            return self._opened(call)
+            return self._fetch(call)
         except EnvironmentMismatch:
             raise
         except ServiceRefusal as refused:
@@ -293,7 +293,7 @@ class ServiceClient:
             seconds=self._application.timeout,
             largest=LARGEST_DOCUMENTS,
         )
-        return self._opened(call)
+        return self._fetch(call)
 
     @sensitive_variables()
     def _develop(
@@ -309,7 +309,7 @@ class ServiceClient:
             seconds=self._application.timeout,
             sent_once=True,
         )
-        return self._opened(call, expected=(200, 201))
+        return self._fetch(call, expected=(200, 201))
 
 
 def _about(subject: str | None, answer: T, *, named: str | None, endpoint: str) -> T:

@@ -32,15 +32,15 @@ _lookups: dict[tuple[str, int], Future[list[Address]]] = {}
 _looking = threading.Lock()
 
 
-def connected(host: str, port: int, *, left: Callable[[], float]) -> socket.socket:
+def connect(host: str, port: int, *, left: Callable[[], float]) -> socket.socket:
     """Open a socket. ``left`` returns the remaining seconds.
 
     Raises ``TimeoutError``, or the ``OSError`` of the resolver or of the last address.
     """
-    return _first_of(_in_turn(_looked_up(host, port, seconds=left())), left=left)
+    return _first_of(_in_turn(_resolve(host, port, seconds=left())), left=left)
 
 
-def _looked_up(host: str, port: int, *, seconds: float) -> list[Address]:
+def _resolve(host: str, port: int, *, seconds: float) -> list[Address]:
     try:
         return socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV
@@ -90,7 +90,7 @@ def _first_of(addresses: list[Address], *, left: Callable[[], float]) -> socket.
                     next_at = time.monotonic() + NEXT_AFTER if address else float("inf")
                     if address is not None:
                         try:
-                            attempt = _begun(address)
+                            attempt = _begin(address)
                         except OSError as error:
                             failure, next_at = error, 0.0
                             continue
@@ -109,7 +109,7 @@ def _first_of(addresses: list[Address], *, left: Callable[[], float]) -> socket.
                 attempt.close()
 
 
-def _begun(address: Address) -> socket.socket:
+def _begin(address: Address) -> socket.socket:
     """A connecting socket. When it becomes writable, its ``SO_ERROR`` has the result.
 
     Raises ``OSError`` for an address that cannot be tried.

@@ -20,7 +20,7 @@ from typing import Any
 
 import httpcore
 
-from django_identity.service.connecting import connected
+from django_identity.service.connecting import connect
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class BoundedNetwork(httpcore.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.NetworkStream:
         with _failing(late=httpcore.ConnectTimeout, failed=httpcore.ConnectError):
-            return _BoundedStream(connected(host, port, left=seconds_left))
+            return _BoundedStream(connect(host, port, left=seconds_left))
 
 
 class _BoundedStream(httpcore.NetworkStream):

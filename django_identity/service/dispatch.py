@@ -45,7 +45,7 @@ def send(
         for left in reversed(range(tries)):
             _await_turn(application, call, priority, reserved=reserved)
             try:
-                answer = _sent(application, call)
+                answer = _send_once(application, call)
             except ServiceTimeout:
                 raise
             except ServiceUnavailable:
@@ -67,7 +67,7 @@ def _await_turn(
 
 
 @sensitive_variables()
-def _sent(application: Application, call: Call) -> Answer:
+def _send_once(application: Application, call: Call) -> Answer:
     """Send the call once, and tell all processes whether the service answered."""
     if seconds_left() <= 0.0:
         late = ServiceTimeout("no time left", endpoint=call.endpoint)

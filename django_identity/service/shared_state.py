@@ -53,60 +53,60 @@ LARGEST_NUMBER = 1e10
 
 def read(name: str) -> float:
     """The number under ``name``, or zero if it is missing or invalid."""
-    number = _guarded(lambda: float(_cache().get(name) or 0.0), otherwise=0.0)
+    number = _guard(lambda: float(_cache().get(name) or 0.0), otherwise=0.0)
     return number if math.isfinite(number) and 0.0 <= number <= LARGEST_NUMBER else 0.0
 
 
 def write(name: str, value: float | str, *, seconds: float) -> None:
-    _guarded(lambda: _cache().set(name, value, timeout=seconds), otherwise=None)
+    _guard(lambda: _cache().set(name, value, timeout=seconds), otherwise=None)
 
 
 def keep(name: str, *, seconds: float) -> None:
     """Keep the value for at least ``seconds`` from now."""
-    _guarded(lambda: _cache().touch(name, seconds), otherwise=False)
+    _guard(lambda: _cache().touch(name, seconds), otherwise=False)
 
 
 def forget(*names: str) -> None:
-    _guarded(lambda: _cache().delete_many(names), otherwise=None)
+    _guard(lambda: _cache().delete_many(names), otherwise=None)
 
 
 def count(name: str, *, seconds: float, step: int = 1) -> int:
     """Increment the counter and return it. It expires ``seconds`` after its first increment."""
 
-    def counted() -> int:
+    def increment() -> int:
         _cache().add(name, 0, timeout=seconds)
         try:
             return int(_cache().incr(name, step))
         except ValueError:  # it ran out between the two calls, or nothing is kept at all
             return step
 
-    return _guarded(counted, otherwise=step)
+    return _guard(increment, otherwise=step)
 
 
 def take_back(name: str) -> None:
     """Decrement a counter that was incremented too often."""
 
-    def taken_back() -> None:
+    def decrement() -> None:
         try:
             _cache().decr(name)
         except ValueError:
             return
 
-    _guarded(taken_back, otherwise=None)
+    _guard(decrement, otherwise=None)
 
 
 def claim(name: str, *, seconds: float) -> bool:
     """Return True to one caller only, once in ``seconds``."""
-    return _guarded(lambda: bool(_cache().add(name, 1, timeout=seconds)), otherwise=True)
+    return _guard(lambda: bool(_cache().add(name, 1, timeout=seconds)), otherwise=True)
 
 
-def remembered(name: str, make: Callable[[], Value], *, kind: type[Value], seconds: float) -> Value:
+def remember(name: str, make: Callable[[], Value], *, kind: type[Value], seconds: float) -> Value:
     """The value under ``name``, an instance of ``kind``; or a new one, which is then kept."""
-    held: Any = _guarded(lambda: _cache().get(name), otherwise=None)
+    held: Any = _guard(lambda: _cache().get(name), otherwise=None)
     if isinstance(held, kind):
         return held
     made = make()
-    _guarded(lambda: _cache().set(name, made, timeout=seconds), otherwise=None)
+    _guard(lambda: _cache().set(name, made, timeout=seconds), otherwise=None)
     return made
 
 
@@ -125,7 +125,7 @@ def _handler() -> CacheHandler:
     return CacheHandler({"default": {**given, "OPTIONS": options}})
 
 
-def _guarded(work: Callable[[], Value], *, otherwise: Value) -> Value:
+def _guard(work: Callable[[], Value], *, otherwise: Value) -> Value:
     """The result of ``work``, or ``otherwise`` if the cache fails or has just failed."""
     began = time.monotonic()
     if began < _silence.until:

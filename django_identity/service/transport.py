@@ -99,7 +99,7 @@ def exchange(application: Application, call: Call) -> Answer:
     began = time.monotonic()
     try:
         with _quietly(), within(call.seconds):
-            answer = _exchanged(application, call)
+            answer = _exchange(application, call)
     except _Unusable as unusable:
         raise unusable.error from None
     except httpx.TimeoutException as error:
@@ -132,7 +132,7 @@ def _no_answer(error: ServiceUnavailable, cause: Exception) -> ServiceUnavailabl
 
 
 @sensitive_variables()
-def _exchanged(application: Application, call: Call) -> Answer:
+def _exchange(application: Application, call: Call) -> Answer:
     client = http_client(application)
     request = client.build_request(
         call.method,
@@ -192,7 +192,7 @@ class BoundedTransport(httpx.BaseTransport):
 
     def __init__(self, *, ca_file: str | None = None, proxy: str | None = None) -> None:
         try:
-            trusted = _trusted(ca_file)
+            trusted = _trust(ca_file)
         except OSError as error:
             raise ConfigurationError(f"CA_FILE: {type(error).__name__}") from None
         self._kept = _Connections(trusted, proxy, kept=MOST_CONNECTIONS)
@@ -226,16 +226,16 @@ class _Connections(httpx.HTTPTransport):
             "keepalive_expiry": KEPT_SECONDS,
             "network_backend": BoundedNetwork(),
         }
-        self._pool = _proxied(proxy, bounds) if proxy else httpcore.ConnectionPool(**bounds)
+        self._pool = _proxy_pool(proxy, bounds) if proxy else httpcore.ConnectionPool(**bounds)
 
 
 @sensitive_variables()
-def _proxied(proxy: str, bounds: dict[str, Any]) -> httpcore.HTTPProxy:
+def _proxy_pool(proxy: str, bounds: dict[str, Any]) -> httpcore.HTTPProxy:
     parsed = httpx.Proxy(proxy)
     return httpcore.HTTPProxy(str(parsed.url), proxy_auth=parsed.raw_auth, **bounds)
 
 
-def _trusted(ca_file: str | None) -> ssl.SSLContext:
+def _trust(ca_file: str | None) -> ssl.SSLContext:
     if ca_file is None:
         return httpx.create_ssl_context(trust_env=False)
     return ssl.create_default_context(cafile=ca_file)

@@ -41,7 +41,7 @@ class KycChange:
     provider: str
 
     @classmethod
-    def of(cls, content: Mapping[str, Any], event_type: str) -> KycChange:
+    def parse(cls, content: Mapping[str, Any], event_type: str) -> KycChange:
         """A rejection that calls itself verified stays a rejection."""
         implied = VERIFIED if event_type == EventType.KYC_VERIFIED else REJECTED
         status = _text(content, "status", longest=LONGEST_TYPE, default=implied)
@@ -61,7 +61,7 @@ class NamedClaim:
     provider: str = ""
 
     @classmethod
-    def of(cls, content: Mapping[str, Any]) -> NamedClaim:
+    def parse(cls, content: Mapping[str, Any]) -> NamedClaim:
         """A provider without a type names nothing."""
         claim_type = _text(content, "claim_type", longest=128, default="")
         provider = _text(content, "provider", longest=128, default="")
@@ -125,8 +125,8 @@ def _event(members: Mapping[str, Any]) -> Event:
         occurred_at=occurred_at,
         subject=_subject(content, is_known_type=event_type in KNOWN_TYPES),
         content=content,
-        kyc=KycChange.of(content, event_type) if event_type in KYC_TYPES else None,
-        claim=NamedClaim.of(content) if event_type in CLAIM_TYPES else None,
+        kyc=KycChange.parse(content, event_type) if event_type in KYC_TYPES else None,
+        claim=NamedClaim.parse(content) if event_type in CLAIM_TYPES else None,
     )
 
 

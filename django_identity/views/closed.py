@@ -26,7 +26,7 @@ KYC_LEVEL_MISSING = "kyc_level_missing"
 PAGE, JSON = "text/html", ("application/json", MEDIA_TYPE)
 # What a sign-in mends. The service must verify the person first for any other reason.
 MENDED_BY_SIGN_IN = {
-    Reason.NOT_LINKED, Reason.CONSENT_REVOKED, Reason.ENDED_BY_SITE, Reason.CODE_ALONE,
+    Reason.NOT_LINKED, Reason.CONSENT_REVOKED, Reason.ENDED_BY_SITE, Reason.CONNECT_ONLY,
     Reason.RUN_OUT,
 }  # fmt: skip
 

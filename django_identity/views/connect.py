@@ -140,7 +140,7 @@ def _typo(request: HttpRequest) -> str:
 def _needs_no_code(request: HttpRequest, application: conf.Application) -> bool:
     """Whether the person has signed in at the service, which brings more than a code."""
     held = standing.standing_of(request.user, application=application.alias)
-    return held.is_linked and held.kyc_status == "verified" and not held.rests_on_code
+    return held.is_linked and held.kyc_status == "verified" and not held.connect_only
 
 
 def _here(application: conf.Application, next_url: str) -> str:

@@ -153,7 +153,7 @@ def _needs_code(request: HttpRequest, application: conf.Application, purpose: Pu
     held = standing.standing_of(request.user, application=application.alias)
     if purpose == Purpose.SIGN_IN:
         return arrival.may_redeem(application, None)
-    return purpose == Purpose.LINK or held.rests_on_code
+    return purpose == Purpose.LINK or held.connect_only
 
 
 def _needs_hop(request: HttpRequest) -> bool:

@@ -75,7 +75,7 @@ def test_an_open_gate_says_until_when() -> None:
 def test_a_code_brings_no_claims() -> None:
     """Whoever came with a Connect code alone has to sign in; the level is theirs already."""
     identity = make_identity_by_code(make_user())
-    assert reason_of(identity) is Reason.CODE_ALONE
+    assert reason_of(identity) is Reason.CONNECT_ONLY
     assert reason_of(identity, "level_2") is None
 
 

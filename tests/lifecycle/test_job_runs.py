@@ -63,7 +63,7 @@ def test_each_job_records_when_it_was_done(service: HostileService) -> None:
         task()
     assert set(upkeep.last_done()) == set(Job)
     JobRun.objects.filter(job=Job.PURGE).delete()
-    with pytest.raises(ZeroDivisionError), upkeep.recorded(Job.PURGE):
+    with pytest.raises(ZeroDivisionError), upkeep.record_run(Job.PURGE):
         raise ZeroDivisionError
     assert Job.PURGE not in upkeep.last_done()
 

@@ -228,11 +228,11 @@ def test_a_value_that_no_key_opens_is_reported_and_left_alone() -> None:
         assert "TokenGrant.access_token: 1 opened by no key" in out
         assert "TokenGrant.access_token: 1 re-encrypted" in out
         assert sealing.count_outdated() == 4
-        assert [sealing.without_a_key(column).count() for column in sealing.COLUMNS] == [1] * 4
+        assert [sealing.find_unreadable(column).count() for column in sealing.COLUMNS] == [1] * 4
     with ring(NEW, "a key that somebody lost"):
         rotate()
         assert sealing.count_outdated() == 0
-        assert [sealing.without_a_key(column).count() for column in sealing.COLUMNS] == [0] * 4
+        assert [sealing.find_unreadable(column).count() for column in sealing.COLUMNS] == [0] * 4
 
 
 @pytest.mark.parametrize("stored", ["plain text", "v1", "v1..", "v1.00000000.AAAA", "\U0001f642"])
@@ -263,7 +263,7 @@ def test_rows_of_a_removed_application_are_found() -> None:
         make_sealed()
         LinkedIdentity.objects.update(application="gone")
         assert sealing.count_outdated() == 0
-        found = {column.name: sealing.without_a_key(column).count() for column in sealing.COLUMNS}
+        found = {column.name: sealing.find_unreadable(column).count() for column in sealing.COLUMNS}
     assert found == {
         "credential": 1, "access_token": 1, "refresh_token": 1, "code_verifier": 0,
     }  # fmt: skip
@@ -279,10 +279,10 @@ def test_each_application_has_its_own_ring() -> None:
         make_sealed("ada")
     with override_settings(DJANGO_IDENTITY=both):
         assert sealing.count_outdated() == 0
-        assert [sealing.without_a_key(column).count() for column in sealing.COLUMNS] == [0] * 4
+        assert [sealing.find_unreadable(column).count() for column in sealing.COLUMNS] == [0] * 4
         LinkedIdentity.objects.update(application="other")
         AuthorizationRequest.objects.update(application="other")
-        assert [sealing.without_a_key(column).count() for column in sealing.COLUMNS] == [1] * 4
+        assert [sealing.find_unreadable(column).count() for column in sealing.COLUMNS] == [1] * 4
         assert "LinkedIdentity.credential: 1 opened by no key" in rotate()
 
 

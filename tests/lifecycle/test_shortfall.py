@@ -65,11 +65,11 @@ def test_a_code_brings_no_proofs() -> None:
     """Whoever came with a Connect code alone lacks a sign-in, and not a verification."""
     user = make_user()
     identity = make_identity_by_code(user)
-    assert reason(user) is Reason.CODE_ALONE
+    assert reason(user) is Reason.CONNECT_ONLY
     assert reason(user, "level_2") is None
     make_claim(identity, revoked=True)
     user = User.objects.get()
-    assert reason(user) is Reason.CODE_ALONE
+    assert reason(user) is Reason.CONNECT_ONLY
     identity.credential_expires_at = timezone.now()
     identity.save()
     user = User.objects.get()

@@ -48,10 +48,10 @@ def sign_up(
     refused = _leave_out_refused(user, {*policy.PROFILE_FIELDS} & fields.keys())
     if refused:
         raise UserFieldsRefused(f"the user model refuses: {', '.join(sorted(refused))}")
-    return _created({name: getattr(user, name) for name in fields})
+    return _create({name: getattr(user, name) for name in fields})
 
 
-def _created(fields: Mapping[str, Any]) -> AbstractBaseUser:
+def _create(fields: Mapping[str, Any]) -> AbstractBaseUser:
     """Create the user as the site does: by the manager's ``create_user``, if it has one."""
     model = get_user_model()
     manager: Any = model._default_manager.db_manager(database.alias())

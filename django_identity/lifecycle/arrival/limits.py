@@ -38,7 +38,7 @@ def take(
         limits[f"address/{network}"] = MOST_TRIES_OF_NETWORK
     counters: tuple[str, ...] = ()
     for subject, most in limits.items():
-        taken = _counted(application, {subject: most})
+        taken = _count(application, {subject: most})
         if taken is None:
             give_back(counters)
             raise TooManyTries(f"{most} in {WINDOW} s", retry_after=WINDOW, most=most)
@@ -57,7 +57,7 @@ def take_start(application: Application, *, browser_key: str, address: str) -> N
     network = _network(address)
     if network and application.starts_per_address is not None:
         limits[f"start/address/{network}"] = application.starts_per_address
-    if _counted(application, limits) is None:
+    if _count(application, limits) is None:
         raise TooManyStarts(retry_after=WINDOW)
 
 
@@ -67,7 +67,7 @@ def give_back(counters: tuple[str, ...]) -> None:
         shared_state.take_back(counter)
 
 
-def _counted(application: Application, limits: Mapping[str, int]) -> tuple[str, ...] | None:
+def _count(application: Application, limits: Mapping[str, int]) -> tuple[str, ...] | None:
     """Count an attempt under each subject of ``limits``. Above a limit: count nothing, and None."""
     counters: tuple[str, ...] = ()
     for subject, most in limits.items():

@@ -231,7 +231,7 @@ def _learn(application: Application, request: AuthorizationRequest, code: str) -
         kyc = _unless_late(lambda: client.kyc(subject, access_token=token))
     if "claims:read" in scopes and listed is None:
         listed = _unless_late(lambda: client.claims(subject, access_token=token))
-    proven = listed and _unless_late(lambda: _proven(application, listed, subject=subject))
+    proven = listed and _unless_late(lambda: _verify(application, listed, subject=subject))
     claims_answer, proof = proven or (None, None)
     return ServiceData(
         subject=subject, scopes=scopes, tokens=answer, kyc=kyc, claims=claims_answer, proof=proof,
@@ -240,7 +240,7 @@ def _learn(application: Application, request: AuthorizationRequest, code: str) -
 
 
 @sensitive_variables()
-def _proven(
+def _verify(
     application: Application, listed: ClaimsAnswer, *, subject: str
 ) -> tuple[ClaimsAnswer, VerifiedCredential | None]:
     return listed, key_sets.verify_answer(application, listed, subject=subject)

@@ -79,14 +79,14 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
             events += emptied
             progress(emptied)
         for rows in _batches(_older(events_of, Retained.EVERYTHING, rows_before), size):
-            payloads += _given_up(rows, application)
+            payloads += _give_up(rows, application)
         revoked_before = now - timedelta(days=application.revoked_days)
         identities += _purge_revoked(of_alias, revoked_before, size)
-    requests = _purged_requests(now, size)
+    requests = _purge_requests(now, size)
     return Purged(payloads=payloads, events=events, requests=requests, identities=identities)
 
 
-def _given_up(rows: QuerySet[WebhookEvent], application: Application) -> int:
+def _give_up(rows: QuerySet[WebhookEvent], application: Application) -> int:
     """Empty events whose handlers still wait after ``EVENT_DAYS``, and say so: they have failed."""
     count = rows.update(
         payload=None,
@@ -142,7 +142,7 @@ def _batches(rows: Callable[[], QuerySet[Any]], size: int) -> Iterator[QuerySet[
         yield rows().model._default_manager.filter(pk__in=keys)
 
 
-def _purged_requests(before: datetime, size: int) -> int:
+def _purge_requests(before: datetime, size: int) -> int:
     """Delete sign-ins and redemptions of all applications that expired before ``before``."""
     purged = 0
     for model in (AuthorizationRequest, ConnectRedemption):

@@ -48,7 +48,7 @@ def kyc_rejected(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     """At equal times the rejection wins, and against an answer that is hardly newer."""
     at = _withdrawn_at(identity, event)
     # A code's answer has the service's own time, which is compared exactly.
-    was_answered = not identity.kyc_rank and not identity.rests_on_code
+    was_answered = not identity.kyc_rank and not identity.connect_only
     if was_answered and identity.kyc_changed_at - CLOCK_SKEW <= at < identity.kyc_changed_at:
         at = identity.kyc_changed_at
     return _replace_kyc(identity, event, at=at, rank="1")
@@ -72,7 +72,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     _make_refetch_due(identity, event)
     revoked_at = min(event.occurred_at, event.received_at)
     identity.claims_revoked_at = max(identity.claims_revoked_at or revoked_at, revoked_at)
-    named = NamedClaim.of(event.payload or {})
+    named = NamedClaim.parse(event.payload or {})
     if named.claim_type in ("", KYC_CLAIM):
         identity.kyc_checked_at = None
     issued_at = identity.credential_issued_at
@@ -191,7 +191,7 @@ def _replace_kyc(
     newest = (at, rank + event.event_digest)
     if newest <= (identity.kyc_changed_at, identity.kyc_rank):
         return False
-    kyc = KycChange.of(event.payload or {}, event.event_type)
+    kyc = KycChange.parse(event.payload or {}, event.event_type)
     identity.kyc_status = kyc.status
     identity.kyc_level = kyc.level
     identity.kyc_provider = kyc.provider

@@ -30,16 +30,16 @@ def check(
     ``kid`` refreshes it once. Raises ``KeysUnavailable``.
     """
 
-    def traced(used: KeySet) -> Trace:
+    def check_with(used: KeySet) -> Trace:
         return trace(
             lambda: verify_for(application, credential, subject=subject, keys=used, now=now)
         )
 
     used = key_sets.current(application) if keys is None else keys
-    found = traced(used)
+    found = check_with(used)
     if keys is not None or found.reason is not RejectionReason.KEY:
         return found
-    return traced(key_sets.refreshed(application, unknown_in=used))
+    return check_with(key_sets.refresh(application, unknown_in=used))
 
 
 @sensitive_variables()

@@ -48,13 +48,13 @@ def refetch_now(identities: Sequence[LinkedIdentity]) -> RefetchedMany:
     for identity in identities[:FETCHED_AT_ONCE]:
         if time.monotonic() > give_up:
             break
-        ended[_refetched(identity.pk)] += 1
+        ended[_refetch(identity.pk)] += 1
         done += 1
     fetched = ended.pop(Refetched.STORED, 0)
     return RefetchedMany(fetched, dict(ended), _make_due(identities[done:]))
 
 
-def _refetched(pk: int) -> str:
+def _refetch(pk: int) -> str:
     """Re-fetch one identity. Return ``STORED`` or the reason of the failure."""
     outcome = next(jobs.refetch_these([pk]), Refetched.OVERTAKEN)
     if outcome not in WITH_CODE:
@@ -94,14 +94,14 @@ def revoke(identities: Sequence[LinkedIdentity]) -> int:
 
     A sign-in that is in progress is refused, as after a revocation by the service.
     """
-    revoked = [identity for identity in identities if _revoked(identity)]
+    revoked = [identity for identity in identities if _revoke(identity)]
     for alias in conf.aliases():
         owners = [identity.user for identity in revoked if identity.application == alias]
         arrival.send_change_on_commit(conf.application(alias), owners, change="revoked")
     return len(revoked)
 
 
-def _revoked(identity: LinkedIdentity) -> bool:
+def _revoke(identity: LinkedIdentity) -> bool:
     with database.atomic():
         revoked = events.revoke(identity.subject_digest)
         if revoked is not None:

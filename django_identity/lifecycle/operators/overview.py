@@ -113,8 +113,8 @@ class _Counted:
 
 def overview_of(*, application: str, environment: str, sampling: Sampling = SAMPLING) -> Overview:
     """The overview of ``application`` in ``environment``."""
-    counted = shared_state.remembered(
-        CACHE_KEY, lambda: _counted(sampling), kind=_Counted, seconds=KEPT_SECONDS
+    counted = shared_state.remember(
+        CACHE_KEY, lambda: _count(sampling), kind=_Counted, seconds=KEPT_SECONDS
     )
     place = (application, environment)
     by_consent = counted.by_consent.get(place, Counter())
@@ -139,7 +139,7 @@ def overview_of(*, application: str, environment: str, sampling: Sampling = SAMP
     )
 
 
-def _counted(sampling: Sampling) -> _Counted:
+def _count(sampling: Sampling) -> _Counted:
     found = _Counted(timezone.now())
     _count_identities(found, sampling)
     whole = WebhookEvent.objects.filter(kept=Retained.EVERYTHING).order_by("-received_at")
@@ -155,7 +155,7 @@ def _counted(sampling: Sampling) -> _Counted:
 
 
 def _count_identities(found: _Counted, sampling: Sampling) -> None:
-    looked_at, share = _looked_at(sampling)
+    looked_at, share = _choose_rows(sampling)
     found.is_sampled = share < 1
     grouped = (
         looked_at.annotate(life=_life(found.taken_at))
@@ -169,7 +169,7 @@ def _count_identities(found: _Counted, sampling: Sampling) -> None:
         found.by_life.setdefault(place, Counter())[life] += scaled
 
 
-def _looked_at(sampling: Sampling) -> tuple[QuerySet[LinkedIdentity], float]:
+def _choose_rows(sampling: Sampling) -> tuple[QuerySet[LinkedIdentity], float]:
     """The identities to count, and their share of all identities (1.0 if all are counted)."""
     identities = LinkedIdentity.objects.all()
     ends = identities.aggregate(first=Min("pk"), last=Max("pk"))

@@ -75,8 +75,8 @@ def shortfall_of_account(
         return Shortfall(revocation_reason(identity.revoked_by), since=identity.consent_changed_at)
     if needs_reauthorization:
         return Shortfall(Reason.PERMISSION_ENDED)
-    if identity.linked_via == LinkedVia.CONNECT or identity.rests_on_code:
-        return Shortfall(Reason.CODE_ALONE)
+    if identity.linked_via == LinkedVia.CONNECT or identity.connect_only:
+        return Shortfall(Reason.CONNECT_ONLY)
     if permission_ends_at is not None and permission_ends_at <= timezone.now() + SOON:
         return Shortfall(Reason.PERMISSION_ENDS, since=permission_ends_at)
     expires_at = identity.credential_expires_at

@@ -20,7 +20,7 @@ from django_identity.lifecycle.standing import values
 from django_identity.lifecycle.standing.request_memory import memory
 from django_identity.lifecycle.upkeep.replacement import KYC_SCOPE
 from django_identity.models import Consent, LinkedIdentity, RevokedBy
-from django_identity.models.choices import rests_on_code
+from django_identity.models.choices import connect_only
 from django_identity.models.compiled import CompiledQuery, Given
 from django_identity.texts.labels import LEVEL, is_level
 
@@ -75,7 +75,7 @@ class Reason(StrEnum):
     CONSENT_REVOKED = "consent_revoked"
     #: An operator of the site ended the connection.
     ENDED_BY_SITE = "ended_by_site"
-    CODE_ALONE = "code_alone"
+    CONNECT_ONLY = "code_alone"
     NOT_HELD = "not_held"
     NEVER_PROVEN = "never_proven"
     RUN_OUT = "run_out"
@@ -137,7 +137,7 @@ class Standing:
     """What the site stores about one user.
 
     ``barrier``: a reason that closes all gates. If it is None, the user has an identity with a
-    granted consent. ``kyc_holds_until``: until when the KYC level counts. ``rests_on_code``: only a
+    granted consent. ``kyc_holds_until``: until when the KYC level counts. ``connect_only``: only a
     Connect code verified the user, so there are no claims.
     """
 
@@ -146,7 +146,7 @@ class Standing:
     kyc_status: str = ""
     kyc_holds_until: datetime | None = None
     claims: tuple[HeldClaim, ...] = ()
-    rests_on_code: bool = False
+    connect_only: bool = False
 
     @property
     def is_linked(self) -> bool:
@@ -213,8 +213,8 @@ class Standing:
 
     def _unproven(self, claim_type: str) -> Shortfall:
         """The reason for the claim type. Of several claims the one nearest to a proof counts."""
-        if self.rests_on_code:
-            return Shortfall(Reason.CODE_ALONE)
+        if self.connect_only:
+            return Shortfall(Reason.CONNECT_ONLY)
         now = timezone.now()
         held = [claim for claim in self.claims if claim.claim_type == claim_type]
         for claim in held:
@@ -313,7 +313,7 @@ def _read(user_id: Any, application: conf.Application) -> Standing:
             application=application.alias,
             is_over=revoked_at is not None and signed_in_at <= revoked_at,
         ),
-        rests_on_code=rests_on_code(
+        connect_only=connect_only(
             by_code_at=by_code_at, signed_in_at=signed_in_at, expires_at=expires_at
         ),
     )

@@ -16,7 +16,7 @@ from django_identity.lifecycle.upkeep.follow_up import (
     run_handlers,
     unknown_events,
 )
-from django_identity.lifecycle.upkeep.job_runs import last_done, recorded
+from django_identity.lifecycle.upkeep.job_runs import last_done, record_run
 from django_identity.lifecycle.upkeep.jobs import (
     Tally,
     Upkept,
@@ -58,7 +58,7 @@ __all__ = [
     "keep_alive",
     "last_done",
     "publish_due_jobs",
-    "recorded",
+    "record_run",
     "refetch_chunk",
     "refetch_due",
     "refetch_one",

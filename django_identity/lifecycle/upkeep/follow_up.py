@@ -41,20 +41,20 @@ def run_handlers(event_id: int) -> bool:
 
     Each handler runs in its own transaction, which also records that the handler is done.
     """
-    event = _taken(event_id)
+    event = _take(event_id)
     if event is None:
         return False
     if event.event_type == EventType.DATA_DELETION_REQUESTED:
         erasure.retry_pending()
         event.refresh_from_db()
     if event.attempts > TRIES:
-        return _concluded(event, [PROCESS_ENDED])
+        return _conclude(event, [PROCESS_ENDED])
     failures = [
         failure
         for name, handler in _left_to_do(event)
         if (failure := _failure(event, name, handler))
     ]
-    return _concluded(event, failures)
+    return _conclude(event, failures)
 
 
 def retry_pending(*, stop: Callable[[], bool] = lambda: False) -> int:
@@ -95,13 +95,13 @@ def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> Replayed:
     """
     chosen = list(events.order_by("occurred_at").defer("payload"))
     whole = [event for event in chosen if not event.is_emptied]
-    due = tuple(event.pk for event in whole if _made_due(event, again=again))
+    due = tuple(event.pk for event in whole if _make_due(event, again=again))
     for key in due:
         background.enqueue_on_commit(TaskName.RUN_EVENT_HANDLERS, key)
     return Replayed(due, under_way=len(whole) - len(due), emptied=len(chosen) - len(whole))
 
 
-def _made_due(event: WebhookEvent, *, again: bool) -> bool:
+def _make_due(event: WebhookEvent, *, again: bool) -> bool:
     now = timezone.now()
     changes: dict[str, Any] = {"handled_by": []} if again else {}
     changes |= {"attempts": 0, "next_attempt_at": now, "handled_at": None, "updated_at": now}
@@ -140,7 +140,7 @@ def unknown_events(event_ids: list[str]) -> list[str]:
     return [event_id for event_id in event_ids if not choose_events([event_id]).exists()]
 
 
-def _taken(event_id: int) -> WebhookEvent | None:
+def _take(event_id: int) -> WebhookEvent | None:
     """The event with a lease, if its next attempt is due."""
     now = timezone.now()
     due = WebhookEvent.objects.awaiting_handlers(now).filter(pk=event_id)
@@ -176,7 +176,7 @@ def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
     return ""
 
 
-def _concluded(event: WebhookEvent, failures: list[str]) -> bool:
+def _conclude(event: WebhookEvent, failures: list[str]) -> bool:
     now = timezone.now()
     row = WebhookEvent.objects.filter(pk=event.pk)
     if not failures:

@@ -18,7 +18,7 @@ ASKED_AGAIN_AFTER = timedelta(minutes=10)
 
 
 @contextmanager
-def recorded(job: Job) -> Iterator[None]:
+def record_run(job: Job) -> Iterator[None]:
     """Record that ``job`` is done, unless the body raises."""
     yield
     JobRun.objects.update_or_create(job=job, defaults={"done_at": timezone.now()})

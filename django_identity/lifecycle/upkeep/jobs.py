@@ -73,16 +73,16 @@ def run_all(*, stop: Callable[[], bool] = lambda: False) -> Upkept:
     """
     ends_at = time.monotonic() + LONGEST_WORK
     done = Upkept()
-    with job_runs.recorded(Job.RETRY_PENDING):
+    with job_runs.record_run(Job.RETRY_PENDING):
         done.events = follow_up.retry_pending(stop=stop)
     for job in job_runs.take_due():
-        with job_runs.recorded(job):
+        with job_runs.record_run(job):
             if job is Job.KEEP_ALIVE:
                 done.kept_alive = keep_alive(stop=stop)
             else:
                 done.purged = purge()
     mark_all_vanished_keys()
-    with job_runs.recorded(Job.SWEEP), closing(refetch_due()) as outcomes:
+    with job_runs.record_run(Job.SWEEP), closing(refetch_due()) as outcomes:
         for outcome in outcomes:
             done.refetched[outcome] += 1
             if stop() or time.monotonic() >= ends_at:

@@ -98,7 +98,7 @@ def verify_answer(
     except CredentialRejected as rejected:
         if rejected.reason is not RejectionReason.KEY:
             raise
-    newer = refreshed(application, unknown_in=keys)
+    newer = refresh(application, unknown_in=keys)
     return verify_for(application, answer.credential, subject=subject, keys=newer)
 
 
@@ -185,7 +185,7 @@ def current(application: Application) -> KeySet:
                 origin.age() < origin.lifetime or origin.began >= asked_at
             ):
                 return origin.keys
-            return _fetched(application, origin)
+            return _fetch(application, origin)
     is_late = age >= origin.lifetime * REFRESH_AHEAD and time.monotonic() >= origin.paused_until
     if is_late and origin.lock.acquire(blocking=False):  # which the thread releases
         work = (application, origin)
@@ -193,7 +193,7 @@ def current(application: Application) -> KeySet:
     return keys
 
 
-def refreshed(application: Application, *, unknown_in: KeySet) -> KeySet:
+def refresh(application: Application, *, unknown_in: KeySet) -> KeySet:
     """Fetch a newer key set, after a ``kid`` that ``unknown_in`` does not contain.
 
     A flood of unknown ``kid``s costs at most two fetches in 30 seconds, also while the service
@@ -207,7 +207,7 @@ def refreshed(application: Application, *, unknown_in: KeySet) -> KeySet:
         if len(origin.asked) == FETCHES_IN_COOLDOWN and now - origin.asked[0] < COOLDOWN:
             raise KeysUnavailable("asked for newer keys a moment ago", endpoint="jwks")
         origin.asked.append(now)
-        return _fetched(application, origin)
+        return _fetch(application, origin)
 
 
 def age_of(application: Application) -> float | None:
@@ -258,14 +258,14 @@ def _fetching(origin: _Origin) -> Iterator[None]:
 
 def _refresh_ahead(application: Application, origin: _Origin) -> None:
     try:
-        _fetched(application, origin)
+        _fetch(application, origin)
     except KeysUnavailable as error:
         logger.warning("key set not refreshed ahead of its end: %s", error)
     finally:
         origin.lock.release()
 
 
-def _fetched(application: Application, origin: _Origin) -> KeySet:
+def _fetch(application: Application, origin: _Origin) -> KeySet:
     """Fetch the key set, unless a fetch has just failed. The caller holds the lock."""
     began = time.monotonic()
     if began < origin.paused_until:

@@ -102,7 +102,7 @@ def rotate_keys(*, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
             yield from _rotate_column(column, application, size)
 
 
-def without_a_key(column: SealedColumn) -> QuerySet[Any]:
+def find_unreadable(column: SealedColumn) -> QuerySet[Any]:
     """The rows with a value that no key opens, including rows of removed applications."""
     known = Q()
     for application in conf.applications():

@@ -342,7 +342,7 @@ def _columns_of(
     """The columns that a token answer changes. Without a refresh token the stored one stays."""
     margin = min(LONGEST_MARGIN, answer.expires_in * MARGIN_SHARE)
     changed: dict[str, Any] = {
-        "access_token": _sealed(application, identity, "access_token", answer.access_token),
+        "access_token": _seal(application, identity, "access_token", answer.access_token),
         "access_expires_at": asked_at + timedelta(seconds=answer.expires_in - margin),
         "lease_until": None,
         "retry_at": None,
@@ -350,7 +350,7 @@ def _columns_of(
         "updated_at": timezone.now(),
     }
     if answer.refresh_token is not None:
-        sealed = _sealed(application, identity, "refresh_token", answer.refresh_token)
+        sealed = _seal(application, identity, "refresh_token", answer.refresh_token)
         changed["refresh_token"] = sealed
         changed["refresh_expires_at"] = asked_at + REFRESH_TOKEN_LIFETIME
     if answer.scopes is not None:
@@ -359,7 +359,7 @@ def _columns_of(
 
 
 @sensitive_variables()
-def _sealed(application: Application, identity: LinkedIdentity, column: str, token: str) -> str:
+def _seal(application: Application, identity: LinkedIdentity, column: str, token: str) -> str:
     keys = application.encryption_keys
     return vault.seal(token, keys=keys, context=identity.sealing_context(column))
 

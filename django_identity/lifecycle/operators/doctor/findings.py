@@ -31,7 +31,7 @@ class Finding:
     remedy: str = ""
 
 
-def counted(
+def report_count(
     check: str, level: Level, rows: QuerySet[Any], message: str, remedy: str = ""
 ) -> Iterator[Finding]:
     """A finding if there are ``rows``. Their number stands in front of ``message``."""

@@ -9,7 +9,7 @@ from django.db.models import Count, Min, Q
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle.operators.doctor.findings import Finding, Level, counted
+from django_identity.lifecycle.operators.doctor.findings import Finding, Level, report_count
 from django_identity.lifecycle.upkeep import due_rows, last_done, sealing
 from django_identity.models import (
     AuthorizationRequest,
@@ -44,7 +44,7 @@ REMEDIES = {
 
 def check_sealed_values() -> Iterator[Finding]:
     for column in sealing.COLUMNS:
-        if count := sealing.without_a_key(column).count():
+        if count := sealing.find_unreadable(column).count():
             # A person can simply start a sign-in again.
             lasts = column.model is not AuthorizationRequest
             level = Level.PROBLEM if lasts else Level.WARNING
@@ -71,7 +71,7 @@ def check_due_rows() -> Iterator[Finding]:
     for site in conf.applications():
         rows = due_rows.due(site, now=late)
         said = "row(s) due for over 15 minutes"
-        yield from counted("due_rows", Level.PROBLEM, rows, said, IS_UPKEEP_RUNNING)
+        yield from report_count("due_rows", Level.PROBLEM, rows, said, IS_UPKEEP_RUNNING)
 
 
 def check_refetches() -> Iterator[Finding]:
@@ -84,7 +84,7 @@ def check_refetches() -> Iterator[Finding]:
         yield Finding("refetches", Level.WARNING, said, remedy)
     many = rows.filter(refetch_failures__gte=MANY_FAILURES)
     said = f"failed {MANY_FAILURES} times in a row or more"
-    yield from counted("refetches", Level.PROBLEM, many, said, "See their pages in the admin.")
+    yield from report_count("refetches", Level.PROBLEM, many, said, "See their pages in the admin.")
 
 
 def check_sign_ins() -> Iterator[Finding]:
@@ -113,10 +113,12 @@ def check_events() -> Iterator[Finding]:
     now = timezone.now()
     failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED)
     said = "event(s) failed"
-    yield from counted("events", Level.PROBLEM, failed, said, "Mend the handler; identity_replay.")
+    yield from report_count(
+        "events", Level.PROBLEM, failed, said, "Mend the handler; identity_replay."
+    )
     late = WebhookEvent.objects.awaiting_handlers(now - OVERDUE)
     said = "event(s) wait for their handlers for over 15 minutes"
-    yield from counted("handlers", Level.PROBLEM, late, said, IS_UPKEEP_RUNNING)
+    yield from report_count("handlers", Level.PROBLEM, late, said, IS_UPKEEP_RUNNING)
     old = Q(pk__in=())
     for site in conf.applications():
         before = now - timedelta(days=site.event_payload_days) - DAY
@@ -124,7 +126,7 @@ def check_events() -> Iterator[Finding]:
     # One that waits for its handlers keeps what they need.
     whole = WebhookEvent.objects.filter(old, kept=Retained.EVERYTHING, next_attempt_at=None)
     said = "event(s) keep their payload for longer than EVENT_PAYLOAD_DAYS"
-    yield from counted("payloads", Level.PROBLEM, whole, said, "Run identity_purge each day.")
+    yield from report_count("payloads", Level.PROBLEM, whole, said, "Run identity_purge each day.")
 
 
 def check_erasures() -> Iterator[Finding]:

@@ -46,7 +46,7 @@ def check_webhooks() -> Iterator[Finding]:
 
 def _check_refusals(site: Application) -> Iterator[Finding]:
     for name, (what, remedy) in REFUSED.items():
-        count, since, latest = _counted(site, name)
+        count, since, latest = _sum_days(site, name)
         if count:
             is_recent = latest is not None and latest >= timezone.now().date() - timedelta(days=1)
             level = Level.PROBLEM if is_recent else Level.WARNING
@@ -57,7 +57,7 @@ def _check_refusals(site: Application) -> Iterator[Finding]:
 def _check_silence(site: Application) -> Iterator[Finding]:
     """A sign-in causes an event, so sign-ins without events mean that none arrive."""
     since = timezone.now() - timedelta(days=SILENT_DAYS)
-    sign_ins, _, _ = _counted(site, TallyName.SIGNED_IN, days=SILENT_DAYS)
+    sign_ins, _, _ = _sum_days(site, TallyName.SIGNED_IN, days=SILENT_DAYS)
     heard = WebhookEvent.objects.filter(application=site.alias, received_at__gte=since).exists()
     if sign_ins and not heard:
         said = f"{site.alias}: no event in {SILENT_DAYS} days, and {sign_ins} sign-in(s)"
@@ -70,7 +70,7 @@ def _check_secrets(site: Application) -> Iterator[Finding]:
     if len(site.webhook_secrets) < 2:
         return
     for number, secret in enumerate(site.webhook_secrets, start=1):
-        used = [_counted(site, name) for name in deliveries.secret_names(secret)]
+        used = [_sum_days(site, name) for name in deliveries.secret_names(secret)]
         days = [latest for _, _, latest in used if latest is not None]
         said = f"{site.alias}: secret {number} of {len(site.webhook_secrets)}"
         if days:
@@ -80,7 +80,7 @@ def _check_secrets(site: Application) -> Iterator[Finding]:
             yield Finding("webhook", Level.WARNING, said, "If others did, it may go.")
 
 
-def _counted(
+def _sum_days(
     site: Application, name: str, *, days: int = DAYS
 ) -> tuple[int, date | None, date | None]:
     """The sum of the counts, and the first and the last day that had any."""
