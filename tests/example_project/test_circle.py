@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -14,14 +15,36 @@ from tests.hostile import hostile_service
 from tests.sandbox.driver import TLS
 
 JSON = {"Accept": "application/json"}
+SECRET = "the key of this very site"
+#: What each page says, by language.
+SAID = {
+    404: {
+        "en": "There is no such page", "fr": "Cette page n\u2019existe pas",
+        "pt": "Esta página não existe", "pt-br": "Esta página não existe",
+        "es": "Esta página no existe", "ar": "لا توجد هذه الصفحة",
+    },
+    403: {
+        "en": "This page was open too long", "fr": "Cette page est restée ouverte trop longtemps",
+        "pt": "Esta página esteve aberta demasiado tempo",
+        "pt-br": "Esta página ficou aberta por tempo demais",
+        "es": "Esta página estuvo abierta demasiado tiempo",
+        "ar": "بقيت هذه الصفحة مفتوحة وقتًا طويلًا",
+    },
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with hostile_service() as service:
-        folder = tmp_path_factory.mktemp("circle")
-        with running_site(folder, service.settings()) as running:
-            yield running
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("circle")
+
+
+@pytest.fixture(scope="module")
+def site(folder: Path) -> Iterator[Site]:
+    with (
+        hostile_service() as service,
+        running_site(folder, service.settings(), DEBUG="", SECRET_KEY=SECRET) as running,
+    ):
+        yield running
 
 
 @contextmanager
@@ -109,3 +132,55 @@ def test_every_answer_carries_the_strict_policy(site: Site) -> None:
     with window(site) as client:
         for path in ("/", "/adults/", "/residents/", "/identity/callback/", "/nowhere/"):
             assert client.get(path).headers["Content-Security-Policy"] == "default-src 'self'"
+
+
+def is_ours(answer: httpx.Response, status: int, words: str, language: str = "en") -> bool:
+    """One page of the circle's, in the language, which tells nothing about the site's inside."""
+    direction = "rtl" if language == "ar" else "ltr"
+    assert answer.status_code == status
+    assert f'<html lang="{language}" dir="{direction}">' in answer.text
+    assert f"<h1>{words}</h1>" in answer.text
+    assert " Ajo Circle</title>" in answer.text
+    assert answer.headers["Content-Security-Policy"] == "default-src 'self'"
+    for inside in (SECRET, "Traceback", "sqlite", "django.", "DEBUG", "csrfmiddlewaretoken: "):
+        assert inside not in answer.text
+    return True
+
+
+@pytest.mark.parametrize("language", SAID[404])
+def test_a_wrong_address(site: Site, language: str) -> None:
+    """In the frame of the site, with the way back."""
+    with window(site) as client:
+        answer = client.get("/nowhere/", headers={"Accept-Language": language})
+    assert is_ours(answer, 404, SAID[404][language], language)
+    assert 'class="circle-brand"' in answer.text
+    assert 'class="identity-button" href="/"' in answer.text
+
+
+@pytest.mark.parametrize("language", SAID[403])
+def test_a_form_without_its_token(site: Site, language: str) -> None:
+    """In words, instead of Django's page about cookies and tokens."""
+    with window(site, "proven") as client:
+        answer = client.post("/adults/", data={}, headers={"Accept-Language": language})
+    assert is_ours(answer, 403, SAID[403][language], language)
+
+
+def test_a_page_that_is_closed(site: Site) -> None:
+    """Somebody's documents are for those who allowed them."""
+    with window(site, "proven") as client:
+        answer = client.get("/documents/passport/")
+    assert is_ours(answer, 403, "This page is closed to you")
+
+
+def test_the_database_is_gone(site: Site, folder: Path) -> None:
+    """The page of an error needs neither the database nor a session."""
+    database = folder / "site.sqlite3"
+    before = database.read_bytes()
+    database.write_bytes(b"this is no database" * 1000)
+    try:
+        with window(site, "proven") as client:
+            for language, words in (("en", "Something went wrong"), ("ar", "حدث خطأ")):
+                answer = client.get("/adults/", headers={"Accept-Language": language})
+                assert is_ours(answer, 500, words, language)
+    finally:
+        database.write_bytes(before)
