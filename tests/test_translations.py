@@ -151,7 +151,7 @@ def _said(compiled: gettext.NullTranslations, english: str, context: str) -> str
     [
         ("fr", "Vous irez sur le service"),
         ("pt", "Irá para o serviço de identidade"),
-        ("pt-br", "Irá para o serviço de identidade"),
+        ("pt-br", "Você vai para o serviço de identidade"),
         ("es", "Irá a la página de inicio de sesión"),
         ("ar", "ستنتقلون إلى خدمة الهوية"),
     ],
