@@ -27,10 +27,9 @@ from django.utils.module_loading import import_string
 from django_identity import conf, database
 from django_identity.lifecycle.erasure import SESSION_BEGAN_KEY
 from django_identity.models import SIGNS_IN, Consent, LinkedIdentity, digest
-from django_identity.models.compiled import CompiledQuery, Given
+from django_identity.models.compiled import CompiledQuery
 
 RELATION = "linked_identities"
-NO_USER = (None, None, None)
 #: Alias and environment of applications.
 Served = tuple[tuple[str, str], ...]
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
@@ -55,11 +54,11 @@ class IdentityBackend(BaseBackend):
         backend's hash also covers the identity and the time of its last revocation. A session that
         a revocation has ended therefore stays ended after a new consent.
         """
-        user, consent, revoked_at = _user_with_consent(user_id, served_by(type(self)))
-        if user is None or not user.is_active or consent is None:
+        user = _user_with_consent(user_id, served_by(type(self)))
+        if user is None or not user.is_active or user.identity_consent is None:
             return None
         path = f"{type(self).__module__}.{type(self).__qualname__}"
-        return _resting(user, consent, revoked_at, path=path)
+        return _resting(user, user.identity_consent, user.identity_revoked_at, path=path)
 
 
 def revoked_identity(request: HttpRequest) -> LinkedIdentity | None:
@@ -165,32 +164,26 @@ def bind_session(*, request: HttpRequest, user: Any, **_kwargs: Any) -> None:
         request.session[HASH_SESSION_KEY] = bound.get_session_auth_hash()
 
 
-def _user_with_consent(user_id: Any, served: Served) -> tuple[Any, Any, Any]:
-    """Return the user, their oldest consent among the applications, and its last revocation."""
-    manager = get_user_model()._default_manager
+def _user_with_consent(user_id: Any, served: Served) -> Any:
+    """Return the user, annotated with their oldest consent among the applications, or None."""
     if not served:
-        return NO_USER
+        return None
+    manager = get_user_model()._default_manager
     # A custom manager may choose its rows anew at each request.
-    if not _is_plain(manager):
-        user = _with_consent(database.users(), served).filter(pk=user_id).first()
-        return (user, user.identity_consent, user.identity_revoked_at) if user else NO_USER
-    using = database.alias()
-    query, names = _compiled(manager.model, using, served)
-    for *values, consent, revoked_at in query.rows(user_id):
-        return manager.model.from_db(using, names, values), consent, revoked_at
-    return NO_USER
+    if _is_plain(manager):
+        found = _compiled(manager.model, served).instances(user_id)
+    else:
+        found = iter(_with_consent(database.users(), served).filter(pk=user_id))
+    return next(found, None)
 
 
 @lru_cache
-def _compiled(model: Any, using: str, served: Served) -> tuple[CompiledQuery, list[str]]:
+def _compiled(model: Any, served: Served) -> CompiledQuery:
     """Compile the query. It contains the applications, so other settings need another query."""
-    names = [field.attname for field in model._meta.concrete_fields]
-
-    def build(user_id: Given) -> QuerySet[Any, Any]:
-        users = _with_consent(model._default_manager.using(using), served).filter(pk=user_id)
-        return users.values_list(*names, "identity_consent", "identity_revoked_at")
-
-    return CompiledQuery(build, model._meta.pk, using), names
+    return CompiledQuery(
+        lambda user_id: _with_consent(model._default_manager.all(), served).filter(pk=user_id),
+        model._meta.pk,
+    )
 
 
 def _is_plain(manager: Any) -> bool:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
 from django.db import models
+from django.db.models.constants import OnConflict
 
 from django_identity import database
 
@@ -72,6 +73,21 @@ class AuthorizationRequestQuerySet(models.QuerySet["AuthorizationRequest"]):
 
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
+    def insert(self, event: WebhookEvent) -> bool:
+        """Insert an event and set its key. Returns False for a repeat, which changes nothing.
+
+        A repeat must not raise an error in the database, whose log would then contain the event.
+        Django's public functions need a second statement to tell whether a row was inserted.
+        """
+        key = self.model._meta.pk
+        columns = [field for field in self.model._meta.concrete_fields if field is not key]
+        rows: Any = self._insert(  # type: ignore[attr-defined]  # Django's own
+            [event], fields=columns, returning_fields=[key], on_conflict=OnConflict.IGNORE
+        )
+        # Without an inserted row: an empty row, no row (Django 6.0), or a key of 0 (MariaDB).
+        event.pk = (rows[0][0] or None) if rows and rows[0] else None
+        return event.pk is not None
+
     def awaiting_handlers(self, now: datetime) -> WebhookEventQuerySet:
         """Events whose next attempt is due."""
         return self.filter(next_attempt_at__lte=now)

@@ -112,22 +112,23 @@ def signing_secret(body: bytes, *, signature: str, secrets: Iterable[str]) -> st
 
 def _event(members: Mapping[str, Any]) -> Event:
     event_type = canonical(_text(members, "event_type", longest=LONGEST_TYPE))
-    occurred_at = parse_moment(_text(members, "timestamp", longest=LONGEST_TYPE))
-    if occurred_at < EARLIEST:
-        raise _Unusable("timestamp")
+    timestamp = _text(members, "timestamp", longest=LONGEST_TYPE)
     content = members.get("data")
     if not isinstance(content, dict):
         raise _Unusable("data")
     _require_storable(content)
-    return Event(
+    event = Event(
         event_id=_text(members, "event_id", longest=LONGEST_ID),
         event_type=event_type,
-        occurred_at=occurred_at,
-        subject=_subject(content, is_known_type=event_type in KNOWN_TYPES),
-        content=content,
         kyc=KycChange.parse(content, event_type) if event_type in KYC_TYPES else None,
         claim=NamedClaim.parse(content) if event_type in CLAIM_TYPES else None,
+        content=content,
+        subject=_subject(content, is_known_type=event_type in KNOWN_TYPES),
+        occurred_at=parse_moment(timestamp),
     )
+    if event.occurred_at < EARLIEST:
+        raise _Unusable("timestamp")
+    return event
 
 
 def _subject(content: Mapping[str, Any], *, is_known_type: bool) -> str:

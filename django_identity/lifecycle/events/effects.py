@@ -17,7 +17,14 @@ from django_identity import conf, signals
 from django_identity.handlers import KYC_TYPES, EventType
 from django_identity.lifecycle.events import receipts
 from django_identity.lifecycle.events.consent import stop_processing
-from django_identity.models import Consent, LinkedIdentity, StoredClaim, WebhookEvent
+from django_identity.models import (
+    Consent,
+    EventOutcome,
+    LinkedIdentity,
+    StoredClaim,
+    WebhookEvent,
+)
+from django_identity.models.compiled import CompiledQuery
 from django_identity.service.webhooks import KycChange, NamedClaim
 
 #: Time-stamps with a smaller difference do not tell which came first.
@@ -25,14 +32,11 @@ CLOCK_SKEW = timedelta(minutes=5)
 KYC_CLAIM = "kyc_verified"
 #: What a sign-in and what a Connect code call the scope that covers KYC.
 KYC_SCOPES = frozenset({"kyc:read", "kyc:status"})
-#: The columns of an identity that events change.
-CHANGED = (
-    "consent", "consent_changed_at", "revoked_at", "revoked_by", "kyc_level", "kyc_status",
-    "kyc_provider", "kyc_verified_at", "kyc_checked_at", "kyc_changed_at", "kyc_rank", "credential",
-    "credential_kid", "credential_issued_at", "credential_expires_at", "connect_person",
-    "claims_revoked_at",
-    "refetch_due_at", "last_event_digest", "updated_at",
-)  # fmt: skip
+
+_locked = CompiledQuery(
+    lambda subject: LinkedIdentity.objects.select_for_update().filter(subject_digest=subject),
+    LinkedIdentity._meta.get_field("subject_digest"),
+)
 
 
 def kyc_verified(identity: LinkedIdentity, event: WebhookEvent) -> bool:
@@ -130,25 +134,54 @@ def data_deletion_requested(identity: LinkedIdentity, event: WebhookEvent) -> bo
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A ``change``, and what follows if it changed something: a ``signal``, a re-fetch."""
+    """A ``change``, and the ``signal`` that follows if it changed something."""
 
     change: Callable[[LinkedIdentity, WebhookEvent], bool]
     signal: Signal | None = None
-    refetch: bool = False
 
 
 EFFECTS: Mapping[str, Effect] = {
-    EventType.KYC_VERIFIED: Effect(kyc_verified, signals.kyc_changed, refetch=True),
-    EventType.KYC_REJECTED: Effect(kyc_rejected, signals.kyc_changed, refetch=True),
-    EventType.CLAIM_ISSUED: Effect(claim_issued, refetch=True),
-    EventType.CLAIM_REVOKED: Effect(claim_revoked, signals.claims_changed, refetch=True),
+    EventType.KYC_VERIFIED: Effect(kyc_verified, signals.kyc_changed),
+    EventType.KYC_REJECTED: Effect(kyc_rejected, signals.kyc_changed),
+    EventType.CLAIM_ISSUED: Effect(claim_issued),
+    EventType.CLAIM_REVOKED: Effect(claim_revoked, signals.claims_changed),
     EventType.CONSENT_GRANTED: Effect(consent_granted, signals.consent_granted),
     EventType.CONSENT_REVOKED: Effect(consent_revoked, signals.consent_revoked),
     EventType.DATA_DELETION_REQUESTED: Effect(data_deletion_requested, signals.consent_revoked),
 }
 
 
-def is_covered(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+def apply_to_subject(event: WebhookEvent) -> LinkedIdentity | None:
+    """Apply the event to the identity of its subject, and set the event's outcome.
+
+    Returns the locked identity. A sign-in that links the subject has ended before.
+    """
+    identity: LinkedIdentity | None = next(_locked.instances(event.subject_digest), None)
+    if identity is None:
+        event.outcome = EventOutcome.IGNORED
+        return None
+    before = dict(vars(identity))
+    apply(identity, event)
+    identity.save_changes(before)
+    if event.outcome == EventOutcome.APPLIED and (signal := EFFECTS[event.event_type].signal):
+        signals.announce(signal, LinkedIdentity, identity=identity)
+    return identity
+
+
+def apply(identity: LinkedIdentity, event: WebhookEvent) -> None:
+    """Apply the event to the locked identity, and set the event's outcome."""
+    effect = EFFECTS.get(event.event_type)
+    if effect is None:
+        event.outcome = EventOutcome.IGNORED
+    elif not _is_covered(identity, event):
+        event.outcome, event.payload = EventOutcome.IGNORED, None
+    elif effect.change(identity, event):
+        event.outcome, identity.last_event_digest = EventOutcome.APPLIED, event.event_digest
+    else:
+        event.outcome = EventOutcome.SUPERSEDED
+
+
+def _is_covered(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     """Whether the person's consent covers what the event says: KYC data needs a scope.
 
     Consent that was revoked covers nothing until the person arrives again.
@@ -157,15 +190,6 @@ def is_covered(identity: LinkedIdentity, event: WebhookEvent) -> bool:
         return True
     stands = identity.consent == Consent.GRANTED and not identity.is_withdrawn
     return stands and not KYC_SCOPES.isdisjoint(identity.scopes)
-
-
-def apply(identity: LinkedIdentity, event: WebhookEvent) -> bool:
-    """Apply the event to the locked identity. Returns whether it changed something."""
-    effect = EFFECTS.get(event.event_type)
-    if effect is None or not is_covered(identity, event) or not effect.change(identity, event):
-        return False
-    identity.last_event_digest = event.event_digest
-    return True
 
 
 def _withdrawn_at(identity: LinkedIdentity, event: WebhookEvent) -> datetime:

@@ -14,7 +14,7 @@ from django_identity.exceptions import ConsentWithdrawn
 from django_identity.handlers import WITHDRAWALS
 from django_identity.lifecycle.events import effects, receipts, rows
 from django_identity.lifecycle.events.effects import CLOCK_SKEW
-from django_identity.models import Consent, ErasureReceipt, EventOutcome, LinkedIdentity
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 
 Changes = Mapping[str, Any]
 
@@ -70,9 +70,9 @@ def apply_events_since(identity: LinkedIdentity, since: Since) -> None:
     # MariaDB waits here for an event that is just being stored.
     for event in list(events.select_for_update()):
         if event.event_type not in WITHDRAWALS:
+            before = dict(vars(event))
             effects.apply(identity, event)
-            if not effects.is_covered(identity, event):
-                rows.settle(event, outcome=EventOutcome.IGNORED, bare=True, erased=False)
+            event.save_changes(before)
         elif event.occurred_at >= since.began_at - CLOCK_SKEW:
             raise ConsentWithdrawn
     identity.save()

@@ -6,6 +6,7 @@ it there (``events_meanwhile``).
 
 from __future__ import annotations
 
+import hashlib
 import random
 import time
 from collections.abc import Mapping
@@ -25,23 +26,12 @@ from django_identity.exceptions import (
     StorageUnavailable,
 )
 from django_identity.handlers import EventType, handlers_of
-from django_identity.lifecycle.events import (
-    deliveries,
-    effects,
-    former_links,
-    receipts,
-    rows,
-    tallies,
-)
+from django_identity.lifecycle.events import deliveries, effects, receipts, tallies
 from django_identity.lifecycle.events.effects import CLOCK_SKEW, EFFECTS
+from django_identity.lifecycle.events.keyed_digests import keyed
 from django_identity.lifecycle.events.locks import LOCK_WAIT_SECONDS, transaction_of_event
-from django_identity.models import (
-    EventOutcome,
-    LinkedIdentity,
-    TallyName,
-    WebhookEvent,
-    digest,
-)
+from django_identity.models import EventOutcome, TallyName, WebhookEvent, digest
+from django_identity.models.compiled import CompiledQuery
 from django_identity.service.webhooks import SUBJECTS, Event, signing_secret
 from django_identity.telemetry import Operation, measured
 
@@ -52,6 +42,11 @@ KEPT_MEMBERS = (*SUBJECTS, "kyc_level", "status", "provider", "claim_type")
 NAMES_NOBODY = "names_nobody"
 LONGEST_PAUSE = 0.1
 REPEATED = "repeated"
+
+_body_digests = CompiledQuery(
+    lambda event: WebhookEvent.objects.filter(event_digest=event).values_list("body_digest"),
+    WebhookEvent._meta.get_field("event_digest"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +80,7 @@ def _receive(application: Application, body: bytes, *, signature: str) -> Receiv
     gives_up_at = time.monotonic() + LOCK_WAIT_SECONDS
     for tries_left in reversed(range(TRIES)):
         try:
-            return _take_in(application, _row_of(application, event, body), body)
+            return _take_in(application, event, body)
         except (DatabaseError, InterfaceError) as error:
             # Any error: Django's report of it would contain the event's data.
             if not tries_left or time.monotonic() > gives_up_at:
@@ -109,29 +104,31 @@ def _authentic(application: Application, body: bytes, *, signature: str) -> Even
         raise
 
 
-def _row_of(application: Application, event: Event, body: bytes) -> WebhookEvent:
-    """The row for the event. The subject has a digest, which is empty without a subject.
+def _row_of(application: Application, event: Event) -> WebhookEvent:
+    """The row for the event, with the outcome of an event that takes effect or never can.
 
     A time-stamp from the future counts as 5 minutes from now, so that it does not outrank all later
     events.
     """
     now = timezone.now()
-    names_nobody = not event.subject and event.event_type in EFFECTS
+    is_known = event.event_type in EFFECTS
+    outcome, error = EventOutcome.APPLIED if is_known else EventOutcome.IGNORED, ""
+    if is_known and not event.subject:
+        outcome, error = EventOutcome.FAILED, NAMES_NOBODY
     subject = (application.alias, application.environment, event.subject)
     return WebhookEvent(
         application=application.alias,
         event_id=event.event_id,
         event_digest=digest(application.alias, event.event_id),
-        body_digest=rows.digests_of(body)[0],
         event_type=event.event_type,
         occurred_at=min(event.occurred_at, now + CLOCK_SKEW),
         received_at=now,
         subject=event.subject,
         subject_digest=digest(*subject) if event.subject else "",
         payload=_kept_payload(event),
-        outcome=EventOutcome.FAILED if names_nobody else EventOutcome.APPLIED,
-        error=NAMES_NOBODY if names_nobody else "",
-        next_attempt_at=now if _has_work(event.event_type) and not names_nobody else None,
+        outcome=outcome,
+        error=error,
+        next_attempt_at=now if _has_work(event.event_type) and not error else None,
     )
 
 
@@ -149,89 +146,39 @@ def _has_work(event_type: str) -> bool:
     return event_type == EventType.DATA_DELETION_REQUESTED or bool(handlers_of(event_type))
 
 
-def _take_in(application: Application, event: WebhookEvent, body: bytes) -> Received:
+def _take_in(application: Application, event: Event, body: bytes) -> Received:
     """Store the event, apply it, and send signals after the commit. Raises ``EventConflict``."""
-    with transaction_of_event(event.subject_digest):
+    # The type for logs and metrics. Types that nobody knows could be anything, and many.
+    known_type = event.event_type if event.event_type in EFFECTS else "other"
+    row, digests = _row_of(application, event), keyed(hashlib.sha256(body).hexdigest())
+    row.body_digest = digests[0]
+    with transaction_of_event(row.subject_digest):
         # Write first: SQLite then waits for the lock. After a read it would fail at once.
-        if rows.insert(event):
-            changed = _apply(application, event) if event.error != NAMES_NOBODY else None
-            _announce(event, changed)
-            return Received(_known_type(event), event.outcome, event.pk)
-        is_repeat = rows.is_repeat(event, body)
-    if is_repeat:
-        return Received(_known_type(event), REPEATED)
+        if WebhookEvent.objects.insert(row):
+            signals.announce(signals.event_received, WebhookEvent, event=row)
+            inserted = dict(vars(row))
+            identity = effects.apply_to_subject(row) if row.subject else None
+            if row.event_type == EventType.DATA_DELETION_REQUESTED and row.subject:
+                row.outcome = EventOutcome.APPLIED
+                receipts.open_receipt(
+                    application=row.application,
+                    environment=application.environment,
+                    subject=row.subject,
+                    identity=identity,
+                    requested_at=row.occurred_at,
+                    event_id=row.event_id,
+                )
+            elif row.outcome != EventOutcome.APPLIED and row.subject:
+                receipts.empty_if_forgotten(row, is_linked=identity is not None)
+            row.save_changes(inserted)
+            if row.next_attempt_at is not None:
+                background.enqueue_on_commit(TaskName.RUN_EVENT_HANDLERS, row.pk)
+            if identity is not None and identity.refetch_due_at == row.received_at:
+                background.enqueue_on_commit(TaskName.REFETCH_ONE, identity.pk)
+            return Received(known_type, row.outcome, row.pk)
+        [[stored]] = _body_digests.rows(row.event_digest)
+    # Without a digest any body counts as a repeat.
+    if stored in ("", *digests):
+        return Received(known_type, REPEATED)
     tallies.add(TallyName.EVENT_CONFLICT, application=application)
     raise EventConflict
-
-
-def _known_type(event: WebhookEvent) -> str:
-    """The type for logs and metrics. Types that nobody knows could be anything, and many."""
-    return event.event_type if event.event_type in EFFECTS else "other"
-
-
-def _apply(application: Application, event: WebhookEvent) -> LinkedIdentity | None:
-    """Apply the event and record its outcome. Returns the changed identity, or None."""
-    identity = _locked_identity(event)
-    changed = identity if identity and effects.apply(identity, event) else None
-    if changed is not None:
-        changed.save(update_fields=effects.CHANGED)
-    if event.event_type == EventType.DATA_DELETION_REQUESTED:
-        receipts.open_receipt(
-            application=application.alias,
-            environment=application.environment,
-            subject=event.subject,
-            identity=identity,
-            requested_at=event.occurred_at,
-            event_id=event.event_id,
-        )
-    elif changed is None:
-        rows.settle(
-            event,
-            outcome=_outcome_without_change(event, identity),
-            bare=identity is not None and not effects.is_covered(identity, event),
-            erased=_is_forgotten(event, identity),
-        )
-    return changed
-
-
-def _locked_identity(event: WebhookEvent) -> LinkedIdentity | None:
-    """Lock the identity of the event's subject. A sign-in that links it has ended before."""
-    if not event.subject_digest:
-        return None
-    identities = LinkedIdentity.objects.select_for_update()
-    return next(iter(identities.filter(subject_digest=event.subject_digest)), None)
-
-
-def _outcome_without_change(event: WebhookEvent, identity: LinkedIdentity | None) -> EventOutcome:
-    if identity is None or event.event_type not in EFFECTS:
-        return EventOutcome.IGNORED
-    is_late = effects.is_covered(identity, event)
-    return EventOutcome.SUPERSEDED if is_late else EventOutcome.IGNORED
-
-
-def _is_forgotten(event: WebhookEvent, identity: LinkedIdentity | None) -> bool:
-    """Whether the subject was erased or disconnected, and not linked again before the event."""
-    if not event.subject_digest:
-        return False
-    erasures = receipts.of_subject(event.subject_digest)
-    if identity is not None:
-        erasures = erasures.filter(receipts.covering_event(event.occurred_at))
-    is_disconnected = identity is None and former_links.of_subject(event.subject_digest).exists()
-    return is_disconnected or erasures.exists()
-
-
-def _announce(event: WebhookEvent, identity: LinkedIdentity | None) -> None:
-    """After the commit: send signals at once, and publish tasks for handlers and re-fetches.
-
-    ``identity``: the changed identity, or None.
-    """
-    signals.announce(signals.event_received, WebhookEvent, event=event)
-    if event.next_attempt_at is not None:
-        background.enqueue_on_commit(TaskName.RUN_EVENT_HANDLERS, event.pk)
-    if identity is None:
-        return
-    effect = EFFECTS[event.event_type]
-    if effect.signal is not None:
-        signals.announce(effect.signal, LinkedIdentity, identity=identity)
-    if effect.refetch and identity.refetch_due_at is not None:
-        background.enqueue_on_commit(TaskName.REFETCH_ONE, identity.pk)

@@ -8,9 +8,25 @@ from datetime import datetime
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from django_identity.lifecycle.events import former_links
+from django_identity.lifecycle.events import former_links, rows
 from django_identity.lifecycle.events.keyed_digests import keyed
-from django_identity.models import ErasureReceipt, LinkedIdentity, digest
+from django_identity.models import (
+    ErasureReceipt,
+    FormerLink,
+    LinkedIdentity,
+    WebhookEvent,
+    digest,
+)
+from django_identity.models.compiled import CompiledQuery
+
+_erased_or_disconnected = CompiledQuery(
+    lambda subject: (
+        FormerLink.objects.filter(subject_digest=subject)
+        .values_list("pk")
+        .union(ErasureReceipt.objects.filter(subject_digest=subject).values_list("pk"))
+    ),
+    FormerLink._meta.get_field("subject_digest"),
+)
 
 
 def open_receipt(
@@ -60,6 +76,24 @@ def of_subject(subject_digest: str) -> QuerySet[ErasureReceipt]:
 def is_being_erased(subject_digest: str) -> bool:
     """Whether an erasure of the subject is pending."""
     return of_subject(subject_digest).filter(erased_at=None).exists()
+
+
+def empty_if_forgotten(event: WebhookEvent, *, is_linked: bool) -> None:
+    """Empty the event if its subject was erased or disconnected, and not linked again before it.
+
+    The caller saves the event. A sign-in of the subject that is in progress still finds it by a
+    digest that needs the site's key.
+    """
+    keys = keyed(event.subject_digest)
+    if is_linked:
+        erasures = of_subject(event.subject_digest)
+        is_forgotten = erasures.filter(covering_event(event.occurred_at)).exists()
+    else:
+        is_forgotten = any(_erased_or_disconnected.rows(key) for key in keys)
+    if is_forgotten:
+        emptied = {**rows.EMPTIED, "subject_digest": keys[0], "next_attempt_at": None}
+        for name, value in emptied.items():
+            setattr(event, name, value)
 
 
 def covering(moment: object) -> Q:

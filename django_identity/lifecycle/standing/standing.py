@@ -292,9 +292,8 @@ def _person(user: object, application: str) -> AbstractBaseUser | None:
 
 
 def _read(user_id: Any, application: conf.Application) -> Standing:
-    rows = _query(
-        get_user_model(), database.alias(), application.alias, application.environment
-    ).rows(user_id)
+    query = _query(get_user_model(), application.alias, application.environment)
+    rows = query.rows(user_id)
     if not rows:
         return NOBODY
     consent, changed_at, kyc_level, kyc_status, checked_at, scopes = rows[0][:6]
@@ -341,9 +340,7 @@ def _kyc_holds_until(
 
 
 @lru_cache
-def _query(
-    model: type[AbstractBaseUser], using: str, application: str, environment: str
-) -> CompiledQuery:
+def _query(model: type[AbstractBaseUser], application: str, environment: str) -> CompiledQuery:
     """The query for a user under one application: a row for each claim, or one without a claim."""
 
     def build(user_id: Given) -> QuerySet[Any, Any]:
@@ -371,7 +368,7 @@ def _query(
             "claims__revoked",
         )
 
-    return CompiledQuery(build, model._meta.pk, using)
+    return CompiledQuery(build, model._meta.pk)
 
 
 def _held(
