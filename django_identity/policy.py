@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from django.http import HttpRequest
 
     from django_identity.models import LinkedIdentity
-    from django_identity.service.connect_answer import ConnectAnswer
-    from django_identity.service.messages import KycStatus, Profile
+    from django_identity.service.answers import ConnectAnswer, KycStatus, Profile
 
 FIELDS_NEVER_WRITTEN = frozenset({"is_staff", "is_superuser", "is_active", "password"})
 # Claim -> the member of its value with the claim's own noun.

@@ -13,7 +13,7 @@ from django_identity import conf, policy
 from django_identity.checks.label import LABEL
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
-from django_identity.service.messages import Profile
+from django_identity.service.answers import Profile
 
 SOMEBODY = Profile(
     id="somebody", email="somebody@example.org", first_name="Some", last_name="Body", country="NG"

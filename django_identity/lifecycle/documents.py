@@ -21,13 +21,8 @@ from django_identity.exceptions import DocumentsNotAllowed, IdentityError
 from django_identity.lifecycle.upkeep.tokens import Reader
 from django_identity.models import Consent, DocumentReading, LinkedIdentity
 from django_identity.service import ServiceClient
-from django_identity.service.document_answers import (
-    DOCUMENTS,
-    METADATA,
-    SCOPE_OF,
-    DocumentMetadata,
-    SealedDocument,
-)
+from django_identity.service.answers import DocumentMetadata, SealedDocument
+from django_identity.service.answers.documents import DOCUMENTS, METADATA, SCOPE_OF
 from django_identity.telemetry import LogEvent, log, log_failure
 
 LONGEST_VIEW = 255

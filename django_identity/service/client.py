@@ -25,26 +25,27 @@ from django_identity.exceptions import (
     SubjectUnknown,
 )
 from django_identity.service import refusals
-from django_identity.service.budget import Priority
-from django_identity.service.connect_answer import ConnectAnswer
-from django_identity.service.developer_answers import NewTestUser, RotatedSecret
-from django_identity.service.dispatch import send
-from django_identity.service.document_answers import (
+from django_identity.service.answers import (
+    ClaimsAnswer,
+    ClaimsVerdict,
+    ConnectAnswer,
+    DocumentMetadata,
+    DocumentsAnswer,
+    KycStatus,
+    NewTestUser,
+    Profile,
+    RotatedSecret,
+    SealedDocument,
+    TokenAnswer,
+)
+from django_identity.service.answers.documents import (
     DOCUMENTS,
     LARGEST_DOCUMENTS,
     METADATA,
     SCOPE_OF,
-    DocumentMetadata,
-    DocumentsAnswer,
-    SealedDocument,
 )
-from django_identity.service.messages import (
-    ClaimsAnswer,
-    ClaimsVerdict,
-    KycStatus,
-    Profile,
-    TokenAnswer,
-)
+from django_identity.service.budget import Priority
+from django_identity.service.dispatch import send
 from django_identity.service.transport import Call, exchange
 
 LARGEST_KEY_SET = 64 * 1024

@@ -23,7 +23,7 @@ from django_identity.exceptions import (
     ServiceUnavailable,
     VerificationPolicyNotMet,
 )
-from django_identity.service.messages import safe_url
+from django_identity.service.answers.members import safe_url
 from django_identity.service.transport import Answer
 from django_identity.strict_json import NotStrictJSON
 

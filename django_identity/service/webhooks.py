@@ -17,7 +17,7 @@ from django_identity.handlers import (
     EventType,
     canonical,
 )
-from django_identity.service.messages import subject_of
+from django_identity.service.answers.members import subject_of
 from django_identity.service.moments import NotAMoment, parse_moment
 from django_identity.strict_json import NotStrictJSON, read_object
 

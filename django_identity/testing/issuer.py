@@ -20,7 +20,7 @@ from django_identity import conf, database
 from django_identity.credentials import KeySet
 from django_identity.lifecycle.upkeep import key_sets, replacement
 from django_identity.models import LinkedIdentity
-from django_identity.service.messages import ClaimsAnswer
+from django_identity.service.answers import ClaimsAnswer
 from django_identity.testing.build import ADULT, LIFETIME, build_identity
 
 KID = "in-process"

@@ -27,7 +27,7 @@ from django_identity import conf
 from django_identity.lifecycle.upkeep import jobs, key_sets
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import LinkedIdentity, TokenGrant
-from django_identity.service.messages import ClaimsAnswer
+from django_identity.service.answers import ClaimsAnswer
 from tests.benchmarks.database import fresh_database
 from tests.benchmarks.runner import Result, seconds_of
 from tests.records import make_grant, make_identity, make_user

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client, override_settings
 
 from django_identity.policy import IdentityPolicy
-from django_identity.service.messages import Profile
+from django_identity.service.answers import Profile
 from tests.faces.conftest import sign_in
 from tests.hostile import HostileService
 from tests.records import make_user

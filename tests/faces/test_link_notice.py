@@ -21,7 +21,7 @@ from django_identity.lifecycle import operators
 from django_identity.lifecycle.arrival import link_notice
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from django_identity.service.messages import Profile
+from django_identity.service.answers import Profile
 from tests.at_once import at_once
 from tests.faces.conftest import sign_in
 from tests.faces.connect.pages import browser_of, hand_in

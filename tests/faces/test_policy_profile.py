@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client, override_settings
 
 from django_identity.policy import IdentityPolicy
-from django_identity.service.messages import Profile
+from django_identity.service.answers import Profile
 from django_identity.testing.sandbox import RunningSandbox
 from tests.faces.bad_input.refusals import refused
 from tests.faces.conftest import sign_in

@@ -21,7 +21,7 @@ from django_identity.models import (
     SignUpTurn,
 )
 from django_identity.policy import IdentityPolicy
-from django_identity.service.messages import Profile
+from django_identity.service.answers import Profile
 from tests.at_once import at_once
 from tests.faces.conftest import sign_in
 from tests.hostile import HostileService

@@ -28,7 +28,7 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
-from django_identity.service.messages import TokenAnswer
+from django_identity.service.answers import TokenAnswer
 from tests.credentials.issuer import OTHER_KEY, jwk
 from tests.hostile import HostileService, answer, hostile_service, html
 from tests.records import make_identity, make_user

@@ -27,7 +27,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.policy import IdentityPolicy
-from django_identity.service.messages import Profile
+from django_identity.service.answers import Profile
 from tests.at_once import at_once
 from tests.deliveries import deliver, event_body, post
 from tests.lifecycle.test_erasure import whole_database

@@ -25,9 +25,9 @@ from django_identity.lifecycle.upkeep import tokens
 from django_identity.lifecycle.upkeep.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.service import ServiceClient, budget
+from django_identity.service.answers import TokenAnswer
 from django_identity.service.budget import Priority
 from django_identity.service.client import TOKEN_SECONDS
-from django_identity.service.messages import TokenAnswer
 from tests.hostile import HostileService, answer, html, http
 from tests.lifecycle.held import announced, expired, in_the_meantime, stored
 from tests.records import make_grant, make_identity, make_user

@@ -23,7 +23,7 @@ from django_identity.lifecycle import events
 from django_identity.lifecycle.upkeep import tokens
 from django_identity.lifecycle.upkeep.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
-from django_identity.service.messages import TokenAnswer
+from django_identity.service.answers import TokenAnswer
 from tests import crowd
 from tests.hostile import HostileService, answer
 from tests.lifecycle.held import announced, expired, in_the_meantime, stored

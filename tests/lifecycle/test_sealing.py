@@ -22,8 +22,8 @@ from django_identity.exceptions import SealedValueUnreadable
 from django_identity.lifecycle.arrival import authorization_requests
 from django_identity.lifecycle.upkeep import sealing, tokens
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TokenGrant
+from django_identity.service.answers import TokenAnswer
 from django_identity.service.authorization import PkcePair
-from django_identity.service.messages import TokenAnswer
 from tests.records import make_identity, make_user
 from tests.settings import DJANGO_IDENTITY
 

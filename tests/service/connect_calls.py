@@ -8,7 +8,7 @@ from django.test import override_settings
 
 from django_identity import conf
 from django_identity.service import ServiceClient
-from django_identity.service.connect_answer import ConnectAnswer
+from django_identity.service.answers import ConnectAnswer
 from tests import hostile
 from tests.hostile import HostileService
 

@@ -25,7 +25,8 @@ from django_identity.exceptions import (
     VerificationPolicyNotMet,
 )
 from django_identity.service import ServiceClient
-from django_identity.service.messages import Profile, safe_url
+from django_identity.service.answers import Profile
+from django_identity.service.answers.members import safe_url
 from tests import hostile
 from tests.hostile import HostileService, hostile_service, http
 from tests.service.connect_calls import CODE, SCOPES, redeem, refusal

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from django_identity.service.answers import (
+    ClaimsAnswer,
+    NewTestUser,
+    Profile,
+    RotatedSecret,
+    TokenAnswer,
+)
 from django_identity.service.authorization import PkcePair
-from django_identity.service.developer_answers import NewTestUser, RotatedSecret
-from django_identity.service.messages import ClaimsAnswer, Profile, TokenAnswer
 from django_identity.service.transport import Answer, Call
 
 SECRET = "what-nobody-may-see"

@@ -20,7 +20,7 @@ from django_identity.exceptions import (
     UserFieldsRefused,
 )
 from django_identity.models import FormerLink, LinkedIdentity, SignUpTurn
-from django_identity.service.messages import KycStatus, Profile
+from django_identity.service.answers import KycStatus, Profile
 from django_identity.telemetry import LogEvent, log_refusal
 
 

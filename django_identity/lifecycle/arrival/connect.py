@@ -37,7 +37,7 @@ from django_identity.models import (
     Purpose,
 )
 from django_identity.service import ServiceClient
-from django_identity.service.connect_answer import ConnectAnswer
+from django_identity.service.answers import ConnectAnswer
 from django_identity.service.connect_code import code_in
 
 NOTHING_WAS_SENT = (ConnectCodeMalformed, ConnectSignInNeeded, TooManyTries)

@@ -16,7 +16,7 @@ from django_identity import database, policy
 from django_identity.conf import Application
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from django_identity.service.messages import Profile
+from django_identity.service.answers import Profile
 from django_identity.telemetry import LogEvent, log_refusal, log_trouble
 from django_identity.texts.advice import service_in_sentence
 

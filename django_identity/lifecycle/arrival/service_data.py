@@ -17,9 +17,14 @@ from django_identity.lifecycle.upkeep import replacement, tokens
 from django_identity.lifecycle.upkeep.claims import CLAIMS_SCOPE, NO_LEVEL, columns_of_level
 from django_identity.lifecycle.upkeep.replacement import KYC_SCOPE
 from django_identity.models import NEVER, Consent, LinkedIdentity, LinkedVia, Purpose
-from django_identity.service.connect_answer import KYC_SCOPE as CONNECT_KYC_SCOPE
-from django_identity.service.connect_answer import ConnectAnswer
-from django_identity.service.messages import ClaimsAnswer, KycStatus, Profile, TokenAnswer
+from django_identity.service.answers import (
+    ClaimsAnswer,
+    ConnectAnswer,
+    KycStatus,
+    Profile,
+    TokenAnswer,
+)
+from django_identity.service.answers.connect import KYC_SCOPE as CONNECT_KYC_SCOPE
 
 if TYPE_CHECKING:
     from django_identity.lifecycle.arrival.linking import LinkRequest

@@ -12,7 +12,7 @@ from django_identity.credentials.trace import Trace, trace
 from django_identity.lifecycle.upkeep import key_sets
 from django_identity.lifecycle.upkeep.key_sets import verify_for
 from django_identity.service import ServiceClient
-from django_identity.service.messages import ClaimsVerdict
+from django_identity.service.answers import ClaimsVerdict
 
 
 @sensitive_variables()

@@ -31,8 +31,8 @@ from django_identity.lifecycle.upkeep import key_sets, replacement
 from django_identity.lifecycle.upkeep.tokens import Reader
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.service import ServiceClient, backoff, budget
+from django_identity.service.answers import ClaimsAnswer, KycStatus
 from django_identity.service.budget import Priority
-from django_identity.service.messages import ClaimsAnswer, KycStatus
 from django_identity.telemetry import LogEvent, log_failure
 
 CLAIMS_SCOPE = "claims:read"

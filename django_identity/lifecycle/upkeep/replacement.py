@@ -21,7 +21,7 @@ from django_identity import signals, vault
 from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
 from django_identity.models import KID_LENGTH, NEVER, Consent, LinkedIdentity, StoredClaim
-from django_identity.service.messages import ClaimsAnswer, ListedClaim
+from django_identity.service.answers import ClaimsAnswer, ListedClaim
 from django_identity.service.moments import BEGINNING, NO_END, NotAMoment, parse_moment
 
 KYC_SCOPE = "kyc:read"

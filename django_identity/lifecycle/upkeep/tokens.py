@@ -44,8 +44,8 @@ from django_identity.lifecycle.upkeep.durable import durably, may_read_first
 from django_identity.lifecycle.upkeep.key_sets import subject_of
 from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
 from django_identity.service import ServiceClient
+from django_identity.service.answers import TokenAnswer
 from django_identity.service.budget import Priority
-from django_identity.service.messages import TokenAnswer
 from django_identity.telemetry import LogEvent, log_refusal
 
 REFRESH_TOKEN_LIFETIME = timedelta(days=30)

@@ -17,7 +17,7 @@ from django_identity.credentials import KeySet, RejectionReason
 from django_identity.credentials.form import MAX_CHARACTERS
 from django_identity.lifecycle import operators
 from django_identity.management.command import IdentityCommand
-from django_identity.service.messages import ClaimsVerdict
+from django_identity.service.answers import ClaimsVerdict
 
 STANDARD_INPUT = "-"
 

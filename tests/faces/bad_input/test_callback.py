@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from django_identity.models import AuthorizationRequest, LinkedIdentity, WebhookEvent
 from django_identity.policy import IdentityPolicy
-from django_identity.service.messages import KycStatus, Profile
+from django_identity.service.answers import KycStatus, Profile
 from tests.at_once import at_once, meeting_at_update
 from tests.faces.bad_input.refusals import lines_of_ours, nobody_was_made, refused, unchanged
 from tests.faces.conftest import begin, come_back, sign_in

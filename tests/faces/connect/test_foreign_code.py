@@ -18,7 +18,7 @@ from django_identity.lifecycle.erasure import erasure
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import ErasureReceipt, LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from django_identity.service.messages import Profile
+from django_identity.service.answers import Profile
 from tests.at_once import at_once
 from tests.deliveries import SECRET, deliver
 from tests.faces.conftest import begin, come_back, sign_in

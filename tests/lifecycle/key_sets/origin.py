@@ -17,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from django_identity.service.messages import ClaimsAnswer
+from django_identity.service.answers import ClaimsAnswer
 from tests.credentials.issuer import DISCLOSURES, KEY, header, join, jwk, payload, token
 from tests.hostile import HostileService, http
 

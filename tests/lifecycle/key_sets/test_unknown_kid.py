@@ -13,7 +13,7 @@ from django_identity.conf import Application
 from django_identity.credentials import RejectionReason
 from django_identity.exceptions import CredentialRejected, KeysUnavailable
 from django_identity.lifecycle.upkeep import claims, key_sets
-from django_identity.service.messages import ClaimsAnswer
+from django_identity.service.answers import ClaimsAnswer
 from tests.hostile import HostileService, answer
 from tests.lifecycle.key_sets.origin import (
     claims_answer,

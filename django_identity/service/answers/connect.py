@@ -9,15 +9,14 @@ from types import MappingProxyType
 from typing import Any
 
 from django_identity.exceptions import MalformedAnswer, SubjectMismatch
-from django_identity.service.messages import (
+from django_identity.service.answers.members import (
     LONGEST_SUBJECT,
-    KycStatus,
     Members,
-    Profile,
     moment_of,
+    required_text,
     subject_of,
-    text_of,
 )
+from django_identity.service.answers.people import KycStatus, Profile
 
 LONGEST_SIGNATURE = 8192
 PROFILE_SCOPE = "profile:basic"
@@ -46,13 +45,16 @@ class ConnectAnswer:
         if body.get("status") != "approved":
             raise MalformedAnswer("status is not approved", endpoint="connect")
         subject = subject_of(body.get("user_id"), "connect")
+        issued_at = moment_of(body, "issued_at", "connect")
+        if issued_at is None:
+            raise MalformedAnswer("no issued_at", endpoint="connect")
         return cls(
-            request_id=_required_text(body, "request_id", longest=LONGEST_SUBJECT),
+            request_id=required_text(body, "request_id", "connect", longest=LONGEST_SUBJECT),
             user_id=subject,
             profile=_connect_profile(body, subject, asked=asked),
             kyc=_connect_kyc(body) if KYC_SCOPE in asked else None,
-            issued_at=_issued_at(body),
-            signature=_required_text(body, "signature", longest=LONGEST_SIGNATURE),
+            issued_at=issued_at,
+            signature=required_text(body, "signature", "connect", longest=LONGEST_SIGNATURE),
             received=MappingProxyType(body),
         )
 
@@ -84,17 +86,3 @@ def _shared(body: Members, name: str) -> Members:
         raise MalformedAnswer(f"no usable data.{name}", endpoint="connect")
     shared: Members = places[0][name]
     return shared
-
-
-def _issued_at(body: Members) -> datetime:
-    moment = moment_of(body, "issued_at", "connect")
-    if moment is None:
-        raise MalformedAnswer("no issued_at", endpoint="connect")
-    return moment
-
-
-def _required_text(body: Members, name: str, *, longest: int) -> str:
-    text = text_of(body, name, "connect", longest=longest)
-    if not text:
-        raise MalformedAnswer(f"no {name}", endpoint="connect")
-    return text

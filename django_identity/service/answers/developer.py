@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from django_identity.exceptions import MalformedAnswer
-from django_identity.service.messages import text_of
+from django_identity.service.answers.members import required_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +20,9 @@ class RotatedSecret:
     def parse(cls, body: dict[str, Any]) -> RotatedSecret:
         """Raises ``MalformedAnswer``."""
         return cls(
-            mode=_required(body, "mode", "rotate_secret"),
-            client_id=_required(body, "clientId", "rotate_secret"),
-            client_secret=_required(body, "clientSecret", "rotate_secret"),
+            mode=required_line(body, "mode", "rotate_secret"),
+            client_id=required_line(body, "clientId", "rotate_secret"),
+            client_secret=required_line(body, "clientSecret", "rotate_secret"),
         )
 
 
@@ -39,14 +38,7 @@ class NewTestUser:
     def parse(cls, body: dict[str, Any]) -> NewTestUser:
         """Raises ``MalformedAnswer``."""
         return cls(
-            user_id=_required(body, "userId", "test_users"),
-            email=_required(body, "email", "test_users"),
-            password=_required(body, "password", "test_users"),
+            user_id=required_line(body, "userId", "test_users"),
+            email=required_line(body, "email", "test_users"),
+            password=required_line(body, "password", "test_users"),
         )
-
-
-def _required(body: dict[str, Any], name: str, endpoint: str) -> str:
-    text = text_of(body, name, endpoint)
-    if not text or not text.isprintable():
-        raise MalformedAnswer(f"no usable {name}", endpoint=endpoint)
-    return text

@@ -10,7 +10,12 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from django_identity.exceptions import MalformedAnswer
-from django_identity.service.messages import LONGEST_CODE, named_subject, text_of
+from django_identity.service.answers.members import (
+    LONGEST_CODE,
+    named_subject,
+    required_line,
+    text_of,
+)
 
 METADATA: Final = "document_metadata"
 DOCUMENTS: Final = "documents"
@@ -35,7 +40,7 @@ class DocumentMetadata:
     def parse(cls, body: dict[str, Any], endpoint: str) -> DocumentMetadata:
         """Raises ``MalformedAnswer``."""
         return cls(
-            document_type=_required(body, "document_type", endpoint),
+            document_type=required_line(body, "document_type", endpoint, longest=LONGEST_CODE),
             document_id=text_of(body, "document_id", endpoint, longest=255),
             country=text_of(body, "country", endpoint, longest=LONGEST_CODE),
             status=text_of(body, "status", endpoint, longest=LONGEST_CODE),
@@ -55,7 +60,7 @@ class SealedDocument:
         """Raises ``MalformedAnswer``."""
         return cls(
             metadata=DocumentMetadata.parse(body, endpoint),
-            content_type=_required(body, "content_type", endpoint),
+            content_type=required_line(body, "content_type", endpoint, longest=LONGEST_CODE),
             content=text_of(body, "content", endpoint, longest=LARGEST_DOCUMENTS),
         )
 
@@ -79,10 +84,3 @@ class DocumentsAnswer(Generic[T]):
             raise MalformedAnswer("a document is not an object", endpoint=endpoint)
         documents = tuple(parse(each, endpoint) for each in listed)
         return cls(named_subject(body, endpoint), documents)
-
-
-def _required(body: dict[str, Any], name: str, endpoint: str) -> str:
-    text = text_of(body, name, endpoint, longest=LONGEST_CODE)
-    if not text or not text.isprintable():
-        raise MalformedAnswer(f"no usable {name}", endpoint=endpoint)
-    return text
