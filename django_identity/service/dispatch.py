@@ -17,8 +17,7 @@ from django_identity.exceptions import (
 )
 from django_identity.service import backoff, budget, refusals
 from django_identity.service.budget import Priority
-from django_identity.service.deadline import seconds_left, within
-from django_identity.service.transport import Answer, Call, exchange
+from django_identity.service.transport import Answer, Call, exchange, seconds_left, within
 from django_identity.telemetry import Operation, measured
 
 MOST_TRIES = 3

@@ -20,7 +20,7 @@ from django.core.cache import CacheHandler, caches
 from django.core.cache.backends.base import BaseCache
 from django.core.signals import setting_changed
 
-from django_identity.service import deadline
+from django_identity.service.transport import deadline
 
 Value = TypeVar("Value")
 

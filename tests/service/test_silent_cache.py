@@ -18,8 +18,9 @@ from django.test import Client, override_settings
 from django_identity.lifecycle.operators import overview_of
 from django_identity.lifecycle.upkeep import refetch_due
 from django_identity.models import LinkedIdentity
-from django_identity.service import deadline, shared_state
+from django_identity.service import shared_state
 from django_identity.service.budget import Priority
+from django_identity.service.transport import deadline
 from tests.faces.conftest import begin, come_back
 from tests.hostile import HostileService, hostile_service
 from tests.lifecycle.test_consent import is_signed_in

@@ -40,7 +40,7 @@ from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose
 from django_identity.service import ServiceClient, budget, refusals
 from django_identity.service.answers import ClaimsAnswer, Profile
 from django_identity.service.authorization import authorization_url, pkce_pair, state_value
-from django_identity.service.deadline import seconds_left, within
+from django_identity.service.transport import seconds_left, within
 
 # Seconds. A person stays at the service at least so long, and a callback may wait so long.
 AWAY_AT_LEAST = 5.0

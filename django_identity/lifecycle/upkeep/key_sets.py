@@ -38,7 +38,7 @@ from django_identity.lifecycle.events import CLOCK_SKEW
 from django_identity.service import ServiceClient, backoff
 from django_identity.service.answers import ClaimsAnswer, TokenAnswer
 from django_identity.service.answers.members import is_subject
-from django_identity.service.deadline import seconds_left
+from django_identity.service.transport import seconds_left
 from django_identity.telemetry import Operation, measured
 
 OLDEST = 300.0

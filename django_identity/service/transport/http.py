@@ -36,7 +36,7 @@ from django_identity.exceptions import (
     UnexpectedRedirect,
     shaped_code,
 )
-from django_identity.service.deadline import BoundedNetwork, seconds_left, within
+from django_identity.service.transport.deadline import BoundedNetwork, seconds_left, within
 from django_identity.strict_json import read_object
 
 LARGEST_ANSWER = 256 * 1024

@@ -20,7 +20,7 @@ from typing import Any
 
 import httpcore
 
-from django_identity.service.connecting import connect
+from django_identity.service.transport.connecting import connect
 
 
 @dataclass(slots=True)
