@@ -72,6 +72,44 @@ def test_a_page_from_right_to_left(visit: Visit, operated_site: Site, exhibit: E
     assert violations(page) == []
 
 
+CUT = """() => [...document.querySelectorAll('.results, #result_list td, #result_list th')]
+  .filter(each => each.scrollWidth > each.clientWidth + 1)
+  .map(each => each.outerHTML.slice(0, 90))"""
+LONG_NAME = """document.querySelector('#result_list tbody th a').textContent =
+  'oluwaseun.adebayo-adeyemi@mail.a-rather-long-domain.example'"""
+
+
+@pytest.mark.parametrize(
+    "path", [IDENTITIES, EVENTS, RECEIPTS], ids=["identities", "events", "receipts"]
+)
+@pytest.mark.parametrize("locale", ["en-US", "ar", "pt-BR", "fr"])
+def test_a_list_is_not_cut_by_its_filters(
+    visit: Visit, operated_site: Site, path: str, locale: str
+) -> None:
+    """At 1280 px, with the sidebar and the filters open, no column has to be scrolled to."""
+    visitor = visit(operated_site, person="operator", locale=locale)
+    visitor.go(path)
+    page = visitor.page
+    if page.locator("#main.shifted").count() == 0:
+        page.locator("#toggle-nav-sidebar").click()
+        page.locator("#main.shifted").wait_for()
+    assert page.locator("#changelist-filter").is_visible()
+    page.evaluate(LONG_NAME)
+    shoot(page, f"admin/list-{path.split('/')[-2]}-{locale}")
+    assert page.evaluate(CUT) == []
+
+
+def test_who_may_only_look_sees_what_staff_did(visit: Visit, operated_site: Site) -> None:
+    """The button leads to the page, also for an operator who may do nothing else."""
+    visitor = visit(operated_site, person="looker")
+    of(CLOSED_OUT).way(visitor)
+    page = visitor.page
+    assert page.locator(".identity-tools button").count() == 0
+    page.get_by_role("link", name="Staff actions").click()
+    page.get_by_role("heading", name="Staff actions").wait_for()
+    assert page.get_by_text("403").count() == 0
+
+
 def test_the_overview_leads_to_what_needs_attention(operator: Visitor) -> None:
     """From a failing re-fetch to the person; an application without records says so."""
     operator.go("/admin/")

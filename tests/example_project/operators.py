@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from datetime import UTC, timedelta
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
@@ -47,7 +47,16 @@ def settle_operators() -> dict[str, str]:
     operator = User.objects.create_superuser("operator", email="operator@example.org")
     browser = Client()
     browser.force_login(operator, backend=MODEL_BACKEND)
-    return {"operator": browser.cookies["sessionid"].value}
+    return {"operator": browser.cookies["sessionid"].value, "looker": _looker()}
+
+
+def _looker() -> str:
+    """The session key of an operator who may look at everything, and do nothing."""
+    looker = User.objects.create_user("looker", is_staff=True)
+    looker.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+    browser = Client()
+    browser.force_login(looker, backend=MODEL_BACKEND)
+    return browser.cookies["sessionid"].value
 
 
 def _refetchable() -> None:
