@@ -42,7 +42,8 @@ class WebhookEventAdmin(RecordAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WebhookEvent]:
         """All events except those that the purge has reduced to a digest."""
-        return super().get_queryset(request).filter(kept__lt=Retained.DIGEST_ONLY)
+        kept = [level for level in Retained if level < Retained.DIGEST_ONLY]
+        return super().get_queryset(request).filter(kept__in=kept)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[WebhookEvent], search_term: str

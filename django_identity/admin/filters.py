@@ -19,6 +19,7 @@ from django_identity import conf
 from django_identity.admin import wording
 from django_identity.admin.wording import Words
 from django_identity.handlers import EventType
+from django_identity.lifecycle import operators
 from django_identity.models import failing
 from django_identity.service.moments import bounded
 
@@ -69,8 +70,20 @@ class _KnownValues(_Filter):
 
     def conditions(self) -> dict[str, Q]:
         named = {value: Q(**{self.column: value}) for value in self.known}
-        others = ~Q(**{f"{self.column}__in": [*self.known, ""]})
-        return {**named, NONE: Q(**{self.column: ""}), OTHER: others}
+        return {**named, NONE: Q(**{self.column: ""}), OTHER: self._another()}
+
+    def _another(self) -> Q:
+        """Neither empty nor known, as ranges between the known values: an index serves a range.
+
+        In whatever order a collation has the known values, the ranges leave out no other value.
+        """
+        first, *others = bounds = sorted(["", *self.known])
+        ranges = (
+            Q(**{f"{self.column}__gt": low, f"{self.column}__lt": high})
+            for low, high in zip(bounds, others, strict=False)
+        )
+        ends = Q(**{f"{self.column}__lt": first}) | Q(**{f"{self.column}__gt": bounds[-1]})
+        return Q(*ranges, ends, _connector=Q.OR) & ~Q(**{f"{self.column}__in": bounds})
 
 
 class KycLevelFilter(_KnownValues):
@@ -128,12 +141,16 @@ class GrantFilter(_Filter):
         (NONE, _("none")),
     )
 
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.value() == NONE:
+            return operators.without_grant(queryset)
+        return super().queryset(request, queryset)
+
     def conditions(self) -> dict[str, Q]:
         soon = timezone.now() + timedelta(days=5)
         return {
             "ends": Q(grant__refresh_expires_at__lt=soon),
             "dead": Q(grant__needs_reauthorization=True),
-            NONE: Q(grant=None),
         }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth import get_permission_codename, get_user_model
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
@@ -74,6 +75,16 @@ class BoundedPaginator(_Paginator):
         return self._found > MOST_LISTED
 
 
+class InOneDirection(ChangeList):
+    """An order whose last column, the primary key, has the direction of the first, as an index."""
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
+        columns = super().get_ordering(request, queryset)
+        if set(columns[1:]) == {"-pk"} and not str(columns[0]).startswith("-"):
+            return [columns[0], "pk"]
+        return columns
+
+
 class RecordAdmin(_ModelAdmin):
     """A read-only list with read-only pages."""
 
@@ -89,6 +100,9 @@ class RecordAdmin(_ModelAdmin):
 
     class Media:
         css = {"all": ["django_identity/admin.css"]}
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return InOneDirection
 
     def get_urls(self) -> list[URLPattern]:
         """The pages, which show texts of the service and of people."""

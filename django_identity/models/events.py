@@ -62,6 +62,7 @@ class WebhookEvent(Timestamped):
             ),
             models.Index(fields=["outcome", "received_at"], name="identity_event_outcome"),
             models.Index(fields=["kept", "received_at"], name="identity_event_purge"),
+            models.Index(fields=["event_type", "application"], name="identity_event_type"),
         ]
         default_permissions = ("view",)
         permissions: ClassVar = [
@@ -115,6 +116,11 @@ class ErasureReceipt(Timestamped):
     class Meta:
         verbose_name = _("erasure receipt")
         verbose_name_plural = _("erasure receipts")
+        indexes: ClassVar = [
+            models.Index(fields=["environment", "application"], name="identity_receipt_place"),
+            models.Index(fields=["erased_at"], name="identity_receipt_pending"),
+            models.Index(fields=["requested_at", "id"], name="identity_receipt_order"),
+        ]
         default_permissions = ("view",)
 
     def __str__(self) -> str:

@@ -7,12 +7,14 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from django_identity.lifecycle.operators import search
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from tests.faces.admin import EVENTS, IDENTITIES, RECEIPTS, page, superuser
 from tests.records import make_event, make_grant, make_identity, make_user
@@ -112,7 +114,8 @@ def test_a_list_costs_eight_queries_at_most(
     [
         {"of": "default"}, {"environment__exact": "test"}, {"consent__exact": "granted"},
         {"level": "level_2"}, {"status": "verified"}, {"fresh": "soon"},
-        {"failing": "yes"}, {"grant": "ends"}, {"q": "ada"}, {"q": "ADA@example"},
+        {"failing": "yes"}, {"grant": "ends"}, {"grant": "dead"}, {"q": "ada"},
+        {"q": "ADA@example"}, {"q": "aDa"},
         {"q": SUBJECT}, {"q": f" {SUBJECT} "}, {"q": SUBJECT[:8]},
     ],
     ids=str,
@@ -122,6 +125,7 @@ def test_a_filter_or_search_finds_the_one(
 ) -> None:
     """Each finds the identity it describes and none of another kind."""
     identity.grant.refresh_expires_at = timezone.now() + timedelta(days=2)
+    identity.grant.needs_reauthorization = True
     identity.grant.save()
     make_identity(
         make_user("bola"), subject="unlike", application="other", environment="live",
@@ -130,6 +134,59 @@ def test_a_filter_or_search_finds_the_one(
     text = page(operator, IDENTITIES, **query)
     assert ">ada<" in text
     assert ">bola<" not in text
+
+
+@pytest.mark.parametrize("column", ["kyc_level", "kyc_status"])
+def test_another_value_is_neither_known_nor_empty(operator: Client, column: str) -> None:
+    """Wherever the database sorts it: before, between and after the known ones."""
+    known = ("", "level_1", "level_2") if column == "kyc_level" else ("", "verified", "rejected")
+    others = ("!", "0", "Level_3", "level", "level_1 ", "level_15", "level_9", "s", "zz", "é")
+    for number, value in enumerate((*known, *others)):
+        make_identity(make_user(f"user-{number}."), subject=f"s{number}", **{column: value})
+    parameter = column.partition("_")[2]
+    text = page(operator, IDENTITIES, **{parameter: "other"})
+    # MariaDB takes "level_1 " for "level_1".
+    unknown = LinkedIdentity.objects.exclude(**{f"{column}__in": known})
+    names = set(unknown.values_list("user__username", flat=True))
+    assert set(re.findall(r">(user-\d+\.)<", text)) == names
+    assert len(names) >= len(others) - 1
+    none = page(operator, IDENTITIES, **{parameter: "none"})
+    assert re.findall(r">(user-\d+\.)<", none) == ["user-0."]
+
+
+@pytest.mark.parametrize("count", [2, search.MOST_NAMED + 1], ids=["few", "many"])
+def test_those_without_a_grant_are_found(
+    operator: Client, identity: LinkedIdentity, count: int
+) -> None:
+    """Few or many, and with another filter as well."""
+    users = User.objects.bulk_create(User(username=f"code-{n}") for n in range(count))
+    LinkedIdentity.objects.bulk_create(
+        LinkedIdentity(
+            user=user, application="default", environment="test", subject=user.username,
+            subject_digest=user.username, consent=Consent.GRANTED,
+            consent_changed_at=timezone.now(), linked_via="connect", kyc_level="level_1",
+        )
+        for user in users
+    )  # fmt: skip
+    first = LinkedIdentity.objects.filter(user=users[0])
+    first.update(kyc_level="level_2")
+    text = page(operator, IDENTITIES, grant="none")
+    assert f">code-{count - 1}<" in text
+    assert ">ada<" not in text
+    assert f"{count} linked identities" in text
+    text = page(operator, IDENTITIES, grant="none", level="level_2")
+    assert set(re.findall(r">((?:code-|ada)[^<]*)<", text)) == {"code-0"}
+
+
+def test_identities_are_listed_by_their_due_moment(operator: Client) -> None:
+    """Both ways; those that are due at one moment by their age."""
+    now = timezone.now()
+    for number, hours in enumerate((2, 1, 1, 3)):
+        due = now + timedelta(hours=hours)
+        make_identity(make_user(f"due-{number}"), subject=f"s{number}", refetch_due_at=due)
+    listed = [re.findall(r">(due-\d)<", page(operator, IDENTITIES, o=o)) for o in ("7", "-7")]
+    assert listed[0] == ["due-1", "due-2", "due-0", "due-3"]
+    assert listed[1] == listed[0][::-1]
 
 
 def test_a_search_for_a_subject_is_exact(operator: Client, identity: LinkedIdentity) -> None:

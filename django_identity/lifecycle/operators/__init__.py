@@ -21,7 +21,11 @@ from django_identity.lifecycle.operators.interventions import (
     revoke,
 )
 from django_identity.lifecycle.operators.overview import NEWEST_EVENTS, Overview, overview_of
-from django_identity.lifecycle.operators.search import find_events, find_identities
+from django_identity.lifecycle.operators.search import (
+    find_events,
+    find_identities,
+    without_grant,
+)
 from django_identity.lifecycle.operators.timeline import Happening, Kind, activity_of
 
 __all__ = [
@@ -46,4 +50,5 @@ __all__ = [
     "refetch_now",
     "report_on",
     "revoke",
+    "without_grant",
 ]

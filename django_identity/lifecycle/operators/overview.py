@@ -211,7 +211,9 @@ def _attention(application: str, environment: str) -> Attention:
                 **here, erased_at=None, next_attempt_at__isnull=False
             ).order_by("requested_at")
         ),
-        failing=_first(identities.filter(failing(now), **here).order_by("-refetch_failures", "pk")),
+        failing=_first(
+            identities.filter(failing(now), **here).order_by("-refetch_failures", "-pk")
+        ),
         failed_events=_first(
             WebhookEvent.objects.filter(application=application, outcome=EventOutcome.FAILED)
             .defer("payload")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from django.contrib.auth import get_user_model
 from django.db.models import Q, QuerySet
+from django.db.models.functions import Collate, Upper
+from django.db.models.lookups import StartsWith
 
 from django_identity import conf, database
 from django_identity.models import Environment, LinkedIdentity, WebhookEvent, digest
 
 MOST_FOUND = 200
+MOST_NAMED = 1000
 SHORTEST_BEGINNING = 4
 
 
@@ -36,10 +39,21 @@ def _names(wanted: str, *, may_see_people: bool) -> Q:
     model = get_user_model()
     if not may_see_people:
         name = model.USERNAME_FIELD
-        return Q(**{f"{name}__istartswith": wanted}) & ~Q(**{f"{name}__contains": "@"})
+        return _begins(name, wanted) & ~Q(**{f"{name}__contains": "@"})
     names = {model.USERNAME_FIELD, model.get_email_field_name()}
     held = {field.name for field in model._meta.get_fields()}
-    return Q(*(Q(**{f"{name}__istartswith": wanted}) for name in names & held), _connector=Q.OR)
+    return Q(*(_begins(name, wanted) for name in names & held), _connector=Q.OR)
+
+
+def _begins(name: str, wanted: str) -> Q:
+    """Without regard to case.
+
+    PostgreSQL converts each row to upper case, which takes half the time under the collation "C". A
+    site's e-mail addresses have no index, so every row is compared.
+    """
+    if database.connection().vendor != "postgresql" or not wanted.isascii():
+        return Q(**{f"{name}__istartswith": wanted})
+    return Q(StartsWith(Upper(Collate(name, "C")), wanted.upper()))
 
 
 def _subjects(wanted: str) -> Q:
@@ -47,6 +61,19 @@ def _subjects(wanted: str) -> Q:
     if len(wanted) < SHORTEST_BEGINNING:
         return exact
     return exact | Q(subject__startswith=wanted)
+
+
+def without_grant(identities: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdentity]:
+    """Filter ``identities`` to those without a grant.
+
+    Finding that there are few of them takes one pass over two indexes, which the list's own queries
+    must not repeat. If there are many, a list soon has enough of them.
+    """
+    missing = LinkedIdentity.objects.filter(grant=None).order_by("-pk")
+    few = list(missing.values_list("pk", flat=True)[: MOST_NAMED + 1])
+    return (
+        identities.filter(pk__in=few) if len(few) <= MOST_NAMED else identities.filter(grant=None)
+    )
 
 
 def find_events(events: QuerySet[WebhookEvent], text: str) -> QuerySet[WebhookEvent]:
