@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.db.models import F, Q
 from django.utils import timezone
 
@@ -23,13 +24,15 @@ pytestmark = [
     pytest.mark.server,
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(
-        not os.environ.get("DATABASE_URL", "").startswith("postgres"),
-        reason="four processes at a time write without a pause: on PostgreSQL",
+        "DATABASE_URL" not in os.environ,
+        reason="four processes at a time write without a pause: not on SQLite",
     ),
 ]
 
 IDENTITIES = 150
-KILLS = 50
+# One leg, with PostgreSQL and Redis, kills more; the other has MariaDB and RabbitMQ.
+KILLS = {"postgresql": 50}
+FEWER_KILLS = 20
 KILLS_IN_A_ROUND = 17
 KILLING_SECONDS = 120.0
 
@@ -121,9 +124,10 @@ def test_killed_workers_spend_no_token_twice_and_leave_nobody_behind(
 ) -> None:
     """A token or row is used again only after the process that had it was killed."""
     make_due_identities()
+    kills = KILLS.get(connection.vendor, FEWER_KILLS)
     story = Story(service, workers)
     killing = 0.0
-    while len(workers.killed) < KILLS:
+    while len(workers.killed) < kills:
         fall_due(story)
         workers.start()
         jobs.sweep()
@@ -135,7 +139,7 @@ def test_killed_workers_spend_no_token_twice_and_leave_nobody_behind(
     workers.start()
     wait(is_done, story)
     workers.stop()
-    assert len(workers.killed) >= KILLS
+    assert len(workers.killed) >= kills
     assert story.spent_twice() == [], story.evidence()
     assert story.read_twice() == [], story.evidence()
     assert not TokenGrant.objects.filter(needs_reauthorization=True).exists(), story.evidence()

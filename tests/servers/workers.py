@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,15 +29,18 @@ class Workers:
     size: int = 2
     killed: dict[int, float] = field(default_factory=dict)
     _mains: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _names: Iterator[int] = field(default_factory=count, repr=False)
 
     def start(self) -> None:
         """Bring the number of workers up to ``size``; what they say goes to ``log``."""
-        command = [
+        celery = [
             sys.executable, "-m", "celery", "--quiet", "-A", "tests.servers.worker_app", "worker",
             "--concurrency", "2", "--loglevel", "INFO", "--without-gossip",
-            "--without-mingle", "--without-heartbeat",
+            "--without-mingle", "--without-heartbeat", "--hostname",
         ]  # fmt: skip
         while len(self._mains) < self.size:
+            # Of its own: RabbitMQ keeps the queue of a name for the connection that declared it.
+            command = [*celery, f"worker-{os.getpid()}-{next(self._names)}@%h"]
             with self.log.open("ab") as log:
                 # A group of its own, so that a machine that dies takes its pool along.
                 self._mains.append(

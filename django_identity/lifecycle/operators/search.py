@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from django.contrib.auth import get_user_model
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Collate, Upper
 from django.db.models.lookups import StartsWith
 
 from django_identity import conf, database
-from django_identity.models import Environment, LinkedIdentity, WebhookEvent, digest
+from django_identity.models import (
+    Environment,
+    LinkedIdentity,
+    TokenGrant,
+    WebhookEvent,
+    digest,
+)
 
 MOST_FOUND = 200
 MOST_NAMED = 1000
@@ -69,11 +75,11 @@ def without_grant(identities: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdenti
     Finding that there are few of them takes one pass over two indexes, which the list's own queries
     must not repeat. If there are many, a list soon has enough of them.
     """
-    missing = LinkedIdentity.objects.filter(grant=None).order_by("-pk")
-    few = list(missing.values_list("pk", flat=True)[: MOST_NAMED + 1])
-    return (
-        identities.filter(pk__in=few) if len(few) <= MOST_NAMED else identities.filter(grant=None)
-    )
+    # Not ``grant=None``: PostgreSQL would read every grant's row, and not only the index.
+    no_grant = ~Exists(TokenGrant.objects.filter(identity=OuterRef("pk")))
+    missing = LinkedIdentity.objects.filter(no_grant).order_by("-pk").values_list("pk", flat=True)
+    few = list(missing[: MOST_NAMED + 1])
+    return identities.filter(Q(pk__in=few) if len(few) <= MOST_NAMED else no_grant)
 
 
 def find_events(events: QuerySet[WebhookEvent], text: str) -> QuerySet[WebhookEvent]:
