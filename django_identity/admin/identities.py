@@ -82,8 +82,10 @@ class LinkedIdentityAdmin(IdentityActions):
     def _user_url(self, request: HttpRequest, identity: LinkedIdentity) -> str:
         """The admin page of the user, if there is one and the operator may see it."""
         opts = identity.user._meta
-        page = self.admin_site._registry.get(type(identity.user))
-        if page is None or not page.has_view_permission(request, identity.user):
+        if not self.admin_site.is_registered(type(identity.user)):
+            return ""
+        page = self.admin_site.get_model_admin(type(identity.user))
+        if not page.has_view_permission(request, identity.user):
             return ""
         name = f"admin:{opts.app_label}_{opts.model_name}_change"
         return reverse(name, args=[identity.user_id], current_app=self.admin_site.name)

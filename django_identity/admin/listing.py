@@ -39,7 +39,7 @@ PER_PAGE = 50
 CONFIRMED = "confirmed"
 
 
-def _with_visible_controls(view: View) -> View:
+def with_visible_controls(view: View) -> View:
     """The same page, but with each bidirectional control as its code: none may reorder text."""
 
     def shown(response: HttpResponse) -> None:
@@ -108,7 +108,7 @@ class RecordAdmin(_ModelAdmin):
         """The pages, which show texts of the service and of people."""
         patterns = super().get_urls()
         for pattern in patterns:
-            pattern.callback = _with_visible_controls(pattern.callback)
+            pattern.callback = with_visible_controls(pattern.callback)
         return patterns
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:

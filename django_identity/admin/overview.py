@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from django_identity import conf
 from django_identity.admin import wording
 from django_identity.admin.charts import Chart, bars, columns
-from django_identity.admin.listing import RecordAdmin
+from django_identity.admin.listing import RecordAdmin, with_visible_controls
 from django_identity.admin.wording import Words
 from django_identity.lifecycle.operators import NEWEST_EVENTS, Overview, overview_of
 from django_identity.models import Consent, EventOutcome
@@ -40,7 +40,7 @@ class OverviewAdmin(RecordAdmin):
     """The entry in the admin's index. It has no list, only the overview page."""
 
     def get_urls(self) -> list[Any]:
-        view = self.admin_site.admin_view(self.overview)
+        view = with_visible_controls(self.admin_site.admin_view(self.overview))
         return [path("", view, name="django_identity_overview_changelist")]
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:

@@ -9,12 +9,13 @@ from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.utils import timezone
 
-from django_identity.models import LinkedIdentity, WebhookEvent
+from django_identity.models import EventOutcome, LinkedIdentity, WebhookEvent
 from tests.faces.admin import (
     EVENT,
     EVENTS,
     IDENTITIES,
     IDENTITY,
+    OVERVIEW,
     page,
     press,
     staff,
@@ -104,5 +105,8 @@ def test_bidirectional_controls_are_shown_as_codes(operator: Client) -> None:
         page(operator, IDENTITY, identity.pk),
         press(operator, "replay", event, into=EVENTS).content.decode(),
     ]
+    event.outcome, event.error = EventOutcome.FAILED, "Boom"
+    event.save()
+    pages.append(page(operator, OVERVIEW))
     assert not [text for text in pages if override in text or isolate in text]
     assert all("\\u20" in text for text in pages)

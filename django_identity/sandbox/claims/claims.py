@@ -135,7 +135,6 @@ def _revoke(active_claims: Iterable[Claim], user: User) -> None:
 
 
 def _announce(kind: EventType, user: User, claim: Claim) -> None:
-    """Announce what happened to a claim."""
     announce(kind, user, claim_type=claim.claim_type, provider=claim.provider)
 
 

@@ -58,7 +58,6 @@ def state(code: ConnectCode) -> CodeState:
 
 
 def find(user: User, number: int) -> ConnectCode | None:
-    """Return the code of ``user`` with this number, or None."""
     return ConnectCode.objects.filter(user=user, pk=number).select_related("used_by").first()
 
 

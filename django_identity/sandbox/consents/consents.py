@@ -53,7 +53,6 @@ def _withdraw(user: User, **of_client: str) -> None:
 
 
 def scopes_of(user: User, client: Client) -> list[str]:
-    """Return the scopes that ``user`` has granted to ``client``."""
     standing = Consent.objects.filter(user=user, client=client, revoked_at=None).first()
     return list(standing.scopes) if standing else []
 

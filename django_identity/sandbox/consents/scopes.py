@@ -51,5 +51,4 @@ _SCOPES: dict[str, tuple[Text, Text]] = {
 
 
 def described(scopes: Iterable[str]) -> list[ScopeWording]:
-    """Return each scope in words."""
     return [ScopeWording(scope, *_SCOPES.get(scope, (scope, ""))) for scope in scopes]

@@ -97,7 +97,6 @@ class SwitchesForm(forms.Form):
 
 
 def _switch_field(default: object, help_text: str) -> forms.Field:
-    """Return the field for a switch of the kind of ``default``."""
     match default:
         case StrEnum():
             choices = [(str(each), str(each)) for each in type(default)]

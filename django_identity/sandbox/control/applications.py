@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django_identity.sandbox.connect import policy
-from django_identity.sandbox.control.body import Body, InvalidRequest, UnknownObject
+from django_identity.sandbox.control.body import Body, InvalidRequest, UnknownObject, find
 from django_identity.sandbox.developer import applications
 from django_identity.sandbox.developer.applications import NewClient
 from django_identity.sandbox.documents.keys import InvalidDocumentKey
@@ -111,10 +111,7 @@ def _tier(application: Application) -> dict[str, Any]:
 
 
 def _application(app_id: UUID) -> Application:
-    application = Application.objects.filter(app_id=app_id).first()
-    if application is None:
-        raise UnknownObject("There is no such application.")
-    return application
+    return find(Application.objects.filter(app_id=app_id), "application")
 
 
 def _policy(application: Application) -> dict[str, Any]:

@@ -3,7 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, TypeVar
+
+from django.db.models import Model, QuerySet
+
+Row = TypeVar("Row", bound=Model)
 
 
 class InvalidRequest(ValueError):
@@ -12,6 +16,14 @@ class InvalidRequest(ValueError):
 
 class UnknownObject(LookupError):
     """The control request names something that does not exist."""
+
+
+def find(rows: QuerySet[Row], name: str) -> Row:
+    """Return the one row of ``rows``. Raises ``UnknownObject`` if there is none."""
+    row = rows.first()
+    if row is None:
+        raise UnknownObject(f"There is no such {name}.")
+    return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +51,6 @@ class Body:
         return value
 
     def number(self, name: str, default: float = 0) -> float:
-        """Return a number member."""
         value = self.members.get(name, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise InvalidRequest(f"{name} must be a number.")

@@ -3,17 +3,12 @@
 from datetime import datetime
 from typing import Any
 
-from django_identity.sandbox.control.body import Body, InvalidRequest, UnknownObject
+from django_identity.sandbox.control.body import Body, InvalidRequest, find
 from django_identity.sandbox.events import deliveries
 from django_identity.sandbox.events.deliveries import ReleaseOrder
 from django_identity.sandbox.events.event import Event, new_event_id, timestamp
 from django_identity.sandbox.instruments import clock
-from django_identity.sandbox.models import (
-    Client,
-    Delivery,
-    DeliveryAttempt,
-    attempts_for,
-)
+from django_identity.sandbox.models import Client, Delivery, DeliveryAttempt, attempts_for
 
 MOST_COPIES = 10
 
@@ -84,17 +79,11 @@ def release_deliveries(body: Body) -> dict[str, Any]:
 
 
 def _client(body: Body) -> Client:
-    client = Client.objects.filter(client_id=body.text("client_id")).first()
-    if client is None:
-        raise UnknownObject("There is no such client_id.")
-    return client
+    return find(Client.objects.filter(client_id=body.text("client_id")), "client_id")
 
 
 def _delivery(delivery_id: int) -> Delivery:
-    delivery = Delivery.objects.filter(pk=delivery_id).first()
-    if delivery is None:
-        raise UnknownObject("There is no such delivery.")
-    return delivery
+    return find(Delivery.objects.filter(pk=delivery_id), "delivery")
 
 
 def _shown(delivery: Delivery, body: Body) -> dict[str, Any]:

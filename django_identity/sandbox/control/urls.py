@@ -13,6 +13,8 @@ from django_identity.sandbox.control import (
 )
 from django_identity.sandbox.control.access import control
 
+USER, APPLICATION = "users/<path:user_id>", "applications/<uuid:app_id>"
+
 urlpatterns = [
     path("health", control(GET=instruments.health)),
     path("clock", control(GET=instruments.show_clock, POST=instruments.move_clock)),
@@ -34,13 +36,13 @@ urlpatterns = [
         "applications",
         control(GET=applications.list_applications, POST=applications.register_application),
     ),
-    path("applications/<uuid:app_id>", control(POST=applications.change_redirect_uris)),
+    path(APPLICATION, control(POST=applications.change_redirect_uris)),
     path(
-        "applications/<uuid:app_id>/connect-policy",
+        f"{APPLICATION}/connect-policy",
         control(GET=applications.show_policy, POST=applications.change_policy),
     ),
     path(
-        "applications/<uuid:app_id>/trusted-tier",
+        f"{APPLICATION}/trusted-tier",
         control(
             GET=applications.show_tier,
             POST=applications.approve_as_trusted,
@@ -51,38 +53,23 @@ urlpatterns = [
     path("connect-codes", control(POST=connect.make_code)),
     path("emails", control(GET=connect.list_emails, DELETE=connect.forget_emails)),
     path("users", control(POST=users.create_user)),
-    path("users/<path:user_id>/verify", control(POST=users.verify_user)),
-    path("users/<path:user_id>/proof-of-address", control(POST=connect.prove_address)),
-    path("users/<path:user_id>/connect-codes", control(GET=connect.list_codes)),
-    path("users/<path:user_id>/notices", control(GET=connect.list_notices)),
-    path(
-        "users/<path:user_id>/claims/<str:claim_type>/revoke",
-        control(POST=users.revoke_claim),
-    ),
-    path("users/<path:user_id>/claims/<str:claim_type>", control(POST=users.change_claim)),
-    path(
-        "users/<path:user_id>/consents/<str:client_id>/revoke",
-        control(POST=users.revoke_consent),
-    ),
-    path(
-        "users/<path:user_id>/consents/<str:client_id>/grant",
-        control(POST=users.grant_consent),
-    ),
-    path(
-        "users/<path:user_id>/claims/<str:claim_type>/issue",
-        control(POST=users.issue_claim),
-    ),
-    path("users/<path:user_id>/invalidate", control(POST=users.invalidate_verification)),
-    path("users/<path:user_id>/deletion", control(POST=users.request_deletion)),
-    path("applications/<uuid:app_id>/webhook", control(POST=applications.set_webhook)),
+    path(f"{USER}/verify", control(POST=users.verify_user)),
+    path(f"{USER}/proof-of-address", control(POST=connect.prove_address)),
+    path(f"{USER}/connect-codes", control(GET=connect.list_codes)),
+    path(f"{USER}/notices", control(GET=connect.list_notices)),
+    path(f"{USER}/claims/<str:claim_type>/revoke", control(POST=users.revoke_claim)),
+    path(f"{USER}/claims/<str:claim_type>", control(POST=users.change_claim)),
+    path(f"{USER}/consents/<str:client_id>/revoke", control(POST=users.revoke_consent)),
+    path(f"{USER}/consents/<str:client_id>/grant", control(POST=users.grant_consent)),
+    path(f"{USER}/claims/<str:claim_type>/issue", control(POST=users.issue_claim)),
+    path(f"{USER}/invalidate", control(POST=users.invalidate_verification)),
+    path(f"{USER}/deletion", control(POST=users.request_deletion)),
+    path(f"{APPLICATION}/webhook", control(POST=applications.set_webhook)),
     path("events", control(POST=events.send_event)),
-    path(
-        "deliveries",
-        control(GET=events.list_deliveries, DELETE=events.forget_deliveries),
-    ),
+    path("deliveries", control(GET=events.list_deliveries, DELETE=events.forget_deliveries)),
     path("deliveries/hold", control(POST=events.hold_deliveries)),
     path("deliveries/release", control(POST=events.release_deliveries)),
     path("deliveries/<int:delivery_id>", control(GET=events.show_delivery)),
     path("deliveries/<int:delivery_id>/send", control(POST=events.send_delivery_again)),
-    path("users/<path:user_id>", control(GET=users.show_user)),
+    path(USER, control(GET=users.show_user)),
 ]

@@ -8,7 +8,7 @@ from oauth2_provider.scopes import get_scopes_backend
 from django_identity.sandbox.claims import claims
 from django_identity.sandbox.connect import redemption
 from django_identity.sandbox.consents import consents
-from django_identity.sandbox.control.body import Body, InvalidRequest, UnknownObject
+from django_identity.sandbox.control.body import Body, InvalidRequest, UnknownObject, find
 from django_identity.sandbox.models import (
     CREDENTIAL_LIFETIME_SECONDS,
     Claim,
@@ -118,9 +118,7 @@ def request_deletion(body: Body, user_id: str) -> dict[str, Any]:
 
 def grant_consent(body: Body, user_id: str, client_id: str) -> dict[str, Any]:
     """POST users/<user_id>/consents/<client_id>/grant: record an approval, with no screen."""
-    user, client = user_of(user_id), Client.objects.filter(client_id=client_id).first()
-    if client is None:
-        raise UnknownObject("There is no such client_id.")
+    user, client = user_of(user_id), find(Client.objects.filter(client_id=client_id), "client_id")
     if client.environment != user.environment:
         raise InvalidRequest("The person and the application are of different environments.")
     scopes = body.texts("scopes") or ["profile:read"]
@@ -141,10 +139,7 @@ def revoke_consent(body: Body, user_id: str, client_id: str) -> dict[str, Any]:
 
 def user_of(user_id: str) -> User:
     """Return the person; raises ``UnknownObject`` if there is none."""
-    user = User.objects.filter(subject=user_id).first()
-    if user is None:
-        raise UnknownObject("There is no such user.")
-    return user
+    return find(User.objects.filter(subject=user_id), "user")
 
 
 def _claim(claim: Claim) -> dict[str, Any]:

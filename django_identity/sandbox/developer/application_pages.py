@@ -101,7 +101,6 @@ def change_webhook(request: HttpRequest, client_id: str) -> HttpResponse:
 @developer_required
 @require_POST
 def rotate_client_secret(request: HttpRequest, client_id: str) -> HttpResponse:
-    """Replace the client secret."""
     client = get_object_or_404(Client, client_id=client_id)
     issued = applications.rotate_client_secret(client)
     shown = [
@@ -123,7 +122,6 @@ def rotate_webhook_secret(request: HttpRequest, client_id: str) -> HttpResponse:
 @developer_required
 @require_POST
 def make_test_user(request: HttpRequest, app_id: UUID) -> HttpResponse:
-    """Make a sandbox user."""
     created = accounts.create_user()
     shown = [
         Shown(_("User id"), created.user.subject),

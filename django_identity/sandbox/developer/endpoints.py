@@ -75,7 +75,6 @@ def test_users(members: Mapping[str, Any]) -> HttpResponse:
 
 
 def _application(app_id: str) -> Application | None:
-    """Return the application that ``app_id`` names."""
     try:
         return Application.objects.filter(app_id=UUID(app_id)).first()
     except ValueError:

@@ -6,8 +6,6 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 import httpx
 
@@ -130,19 +128,7 @@ class Courier:
         raise httpx.ConnectError("The host has no address.")
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _beginning(response: httpx.Response) -> bytes:

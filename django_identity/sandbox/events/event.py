@@ -58,7 +58,6 @@ def new_event(event_type: EventType, user_id: str, about: Mapping[str, object]) 
 
 
 def new_event_id() -> str:
-    """Return a unique event id."""
     return f"evt_{secrets.token_hex(16)}"
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from contextlib import closing
 
 from django.db import connection
 
@@ -29,7 +30,6 @@ class Sender:
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(THREADS)]
 
     def start(self) -> None:
-        """Start the threads."""
         for thread in self._threads:
             thread.start()
 
@@ -43,7 +43,7 @@ class Sender:
 
     def _work(self) -> None:
         """Send one delivery after the other, until the stop."""
-        with Courier() as courier:
+        with closing(Courier()) as courier:
             while not self._stopping:
                 try:
                     self._attempt_next(courier)

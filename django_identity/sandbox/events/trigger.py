@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 
 from django_identity.sandbox.events.addresses import InvalidAddress, require_address
 from django_identity.sandbox.events.courier import Courier, Outcome
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
         switches.change({"event_json": EventJson.INDENTED})
     body = _event(options).body()
     sys.stdout.write(f"POST {options.to}\n{body}\n\n")
-    with Courier() as courier:
+    with closing(Courier()) as courier:
         outcome = courier.send(
             options.to, body.encode(), secret=secret, seconds=options.timeout, privately=True
         )
@@ -81,7 +82,6 @@ def _event(options: argparse.Namespace) -> Event:
 
 
 def _told(outcome: Outcome) -> str:
-    """Return the answer as text."""
     if outcome.status is None:
         return f"{outcome.problem}\n"
     verdict = "acknowledged" if outcome.acknowledged else "not acknowledged"
@@ -90,7 +90,6 @@ def _told(outcome: Outcome) -> str:
 
 
 def _address(text: str) -> str:
-    """Read an address."""
     try:
         return require_address(text)
     except InvalidAddress as error:

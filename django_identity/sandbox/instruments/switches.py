@@ -56,77 +56,49 @@ class MissingConnectCode(StrEnum):
     REQUIRED = "required"
 
 
+def switch(default: Any, text: str) -> Any:
+    """A switch with its default and its help on the command line."""
+    return field(default=default, metadata={"help": text})
+
+
 @dataclass(frozen=True, slots=True)
 class Switches:
     """The values of all switches. The defaults follow the specification literally."""
 
-    token_subject: TokenSubject = field(
-        default=TokenSubject.NONE,
-        metadata={"help": "how the token answer names the subject"},
+    token_subject: TokenSubject = switch(
+        TokenSubject.NONE, "how the token answer names the subject"
     )
-    basic_clients: bool = field(
-        default=True,
-        metadata={"help": "accept a client's Basic credentials at the token endpoint too"},
+    basic_clients: bool = switch(
+        True, "accept a client's Basic credentials at the token endpoint too"
     )
-    users_me: bool = field(
-        default=True,
-        metadata={"help": "accept `me` in place of the user id in the user endpoints"},
+    users_me: bool = switch(True, "accept `me` in place of the user id in the user endpoints")
+    kyc_user_id: bool = switch(True, "name the person in the KYC answer too")
+    claim_values: ClaimValues = switch(
+        ClaimValues.OBJECT, "the form of claim values other than kyc_verified's"
     )
-    kyc_user_id: bool = field(
-        default=True,
-        metadata={"help": "name the person in the KYC answer too"},
+    claims_iat: bool = switch(True, "send `iat` in credentials")
+    decoys: int = switch(0, "number of decoy digests in a credential's `_sd`")
+    event_details: bool = switch(True, "say more than `user_id` in events other than kyc.verified")
+    event_timestamp: EventTimestamp = switch(
+        EventTimestamp.MILLISECONDS, "the form of an event's `timestamp`"
     )
-    claim_values: ClaimValues = field(
-        default=ClaimValues.OBJECT,
-        metadata={"help": "the form of claim values other than kyc_verified's"},
+    event_json: EventJson = switch(EventJson.COMPACT, "how an event's body is written")
+    parallel_deliveries: int = switch(
+        1, "how many events are sent to one application at a time; 0 sends none"
     )
-    claims_iat: bool = field(
-        default=True,
-        metadata={"help": "send `iat` in credentials"},
+    webhook_timeout: int = switch(10, "seconds that a receiver has to answer")
+    missing_connect_code: MissingConnectCode = switch(
+        MissingConnectCode.INVALID, "what a Connect request without a code is told"
     )
-    decoys: int = field(
-        default=0,
-        metadata={"help": "number of decoy digests in a credential's `_sd`"},
+    connect_refusals_spend: bool = switch(
+        True, "spend a Connect code on a mismatch or an unknown scope too"
     )
-    event_details: bool = field(
-        default=True,
-        metadata={"help": "say more than `user_id` in events other than kyc.verified"},
+    connect_nested: bool = switch(
+        True, "put profile and kyc into a member `data` of the redemption"
     )
-    event_timestamp: EventTimestamp = field(
-        default=EventTimestamp.MILLISECONDS,
-        metadata={"help": "the form of an event's `timestamp`"},
-    )
-    event_json: EventJson = field(
-        default=EventJson.COMPACT,
-        metadata={"help": "how an event's body is written"},
-    )
-    parallel_deliveries: int = field(
-        default=1,
-        metadata={"help": "how many events are sent to one application at a time; 0 sends none"},
-    )
-    webhook_timeout: int = field(
-        default=10,
-        metadata={"help": "seconds that a receiver has to answer"},
-    )
-    missing_connect_code: MissingConnectCode = field(
-        default=MissingConnectCode.INVALID,
-        metadata={"help": "what a Connect request without a code is told"},
-    )
-    connect_refusals_spend: bool = field(
-        default=True,
-        metadata={"help": "spend a Connect code on a mismatch or an unknown scope too"},
-    )
-    connect_nested: bool = field(
-        default=True,
-        metadata={"help": "put profile and kyc into a member `data` of the redemption"},
-    )
-    connect_messages: bool = field(
-        default=True,
-        metadata={"help": "send the `message` of Connect errors"},
-    )
-    connect_signature: ConnectSignature = field(
-        default=ConnectSignature.HMAC,
-        metadata={"help": "what the `signature` of a redemption is"},
+    connect_messages: bool = switch(True, "send the `message` of Connect errors")
+    connect_signature: ConnectSignature = switch(
+        ConnectSignature.HMAC, "what the `signature` of a redemption is"
     )
 
 
@@ -140,7 +112,6 @@ _current = Switches()
 
 
 def current() -> Switches:
-    """Return the switches in force."""
     return _current
 
 

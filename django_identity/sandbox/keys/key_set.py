@@ -52,12 +52,10 @@ def published() -> dict[str, Any]:
 
 
 def private_key(key: SigningKey) -> JWK:
-    """Return the key pair of ``key`` for signing."""
     return JWK(**key.private_jwk)
 
 
 def _in_charge() -> SigningKey | None:
-    """Return the signing key, or None."""
     return SigningKey.objects.filter(withdrawn=False, superseded_at=None).first()
 
 
@@ -78,6 +76,5 @@ def _create() -> SigningKey:
 
 
 def _public_jwk(key: SigningKey) -> dict[str, Any]:
-    """Return the public key as it is published (RFC 7517)."""
     public: dict[str, Any] = private_key(key).export_public(as_dict=True)
     return public | {"kid": key.kid, "use": "sig", "alg": "ES256"}

@@ -8,7 +8,7 @@ compare their expiry with ``clock``.
 
 import uuid
 from datetime import timedelta
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from django.db import models
 from oauth2_provider.models import (
@@ -69,51 +69,41 @@ class Client(AbstractApplication):
         return uri in self.redirect_uris.split()
 
 
-class Grant(AbstractGrant):
+class _Expiring:
+    """A row that expires by the sandbox's clock, ``lifetime`` after it was created."""
+
+    lifetime: ClassVar[timedelta]
+
+    def save(self: Any, *args: Any, **kwargs: Any) -> None:
+        """Set the expiry when the row is created."""
+        if self._state.adding:
+            self.expires = clock.now() + self.lifetime
+        stored: Any = super()
+        stored.save(*args, **kwargs)
+
+    def is_expired(self: Any) -> bool:
+        """Compare with the sandbox's clock."""
+        return bool(clock.now() >= self.expires)
+
+
+class Grant(_Expiring, AbstractGrant):
     """An authorization code."""
 
+    lifetime = CODE_LIFETIME
     objects: ClassVar[models.Manager[Self]] = models.Manager()
 
-    def save(self, *args: object, **kwargs: object) -> None:
-        """Set the expiry from the sandbox's clock when the code is created."""
-        if self._state.adding:
-            self.expires = clock.now() + CODE_LIFETIME
-        super().save(*args, **kwargs)
 
-    def is_expired(self) -> bool:
-        """Compare with the sandbox's clock."""
-        return bool(clock.now() >= self.expires)
-
-
-class AccessToken(AbstractAccessToken):
+class AccessToken(_Expiring, AbstractAccessToken):
     """An access token. Only its digest is stored."""
 
+    lifetime = ACCESS_TOKEN_LIFETIME
     objects: ClassVar[models.Manager[Self]] = models.Manager()
 
-    def save(self, *args: object, **kwargs: object) -> None:
-        """Take the expiry from the sandbox's clock when the token is made."""
-        if self._state.adding:
-            self.expires = clock.now() + ACCESS_TOKEN_LIFETIME
-        super().save(*args, **kwargs)
 
-    def is_expired(self) -> bool:
-        """Compare with the sandbox's clock."""
-        return bool(clock.now() >= self.expires)
-
-
-class RefreshToken(AbstractRefreshToken):
+class RefreshToken(_Expiring, AbstractRefreshToken):
     """A refresh token. Only its digest is stored, and the digest of its authorization code."""
 
+    lifetime = REFRESH_TOKEN_LIFETIME
     expires = models.DateTimeField()
     code_digest = models.CharField(max_length=64, blank=True, db_index=True)
     objects: ClassVar[models.Manager[Self]] = models.Manager()
-
-    def save(self, *args: object, **kwargs: object) -> None:
-        """Take the expiry from the sandbox's clock when the token is made."""
-        if self._state.adding:
-            self.expires = clock.now() + REFRESH_TOKEN_LIFETIME
-        super().save(*args, **kwargs)
-
-    def is_expired(self) -> bool:
-        """Compare with the sandbox's clock."""
-        return bool(clock.now() >= self.expires)

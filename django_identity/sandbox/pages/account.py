@@ -44,7 +44,6 @@ def account(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def revoke_claim(request: HttpRequest, claim_type: str) -> HttpResponse:
-    """Revoke one claim."""
     if claims.revoke(signed_in_user(request), claim_type):
         messages.success(request, _("The claim is revoked. Applications no longer receive it."))
     return redirect("account")

@@ -26,5 +26,4 @@ def refusal_reason(error_code: str) -> Text:
 
 
 def claim_title(claim_type: str) -> Text:
-    """Return a claim type in words."""
     return CLAIMS.get(claim_type, claim_type)

@@ -32,7 +32,6 @@ def create_schema() -> None:
 
 
 def _columns(table: str) -> set[str]:
-    """Return the names of the columns that ``table`` has."""
     with connection.cursor() as cursor:
         columns = connection.introspection.get_table_description(cursor, table)
     return {column.name for column in columns}

@@ -115,7 +115,6 @@ def listed() -> list[User]:
 
 
 def find(subject: str) -> User | None:
-    """Return one of ``listed``."""
     return next((user for user in listed() if user.subject == subject), None)
 
 

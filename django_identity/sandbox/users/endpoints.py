@@ -92,14 +92,12 @@ def _claim_element(claim: Claim) -> dict[str, Any]:
 
 def _unauthorized(request: HttpRequest) -> HttpResponse:
     """Answer a request without a valid token (RFC 6750, section 3)."""
-    if "Authorization" not in request.headers:
-        refusal = envelope.error(401, envelope.UNAUTHORIZED, "Send a Bearer access token.")
-        refusal["WWW-Authenticate"] = 'Bearer realm="api"'
-        return refusal
-    refusal = envelope.error(
-        401, envelope.UNAUTHORIZED, "The access token is unknown, expired or revoked."
-    )
-    refusal["WWW-Authenticate"] = 'Bearer realm="api", error="invalid_token"'
+    message, challenge = "Send a Bearer access token.", 'Bearer realm="api"'
+    if "Authorization" in request.headers:
+        message = "The access token is unknown, expired or revoked."
+        challenge += ', error="invalid_token"'
+    refusal = envelope.error(401, envelope.UNAUTHORIZED, message)
+    refusal["WWW-Authenticate"] = challenge
     return refusal
 
 
