@@ -16,11 +16,7 @@ def beat_schedule(*, sweep_every: float = MINUTE) -> dict[str, dict[str, Any]]:
     ``sweep_every``: seconds. A message that no worker took before the next one expires.
     """
     return {
-        task.value: {
-            "task": task.value,
-            "schedule": every,
-            "options": {"expires": every},
-        }
+        task.value: {"task": task.value, "schedule": every, "options": {"expires": every}}
         for task, every in (
             (TaskName.SWEEP, sweep_every),
             (TaskName.RETRY_PENDING, MINUTE),

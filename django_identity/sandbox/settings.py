@@ -77,9 +77,9 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-            ],
+            ]
         },
-    },
+    }
 ]
 
 # BEGIN IMMEDIATE takes the write lock at once, so two requests wait for each other instead of
@@ -94,7 +94,7 @@ DATABASES = {
             "transaction_mode": "IMMEDIATE",
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF",
         },
-    },
+    }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

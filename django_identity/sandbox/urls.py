@@ -33,11 +33,7 @@ urlpatterns = [
     path("api/v1/users/<path:user_id>/documents", documents.documents, name="documents"),
     path("api/v1/claims/verify", verify_claims, name="verify_claims"),
     path("api/v1/connect/request", connect_request, name="connect"),
-    path(
-        "api/v1/developer/apps/<str:app_id>/rotate-secret",
-        rotate_secret,
-        name="rotate_secret",
-    ),
+    path("api/v1/developer/apps/<str:app_id>/rotate-secret", rotate_secret, name="rotate_secret"),
     path("api/v1/developer/test-users", test_users, name="test_users"),
     path(".well-known/jwks.json", jwks, name="jwks"),
     # A line break in the path, too: the dot alone matches none.

@@ -4,7 +4,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 
@@ -36,7 +36,7 @@ def trickling(at_once: bytes, slowly: bytes, *, every: float = 0.05) -> Iterator
 
 
 def send(url: str) -> Outcome:
-    with Courier() as courier:
+    with closing(Courier()) as courier:
         return courier.send(url, b"{}", secret="whsec_x", seconds=SECONDS, privately=True)
 
 
@@ -86,7 +86,7 @@ def test_no_connection_is_reused() -> None:
             kept[-1].recv(65536)
             kept[-1].sendall(WHOLE)
 
-    with socket.create_server(("127.0.0.1", 0)) as listening, Courier() as courier:
+    with socket.create_server(("127.0.0.1", 0)) as listening, closing(Courier()) as courier:
         threading.Thread(target=answer_each_once, daemon=True).start()
         url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
         for _ in range(2):

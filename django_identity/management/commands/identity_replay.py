@@ -26,13 +26,7 @@ class Command(IdentityCommand):
         parser.add_argument("--again", action="store_true", help="Run succeeded handlers too.")
 
     def handle(
-        self,
-        *,
-        event_ids: list[str],
-        failed: bool,
-        since: str | None,
-        again: bool,
-        **_options: Any,
+        self, *, event_ids: list[str], failed: bool, since: str | None, again: bool, **_options: Any
     ) -> None:
         if not (event_ids or failed or since):
             raise CommandError("Name events, or say --failed or --since.")

@@ -19,10 +19,7 @@ class ScopeWording:
 
 
 _SCOPES: dict[str, tuple[Text, Text]] = {
-    "profile:read": (
-        _("Your profile"),
-        _("Name, e-mail address, country and photo"),
-    ),
+    "profile:read": (_("Your profile"), _("Name, e-mail address, country and photo")),
     "kyc:read": (
         _("Your verification status"),
         _("Level, status, date and the provider that verified you"),
@@ -31,10 +28,7 @@ _SCOPES: dict[str, tuple[Text, Text]] = {
         _("Your verified claims"),
         _("Signed statements such as being 18 or older, never the documents behind them"),
     ),
-    "profile:basic": (
-        _("Your basic profile"),
-        _("Name, e-mail address and country"),
-    ),
+    "profile:basic": (_("Your basic profile"), _("Name, e-mail address and country")),
     "kyc:status": (
         _("Your verification status"),
         _("Level, status, date and the provider that verified you"),

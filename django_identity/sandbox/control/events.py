@@ -70,10 +70,7 @@ def release_deliveries(body: Body) -> dict[str, Any]:
             f"order is one of {', '.join(ReleaseOrder)}; copies is 1 to {MOST_COPIES}."
         )
     leaving = deliveries.release(
-        _client(body),
-        order=ReleaseOrder(order),
-        copies=copies,
-        seed=int(body.number("seed")),
+        _client(body), order=ReleaseOrder(order), copies=copies, seed=int(body.number("seed"))
     )
     return {"held": False, "released": leaving}
 

@@ -18,10 +18,7 @@ def health(body: Body) -> dict[str, Any]:
 
 def show_clock(body: Body) -> dict[str, Any]:
     """GET clock: the sandbox's time and how far it is from real time."""
-    return {
-        "now": clock.now().isoformat(),
-        "offset_seconds": clock.offset().total_seconds(),
-    }
+    return {"now": clock.now().isoformat(), "offset_seconds": clock.offset().total_seconds()}
 
 
 def move_clock(body: Body) -> dict[str, Any]:

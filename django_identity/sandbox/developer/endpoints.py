@@ -65,11 +65,7 @@ def test_users(members: Mapping[str, Any]) -> HttpResponse:
         return _unknown_application()
     created = accounts.create_user()
     return envelope.success(
-        {
-            "userId": created.user.subject,
-            "email": created.user.email,
-            "password": created.password,
-        },
+        {"userId": created.user.subject, "email": created.user.email, "password": created.password},
         status=201,
     )
 

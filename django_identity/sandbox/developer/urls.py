@@ -15,9 +15,7 @@ urlpatterns = [
         name="portal_test_users",
     ),
     path(
-        "applications/<uuid:app_id>/trusted-tier",
-        application_pages.change_tier,
-        name="portal_tier",
+        "applications/<uuid:app_id>/trusted-tier", application_pages.change_tier, name="portal_tier"
     ),
     path(
         "clients/<str:client_id>/redirect-uris",
@@ -25,9 +23,7 @@ urlpatterns = [
         name="portal_redirect_uris",
     ),
     path(
-        "clients/<str:client_id>/webhook",
-        application_pages.change_webhook,
-        name="portal_webhook",
+        "clients/<str:client_id>/webhook", application_pages.change_webhook, name="portal_webhook"
     ),
     path(
         "clients/<str:client_id>/client-secret",

@@ -35,9 +35,7 @@ class FaultMiddleware:
         if not is_of_service(request):
             return self.get_response(request)
         fault = faults.take(
-            endpoint=endpoint_name(request),
-            path=request.path_info,
-            method=request.method or "",
+            endpoint=endpoint_name(request), path=request.path_info, method=request.method or ""
         )
         if fault is None:
             return self.get_response(request)

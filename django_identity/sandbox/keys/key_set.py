@@ -69,9 +69,7 @@ def _create() -> SigningKey:
     """Create and store a P-256 key pair. Its ``kid`` is the RFC 7638 thumbprint."""
     jwk = JWK.generate(kty="EC", crv="P-256")
     return SigningKey.objects.create(
-        kid=jwk.thumbprint(),
-        private_jwk=jwk.export_private(as_dict=True),
-        created_at=clock.now(),
+        kid=jwk.thumbprint(), private_jwk=jwk.export_private(as_dict=True), created_at=clock.now()
     )
 
 

@@ -58,7 +58,7 @@ class Client(AbstractApplication):
 
     class Meta(AbstractApplication.Meta):
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["registered", "environment"], name="client_per_mode"),
+            models.UniqueConstraint(fields=["registered", "environment"], name="client_per_mode")
         ]
 
     def __str__(self) -> str:

@@ -33,9 +33,7 @@ class Delivery(models.Model):
 
     class Meta:
         ordering: ClassVar = ["pk"]
-        indexes: ClassVar = [
-            models.Index(fields=["state", "next_attempt_at"], name="delivery_due"),
-        ]
+        indexes: ClassVar = [models.Index(fields=["state", "next_attempt_at"], name="delivery_due")]
 
     def __str__(self) -> str:
         return self.event_id

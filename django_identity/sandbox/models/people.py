@@ -102,7 +102,7 @@ class Claim(models.Model):
     class Meta:
         ordering: ClassVar = ["pk"]
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["user", "claim_type"], name="claim_per_type"),
+            models.UniqueConstraint(fields=["user", "claim_type"], name="claim_per_type")
         ]
 
     def __str__(self) -> str:
@@ -121,7 +121,7 @@ class Consent(models.Model):
     class Meta:
         ordering: ClassVar = ["-granted_at"]
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["user", "client"], name="consent_per_client"),
+            models.UniqueConstraint(fields=["user", "client"], name="consent_per_client")
         ]
 
     def __str__(self) -> str:

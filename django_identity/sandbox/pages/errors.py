@@ -31,11 +31,7 @@ class WrongMethodMiddleware:
             405,
             _("This address cannot be used like that"),
             _("%(path)s does not take %(method)s, only %(allowed)s.")
-            % {
-                "path": request.path_info,
-                "method": request.method,
-                "allowed": response["Allow"],
-            },
+            % {"path": request.path_info, "method": request.method, "allowed": response["Allow"]},
         )
         page["Allow"] = response["Allow"]
         return page

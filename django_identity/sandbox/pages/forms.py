@@ -7,12 +7,7 @@ from django.contrib.auth import authenticate
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.sandbox.models import (
-    CREDENTIAL_LIFETIME_SECONDS,
-    Environment,
-    KycStatus,
-    User,
-)
+from django_identity.sandbox.models import CREDENTIAL_LIFETIME_SECONDS, Environment, KycStatus, User
 from django_identity.sandbox.pages.wording import CLAIMS
 from django_identity.sandbox.users.cast import COUNTRIES, PASSWORD, Member
 from django_identity.sandbox.users.verification import AddressDocument, InvalidBvn, outcome_of
@@ -22,8 +17,7 @@ class SignInForm(forms.Form):
     """E-mail address and password."""
 
     email = forms.EmailField(
-        label=_("E-mail address"),
-        widget=forms.EmailInput(attrs={"autocomplete": "username"}),
+        label=_("E-mail address"), widget=forms.EmailInput(attrs={"autocomplete": "username"})
     )
     password = forms.CharField(
         label=_("Password"),
