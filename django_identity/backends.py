@@ -142,26 +142,30 @@ def end_unlinked_session(request: HttpRequest) -> bool:
     return True
 
 
-def bind_session(*, request: HttpRequest, user: Any, **_kwargs: Any) -> None:
+def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> None:
     """Receive ``user_logged_in``: date the session; bind one of this backend to the consent.
 
     A session of another backend gets Django's plain hash, even if the user came from one of ours.
     """
-    request.session[SESSION_BEGAN_KEY] = int(timezone.now().timestamp())
-    path = request.session.get(BACKEND_SESSION_KEY)
+    # Packages that hand out tokens send the signal too, and begin no session.
+    session = getattr(request, "session", None)
+    if session is None or SESSION_KEY not in session:
+        return
+    session[SESSION_BEGAN_KEY] = int(timezone.now().timestamp())
+    path = session.get(BACKEND_SESSION_KEY)
     bound_to = getattr(user, "identity_backend", None)
     if bound_to == path:
         return
     if bound_to is not None:
         del user.get_session_auth_hash, user.get_session_auth_fallback_hash, user.identity_backend
-        request.session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+        session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     if path not in identity_backends():
         return
     granted = LinkedIdentity.objects.filter(_counts(served_at(path)), user_id=user.pk)
     consent = granted.order_by("pk").values_list("pk", "revoked_at").first()
     if consent is not None:
         bound = _resting(user, *consent, path=path)
-        request.session[HASH_SESSION_KEY] = bound.get_session_auth_hash()
+        session[HASH_SESSION_KEY] = bound.get_session_auth_hash()
 
 
 def _user_with_consent(user_id: Any, served: Served) -> Any:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.contrib.auth import get_user, login
+from django.contrib.auth import get_user, login, user_logged_in
 from django.contrib.auth.models import AnonymousUser, User, UserManager
+from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest, HttpResponse
-from django.test import Client, override_settings
+from django.test import Client, RequestFactory, override_settings
 from django.urls import path
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
@@ -135,6 +136,18 @@ def test_the_oldest_consent_counts(ada: User, settings: Any) -> None:
         assert is_signed_in(made)
         LinkedIdentity.objects.filter(application="default").update(consent=Consent.REVOKED)
         assert not is_signed_in(made)
+
+
+def test_a_token_sign_in_begins_no_session(ada: User, rf: RequestFactory) -> None:
+    """Packages that hand out tokens send ``user_logged_in`` without a session, or beside one."""
+    without = rf.post("/token/")
+    user_logged_in.send(User, request=without, user=ada)
+    user_logged_in.send(User, request=None, user=ada)
+    beside = rf.post("/token/")
+    beside.session = SessionStore()
+    user_logged_in.send(User, request=beside, user=ada)
+    assert beside.session.is_empty()
+    assert not beside.session.modified
 
 
 def test_a_disabled_user_is_not_loaded(ada: User) -> None:

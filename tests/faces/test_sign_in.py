@@ -11,6 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.db import connection
+from django.db.models.signals import pre_save
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -384,6 +385,23 @@ def test_a_disabled_user_is_signed_out(client: Client, service: HostileService) 
     assert signed_in_as(client)
     User.objects.update(is_active=False)
     assert signed_in_as(client) == ""
+
+
+def test_an_account_that_is_made_inactive_is_refused(
+    client: Client, service: HostileService
+) -> None:
+    """A site whose accounts wait for approval: nobody is signed in, and no account is left."""
+
+    def wait_for_approval(instance: User, **_kwargs: Any) -> None:
+        instance.is_active = False
+
+    pre_save.connect(wait_for_approval, sender=User)
+    try:
+        assert sign_in(client).status_code == 403
+    finally:
+        pre_save.disconnect(wait_for_approval, sender=User)
+    assert not User.objects.exists()
+    assert not LinkedIdentity.objects.exists()
 
 
 def test_a_signed_in_user_links(client: Client, service: HostileService) -> None:

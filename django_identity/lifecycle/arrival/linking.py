@@ -203,15 +203,16 @@ class _Attempt:
 
         A subject that was disconnected from the same account gets its former kind of link back.
         """
+        known: Any = owner
         former = None
         if not created:
             links = former_links.of_subject(self._digest).filter(user_id=owner.pk)
             # A lock, because PostgreSQL checks a deferred foreign key only at the commit.
             users = database.all_users().select_for_update().annotate(was_linked=Exists(links))
             known = users.filter(pk=owner.pk).first()
-            if known is None or not known.is_active:
-                raise UserInactive
-            former = links.first() if known.was_linked else None
+            former = links.first() if known and known.was_linked else None
+        if known is None or not known.is_active:
+            raise UserInactive
         via_code = LinkedVia.SIGN_UP if created else LinkedVia.CONNECT
         via = via_code if self.data.is_by_code else LinkedVia.OAUTH
         account_made = created
