@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -130,9 +130,9 @@ class LinkedIdentity(Timestamped):
     def __str__(self) -> str:
         return f"{self.application}/{self.environment} #{self.pk}"
 
-    def save(self, *args: object, **kwargs: object) -> None:
+    def save(self, *args: Any, **kwargs: Any) -> None:
         self.subject_digest = digest(self.application, self.environment, self.subject)
-        super().save(*args, **kwargs)  # type: ignore[arg-type]  # passed on as they came
+        super().save(*args, **kwargs)
 
     @property
     def arrived_at(self) -> datetime:

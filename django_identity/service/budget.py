@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import hashlib
-import random
 import time
 from enum import StrEnum
 
@@ -27,7 +26,7 @@ from django_identity.exceptions import (
     ServiceUnavailable,
     VerificationPolicyNotMet,
 )
-from django_identity.service import refusals, shared_state
+from django_identity.service import backoff, refusals, shared_state
 from django_identity.telemetry import LogEvent, log, log_refusal, log_trouble
 
 UPKEEP_SHARE = 0.8
@@ -131,7 +130,7 @@ def _wait_for_turn(application: Application, priority: Priority) -> float:
         if shared_state.count(name, seconds=2 * window) <= allowed:
             return 0.0
         shared_state.take_back(name)
-    late = random.uniform(0.0, 0.1 * window)  # noqa: S311  spreads load, guards nothing
+    late = backoff.spread(0.0, 0.1 * window)
     return (index + 1) * window - now + late
 
 
@@ -157,8 +156,7 @@ def note(application: Application, endpoint: str, error: IdentityError | None) -
     if failures < FAILURES_IN_A_ROW:
         return
     longest = min(LONGEST_PAUSE, 2.0 ** (min(failures, ENOUGH_FAILURES) - FAILURES_IN_A_ROW))
-    spread = longest * random.uniform(0.5, 1.0)  # noqa: S311  spreads load, guards nothing
-    closed = LONGEST_PAUSE if rejected else spread
+    closed = LONGEST_PAUSE if rejected else backoff.spread(longest / 2, longest)
     shared_state.write(_closed(application, endpoint), 1, seconds=closed)
     if failures - step >= FAILURES_IN_A_ROW:
         return

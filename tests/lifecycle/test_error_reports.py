@@ -130,7 +130,7 @@ def test_a_database_that_fails_shows_no_token(
     with lost, pytest.raises(DatabaseError) as caught:
         tokens.access_token_for(identity)
     shown = reported(caught.value)
-    assert "grants.py" in shown
+    assert "tokens.py" in shown
     assert not [secret for secret in (HELD, *SENT) if secret in shown]
 
 

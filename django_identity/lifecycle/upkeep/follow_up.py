@@ -6,7 +6,6 @@ crashes its worker is not retried for ever. The next attempt starts with the nex
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from django_identity.background import TaskName
 from django_identity.handlers import EventType, Handler, handlers_of
 from django_identity.lifecycle.erasure import erasure
 from django_identity.models import EventOutcome, Retained, WebhookEvent, digest
+from django_identity.service import backoff
 from django_identity.telemetry import LogEvent, log_trouble
 
 TRIES = 8
@@ -204,4 +204,4 @@ def _outcome_before_failure(event: WebhookEvent) -> str:
 
 def _pause(attempts: int) -> timedelta:
     seconds = FIRST_PAUSE * GROWTH ** (attempts - 1)
-    return timedelta(seconds=seconds * random.uniform(0.75, 1.25))  # noqa: S311  spreads load
+    return timedelta(seconds=backoff.spread(seconds * 0.75, seconds * 1.25))

@@ -11,7 +11,6 @@ the lease. Before ``retry_at`` nobody refreshes, because the last attempt got no
 from __future__ import annotations
 
 import logging
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -43,7 +42,7 @@ from django_identity.exceptions import (
 from django_identity.lifecycle.upkeep.durable import durably, may_read_first
 from django_identity.lifecycle.upkeep.key_sets import subject_of
 from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
-from django_identity.service import ServiceClient
+from django_identity.service import ServiceClient, backoff
 from django_identity.service.answers import TokenAnswer
 from django_identity.service.budget import Priority
 from django_identity.telemetry import LogEvent, log_refusal
@@ -247,7 +246,7 @@ def _renew(want: _Want, grant: TokenGrant | None = None) -> HeldToken:
             continue
         if time.monotonic() > give_up_at:
             raise RefreshPending("somebody else's refresh brought nothing", endpoint="token")
-        time.sleep(pause * random.uniform(0.5, 1.5))  # noqa: S311  spreads polls, guards nothing
+        time.sleep(backoff.spread(pause / 2, pause * 1.5))
         pause = min(pause * 2, LONGEST_POLL)
         grant = None
 
