@@ -262,8 +262,6 @@ class RequestUsed(FlowError):
 
 
 class FormExpired(FlowError):
-    """The form has no valid CSRF token: its cookie was deleted, or a sign-in replaced it."""
-
     code = "form_expired"
     http_status = 403
     public_message = _("This page was open too long. Please start again.")
@@ -275,8 +273,6 @@ class UserChanged(FlowError):
 
 
 class SessionEnded(FlowError):
-    """The user who started the sign-in is no longer signed in: new password, disabled, deleted."""
-
     code = "session_ended"
     public_message = _("Your session on this site has ended. Please sign in again.")
 
@@ -311,23 +307,17 @@ class UserHoldsAnother(LinkingRefused):
 
 
 class LinkedByCode(LinkingRefused):
-    """A Connect code linked the subject to an account: it verifies, and does not sign in."""
-
     code = "linked_by_code"
     recovery = Recovery.SIGN_IN_TO_LINK
     public_message = _("A code linked this identity to an account here. It does not sign you in.")
 
 
 class LinkNotAllowed(LinkingRefused):
-    """The site's policy does not link this account, or not by a Connect code."""
-
     code = "link_not_allowed"
     public_message = _("Your account on this site may not be linked in this way.")
 
 
 class SignInNotAllowed(LinkingRefused):
-    """The site's policy does not sign this account in by an identity, or not by a Connect code."""
-
     code = "sign_in_not_allowed"
     recovery = Recovery.SIGN_IN_TO_LINK
     public_message = _("Your account on this site may not be signed in to in this way.")
@@ -346,8 +336,6 @@ class EmailTaken(LinkingRefused):
 
 
 class EmailHeldByIdentity(EmailTaken):
-    """The account with this address has no password: only its own identity opens it."""
-
     code = "email_held_by_identity"
     recovery = Recovery.RESTART
     public_message = _("Another identity opens the account with your e-mail address here.")
@@ -443,8 +431,6 @@ class SubjectMismatch(MalformedAnswer):
 
 
 class SubjectUnknown(MalformedAnswer):
-    """Neither the token answer nor the answers for the granted scopes name the person."""
-
     code = "subject_unknown"
     recovery = Recovery.CONTACT
     public_message = _("The identity service did not say who you are.")
@@ -490,8 +476,6 @@ class EnvironmentMismatch(ServiceRefusal):
 
 
 class ConnectCodeMalformed(FlowError):
-    """The pasted text contains no code, or more than one. Nothing was sent."""
-
     code = "connect_code_malformed"
     stage = Stage.CONNECT
     recovery = Recovery.RETRY
@@ -499,8 +483,6 @@ class ConnectCodeMalformed(FlowError):
 
 
 class ConnectSignInNeeded(FlowError):
-    """Nobody is signed in, and the policy requires it for a code. Nothing was sent."""
-
     code = "connect_sign_in_needed"
     http_status = 403
     stage = Stage.CONNECT
@@ -551,8 +533,6 @@ class TooManyStarts(FlowError):
 
 
 class ConnectAnswerRefused(LinkingRefused):
-    """The site's policy refuses the service's answer."""
-
     code = "connect_answer_refused"
     public_message = _("This site does not accept what the identity service said about you.")
 
@@ -574,8 +554,6 @@ class InvalidConnectCode(ServiceRefusal):
 
 
 class ConnectCodeRequired(ServiceRefusal):
-    """The service mistook the request for the retired form."""
-
     code = "connect_code_required"
     stage = Stage.CONNECT
     recovery = Recovery.CONTACT
@@ -583,8 +561,6 @@ class ConnectCodeRequired(ServiceRefusal):
 
 
 class ClientRejected(ServiceRefusal):
-    """The service does not know the application's credentials."""
-
     code = "client_rejected"
     recovery = Recovery.CONTACT
     public_message = _("The identity service does not know this site's credentials.")
@@ -616,8 +592,6 @@ class VerificationPolicyNotMet(ServiceRefusal):
 
 
 class ReauthorizationNeeded(IdentityError):
-    """There is no valid token: the person must sign in again."""
-
     code = "reauthorization_needed"
     stage = Stage.TOKEN
     recovery = Recovery.RESTART
@@ -632,15 +606,11 @@ class RefreshPending(ServiceUnavailable):
 
 
 class ServiceAway(ServiceUnavailable):
-    """The last calls of all workers failed, so this call was not made."""
-
     may_have_arrived = False
     code = "service_away"
 
 
 class BudgetSpent(ServiceUnavailable):
-    """All processes together have reached the rate limit, so this call was not made."""
-
     may_have_arrived = False
     code = "budget_spent"
 
@@ -664,24 +634,18 @@ class CredentialRejected(IdentityError):
 
 
 class NoCredential(IdentityError):
-    """No credential is stored: the service sent none, or it was deleted with the consent."""
-
     code = "no_credential"
     stage = Stage.CREDENTIAL
     recovery = Recovery.RESTART
 
 
 class DocumentUnreadable(IdentityError):
-    """No key of ``DOCUMENT_KEYS`` opens the document, or its content is not of its type."""
-
     code = "document_unreadable"
     stage = Stage.CREDENTIAL
     recovery = Recovery.CONTACT
 
 
 class DocumentsNotAllowed(IdentityError, PermissionDenied):
-    """The policy, the consent or the granted scopes do not cover these documents."""
-
     code = "documents_not_allowed"
     http_status = 403
     stage = Stage.CREDENTIAL
@@ -725,8 +689,6 @@ class EventUnreadable(EventRefused):
 
 
 class EventConflict(EventRefused):
-    """Another body with this event id was stored before."""
-
     code = "event_conflict"
     http_status = 409
     public_message = _("Another event has this id.")

@@ -59,13 +59,10 @@ def read(reading: Reading) -> tuple[Document, ...]:
     Raises ``DocumentsNotAllowed``, ``DocumentUnreadable`` if one of them cannot be opened,
     ``ReauthorizationNeeded``, ``ConfigurationError`` or a ``ServiceError``. Then nothing is stored.
     """
-    subject, application = reading.identity.subject, conf.application(reading.identity.application)
-    with _report(reading):
-        client = _client_for(reading, application, scope=SCOPE_OF[DOCUMENTS])
-        sealed = Reader(application, reading.identity, client).read(
-            lambda token: client.documents(subject, access_token=token)
-        )
-        opened = tuple(_open(each, application) for each in sealed)
+    with _asking(reading, scope=SCOPE_OF[DOCUMENTS]) as asked:
+        subject, client = asked.identity.subject, asked.client
+        sealed = asked.read(lambda token: client.documents(subject, access_token=token))
+        opened = tuple(_open(each, asked.application) for each in sealed)
         _record(reading, SCOPE_OF[DOCUMENTS], [each.document_type for each in opened])
     return opened
 
@@ -73,34 +70,28 @@ def read(reading: Reading) -> tuple[Document, ...]:
 @sensitive_variables()
 def read_metadata(reading: Reading) -> tuple[DocumentMetadata, ...]:
     """Which documents the person has, without their content. Raises like ``read``."""
-    subject, application = reading.identity.subject, conf.application(reading.identity.application)
-    with _report(reading):
-        client = _client_for(reading, application, scope=SCOPE_OF[METADATA])
-        listed = Reader(application, reading.identity, client).read(
-            lambda token: client.document_metadata(subject, access_token=token)
-        )
+    with _asking(reading, scope=SCOPE_OF[METADATA]) as asked:
+        subject, client = asked.identity.subject, asked.client
+        listed = asked.read(lambda token: client.document_metadata(subject, access_token=token))
         _record(reading, SCOPE_OF[METADATA], [each.document_type for each in listed])
     return listed
 
 
 @contextmanager
-def _report(reading: Reading) -> Iterator[None]:
+def _asking(reading: Reading, *, scope: str) -> Iterator[Reader]:
+    """Read in the person's name, if the policy and the consent cover ``scope``; log the end."""
+    identity, alias = reading.identity, reading.identity.application
+    application = conf.application(alias)
     try:
-        yield
+        site = policy.load(application.policy)
+        if not site.may_read_documents(reading.asked_by, identity, scope=scope):
+            raise DocumentsNotAllowed("the policy refuses")
+        _require_consent(identity, scope)
+        yield Reader(application, identity, ServiceClient(application))
     except IdentityError as error:
-        alias = reading.identity.application
         log_failure(LogEvent.DOCUMENTS_FAILED, error, application=alias)
         raise
-    log(LogEvent.DOCUMENTS_READ, application=reading.identity.application, view=reading.view)
-
-
-def _client_for(reading: Reading, application: Application, *, scope: str) -> ServiceClient:
-    """The client to ask with, if the policy and the consent cover ``scope``."""
-    identity, rules = reading.identity, policy.load(application.policy)
-    if not rules.may_read_documents(reading.asked_by, identity, scope=scope):
-        raise DocumentsNotAllowed("the policy refuses")
-    _require_consent(identity, scope)
-    return ServiceClient(application)
+    log(LogEvent.DOCUMENTS_READ, application=alias, view=reading.view)
 
 
 def _require_consent(identity: LinkedIdentity | None, scope: str) -> LinkedIdentity:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -47,6 +47,7 @@ from django_identity.service.answers.documents import (
 from django_identity.service.budget import Priority
 from django_identity.service.dispatch import send
 from django_identity.service.transport import Call, exchange
+from django_identity.service.transport.http import LARGEST_ANSWER
 
 LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0
@@ -124,14 +125,8 @@ class ServiceClient:
         The site's own ``credentials.verify`` opens gates. This is a second opinion, which also
         knows of revocations.
         """
-        call = Call(
-            "verify_claims",
-            "POST",
-            f"{self._application.base_url}/claims/verify",
-            {"Authorization": self._basic_credentials()},
-            json={"credential": credential},
-            seconds=self._application.timeout,
-        )
+        headers, sent = self._basic_credentials(), {"credential": credential}
+        call = self._to("verify_claims", "/claims/verify", headers, json=sent)
         return ClaimsVerdict.parse(self._fetch(call))
 
     @sensitive_variables()
@@ -166,15 +161,8 @@ class ServiceClient:
         sent: dict[str, Any] = {"connect_code": code, "scopes": list(scopes)}
         if callback_url is not None:
             sent["callback_url"] = callback_url
-        call = Call(
-            "connect",
-            "POST",
-            f"{self._application.base_url}/connect/request",
-            {"Authorization": self._basic_credentials()},
-            json=sent,
-            seconds=self._application.timeout,
-            sent_once=True,
-        )
+        headers = self._basic_credentials()
+        call = self._to("connect", "/connect/request", headers, json=sent, sent_once=True)
         try:
             opened = self._fetch(call)
         except (MalformedAnswer, ServiceUnavailable) as error:
@@ -219,6 +207,29 @@ class ServiceClient:
         """Ask for a new sandbox user. The answer has the password. Sent once."""
         sent = {"appId": app_id}
         return NewTestUser.parse(self._develop("test_users", "test-users", sent, portal_token))
+
+    @sensitive_variables()
+    def _to(
+        self,
+        endpoint: str,
+        path: str,
+        authorization: str,
+        *,
+        json: Mapping[str, Any] | None = None,
+        largest: int = LARGEST_ANSWER,
+        sent_once: bool = False,
+    ) -> Call:
+        """A call of ``path`` below the base address: a POST with ``json``, else a GET."""
+        return Call(
+            endpoint,
+            "GET" if json is None else "POST",
+            f"{self._application.base_url}{path}",
+            {"Authorization": authorization},
+            json=json,
+            seconds=self._application.timeout,
+            largest=largest,
+            sent_once=sent_once,
+        )
 
     @sensitive_variables()
     def _basic_credentials(self) -> str:
@@ -266,9 +277,7 @@ class ServiceClient:
         does not take such a request.
         """
         person = TOKENS_USER if subject is None else quote(subject, safe="")
-        url = f"{self._application.base_url}/users/{person}/{endpoint}"
-        headers = {"Authorization": f"Bearer {access_token}"}
-        call = Call(endpoint, "GET", url, headers, seconds=self._application.timeout)
+        call = self._to(endpoint, f"/users/{person}/{endpoint}", f"Bearer {access_token}")
         try:
             return self._fetch(call)
         except EnvironmentMismatch:
@@ -286,30 +295,17 @@ class ServiceClient:
         path = self._application.document_paths.get(scope)
         if path is None:
             raise ConfigurationError(f"DOCUMENT_PATHS has no path for {scope}.")
-        call = Call(
-            endpoint,
-            "GET",
-            self._application.base_url + path.format(subject=quote(subject, safe="")),
-            {"Authorization": f"Bearer {access_token}"},
-            seconds=self._application.timeout,
-            largest=LARGEST_DOCUMENTS,
-        )
-        return self._fetch(call)
+        path = path.format(subject=quote(subject, safe=""))
+        bearer = f"Bearer {access_token}"
+        return self._fetch(self._to(endpoint, path, bearer, largest=LARGEST_DOCUMENTS))
 
     @sensitive_variables()
     def _develop(
         self, endpoint: str, path: str, sent: dict[str, str], portal_token: str
     ) -> dict[str, Any]:
         """The ``data`` of a developer endpoint."""
-        call = Call(
-            endpoint,
-            "POST",
-            f"{self._application.base_url}/developer/{path}",
-            {"Authorization": f"Bearer {portal_token}"},
-            json=sent,
-            seconds=self._application.timeout,
-            sent_once=True,
-        )
+        path, bearer = f"/developer/{path}", f"Bearer {portal_token}"
+        call = self._to(endpoint, path, bearer, json=sent, sent_once=True)
         return self._fetch(call, expected=(200, 201))
 
 

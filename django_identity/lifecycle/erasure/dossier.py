@@ -146,6 +146,17 @@ def _requested_by(forgotten: Forgotten) -> Q:
     return Q(user_id=forgotten.user_id) | completed
 
 
+def _of_identity(
+    model: type[Model],
+) -> tuple[Callable[[AbstractBaseUser], QuerySet[Any]], Callable[[Forgotten], QuerySet[Any]]]:
+    """The rows of ``model`` that belong to the identities of a user, and of a subject."""
+    rows = model._default_manager
+    return (
+        lambda user: rows.filter(identity__user_id=user.pk),
+        lambda forgotten: rows.filter(identity__subject_digest=forgotten.subject_digest),
+    )
+
+
 PLACES: tuple[Place, ...] = (
     Place(
         LinkedIdentity,
@@ -175,10 +186,7 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         StoredClaim,
-        lambda user: StoredClaim.objects.filter(identity__user_id=user.pk),
-        lambda forgotten: StoredClaim.objects.filter(
-            identity__subject_digest=forgotten.subject_digest
-        ),
+        *_of_identity(StoredClaim),
         shown=(
             "claim_type", "provider", "value", "proof_hash", "issued_at", "expires_at",
             "valid_until", "revoked",
@@ -187,10 +195,7 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         TokenGrant,
-        lambda user: TokenGrant.objects.filter(identity__user_id=user.pk),
-        lambda forgotten: TokenGrant.objects.filter(
-            identity__subject_digest=forgotten.subject_digest
-        ),
+        *_of_identity(TokenGrant),
         shown=("scopes", "access_expires_at", "refresh_expires_at", "needs_reauthorization"),
         withheld=(
             "id", "identity", "access_token", "refresh_token", "generation", "lease_until",
@@ -199,10 +204,7 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         DocumentReading,
-        lambda user: DocumentReading.objects.filter(identity__user_id=user.pk),
-        lambda forgotten: DocumentReading.objects.filter(
-            identity__subject_digest=forgotten.subject_digest
-        ),
+        *_of_identity(DocumentReading),
         shown=("created_at", "scope", "document_types", "view"),
         withheld=("id", "identity", "read_by", "updated_at"),
     ),

@@ -1,19 +1,18 @@
 """Everything for the site's operators.
 
 - ``overview``: figures of an application
-- ``identity_report`` and ``timeline``: the state and the history of one identity
+- ``timeline``: the state and the history of one identity
 - ``search``: finds identities and events
-- ``interventions``: the actions of an operator
-- ``credential_check``: verifies one credential and shows all checks
+- ``interventions``: the actions of an operator, and the check of a credential
 - ``gauges``: figures for metrics
 - ``doctor``: finds problems of the installation
 """
 
-from django_identity.lifecycle.operators.credential_check import ask_service, check
 from django_identity.lifecycle.operators.doctor import Level, diagnose, is_ready
 from django_identity.lifecycle.operators.gauges import gauges
-from django_identity.lifecycle.operators.identity_report import Inspection, report_on
 from django_identity.lifecycle.operators.interventions import (
+    ask_service,
+    check,
     check_credential,
     erase,
     erasure_preview,
@@ -26,7 +25,13 @@ from django_identity.lifecycle.operators.search import (
     find_identities,
     without_grant,
 )
-from django_identity.lifecycle.operators.timeline import Happening, Kind, activity_of
+from django_identity.lifecycle.operators.timeline import (
+    Happening,
+    Inspection,
+    Kind,
+    activity_of,
+    report_on,
+)
 
 __all__ = [
     "NEWEST_EVENTS",

@@ -1,4 +1,4 @@
-"""The actions of an operator on linked identities."""
+"""The actions of an operator on linked identities, and the check of a credential."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, signals, vault
-from django_identity.credentials.trace import Trace
+from django_identity.conf import Application
+from django_identity.credentials import KeySet, RejectionReason
+from django_identity.credentials.trace import Trace, trace
 from django_identity.exceptions import NoCredential
 from django_identity.lifecycle import arrival, events
 from django_identity.lifecycle.erasure import Preview, erasure, preview_of
-from django_identity.lifecycle.operators.credential_check import check
-from django_identity.lifecycle.upkeep import jobs
+from django_identity.lifecycle.upkeep import jobs, key_sets
 from django_identity.lifecycle.upkeep.claims import Refetched
+from django_identity.lifecycle.upkeep.key_sets import verify_for
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
+from django_identity.service import ServiceClient
+from django_identity.service.answers import ClaimsVerdict
 
 FETCHED_AT_ONCE = 10
 LONGEST_WAIT = 20.0
@@ -71,6 +76,39 @@ def _make_due(identities: Sequence[LinkedIdentity]) -> int:
     return LinkedIdentity.objects.filter(
         pk__in=[identity.pk for identity in identities], consent=Consent.GRANTED
     ).update(refetch_due_at=now, updated_at=now)
+
+
+@sensitive_variables()
+def check(
+    application: Application,
+    credential: str,
+    *,
+    subject: str | None = None,
+    now: datetime | None = None,
+    keys: KeySet | None = None,
+) -> Trace:
+    """Verify ``credential`` for ``application`` with the site's leeway. Nothing is stored.
+
+    ``keys``: use only these keys. By default the service's current key set is used, and an unknown
+    ``kid`` refreshes it once. Raises ``KeysUnavailable``.
+    """
+
+    def check_with(used: KeySet) -> Trace:
+        return trace(
+            lambda: verify_for(application, credential, subject=subject, keys=used, now=now)
+        )
+
+    used = key_sets.current(application) if keys is None else keys
+    found = check_with(used)
+    if keys is not None or found.reason is not RejectionReason.KEY:
+        return found
+    return check_with(key_sets.refresh(application, unknown_in=used))
+
+
+@sensitive_variables()
+def ask_service(application: Application, credential: str) -> ClaimsVerdict:
+    """The service's own verdict on ``credential``. Raises a ``ServiceError``."""
+    return ServiceClient(application).verify_claims(credential)
 
 
 @sensitive_variables()

@@ -1,4 +1,7 @@
-"""The history of one identity, newest first, from all tables with its time-stamps."""
+"""One identity for an operator: its state, and its history from all tables, newest first.
+
+No token and no credential is loaded.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,19 @@ from enum import StrEnum
 from django.db.models import Q
 
 from django_identity.lifecycle.arrival.authorization_requests import COMPLETED
+from django_identity.lifecycle.standing.explanation import GateAnswer, explained
 from django_identity.models import (
     AuthorizationRequest,
     Consent,
     LinkedIdentity,
     Purpose,
+    StoredClaim,
+    TokenGrant,
     WebhookEvent,
 )
 
 LONGEST = 100
+MOST_CLAIMS = 200
 MOST_FOR_PERSON = 20
 
 
@@ -47,6 +54,29 @@ class Happening:
     detail: str = ""
     outcome: str = ""
     event_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """The report. If ``grant`` is None, nothing can be re-fetched; its tokens are not loaded."""
+
+    gates: tuple[GateAnswer, ...]
+    claims: tuple[StoredClaim, ...]
+    timeline: tuple[Happening, ...]
+    grant: TokenGrant | None
+
+
+def report_on(identity: LinkedIdentity) -> Inspection:
+    """Report on ``identity``: gates, claims, state of the grant, and the last hundred entries."""
+    claims = StoredClaim.objects.filter(identity=identity).order_by("claim_type", "provider")
+    answers = explained(identity)
+    grants = TokenGrant.objects.defer("access_token", "refresh_token")
+    return Inspection(
+        gates=(*answers.claims, *answers.levels),
+        claims=tuple(claims[:MOST_CLAIMS]),
+        timeline=timeline_of(identity),
+        grant=grants.filter(identity=identity).first(),
+    )
 
 
 def timeline_of(identity: LinkedIdentity, *, longest: int = LONGEST) -> tuple[Happening, ...]:

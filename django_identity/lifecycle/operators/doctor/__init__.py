@@ -2,7 +2,7 @@
 
 Each check is a function that yields findings and changes nothing. ``site_checks`` the site's own
 parts · ``service_checks`` the service · ``webhook_checks`` deliveries · ``record_checks`` the
-stored rows · ``readiness`` the one query of the health check
+stored rows
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from django_identity.lifecycle.operators.doctor import (
     webhook_checks,
 )
 from django_identity.lifecycle.operators.doctor.findings import Finding, Level
-from django_identity.lifecycle.operators.doctor.readiness import is_ready
+from django_identity.lifecycle.operators.doctor.site_checks import is_ready
 
 __all__ = ["Finding", "Level", "diagnose", "is_ready"]
 

@@ -1,4 +1,7 @@
-"""Whether the site's own parts work: settings, database, migrations, broker and cache."""
+"""Whether the site's own parts work: settings, database, migrations, broker and cache.
+
+``is_ready`` is the one query of the health check.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from datetime import UTC, datetime
 from django.conf import settings
 from django.core.cache import cache
 from django.core.checks import Tags, run_checks
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.migrations.executor import MigrationExecutor
 
 from django_identity import background, conf, database
 from django_identity.lifecycle.operators.doctor.findings import Finding, Level, failure_of
-from django_identity.lifecycle.operators.doctor.readiness import write_nothing
 from django_identity.lifecycle.operators.doctor.service_checks import compare_clocks
+from django_identity.models import LinkedIdentity
 
 LABEL = "django_identity"
 OF_ONE_PROCESS = ("locmem.LocMemCache", "dummy.DummyCache")
@@ -76,7 +79,7 @@ def check_database() -> Iterator[Finding]:
         yield Finding("migrations", Level.PROBLEM, said, "Run manage.py migrate.")
     try:
         with database.atomic():
-            write_nothing()
+            _write_nothing()
     except DatabaseError as error:
         if not missing:
             said = f"it takes no writes ({type(error).__name__})"
@@ -93,3 +96,36 @@ def _database_now() -> datetime:
         (given,) = cursor.fetchone()
     moment = given if isinstance(given, datetime) else datetime.fromisoformat(given)
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def is_ready() -> bool:
+    """Whether the settings are usable, and the database has the tables and takes writes.
+
+    If the connection was cut, it tries once on a new connection.
+    """
+    if any(problem.fatal for problem in conf.problems()):
+        return False
+    try:
+        _write_nothing()
+    except (OperationalError, InterfaceError):
+        return _is_ready_on_new_connection()
+    except DatabaseError:
+        return False
+    return True
+
+
+def _is_ready_on_new_connection() -> bool:
+    connection = database.connection()
+    if connection.in_atomic_block:
+        return False
+    connection.close()
+    try:
+        _write_nothing()
+    except (DatabaseError, InterfaceError):
+        return False
+    return True
+
+
+def _write_nothing() -> None:
+    """An UPDATE of no row. Without the table, or if the database is read-only, it fails."""
+    LinkedIdentity.objects.filter(pk=-1).update(last_error="")
