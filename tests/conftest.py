@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from tests.kept_rows import keep_rows
 
 # As a site's own conftest.py has it.
 pytest_plugins = ["django_identity.testing.plugin"]
+# Every worker, and every process that a test starts, begins sooner with compiled files.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences"}
 
 

@@ -103,6 +103,7 @@ def test_the_credentials_are_the_local_site_s() -> None:
     assert f"--origin={given['AUTH_URL']}" in SERVICES["sandbox"]["command"]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ["site", "worker"])
 def test_the_settings_pass_every_check(name: str, tmp_path: Path) -> None:
     """With the file's environment, and a database of this machine."""

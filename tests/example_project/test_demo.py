@@ -43,12 +43,14 @@ def walked() -> subprocess.CompletedProcess[str]:
     return demo("--check")
 
 
+@pytest.mark.processes
 def test_the_whole_walk_holds(walked: subprocess.CompletedProcess[str]) -> None:
     """``manage.py demo --check`` does the walk over real sockets and exits 0."""
     assert walked.returncode == 0, walked.stdout + walked.stderr
     assert walked.stdout.count("ok  ") >= 45
 
 
+@pytest.mark.processes
 def test_events_take_effect_within_the_second(walked: subprocess.CompletedProcess[str]) -> None:
     """A revoked claim, a revoked consent and a deletion each say how soon the site obeyed."""
     assert len(re.findall(r"ok  .*, \d{1,3} ms later\n", walked.stdout)) == 4
@@ -56,6 +58,7 @@ def test_events_take_effect_within_the_second(walked: subprocess.CompletedProces
     assert "nothing in the site's database names the person" in walked.stdout
 
 
+@pytest.mark.processes
 def test_codes_are_walked_in_every_state(walked: subprocess.CompletedProcess[str]) -> None:
     """A good code, the same again, one that ran out, and a policy failure with what follows."""
     steps = [
@@ -80,6 +83,7 @@ def test_it_opens_with_its_three_users() -> None:
         assert f"{member.name} / {member.password}" in said
 
 
+@pytest.mark.processes
 def test_the_worker_is_seen_at_work(walked: subprocess.CompletedProcess[str]) -> None:
     """A claim that was made due is re-fetched by the worker and its beat, with no server for them.
 
@@ -88,6 +92,7 @@ def test_the_worker_is_seen_at_work(walked: subprocess.CompletedProcess[str]) ->
     assert "ok  the worker re-fetched the claims when they were due\n" in walked.stdout
 
 
+@pytest.mark.processes
 def test_a_walk_that_is_stopped_did_not_hold() -> None:
     """Whoever runs it in CI asks for its exit code."""
     port = free_port()

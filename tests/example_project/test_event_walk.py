@@ -30,6 +30,8 @@ from example_project.demo.processes import HOST, free_port
 from example_project.demo.walk import StepFailed, Walk
 from tests.sandbox.driver import TLS
 
+pytestmark = pytest.mark.processes
+
 CLAIM = "a verified person signed in, and /adults/ is open"
 CONSENT = "and nothing else: /loans/ is open still"
 LATE = AT_ONCE + 0.3

@@ -28,9 +28,9 @@ PATIENCE = 30
 CHUNK = 1000
 
 
-@pytest.fixture
-def gunicorn() -> Iterator[int]:
-    """The port at which gunicorn serves the test's site, on the test's database."""
+@pytest.fixture(scope="module")
+def gunicorn(django_db_setup: None) -> Iterator[int]:
+    """The port at which gunicorn serves a site on the test's database."""
     command = [
         sys.executable, "-m", "gunicorn", "--workers", "1", "--log-level", "critical",
         "--no-control-socket",
@@ -68,6 +68,7 @@ def deliver_chunked(port: int, body: bytes, **headers: str) -> int:
         link.close()
 
 
+@pytest.mark.processes
 def test_gunicorn_hands_over_a_chunked_body(gunicorn: int) -> None:
     """It is read to its end, up to the bound, and what it says is done."""
     make_identity(make_user())
@@ -83,6 +84,7 @@ def test_gunicorn_hands_over_a_chunked_body(gunicorn: int) -> None:
     assert WebhookEvent.objects.count() == 1
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("end", [b"\r\n", b"\r\nnonsense\r\n", b"no end\r\n"])
 def test_a_chunked_body_that_is_cut_off_is_no_event(gunicorn: int, end: bytes) -> None:
     """Nothing of it is stored, though it was all there but for the end's mark."""

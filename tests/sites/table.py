@@ -11,12 +11,10 @@ import pytest
 class Site:
     """What the walk has to know about a site.
 
-    ``everyday`` sites run in the default suite, the others in ``.ci/sites``. ``checks``: the ids of
-    this package's messages that ``check --deploy`` reports there.
+    ``checks``: the ids of this package's messages that ``check --deploy`` reports there.
     """
 
     name: str
-    everyday: bool = False
     #: ``wsgi`` (threads), ``asgi`` (uvicorn), or ``processes`` (several, forked).
     server: str = "wsgi"
     #: Where people find the site, if a proxy stands before it: ``https://host/prefix``.
@@ -34,10 +32,10 @@ class Site:
 
 
 SITES = (
-    Site(name="plain", everyday=True),
+    Site(name="plain"),
     Site(name="two_databases"),
     Site(name="empty_default"),
-    Site(name="replica", everyday=True),
+    Site(name="replica"),
     Site(name="subpath", public="https://shop.example/portal"),
     Site(name="subpath_async", public="https://shop.example/portal", server="asgi"),
     Site(name="custom_user", names_are_addresses=True),
@@ -65,10 +63,7 @@ def rows() -> list[object]:
         pytest.param(
             site,
             id=site.name,
-            marks=[
-                pytest.mark.xdist_group(site.name),
-                *([] if site.everyday else [pytest.mark.sites]),
-            ],
+            marks=[pytest.mark.xdist_group(site.name), pytest.mark.sites],
         )
         for site in SITES
     ]
