@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.browser.conftest import Visit, Visitor
-from tests.browser.looking import overflow, shoot, violations
+from tests.browser.looking import overflow, shoot, unmarked_lists, violations
 from tests.example_project.site import Site
 
 Way = Callable[[Visitor], None]
@@ -51,6 +51,7 @@ def look_at(
         visitor.page.set_viewport_size({"width": width, "height": 800})
         shoot(visitor.page, f"{folder}/{exhibit.name}-{width}-{scheme}")
         assert overflow(visitor.page) == [], f"{width} px"
+        assert unmarked_lists(visitor.page) == []
         if width in WIDTHS_FOR_AXE:
             assert violations(visitor.page) == [], f"{width} px, {scheme}"
     return visitor

@@ -26,6 +26,9 @@ RUN_AXE = """async () => {
   return found.violations.flatMap(v => v.nodes.map(n => [v.id, n.html.slice(0, 160), n.failureSummary]));
 }"""  # noqa: E501
 
+UNMARKED = """() => [...document.querySelectorAll('main :is(ul, ol):not([role=list])')]
+  .filter(each => getComputedStyle(each).listStyleType === 'none')
+  .map(each => each.outerHTML.slice(0, 120))"""
 SPOKEN = """() => {
   const skipped = 'code, pre, script, style, time, bdi, option, .identity-subject, .identity-value';
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -51,6 +54,12 @@ def shoot(page: Page, name: str) -> None:
 def overflow(page: Page) -> list[str]:
     """What is wider than the window; empty if nothing scrolls sideways."""
     found: list[str] = page.evaluate(OVERFLOW)
+    return found
+
+
+def unmarked_lists(page: Page) -> list[str]:
+    """Lists without bullets that do not say that they are lists: Safari reads them as none."""
+    found: list[str] = page.evaluate(UNMARKED)
     return found
 
 

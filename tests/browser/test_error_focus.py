@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.conftest import Visit
+from tests.browser.conftest import Visit, Visitor
 from tests.browser.gallery import Way, at, coming_back, handing_in
 from tests.browser.looking import overflow, violations
 from tests.example_project.site import Site
@@ -19,6 +19,15 @@ FOCUSED = """() => {
 }"""
 
 
+def too_late(visitor: Visitor) -> None:
+    """The page was open so long that its token is worth nothing now."""
+    visitor.go("/identity/connect/")
+    visitor.context.clear_cookies(name="csrftoken")
+    visitor.page.fill("[name=connect_code]", "CNX-AB12-CD34")
+    visitor.page.locator("[name=connect_code]").press("Enter")
+    visitor.page.wait_for_url("**/connect/")
+
+
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize(
     ("way", "person", "title"),
@@ -27,8 +36,10 @@ FOCUSED = """() => {
         (at("/identity/callback/?state=x&code=y"), "", "We could not sign you in"),
         (coming_back(error="server_error"), "", "We could not sign you in"),
         (coming_back(error="access_denied"), "", "You did not share anything"),
+        (coming_back(code="a-code"), "", "You have an account here"),
+        (too_late, "unlinked", "This page was open too long"),
     ],
-    ids=["code", "callback", "refused", "denied"],
+    ids=["code", "callback", "refused", "denied", "account-exists", "too-late"],
 )
 def test_the_error_is_in_sight_and_has_the_focus(
     visit: Visit, example_site: Site, way: Way, person: str, title: str, window: str

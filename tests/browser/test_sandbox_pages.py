@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.browser.looking import overflow, shoot, violations
+from tests.browser.looking import overflow, shoot, unmarked_lists, violations
 from tests.sandbox.driver import Application, Person, Pkce, Sandbox
 from tests.sandbox.receiver import Receiver, until
 
@@ -42,6 +42,7 @@ def look_at(page: Page, name: str) -> None:
         page.set_viewport_size({"width": width, "height": 900})
         shoot(page, f"sandbox-{name}-{width}")
         assert (overflow(page), violations(page)) == ([], []), f"{name}, {width} px"
+    assert unmarked_lists(page) == [], name
 
 
 def test_the_developer_follows_a_delivery(sandbox: Sandbox, page: Page) -> None:
@@ -89,6 +90,44 @@ def test_a_person_looks_after_the_account(sandbox: Sandbox, page: Page) -> None:
     for name in ("verify", "delete"):
         page.goto(f"/account/{name}")
         look_at(page, name)
+
+
+WINDOWS = {"phone": {"width": 320, "height": 640}, "zoom": {"width": 320, "height": 256}}
+FOCUSED = """() => {
+  const held = document.activeElement, top = held.getBoundingClientRect().top;
+  return [held.innerText, top >= 0 && top < innerHeight];
+}"""
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_an_error_is_in_sight(sandbox: Sandbox, chromium: Browser, window: str) -> None:
+    """On a phone and at 400 % zoom: the title names it, the focus is on it, and it can be read."""
+    person = Person(sandbox)
+    with chromium.new_context(base_url=sandbox.origin, viewport=WINDOWS[window]) as context:
+        page = context.new_page()
+
+        def is_told(words: str) -> None:
+            page.locator(":focus", has_text=words).wait_for()
+            text, in_sight = page.evaluate(FOCUSED)
+            assert words in text
+            assert in_sight, words
+            assert page.title().startswith("Error: ")
+
+        sign_in(page, "/account/verify", person.account["email"], "wrong")
+        is_told("do not match an account")
+        sign_in(page, "/account/verify", person.account["email"], person.account["password"])
+        page.fill("[name=bvn]", "1")
+        page.locator("[name=bvn]").press("Enter")
+        is_told("exactly 11 digits")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.name") == "bvn"
+        page.fill("[name=bvn]", "33333333333")
+        page.locator("[name=bvn]").press("Enter")
+        is_told("the number was not found")
+        page.goto("/account/connect-codes/new")
+        page.fill("[name=password]", "wrong")
+        page.locator("[name=password]").press("Enter")
+        is_told("That is not your password")
 
 
 def test_the_pages_run_from_right_to_left(sandbox: Sandbox, chromium: Browser) -> None:

@@ -104,7 +104,7 @@ class ConfirmPasswordForm(forms.Form):
     password = forms.CharField(
         label=_("Your password, once more"),
         strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "current-password", "autofocus": True}),
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
