@@ -34,16 +34,11 @@ def check_development_only(**_kwargs: Any) -> list[CheckMessage]:
 def check_sandbox_application(**_kwargs: Any) -> list[CheckMessage]:
     """Refuse the sandbox's public credentials beside a live application (E018)."""
     is_live = any(each.get("ENVIRONMENT") == "live" for each in _given().values())
-    return _sandbox_problems() if is_live else []
+    return check_deployed_sandbox_application() if is_live else []
 
 
 def check_deployed_sandbox_application(**_kwargs: Any) -> list[CheckMessage]:
-    """Refuse them on every deployed site (E018, ``check --deploy``)."""
-    return _sandbox_problems()
-
-
-def _sandbox_problems() -> list[CheckMessage]:
-    """The applications with the sandbox's well-known credentials or webhook secret."""
+    """Refuse them, and the sandbox's webhook secret, on every deployed site (``--deploy``)."""
     found: list[CheckMessage] = []
     for alias, given in _given().items():
         secrets = given.get("WEBHOOK_SECRETS")

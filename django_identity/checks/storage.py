@@ -34,14 +34,13 @@ def check_shared_cache(**_kwargs: Any) -> list[CheckMessage]:
     backend = settings.CACHES.get(DEFAULT_CACHE_ALIAS, {}).get("BACKEND", "")
     if settings.DEBUG or not backend.endswith(OWN_CACHES):
         return []
-    return [
-        Warning(
-            f"The default cache is {backend.rpartition('.')[2]}, which processes do not share: "
-            "each of them has a RATE_LIMIT and a limit of wrong Connect codes of its own.",
-            hint="Use Redis, Memcached or the database as the default cache.",
-            id=f"{LABEL}.W027",
-        )
-    ]
+    found = Warning(
+        f"The default cache is {backend.rpartition('.')[2]}, which processes do not share: "
+        "each of them has a RATE_LIMIT and a limit of wrong Connect codes of its own.",
+        hint="Use Redis, Memcached or the database as the default cache.",
+        id=f"{LABEL}.W027",
+    )
+    return [found]
 
 
 def _broker_problems() -> Iterator[CheckMessage]:

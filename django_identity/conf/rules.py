@@ -116,18 +116,15 @@ def _base(value: object) -> str:
     return _address(value).rstrip("/")
 
 
-def _number(most: float) -> Callable[[object], float]:
-    def parse(value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= most:
-            raise ValueError
-        return float(value)
-
-    return parse
+def _seconds(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 60:
+        raise ValueError
+    return float(value)
 
 
-def _whole(least: int, most: int) -> Callable[[object], int]:
+def _whole(most: int) -> Callable[[object], int]:
     def parse(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
             raise ValueError
         return value
 
@@ -232,15 +229,15 @@ RULES: Mapping[str, Rule] = {
     "DOCUMENT_KEYS": Rule(_document_keys, PRIVATE_JWKS, default=()),
     "DOCUMENT_PATHS": Rule(_or_none(_document_paths), PATHS),
     "REDIRECT_URI": Rule(_or_none(_address), CALLBACK),
-    "TIMEOUT": Rule(_number(60), "a number of seconds up to 60", default=10.0),
-    "CALLBACK_SECONDS": Rule(_number(60), "a number of seconds up to 60", default=20.0),
+    "TIMEOUT": Rule(_seconds, "a number of seconds up to 60", default=10.0),
+    "CALLBACK_SECONDS": Rule(_seconds, "a number of seconds up to 60", default=20.0),
     "RATE_LIMIT": Rule(_or_none(_rate), 'calls a second or minute, as "50/s"', default="50/s"),
-    "REFETCH_THREADS": Rule(_whole(1, 32), "a number from 1 to 32", default=4),
-    "STARTS_PER_BROWSER": Rule(_or_none(_whole(1, 10**6)), STARTS, default=20),
-    "STARTS_PER_ADDRESS": Rule(_or_none(_whole(1, 10**6)), STARTS, default=300),
-    "EVENT_PAYLOAD_DAYS": Rule(_whole(1, 3650), "a number of days", default=30),
-    "EVENT_DAYS": Rule(_whole(1, 3650), "a number of days", default=180),
-    "REVOKED_DAYS": Rule(_whole(1, 3650), "a number of days", default=90),
+    "REFETCH_THREADS": Rule(_whole(32), "a number from 1 to 32", default=4),
+    "STARTS_PER_BROWSER": Rule(_or_none(_whole(10**6)), STARTS, default=20),
+    "STARTS_PER_ADDRESS": Rule(_or_none(_whole(10**6)), STARTS, default=300),
+    "EVENT_PAYLOAD_DAYS": Rule(_whole(3650), "a number of days", default=30),
+    "EVENT_DAYS": Rule(_whole(3650), "a number of days", default=180),
+    "REVOKED_DAYS": Rule(_whole(3650), "a number of days", default=90),
     "KYC_HOLDS": Rule(_span, SPAN, default=timedelta(hours=48)),
     "CONNECT_KYC_HOLDS": Rule(_span, SPAN, default=timedelta(days=30)),
     "SERVICE_NAME": Rule(_text, "a text", default=SERVICE_NAME),

@@ -46,15 +46,14 @@ class Command(IdentityCommand):
 
     def _complain(self, replayed: upkeep.Replayed, unknown: list[str], *, failed: int) -> None:
         """Exit with 1 if an operator has to look."""
-        troubles = []
-        if failed:
-            troubles.append(f"{failed} not done: a handler raised an error, see the log")
-        if replayed.emptied:
-            troubles.append(f"{replayed.emptied} refused: purge or an erasure deleted the content")
-        if unknown:
-            troubles.append(f"not stored: {', '.join(unknown)}")
-        if troubles:
-            raise CommandError("; ".join(troubles))
+        emptied = replayed.emptied
+        troubles = {
+            f"{failed} not done: a handler raised an error, see the log": failed,
+            f"{emptied} refused: purge or an erasure deleted the content": emptied,
+            f"not stored: {', '.join(unknown)}": unknown,
+        }
+        if any(troubles.values()):
+            raise CommandError("; ".join(text for text, found in troubles.items() if found))
 
 
 def _moment(text: str) -> datetime:

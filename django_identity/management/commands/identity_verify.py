@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentTypeError
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.utils.dateparse import parse_datetime
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
@@ -18,6 +17,7 @@ from django_identity.credentials.form import MAX_CHARACTERS
 from django_identity.lifecycle import operators
 from django_identity.management.command import IdentityCommand
 from django_identity.service.answers import ClaimsVerdict
+from django_identity.service.moments import NotAMoment, parse_moment
 
 STANDARD_INPUT = "-"
 
@@ -86,12 +86,9 @@ class Command(IdentityCommand):
 
 def _moment(text: str) -> datetime:
     try:
-        moment = parse_datetime(text)
-    except ValueError:
-        moment = None
-    if moment is None:
-        raise ArgumentTypeError("not a time in ISO 8601, such as 2026-11-20T12:00:00Z")
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return parse_moment(text)
+    except NotAMoment:
+        raise ArgumentTypeError("not a time in ISO 8601, such as 2026-11-20T12:00:00Z") from None
 
 
 def _read(name: str) -> bytes:
