@@ -164,6 +164,7 @@ def test_nobody_impossible_is_made(sandbox: Sandbox, member: str, value: str) ->
     assert 'class="error"' in page.text
 
 
+@pytest.mark.processes
 def test_a_kept_cast_stays_as_it_is(tmp_path: Path) -> None:
     """Who was deleted does not come back with the next start."""
     database = ("--database", str(tmp_path / "kept.sqlite3"))

@@ -154,6 +154,7 @@ def test_unknown_document_proves_nothing(sandbox: Sandbox, signed_in: Person) ->
     assert not sandbox.control("GET", f"users/{signed_in.user_id}")["proof_of_address"]
 
 
+@pytest.mark.processes
 def test_e_mail_is_printed_and_a_full_pipe_holds_nothing_up() -> None:
     """The process prints each e-mail, and answers on when nobody reads them."""
     # The reader goes last: without an e-mail it would wait for the sandbox's end.

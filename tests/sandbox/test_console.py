@@ -101,6 +101,7 @@ def test_what_it_shows_is_text(sandbox: Sandbox, visitor: Visitor) -> None:
     assert "<img src=x" not in visitor.open("/").text
 
 
+@pytest.mark.processes
 def test_it_ends_with_the_sandbox() -> None:
     """An open page does not keep the process from stopping."""
     with Sandbox() as sandbox, listening(sandbox, "/console/stream") as lines:

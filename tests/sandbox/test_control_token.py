@@ -6,6 +6,8 @@ import pytest
 
 from tests.sandbox.driver import Sandbox
 
+pytestmark = pytest.mark.processes
+
 TOKEN = "a-token-for-control-alone"
 
 

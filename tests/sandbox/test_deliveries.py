@@ -150,6 +150,7 @@ def test_address_taken_away(sandbox: Sandbox, hearing: Application, receiver: Re
     assert len(hearing.deliveries()) == 1
 
 
+@pytest.mark.processes
 def test_waiting_deliveries_survive_a_restart(tmp_path: Any, receiver: Receiver) -> None:
     """A sandbox with a kept database goes on where the one before ended."""
     path = str(tmp_path / "kept.sqlite3")

@@ -109,6 +109,7 @@ def test_other_methods_are_refused(sandbox: Sandbox) -> None:
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
 
 
+@pytest.mark.processes
 def test_token_can_be_chosen_at_the_start() -> None:
     """A demo knows the token beforehand."""
     with Sandbox("--portal-token", "chosen-token") as sandbox:

@@ -55,6 +55,7 @@ def test_a_form_of_another_site(sandbox: Sandbox) -> None:
     assert "This form cannot be accepted" in page.text
 
 
+@pytest.mark.processes
 def test_a_mistake_of_the_sandbox(tmp_path: Path) -> None:
     """A page without a traceback; a machine gets the envelope."""
     path = tmp_path / "broken.sqlite3"

@@ -64,6 +64,7 @@ def test_its_events_go_to_the_local_site(sandbox: Sandbox, person: Person) -> No
     assert "http://127.0.0.1:8000/identity/webhook/" in shown
 
 
+@pytest.mark.processes
 def test_another_address_can_be_named(tmp_path: Path) -> None:
     """``--site`` replaces the addresses, and a kept database takes the new one."""
     database = ("--database", str(tmp_path / "kept.sqlite3"))
@@ -137,6 +138,7 @@ def test_the_check_knows_the_values() -> None:
     assert all(each.startswith(development.SANDBOX_VALUES) for each in values)
 
 
+@pytest.mark.processes
 def test_the_helper_is_light() -> None:
     """A settings module imports it before Django is set up, and without the sandbox's extra."""
     code = (
@@ -151,6 +153,7 @@ def test_the_helper_is_light() -> None:
     assert ended.stdout == "[]\n"
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("missing", ["oauth2_provider", "sd_jwt"])
 def test_without_its_extra_it_says_what_to_install(missing: str) -> None:
     """One line, no traceback."""
@@ -166,6 +169,7 @@ def test_without_its_extra_it_says_what_to_install(missing: str) -> None:
     assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.processes
 def test_it_has_a_command_of_its_own() -> None:
     """``identity-sandbox`` starts what ``python -m django_identity.sandbox`` starts."""
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]

@@ -36,6 +36,7 @@ def in_a_site(
     )  # fmt: skip
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize(
     ("environment", "words"), [("live", "a site in live"), ("test", "a site's settings")]
 )
@@ -49,6 +50,7 @@ def test_the_command_refuses_in_a_line(environment: str, words: str) -> None:
     assert ended.stdout == ""
 
 
+@pytest.mark.processes
 def test_its_parts_refuse_in_live() -> None:
     """Whoever puts the sandbox together by hand gets the same answer, and no table is made."""
     code = (
@@ -61,6 +63,7 @@ def test_its_parts_refuse_in_live() -> None:
     assert "does not run in a process that serves a site in live" in ended.stderr
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("path", MIDDLEWARE)
 def test_a_live_site_does_not_start_with_its_middleware(path: str) -> None:
     """The server ends before it answers anybody."""
@@ -70,6 +73,7 @@ def test_a_live_site_does_not_start_with_its_middleware(path: str) -> None:
     assert "does not run in a process that serves a site in live" in ended.stderr
 
 
+@pytest.mark.processes
 def test_a_live_site_does_not_start_with_its_addresses() -> None:
     """``include("django_identity.sandbox.urls")`` refuses too."""
     installed = """INSTALLED_APPS=[

@@ -12,6 +12,8 @@ import pytest
 
 from tests.sandbox.driver import Application, Person, Sandbox
 
+pytestmark = pytest.mark.processes
+
 COMMAND = [sys.executable, "-m", "django_identity.sandbox"]
 
 

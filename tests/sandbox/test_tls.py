@@ -12,6 +12,8 @@ import pytest
 from tests.sandbox.driver import Sandbox, SecureSandbox
 from tests.service.authority import Authority
 
+pytestmark = pytest.mark.processes
+
 COMMAND = [sys.executable, "-m", "django_identity.sandbox", "--port=0"]
 
 

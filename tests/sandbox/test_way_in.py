@@ -302,6 +302,7 @@ def test_a_redirect_leads_nowhere(
         assert inside.requests == []
 
 
+@pytest.mark.processes
 def test_the_operator_may_name_a_private_host() -> None:
     """In a container nobody is local: the command line says which hosts are the site's."""
     name = socket.gethostname()
