@@ -1,0 +1,1 @@
+"""The provider that a site with django-allauth writes for the service."""

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from authlib.integrations.django_client import OAuth
+from django.conf import settings
+from django.contrib.auth import get_user_model, login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import path, reverse
+
+from tests.benchmarks.peers.service import CLIENT_ID, CLIENT_SECRET
+from tests.benchmarks.peers.sites.who import PAGES
+
+oauth = OAuth()
+oauth.register(
+    name="identity",
+    client_id=CLIENT_ID,
+    client_secret=CLIENT_SECRET,
+    access_token_url=f"{settings.SERVICE}/oauth2/token",
+    authorize_url=f"{settings.SERVICE}/oauth2/auth",
+    api_base_url=f"{settings.SERVICE}/api/v1/",
+    client_kwargs={"scope": "profile:read", "code_challenge_method": "S256"},
+)
+
+
+def begin(request: HttpRequest) -> HttpResponse:
+    address = request.build_absolute_uri(reverse("callback"))
+    return oauth.identity.authorize_redirect(request, address)
+
+
+def callback(request: HttpRequest) -> HttpResponse:
+    token = oauth.identity.authorize_access_token(request)
+    response = oauth.identity.get("users/me/profile", token=token)
+    response.raise_for_status()
+    person = response.json()["data"]
+    # The smallest that a site can do: the service's id is the user name.
+    user, _ = get_user_model().objects.get_or_create(
+        username=person["id"], defaults={"email": person["email"]}
+    )
+    login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+    return redirect(settings.LOGIN_REDIRECT_URL)
+
+
+urlpatterns = [*PAGES, path("login/", begin), path("callback/", callback, name="callback")]

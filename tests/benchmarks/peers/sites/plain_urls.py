@@ -1,0 +1,3 @@
+from tests.benchmarks.peers.sites.who import PAGES
+
+urlpatterns = PAGES
