@@ -26,7 +26,7 @@ from django_identity.exceptions import (
 from django_identity.lifecycle import erasure
 from django_identity.lifecycle.arrival import accounts, link_notice
 from django_identity.lifecycle.arrival.service_data import ServiceData, Storing
-from django_identity.lifecycle.events import former_links, lock_subject
+from django_identity.lifecycle.events import former_links, lock_subject, tallies
 from django_identity.models import (
     NEVER,
     Consent,
@@ -34,6 +34,7 @@ from django_identity.models import (
     LinkedIdentity,
     LinkedVia,
     Purpose,
+    TallyName,
     digest,
 )
 
@@ -115,8 +116,11 @@ class _Attempt:
                 accounts.overwrite_fields(
                     self.request.application, owner, profile=self.data.profile, kyc=self.data.kyc
                 )
-            Storing(self.request, self.data, identity).store(is_new=is_new)
+            Storing(self.request, self.data, identity).store()
             self._announce(identity, owner, is_new_link=is_new or identity.linked_via != via_before)
+            if not self.data.is_by_code:
+                # The last statement: the row of the day is locked by all sign-ins.
+                tallies.add(TallyName.SIGNED_IN, application=self.request.application)
         return Linked(identity, owner)
 
     @property

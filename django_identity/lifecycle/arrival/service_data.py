@@ -77,7 +77,7 @@ class Storing:
     data: ServiceData
     identity: LinkedIdentity
 
-    def store(self, *, is_new: bool) -> None:
+    def store(self) -> None:
         """Save the data, unless an event since the start of the sign-in revokes it."""
         was_granted = self.identity.consent == Consent.GRANTED
         level_before = (self.identity.kyc_level, self.identity.kyc_status)
@@ -90,7 +90,7 @@ class Storing:
             changes |= self._set(claims.columns)
         if self.data.tokens is not None and (claims is None or self.data.is_incomplete):
             changes |= self._set({"refetch_due_at": self._due_at()})
-        self._save(changes, claims, is_new=is_new)
+        self._save(changes, claims, was_granted=was_granted)
         if self.data.is_incomplete:
             background.enqueue_on_commit(TaskName.REFETCH_ONE, self.identity.pk)
         if not was_granted:
@@ -167,13 +167,17 @@ class Storing:
         return replacement.next_refetch(application, self.identity, claims_due_at=None)
 
     def _save(
-        self, changes: Mapping[str, Any], claims: replacement.Replacement | None, *, is_new: bool
+        self,
+        changes: Mapping[str, Any],
+        claims: replacement.Replacement | None,
+        *,
+        was_granted: bool,
     ) -> None:
         """Write row, claims and tokens, then apply the events that arrived during the sign-in."""
         identity, data = self.identity, self.data
         answered_at = self._consented_at if data.is_by_code else None
         since = events_meanwhile.Since(self.request.began_at, answered_at)
-        is_done = not is_new and events_meanwhile.save_if_no_event_came(identity, since, changes)
+        is_done = was_granted and events_meanwhile.save_if_no_event_came(identity, since, changes)
         if not is_done:
             events_meanwhile.save_unless_revoked(identity, since, changes)
         if claims is not None:

@@ -34,9 +34,8 @@ from django_identity.exceptions import (
 from django_identity.lifecycle.arrival import authorization_requests, limits, linking
 from django_identity.lifecycle.arrival.authorization_requests import SignInIntent
 from django_identity.lifecycle.arrival.service_data import ServiceData
-from django_identity.lifecycle.events import tallies
 from django_identity.lifecycle.upkeep import key_sets
-from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TallyName
+from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose
 from django_identity.service import ServiceClient, budget, refusals
 from django_identity.service.answers import ClaimsAnswer, Profile
 from django_identity.service.authorization import authorization_url, pkce_pair, state_value
@@ -188,7 +187,6 @@ def _complete_claimed(
         complete=partial(authorization_requests.complete, request),
     )
     linked = linking.link(link_request, data, user=user)
-    tallies.add(TallyName.SIGNED_IN, application=application)
     signs_in = request.purpose == Purpose.SIGN_IN
     return Completed(
         linked.user,

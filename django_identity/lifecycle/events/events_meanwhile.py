@@ -33,16 +33,19 @@ class Since:
 
 
 def save_if_no_event_came(identity: LinkedIdentity, since: Since, changes: Changes) -> bool:
-    """Save ``changes`` if no event of the subject arrived since the start.
+    """Save ``changes`` to a granted row if no event of the subject arrived since the start.
 
     If an event commits while this statement waits for the row, the row's own column shows it; the
-    statement's snapshot does not contain the event.
+    statement's snapshot does not contain the event. An erasure needs no search: its request revokes
+    the consent, and its end deletes the row.
     """
+    if identity.created_at >= since.began_at:
+        return False
     events = rows.since(identity.subject_digest, since.began_at)
     undisturbed = LinkedIdentity.objects.filter(
         ~Exists(events.order_by()),
-        ~Exists(_erasures_since(identity, since)),
         pk=identity.pk,
+        consent=Consent.GRANTED,
         last_event_digest=identity.last_event_digest,
     )
     return _save(undisturbed, since, changes)

@@ -119,9 +119,8 @@ def take_back(identity: LinkedIdentity) -> None:
     The identity's row is locked.
     """
     claims = StoredClaim.objects.filter(identity_id=identity.pk)
-    changes = claims.filter(revoked=False).exists()
-    claims.update(revoked=True, value=None, valid_until=None, updated_at=timezone.now())
-    if changes:
+    held = claims.exclude(revoked=True, value__isnull=True)
+    if held.update(revoked=True, value=None, valid_until=None, updated_at=timezone.now()):
         signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
 
 

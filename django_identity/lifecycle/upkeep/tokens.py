@@ -200,7 +200,7 @@ def store(application: Application, identity: LinkedIdentity, answer: TokenAnswe
         "scopes": list(application.scopes),
         **_columns_of(application, identity, answer, asked_at=timezone.now()),
     }
-    replaced = TokenGrant.objects.filter(identity=identity).update(
+    replaced = TokenGrant.objects.filter(identity_id=identity.pk).update(
         generation=F("generation") + 1, **columns
     )
     if not replaced:
