@@ -11,7 +11,7 @@ from pathlib import Path
 
 import django
 
-NOT_BENCHMARKS = {"__main__", "database", "many_identities", "runner"}
+NOT_BENCHMARKS = {"__main__", "database", "many_identities", "peers", "runner"}
 
 
 def main() -> None:

@@ -9,7 +9,6 @@ from datetime import UTC, date, datetime, timedelta
 from django.db.models import F
 from django.utils import timezone
 
-from django_identity import database
 from django_identity.conf import Application
 from django_identity.models import DailyTally
 
@@ -25,8 +24,7 @@ class DayCount:
 def add(name: str, *, application: Application, count: int = 1) -> None:
     """Add ``count`` to today's count of ``name``.
 
-    Call it outside of transactions or as the last statement of one, because all workers use the
-    same row. The day's first count is added after the commit.
+    Call it outside of transactions or at the end of one, because all workers use the same row.
     """
     if count <= 0:
         return
@@ -41,12 +39,8 @@ def add(name: str, *, application: Application, count: int = 1) -> None:
     row = DailyTally(
         day=_today(), application=application.alias, environment=application.environment, name=name
     )
-
-    def begin_day() -> None:
-        DailyTally.objects.bulk_create([row], ignore_conflicts=True)
-        today.update(count=F("count") + count)
-
-    database.on_commit(begin_day)
+    DailyTally.objects.bulk_create([row], ignore_conflicts=True)
+    today.update(count=F("count") + count)
 
 
 def per_day(name: str, *, application: str, environment: str, days: int) -> tuple[DayCount, ...]:
