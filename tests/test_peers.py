@@ -53,7 +53,7 @@ def test_the_table_has_a_row_for_each_figure() -> None:
                 "load": [1.0, 2.0], "versions": {"django": "5.2.19"},
             },
             "sign_in": work,
-            "webhook": {name: work["ours"] for name in measuring.WEBHOOK},
+            "webhook": dict.fromkeys(measuring.WEBHOOK, work["ours"]),
             "verification": {"4": {"ours": {"cpu_ms": 0.1}, "sd_jwt": {"cpu_ms": 0.2}}},
             "start_up": {
                 name: {"set_up": start, "with_urls": start} for name in measuring.START_UP
