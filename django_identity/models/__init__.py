@@ -35,7 +35,7 @@ from django_identity.models.identity import (
     TokenGrant,
 )
 from django_identity.models.jobs import JobRun
-from django_identity.models.querysets import digest, disabled_account, failing
+from django_identity.models.querysets import digest, disabled_account, failing, under
 from django_identity.models.tally import DailyTally
 
 __all__ = [
@@ -70,4 +70,5 @@ __all__ = [
     "digest",
     "disabled_account",
     "failing",
+    "under",
 ]

@@ -55,9 +55,9 @@ class AuthorizationRequest(Timestamped):
     def __str__(self) -> str:
         return f"{self.purpose} ({self.outcome or 'open'})"
 
-    def sealing_context(self) -> Context:
-        """The context that binds the sealed ``code_verifier`` to this row."""
-        return (self.application, self.environment, self.state_digest, "code_verifier")
+    def sealing_context(self, column: str) -> Context:
+        """The context that binds a sealed column to this row."""
+        return (self.application, self.environment, self.state_digest, column)
 
 
 class SignUpTurn(Record):

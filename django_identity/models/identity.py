@@ -218,6 +218,10 @@ class TokenGrant(Timestamped):
     def __str__(self) -> str:
         return f"grant #{self.pk}, generation {self.generation}"
 
+    def sealing_context(self, column: str) -> Context:
+        """The context that binds a sealed column to the identity's row."""
+        return self.identity.sealing_context(column)
+
 
 class DocumentReading(Timestamped):
     """One reading of a person's documents, without anything of their content."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,15 @@ def disabled_account(path: str = "user") -> models.Q:
     return (
         models.Q(**{f"{path}__is_active": False}) if "is_active" in fields else models.Q(pk__in=())
     )
+
+
+def under(applications: Iterable[Application], *, path: str = "") -> models.Q:
+    """The condition that a row is of one of ``applications``. ``path``: to its identity."""
+    condition = models.Q(pk__in=())
+    for each in applications:
+        names = {f"{path}application": each.alias, f"{path}environment": each.environment}
+        condition |= models.Q(**names)
+    return condition
 
 
 def failing(now: datetime) -> models.Q:

@@ -65,7 +65,9 @@ def make_sealed(person: str = "ada") -> LinkedIdentity:
 
 def opened(column: sealing.SealedColumn, row: Any) -> str:
     keys = conf.application().encryption_keys
-    return vault.unseal(getattr(row, column.name), keys=keys, context=column.context(row))
+    return vault.unseal(
+        getattr(row, column.name), keys=keys, context=row.sealing_context(column.name)
+    )
 
 
 def all_opened() -> list[str]:
@@ -361,7 +363,7 @@ def test_a_traceback_shows_neither_keys_nor_text() -> None:
             vault.unseal(
                 row.credential,
                 keys=conf.application().encryption_keys,
-                context=column.context(row),
+                context=row.sealing_context(column.name),
             )
     frame = caught.tb.tb_next
     shown = ""

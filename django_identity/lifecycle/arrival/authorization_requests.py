@@ -47,7 +47,9 @@ def start(
         expires_at=timezone.now() + timedelta(seconds=SIGN_IN_LIFETIME),
     )
     request.code_verifier = vault.seal(
-        pkce.verifier, keys=application.encryption_keys, context=request.sealing_context()
+        pkce.verifier,
+        keys=application.encryption_keys,
+        context=request.sealing_context("code_verifier"),
     )
     request.save(force_insert=True)
     return request

@@ -206,7 +206,7 @@ def _learn(application: Application, request: AuthorizationRequest, code: str) -
         code_verifier=vault.unseal(
             request.code_verifier,
             keys=application.encryption_keys,
-            context=request.sealing_context(),
+            context=request.sealing_context("code_verifier"),
         ),
         redirect_uri=request.redirect_uri,
     )

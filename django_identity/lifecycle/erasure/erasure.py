@@ -81,26 +81,22 @@ def erase_now(application: Application, subject: str) -> ErasureReceipt:
     If the site's own erasure code raised an error, the receipt is pending (``erased_at`` is None)
     and the erasure is retried. Raises ``StorageUnavailable`` if the database failed.
     """
+    subject_digest = digest(application.alias, application.environment, subject)
     try:
-        return _erase_now(application, subject)
+        with database.atomic():
+            events.lock_subject(subject_digest)
+            receipt = receipts.open_receipt(
+                application=application.alias,
+                environment=application.environment,
+                subject=subject,
+                identity=events.revoke(subject_digest),
+                requested_at=timezone.now(),
+            )
+        attempt(receipt.pk)
+        receipt.refresh_from_db()
     except (DatabaseError, InterfaceError) as error:
         # The database's message, and Django's report of it, would contain the subject.
         raise StorageUnavailable(type(error).__name__) from None
-
-
-def _erase_now(application: Application, subject: str) -> ErasureReceipt:
-    subject_digest = digest(application.alias, application.environment, subject)
-    with database.atomic():
-        events.lock_subject(subject_digest)
-        receipt = receipts.open_receipt(
-            application=application.alias,
-            environment=application.environment,
-            subject=subject,
-            identity=events.revoke(subject_digest),
-            requested_at=timezone.now(),
-        )
-    attempt(receipt.pk)
-    receipt.refresh_from_db()
     return receipt
 
 
@@ -198,9 +194,14 @@ def _erase(receipt: ErasureReceipt, user_id: Any, keys: list[str]) -> bool:
     Returns whether the user's sessions had to go.
     """
     _empty_most_events(receipt)
-    siblings = _siblings(receipt.pk, user_id)
+    pending = ErasureReceipt.objects.pending()
+    siblings = pending.filter(user_id=user_id) if user_id is not None else pending.none()
+    # Lock all erasures of the account, because concurrent ones would deadlock. Only by primary
+    # keys: with two indexes MariaDB's order of locks varies.
+    locked = {receipt.pk, *siblings.values_list("pk", flat=True)}
     with database.atomic():
-        _lock_receipts(siblings)
+        # Lock by a write: SQLite then waits for the lock, but would fail at once after a read.
+        pending.filter(pk__in=locked).update(updated_at=timezone.now())
         return _erase_rows(receipt.pk, keys)
 
 
@@ -224,23 +225,6 @@ def _erase_sessions(signed_out: SessionKeys, since: datetime) -> None:
         sessions.delete({*keys, *begun_since[user_id]})
 
 
-def _siblings(receipt_id: int, user_id: Any) -> set[int]:
-    """The pending erasures of the same account, including this one."""
-    if user_id is None:
-        return {receipt_id}
-    pending = ErasureReceipt.objects.pending().filter(user_id=user_id)
-    return {receipt_id, *pending.values_list("pk", flat=True)}
-
-
-def _lock_receipts(keys: set[int]) -> None:
-    """Lock all erasures of the account, because concurrent ones would deadlock.
-
-    Lock by a write: SQLite then waits for the lock, but would fail at once after a read. Select by
-    primary keys only: with two indexes MariaDB's order of locks varies.
-    """
-    ErasureReceipt.objects.pending().filter(pk__in=keys).update(updated_at=timezone.now())
-
-
 def _erase_rows(receipt_id: int, session_keys: list[str]) -> bool:
     """Erase the data of the receipt's subject. Returns whether to delete the sessions too."""
     receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
@@ -255,7 +239,8 @@ def _erase_rows(receipt_id: int, session_keys: list[str]) -> bool:
     made_for_identity = identity.account_made if identity else receipt.account_made
     receipt.account_kept = _reason_to_keep(receipt, user, made_for_identity=made_for_identity)
     _open_other_receipts(receipt, subject_digest, user_id=user_id)
-    counts = Counter(dossier.erase(_forgotten(receipt, user_id, stays=bool(receipt.account_kept))))
+    place, stays = (receipt.application, receipt.environment), bool(receipt.account_kept)
+    counts = Counter(dossier.erase(Forgotten(subject_digest, user_id, *place, stays=stays)))
     counts.update(receipt.counts)
     if user is not None and not receipt.account_kept:
         receipt.account_kept = _erase_account(receipt, user)
@@ -273,7 +258,7 @@ def _reason_to_keep(
     receipt: ErasureReceipt, user: AbstractBaseUser | None, *, made_for_identity: bool
 ) -> str:
     """Ask the policy. Returns why the account stays, or an empty text."""
-    site = policy.load(_policy_path(receipt.application))
+    site = _policy_of(receipt)
     if user is None or not site.keeps_account(user, made_for_identity=made_for_identity):
         return ""
     if policy.is_privileged(user):
@@ -296,15 +281,9 @@ def _open_other_receipts(receipt: ErasureReceipt, subject_digest: str, *, user_i
         )
 
 
-def _forgotten(receipt: ErasureReceipt, user_id: Any, *, stays: bool = False) -> Forgotten:
-    return Forgotten(
-        _subject_digest(receipt), user_id, receipt.application, receipt.environment, stays=stays
-    )
-
-
 def _erase_account(receipt: ErasureReceipt, user: AbstractBaseUser) -> str:
     """Let the policy erase the account. Returns why it stays, or an empty text if it is erased."""
-    site = policy.load(_policy_path(receipt.application))
+    site = _policy_of(receipt)
     _hold_subjects_of(user.pk)
     # ``delete`` sets the instance's key to None, and deletes the former links.
     user_id, former = user.pk, list(FormerLink.objects.filter(user_id=user.pk))
@@ -381,7 +360,9 @@ def _subject_digest(receipt: ErasureReceipt) -> str:
     return digest(receipt.application, receipt.environment, receipt.subject)
 
 
-def _policy_path(alias: str) -> str:
+def _policy_of(receipt: ErasureReceipt) -> policy.IdentityPolicy:
     """The policy of the application, or of the default one if it is no longer in the settings."""
-    known = alias if alias in conf.aliases() else conf.DEFAULT_ALIAS
-    return conf.application(known).policy
+    known = receipt.application in conf.aliases()
+    return policy.load(
+        conf.application(receipt.application if known else conf.DEFAULT_ALIAS).policy
+    )

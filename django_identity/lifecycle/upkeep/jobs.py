@@ -28,7 +28,14 @@ from django_identity.lifecycle.events import tallies
 from django_identity.lifecycle.upkeep import claims, due_rows, follow_up, job_runs, tokens
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.lifecycle.upkeep.crew import work_off
-from django_identity.models import Job, LinkedIdentity, TallyName, TokenGrant, disabled_account
+from django_identity.models import (
+    Job,
+    LinkedIdentity,
+    TallyName,
+    TokenGrant,
+    disabled_account,
+    under,
+)
 from django_identity.service import budget
 from django_identity.telemetry import Operation, measured
 
@@ -81,7 +88,7 @@ def run_all(*, stop: Callable[[], bool] = lambda: False) -> Upkept:
                 done.kept_alive = keep_alive(stop=stop)
             else:
                 done.purged = purge()
-    mark_all_vanished_keys()
+    _mark_vanished_keys()
     with job_runs.record_run(Job.SWEEP), closing(refetch_due()) as outcomes:
         for outcome in outcomes:
             done.refetched[outcome] += 1
@@ -95,27 +102,21 @@ def sweep() -> int:
 
     Several sweeps may run at once. If publishing fails, the leases are released.
     """
+    handed_out = 0
     with measured(Operation.SWEEP) as measurement:
-        handed_out, is_whole = _sweep()
-        measurement.outcome = "ok" if is_whole else "broker_unavailable"
+        _mark_vanished_keys()
+        for page in _take_due():
+            for start in range(0, len(page), CHUNK):
+                chunk = page[start : start + CHUNK]
+                if not _publish(TaskName.REFETCH_CHUNK, chunk):
+                    due_rows.let_go(page[start:])
+                    measurement.outcome = "broker_unavailable"
+                    return handed_out
+                handed_out += len(chunk)
     return handed_out
 
 
-def _sweep() -> tuple[int, bool]:
-    """The number of published identities, and whether the broker took all."""
-    mark_all_vanished_keys()
-    handed_out = 0
-    for page in _take_due():
-        for start in range(0, len(page), CHUNK):
-            chunk = page[start : start + CHUNK]
-            if not _publish(TaskName.REFETCH_CHUNK, chunk):
-                due_rows.let_go(page[start:])
-                return handed_out, False
-            handed_out += len(chunk)
-    return handed_out, True
-
-
-def mark_all_vanished_keys() -> None:
+def _mark_vanished_keys() -> None:
     """Make credentials due whose signing key the service has withdrawn."""
     for application in _reachable_applications():
         due_rows.mark_vanished_keys(application)
@@ -264,10 +265,7 @@ def _threads_for(rows: Sequence[LinkedIdentity]) -> int:
 
 def _due_among(ids: Sequence[int]) -> list[LinkedIdentity]:
     """The due rows of active accounts, under the applications that are set up."""
-    ours = Q(pk__in=[])
-    for site in conf.applications():
-        ours |= Q(application=site.alias, environment=site.environment)
-    now = timezone.now()
+    now, ours = timezone.now(), under(conf.applications())
     rows = LinkedIdentity.objects.filter(ours, pk__in=ids, refetch_due_at__lte=now)
     # A disabled account may be enabled again without notice.
     rows.filter(disabled_account()).update(
@@ -294,12 +292,7 @@ def _refetch(identity: LinkedIdentity) -> Refetched | None:
 
 def _identities_expiring_unused() -> list[LinkedIdentity]:
     """The identities whose grants expire first, a limited number, of reachable applications."""
-    ours = Q(pk__in=[])
-    for application in _reachable_applications():
-        ours |= Q(
-            identity__application=application.alias,
-            identity__environment=application.environment,
-        )
+    ours = under(_reachable_applications(), path="identity__")
     grants = tokens.expiring_unused().filter(ours).select_related("identity")
     first: Iterable[TokenGrant] = grants.order_by("refresh_expires_at")[:MOST_GRANTS]
     return [grant.identity for grant in first]

@@ -6,9 +6,8 @@ code treats such a value as absent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from django.db.models import Model, Q, QuerySet
@@ -28,7 +27,6 @@ class SealedColumn:
 
     model: type[Model]
     name: str
-    context: Callable[[Any], vault.Context]
     application: str = "application"
     joined: tuple[str, ...] = ()
 
@@ -40,27 +38,12 @@ class SealedColumn:
         """The rows with a value in the column."""
         return self.model._default_manager.exclude(**{self.name: ""})
 
-    def held_by(self, application: Application) -> QuerySet[Any]:
-        return self.held().filter(**{self.application: application.alias})
-
-
-def _of_grant(column: str, grant: TokenGrant) -> vault.Context:
-    return grant.identity.sealing_context(column)
-
 
 COLUMNS: tuple[SealedColumn, ...] = (
-    SealedColumn(LinkedIdentity, "credential", lambda row: row.sealing_context("credential")),
-    *(
-        SealedColumn(
-            TokenGrant,
-            name,
-            partial(_of_grant, name),
-            application="identity__application",
-            joined=("identity",),
-        )
-        for name in ("access_token", "refresh_token")
-    ),
-    SealedColumn(AuthorizationRequest, "code_verifier", lambda row: row.sealing_context()),
+    SealedColumn(LinkedIdentity, "credential"),
+    SealedColumn(TokenGrant, "access_token", "identity__application", joined=("identity",)),
+    SealedColumn(TokenGrant, "refresh_token", "identity__application", joined=("identity",)),
+    SealedColumn(AuthorizationRequest, "code_verifier"),
 )
 """All of them: what rotates keys or looks for values that no key opens reads this."""
 
@@ -114,7 +97,8 @@ def find_unreadable(column: SealedColumn) -> QuerySet[Any]:
 
 def _outdated(column: SealedColumn, application: Application) -> QuerySet[Any]:
     current = vault.prefix_of(application.encryption_keys[0])
-    return column.held_by(application).exclude(**{f"{column.name}__startswith": current})
+    rows = column.held().filter(**{column.application: application.alias})
+    return rows.exclude(**{f"{column.name}__startswith": current})
 
 
 def _rotate_column(column: SealedColumn, application: Application, size: int) -> Iterator[Batch]:
@@ -134,7 +118,7 @@ def _rotate_column(column: SealedColumn, application: Application, size: int) ->
 def _rotate_batch(column: SealedColumn, application: Application, rows: list[Any]) -> Batch:
     resealed, unreadable = {}, 0
     for row in rows:
-        sealed, context = getattr(row, column.name), column.context(row)
+        sealed, context = getattr(row, column.name), row.sealing_context(column.name)
         try:
             fresh = vault.reseal(sealed, keys=application.encryption_keys, context=context)
         except SealedValueUnreadable:

@@ -22,6 +22,7 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
     failing,
+    under,
 )
 
 OVERDUE = timedelta(minutes=15)
@@ -141,10 +142,8 @@ def check_erasures() -> Iterator[Finding]:
 
 def check_removed_applications() -> Iterator[Finding]:
     """Identities of applications that are not in the settings, and so are not kept up to date."""
-    ours = Q(pk__in=())
-    for site in conf.applications():
-        ours |= Q(application=site.alias, environment=site.environment)
-    stray = LinkedIdentity.objects.exclude(ours).values_list("application", "environment")
+    rows = LinkedIdentity.objects.exclude(under(conf.applications()))
+    stray = rows.values_list("application", "environment")
     for alias, environment, count in stray.annotate(count=Count("pk")).order_by(*PLACE):
         said = f"{count} identities of {alias}/{environment}, which the settings do not have"
         remedy = "Put it back, or erase them (identity_erase --application --environment)."
