@@ -1,4 +1,4 @@
-"""``python -m tests.benchmarks NAME [--json]``: run one benchmark, a module of this package."""
+"""``python -m tests.benchmarks NAME [--json] [--seconds N]``: run one benchmark, a module here."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     parser.add_argument("name", choices=sorted(found - NOT_BENCHMARKS))
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--seconds", type=int, help="how long `soak` lasts")
     chosen = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
     django.setup()
-    result = importlib.import_module(f"tests.benchmarks.{chosen.name}").run()
+    lasting = {} if chosen.seconds is None else {"seconds": chosen.seconds}
+    result = importlib.import_module(f"tests.benchmarks.{chosen.name}").run(**lasting)
     print(json.dumps(result.as_json()) if chosen.json else result.as_table())  # noqa: T201  its job
 
 

@@ -1,27 +1,34 @@
-"""A real PostgreSQL that goes away in the middle of a refresh and comes back: no token is lost."""
+"""A real PostgreSQL that goes away in the middle of refreshes and comes back: no token is lost."""
 
 from __future__ import annotations
 
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
-from django.db import connection, connections
+from django.db import DatabaseError, InterfaceError, connection, connections
+from django.test import override_settings
+from django.utils import timezone
 
+from django_identity.lifecycle.upkeep import jobs
 from django_identity.lifecycle.upkeep.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.databases import on_postgresql
 from tests.hostile import HostileService
 from tests.lifecycle.held import expired, stored
-from tests.records import make_identity, make_user
+from tests.records import make_grant, make_identity, make_user, unsealed
+from tests.servers.stand_in import StandIn, setting
 
 pytestmark = [pytest.mark.django_db(transaction=True), on_postgresql]
 
-AWAY = [pytest.param(1.0), pytest.param(15.0, marks=pytest.mark.server)]
+AWAY_SECONDS, PATIENCE = 15.0, 60.0
+AWAY = [pytest.param(1.0), pytest.param(AWAY_SECONDS, marks=pytest.mark.server)]
+PEOPLE, THREADS = 8, 4
 
 
 @dataclass
@@ -104,3 +111,75 @@ def test_storing_waits_for_the_database(service: HostileService, way: Way, secon
     assert (stored(identity), service.refresh_tokens, way.cuts) == ("rt-1", ["rt-0"], 1)
     grant = TokenGrant.objects.get()
     assert (grant.generation, grant.lease_until, grant.needs_reauthorization) == (2, None, False)
+
+
+@pytest.mark.server
+def test_refreshes_in_several_threads_lose_nothing(way: Way) -> None:
+    """Away for 15 seconds while a worker's threads are at it: what was got is stored, the rest due.
+
+    Every refresh token is presented once, nobody's row is failed, and the next chunk does the rest.
+    """
+    service = StandIn(delay=0.2)
+    try:
+        with override_settings(
+            DJANGO_IDENTITY={"default": setting(service.origin, REFETCH_THREADS=THREADS)}
+        ):
+            ids = [due(number).pk for number in range(PEOPLE)]
+            cutter = threading.Thread(target=cut_amid_refreshes, args=(service, way))
+            cutter.start()
+            with suppress(DatabaseError, InterfaceError):
+                jobs.refetch_chunk(ids)
+            cutter.join()
+            when_it_is_back(way)
+            assert not LinkedIdentity.objects.exclude(last_error="").exists()
+            # Nobody works now, so the leases of those who were cut off may end.
+            LinkedIdentity.objects.update(refetch_taken_until=None, refetch_started=False)
+            TokenGrant.objects.update(lease_until=None, retry_at=None)
+            jobs.refetch_chunk(ids)
+    finally:
+        service.close()
+    presented = Counter(call.about for call in service.seen if call.endpoint == "token")
+    assert presented == {f"rt-0-subject-{number}": 1 for number in range(PEOPLE)}
+    assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
+    assert not LinkedIdentity.objects.filter(refetch_due_at__lte=timezone.now()).exists()
+    for grant in TokenGrant.objects.select_related("identity"):
+        kept = unsealed(grant.identity, "refresh_token", grant.refresh_token)
+        assert (kept, grant.generation) == (f"rt-1-{grant.identity.subject}", 2)
+
+
+def due(number: int) -> LinkedIdentity:
+    """Somebody whose claims are due, and whose access token is too old."""
+    subject = f"subject-{number}"
+    identity: LinkedIdentity = make_identity(
+        make_user(f"user-{number}"),
+        subject=subject,
+        scopes=["claims:read"],
+        refetch_due_at=timezone.now(),
+    )
+    make_grant(
+        identity,
+        access_token=f"at-0-{subject}",
+        refresh_token=f"rt-0-{subject}",
+        access_expires_at=timezone.now(),
+    )
+    return identity
+
+
+def cut_amid_refreshes(service: StandIn, way: Way) -> None:
+    """Cut it while the service has refresh tokens in its hands."""
+    give_up_at = time.monotonic() + PATIENCE
+    while len(service.seen) < THREADS and time.monotonic() < give_up_at:
+        time.sleep(0.005)
+    way.cut(AWAY_SECONDS)
+
+
+def when_it_is_back(way: Way) -> None:
+    connection.close()
+    give_up_at = time.monotonic() + PATIENCE
+    while time.monotonic() < give_up_at:
+        try:
+            connection.ensure_connection()
+        except DatabaseError:
+            time.sleep(0.2)
+        else:
+            return

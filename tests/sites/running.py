@@ -104,7 +104,7 @@ class Proxy(httpx.HTTPTransport):
 @contextmanager
 def running_site(site: Site, sandbox: RunningSandbox, folder: Path) -> Iterator[RunningSite]:
     """Start the site's process and register it at the sandbox."""
-    port = _free_port()
+    port = free_port()
     local = f"http://127.0.0.1:{port}"
     address = site.public or local
     environ = {
@@ -113,7 +113,7 @@ def running_site(site: Site, sandbox: RunningSandbox, folder: Path) -> Iterator[
         "SITE_FOLDER": str(folder),
         "SITE_PORT": str(port),
         "SITE_PUBLIC": address,
-        **_registered(sandbox, address, webhook=f"{local}/identity/webhook/"),
+        **registered(sandbox, address, webhook=f"{local}/identity/webhook/"),
         **site.environ,
     }
     process = subprocess.Popen(
@@ -123,7 +123,7 @@ def running_site(site: Site, sandbox: RunningSandbox, folder: Path) -> Iterator[
         start_new_session=True,
     )
     try:
-        _wait_until_it_answers(process, port)
+        wait_until_it_answers(process, port)
         yield RunningSite(site, address, sandbox, environ["SITE_CLIENT_ID"], port, environ)
     finally:
         process.terminate()
@@ -135,7 +135,7 @@ def running_site(site: Site, sandbox: RunningSandbox, folder: Path) -> Iterator[
         process.wait()
 
 
-def _registered(sandbox: RunningSandbox, address: str, *, webhook: str) -> dict[str, str]:
+def registered(sandbox: RunningSandbox, address: str, *, webhook: str) -> dict[str, str]:
     callback = f"{address}/identity/callback/"
     made = sandbox.control("POST", "applications", redirect_uris=[callback])
     hook = {"mode": "test", "url": webhook, "secret": WEBHOOK_SECRET}
@@ -149,13 +149,13 @@ def _registered(sandbox: RunningSandbox, address: str, *, webhook: str) -> dict[
     }
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with closing(create_server(("127.0.0.1", 0))) as listener:
         port: int = listener.getsockname()[1]
         return port
 
 
-def _wait_until_it_answers(process: subprocess.Popen[bytes], port: int) -> None:
+def wait_until_it_answers(process: subprocess.Popen[bytes], port: int) -> None:
     deadline = time.monotonic() + SECONDS
     with httpx.Client(trust_env=False, verify=TLS) as client:
         while process.poll() is None and time.monotonic() < deadline:
