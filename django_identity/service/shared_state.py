@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ Value = TypeVar("Value")
 # A longer wait is not the call's own time.
 PATIENCE = 0.25
 SKIPPED = 10.0
-# The site's own time-outs suit its pages. Counters are worth less, so they wait less.
+# The site's own time-outs suit its pages. Counters are worth less, so they wait less. Threads may
+# share each of these.
 SOCKET_SECONDS = 0.4
 SOCKET_OPTIONS = {
     "django.core.cache.backends.redis.RedisCache": ("socket_timeout", "socket_connect_timeout"),
@@ -112,17 +114,22 @@ def remember(name: str, make: Callable[[], Value], *, kind: type[Value], seconds
 
 def _cache() -> BaseCache:
     """The site's default cache, with short time-outs where the backend takes them."""
-    return _handler()["default"]
+    return _pooled(os.getpid()) or caches["default"]
 
 
 @once
-def _handler() -> CacheHandler:
+def _pooled(process: int) -> BaseCache | None:
+    """The cache of all threads of ``process``, if its backend has a pool of connections.
+
+    Django makes one for each thread, and a thread that ends leaves its connections open.
+    """
     given = settings.CACHES["default"]
     names = SOCKET_OPTIONS.get(given["BACKEND"])
     if names is None:
-        return caches
+        return None
     options = {**given.get("OPTIONS", {}), **dict.fromkeys(names, SOCKET_SECONDS)}
-    return CacheHandler({"default": {**given, "OPTIONS": options}})
+    handler = CacheHandler({"default": {**given, "OPTIONS": options}})
+    return handler.create_connection("default")
 
 
 def _guard(work: Callable[[], Value], *, otherwise: Value) -> Value:
@@ -145,7 +152,7 @@ def _guard(work: Callable[[], Value], *, otherwise: Value) -> Value:
 def _ask_again(*, setting: str, **_kwargs: object) -> None:
     if setting == "CACHES":
         _silence.until = 0.0
-        _handler.cache_clear()
+        _pooled.cache_clear()
 
 
 setting_changed.connect(_ask_again, dispatch_uid="django_identity.shared_state")

@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -152,3 +153,23 @@ def test_the_sites_own_cache_keeps_its_time_outs(redis: Redis) -> None:
     shared_state.write("name", 7, seconds=60)
     assert caches["default"].get("name") == 7
     assert "socket_timeout" not in caches["default"]._cache._pool_options
+
+
+def test_threads_that_end_leave_no_connection_open(redis: Redis) -> None:
+    """A worker starts some for each chunk; the next ones use the connections of the last ones."""
+
+    def count() -> None:
+        met.wait()
+        shared_state.count("name", seconds=60)
+
+    for _ in range(10):
+        met = threading.Barrier(4, timeout=10)
+        crew = [threading.Thread(target=count) for _ in range(4)]
+        for member in crew:
+            member.start()
+        for member in crew:
+            member.join()
+    assert shared_state.read("name") == 40
+    clients = caches["default"]._cache.get_client().info("clients")["connected_clients"]
+    # Two pools at most, if the first threads made one each at the same moment; and this one.
+    assert clients <= 2 * 4 + 1
