@@ -10,7 +10,7 @@ from typing import Any
 
 from playwright.sync_api import Page
 
-SHOTS = Path(os.environ.get("IDENTITY_SCREENSHOTS", "ci-output/screenshots"))
+SHOTS = os.environ.get("IDENTITY_SCREENSHOTS")
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 OVERFLOW = """() => {
   const root = document.documentElement, inside = root.clientWidth;
@@ -46,9 +46,9 @@ LATIN_WORD = re.compile(r"[A-Za-z][A-Za-z]+(?:[._-][A-Za-z]+)*")
 
 
 def shoot(page: Page, name: str) -> None:
-    """Keep what the page looks like, as ``name``.png."""
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=SHOTS / f"{name}.png", full_page=True, animations="disabled")
+    """Keep what the page looks like, as ``name``.png in the folder ``IDENTITY_SCREENSHOTS``."""
+    if SHOTS:
+        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True, animations="disabled")
 
 
 def overflow(page: Page) -> list[str]:

@@ -1,4 +1,7 @@
-"""A code pasted as a person would, in a real Chromium; screenshots in ``ci-output/screenshots``."""
+"""A code pasted as a person would, in a real Chromium.
+
+``IDENTITY_SCREENSHOTS`` names a folder for pictures.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The main job in a real Chromium, with screenshots in ``ci-output/screenshots``."""
+"""The main job in a real Chromium; ``IDENTITY_SCREENSHOTS`` names a folder for pictures."""
 
 from __future__ import annotations
 
