@@ -6,16 +6,22 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from tests.sites.running import ROOT
 
-PRINT = "import django, sys; django.setup(); print(*sys.modules)"
+START = "import django, sys; django.setup();"
+# Django loads every URL and its view at the first look-up of an address.
+LOOK_UP = "from django.urls import reverse; reverse('identity:api:me');"
+PRINT = "print(*sys.modules)"
 DEAR = {"celery", "kombu", "rest_framework", "joserfc", "django_identity.sandbox"}
 
 
-def test_a_site_without_workers_and_api_loads_neither() -> None:
+@pytest.mark.parametrize("first_request", ["", LOOK_UP], ids=["start", "first request"])
+def test_a_site_without_workers_and_api_loads_neither(first_request: str) -> None:
     """Celery and Django REST framework are installed, and are loaded by those who use them."""
     started = subprocess.run(
-        [sys.executable, "-c", PRINT],
+        [sys.executable, "-c", START + first_request + PRINT],
         cwd=ROOT,
         env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.sites.plain.settings"},
         capture_output=True,
@@ -24,4 +30,5 @@ def test_a_site_without_workers_and_api_loads_neither() -> None:
     )
     loaded = set(started.stdout.split())
     assert "django_identity.models" in loaded
+    assert ("django_identity.views.sign_in" in loaded) == bool(first_request)
     assert not DEAR & loaded

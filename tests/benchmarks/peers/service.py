@@ -18,9 +18,8 @@ from jwcrypto.jwk import JWK
 from sd_jwt.common import SDObj
 from sd_jwt.issuer import SDJWTIssuer
 
-SUBJECT = "subject-1"
-CLIENT_ID = "client-1"
-CLIENT_SECRET = "a-client-secret-for-benchmarks-alone"
+from tests.benchmarks.peers.person import CLIENT_ID, CLIENT_SECRET, SUBJECT
+
 PROFILE = {
     "id": SUBJECT,
     "email": "ada@example.org",

@@ -23,7 +23,7 @@ from django.db import connection
 from django.utils import timezone
 
 from tests.benchmarks.peers.browser import Browser, sign_in
-from tests.benchmarks.peers.service import SUBJECT
+from tests.benchmarks.peers.person import SUBJECT
 
 WARM_UP = 10
 BOUNDARIES = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import path, reverse
 
-from tests.benchmarks.peers.service import CLIENT_ID, CLIENT_SECRET
+from tests.benchmarks.peers.person import CLIENT_ID, CLIENT_SECRET
 from tests.benchmarks.peers.sites.who import PAGES
 
 oauth = OAuth()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.benchmarks.peers.service import CLIENT_ID, CLIENT_SECRET
+from tests.benchmarks.peers.person import CLIENT_ID, CLIENT_SECRET
 
 APPS = ["mozilla_django_oidc"]
 MIDDLEWARE: list[str] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.benchmarks.peers.service import CLIENT_ID, CLIENT_SECRET
+from tests.benchmarks.peers.person import CLIENT_ID, CLIENT_SECRET
 
 APPS = ["social_django"]
 MIDDLEWARE = ["social_django.middleware.SocialAuthExceptionMiddleware"]
