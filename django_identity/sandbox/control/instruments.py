@@ -57,6 +57,7 @@ def list_faults(body: Body) -> list[dict[str, Any]]:
 
 
 def order_fault(body: Body) -> dict[str, Any]:
+    """POST faults: order one."""
     kind, fault_moment = body.text("kind"), body.text("when", FaultMoment.BEFORE)
     if kind not in set(FaultKind) or fault_moment not in set(FaultMoment):
         raise InvalidRequest(f"kind is one of {', '.join(FaultKind)}; when is before or after.")
