@@ -70,9 +70,6 @@ def _reading(request: HttpRequest, user: AbstractBaseUser | None, alias: str) ->
     identity = LinkedIdentity.objects.under(application).filter(user_id=whose.pk).first()
     if identity is None:
         raise DocumentsNotAllowed("the person has no linked identity")
-    return documents.Reading(identity, asked_by, _name_of_view(request))
-
-
-def _name_of_view(request: HttpRequest) -> str:
-    """The name of the request's URL, or the dotted path of its view."""
-    return request.resolver_match.view_name if request.resolver_match else ""
+    # The name of the request's URL, or the dotted path of its view.
+    view = request.resolver_match.view_name if request.resolver_match else ""
+    return documents.Reading(identity, asked_by, view)

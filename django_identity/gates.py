@@ -251,7 +251,10 @@ def _declared(view: _GateMixin) -> Iterator[Gate]:
                     "a subclass cannot replace the value that a base requires"
                 )
             requirements = _requirements(claims, value)
-        application = chosen.pop("identity_application", _application_above(view, above))
+        # The last base is ``_GateMixin``, which has an application.
+        inherited = next(vars(base) for base in above if "identity_application" in vars(base))
+        bound = _bind(view, inherited["identity_application"])
+        application = chosen.pop("identity_application", bound)
         yield Gate(
             requirements,
             kyc_level=UNASKED if level == "" else level,
@@ -286,12 +289,6 @@ def _value_above(view: _GateMixin, above: tuple[type, ...]) -> Any:
         if "required_value" in vars(base):
             return _bind(view, vars(base)["required_value"])
     return UNASKED
-
-
-def _application_above(view: _GateMixin, above: tuple[type, ...]) -> Any:
-    """The application of the nearest base; the last one is ``_GateMixin``, which has one."""
-    bases = (base for base in above if "identity_application" in vars(base))
-    return _bind(view, vars(next(bases))["identity_application"])
 
 
 def _bind(view: _GateMixin, found: Any) -> Any:

@@ -235,7 +235,8 @@ class IdentityActions(RecordAdmin):
         form = None
         if question is ERASE:
             given = request.POST if is_confirmed else None
-            form = EraseForm(given, wanted=self._typed_for(request, chosen[0]))
+            email = wording.email_of(chosen[0].user) if self.may_see_people(request) else ""
+            form = EraseForm(given, wanted=email or chosen[0].subject)
         if is_confirmed and (form is None or form.is_valid()):
             return chosen
         context = self.context(
@@ -259,10 +260,6 @@ class IdentityActions(RecordAdmin):
         may_see = self.may_see_people(request)
         person = wording.person_name(chosen[0].user, may_see=may_see)
         return str(question.asks) % {"person": person}
-
-    def _typed_for(self, request: HttpRequest, identity: LinkedIdentity) -> str:
-        email = wording.email_of(identity.user) if self.may_see_people(request) else ""
-        return email or identity.subject
 
     @staticmethod
     def _losses(question: Question, chosen: tuple[LinkedIdentity, ...]) -> list[str]:
