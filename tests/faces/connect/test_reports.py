@@ -41,7 +41,7 @@ def reports() -> Iterator[list[str]]:
 
 MOMENTS = pytest.mark.parametrize(
     ("holder", "name"),
-    [(redemptions, "_digest"), (limits, "_counted"), (LinkedIdentity, "save")],
+    [(redemptions, "_digest"), (limits, "_count"), (LinkedIdentity, "save")],
     ids=["before it is claimed", "before it is sent", "after the answer"],
 )
 
