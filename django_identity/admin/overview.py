@@ -17,9 +17,8 @@ from django_identity.admin import wording
 from django_identity.admin.charts import Chart, bars, columns
 from django_identity.admin.listing import RecordAdmin, with_visible_controls
 from django_identity.admin.wording import Words
-from django_identity.lifecycle.operators import NEWEST_EVENTS, Overview, overview_of
-from django_identity.models import Consent, EventOutcome
-from django_identity.models import Overview as OverviewEntry
+from django_identity.lifecycle.operators import NEWEST_EVENTS, ApplicationFigures, overview_of
+from django_identity.models import Consent, EventOutcome, Overview
 
 # The bounds of ``lifecycle.operators.overview``.
 MOST_COUNTED, SAMPLED = 100_000, 20_000
@@ -35,7 +34,7 @@ LIVES: dict[str, Words] = {
 }
 
 
-@admin.register(OverviewEntry)
+@admin.register(Overview)
 class OverviewAdmin(RecordAdmin):
     """The entry in the admin's index. It has no list, only the overview page."""
 
@@ -80,7 +79,7 @@ class OverviewAdmin(RecordAdmin):
         return TemplateResponse(request, "admin/django_identity/overview.html", context)
 
 
-def _charts(seen: Overview) -> list[Chart]:
+def _charts(seen: ApplicationFigures) -> list[Chart]:
     sampled = {"count": _group_digits(SAMPLED)}
     estimate = _("An estimate from %(count)s identities.") % sampled if seen.is_sampled else ""
     newest = _("Of the newest %(count)s events.") % {"count": _group_digits(NEWEST_EVENTS)}
@@ -108,7 +107,7 @@ def _group_digits(number: int) -> str:
     return str(formats.number_format(number, use_l10n=True, force_grouping=True))
 
 
-def _consents(seen: Overview) -> list[tuple[Words, int]]:
+def _consents(seen: ApplicationFigures) -> list[tuple[Words, int]]:
     names = dict(Consent.choices)
     ordered = sorted(seen.by_consent.items(), key=lambda item: (item[0][0], -item[1]))
     none = _("no KYC level")

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.lifecycle.events import tallies
-from django_identity.lifecycle.operators.overview import Overview, Sampling, overview_of
+from django_identity.lifecycle.operators.overview import ApplicationFigures, Sampling, overview_of
 from django_identity.models import (
     Consent,
     DailyTally,
@@ -26,7 +26,7 @@ from tests.records import make_event, make_grant, make_identity, make_user
 pytestmark = pytest.mark.django_db
 
 
-def seen() -> Overview:
+def seen() -> ApplicationFigures:
     return overview_of(application="default", environment="test")
 
 

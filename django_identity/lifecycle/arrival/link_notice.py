@@ -33,24 +33,18 @@ def send_on_commit(
 ) -> None:
     """Send the policy's notice of a new link after the commit. A failure is logged."""
     person = profile.masked()
-
-    def build(site: IdentityPolicy) -> EmailMessage | None:
-        return site.link_notice(user, identity, person=person)
-
     # Not a partial: Django logs the function's name if the function raises, and a partial has none.
-    database.on_commit(lambda: _tell(application, [build]))
+    database.on_commit(
+        lambda: _tell(application, [lambda site: site.link_notice(user, identity, person=person)])
+    )
 
 
 def send_change_on_commit(
     application: Application, users: Sequence[AbstractBaseUser], *, change: str
 ) -> None:
     """Send the policy's notice of a change to each of ``users`` after the commit."""
-    service = service_in_sentence(application.service_name)
-
-    def builder(user: AbstractBaseUser) -> Build:
-        return lambda site: site.change_notice(user, change=change, service=service)
-
-    builds = [builder(user) for user in users]
+    facts = {"change": change, "service": service_in_sentence(application.service_name)}
+    builds = [lambda site, user=user: site.change_notice(user, **facts) for user in users]
     database.on_commit(lambda: _tell(application, builds))
 
 

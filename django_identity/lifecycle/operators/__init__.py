@@ -19,7 +19,11 @@ from django_identity.lifecycle.operators.interventions import (
     refetch_now,
     revoke,
 )
-from django_identity.lifecycle.operators.overview import NEWEST_EVENTS, Overview, overview_of
+from django_identity.lifecycle.operators.overview import (
+    NEWEST_EVENTS,
+    ApplicationFigures,
+    overview_of,
+)
 from django_identity.lifecycle.operators.search import (
     find_events,
     find_identities,
@@ -35,11 +39,11 @@ from django_identity.lifecycle.operators.timeline import (
 
 __all__ = [
     "NEWEST_EVENTS",
+    "ApplicationFigures",
     "Happening",
     "Inspection",
     "Kind",
     "Level",
-    "Overview",
     "activity_of",
     "ask_service",
     "check",

@@ -41,7 +41,7 @@ CACHE_KEY = "django_identity.overview.1"
 # The upper end of each span of a credential's remaining life, in hours. Longer lives are "24h".
 LIFE_SPANS = (("ran_out", 0), ("1h", 1), ("6h", 6), ("12h", 12))
 
-Place = tuple[str, str]
+Key = tuple[str, str]
 M = TypeVar("M", bound=Model)
 
 
@@ -76,7 +76,7 @@ class Attention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
+class ApplicationFigures:
     """One application in one environment.
 
     ``is_sampled``: the figures of identities are an estimate. ``by_consent``: (consent, KYC level)
@@ -104,14 +104,16 @@ class _Counted:
 
     taken_at: datetime
     is_sampled: bool = False
-    by_consent: dict[Place, Counter[tuple[str, str]]] = field(default_factory=dict)
-    by_life: dict[Place, Counter[str]] = field(default_factory=dict)
+    by_consent: dict[Key, Counter[tuple[str, str]]] = field(default_factory=dict)
+    by_life: dict[Key, Counter[str]] = field(default_factory=dict)
     events: dict[str, Counter[str]] = field(default_factory=dict)
     events_since: datetime | None = None
-    failures: dict[Place, Counter[str]] = field(default_factory=dict)
+    failures: dict[Key, Counter[str]] = field(default_factory=dict)
 
 
-def overview_of(*, application: str, environment: str, sampling: Sampling = SAMPLING) -> Overview:
+def overview_of(
+    *, application: str, environment: str, sampling: Sampling = SAMPLING
+) -> ApplicationFigures:
     """The overview of ``application`` in ``environment``."""
     counted = shared_state.remember(
         CACHE_KEY, lambda: _count(sampling), kind=_Counted, seconds=KEPT_SECONDS
@@ -122,7 +124,7 @@ def overview_of(*, application: str, environment: str, sampling: Sampling = SAMP
     def daily(name: TallyName) -> tuple[DayCount, ...]:
         return tallies.per_day(name, application=application, environment=environment, days=DAYS)
 
-    return Overview(
+    return ApplicationFigures(
         taken_at=counted.taken_at,
         is_sampled=counted.is_sampled,
         identities=by_consent.total(),
