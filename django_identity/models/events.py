@@ -53,7 +53,7 @@ class WebhookEvent(Timestamped):
         verbose_name_plural = _("events")
         # On PostgreSQL a unique column would get a second index, for LIKE.
         constraints: ClassVar = [
-            models.UniqueConstraint(fields=["event_digest"], name="identity_event_once"),
+            models.UniqueConstraint(fields=["event_digest"], name="identity_event_once")
         ]
         indexes: ClassVar = [
             models.Index(
@@ -65,9 +65,7 @@ class WebhookEvent(Timestamped):
             models.Index(fields=["event_type", "application"], name="identity_event_type"),
         ]
         default_permissions = ("view",)
-        permissions: ClassVar = [
-            ("replay_webhookevent", "Can replay the handlers of events"),
-        ]
+        permissions: ClassVar = [("replay_webhookevent", "Can replay the handlers of events")]
 
     def __str__(self) -> str:
         return f"{self.event_type} #{self.pk}"

@@ -112,8 +112,7 @@ class LinkedIdentity(Timestamped):
             # The admin's filters and orders. The first has few different entries, which PostgreSQL
             # stores once each: a condition on any of its columns reads a few megabytes.
             models.Index(
-                fields=["environment", "consent", "kyc_status", "kyc_level"],
-                name="identity_facets",
+                fields=["environment", "consent", "kyc_status", "kyc_level"], name="identity_facets"
             ),
             models.Index(fields=["credential_expires_at"], name="identity_expiry"),
             models.Index(fields=["created_at"], name="identity_created"),
@@ -177,7 +176,7 @@ class FormerLink(Timestamped):
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["user", "subject_digest"], name="identity_former_link_once"
-            ),
+            )
         ]
         default_permissions = ()
 
@@ -212,7 +211,7 @@ class TokenGrant(Timestamped):
         verbose_name = _("grant")
         verbose_name_plural = _("grants")
         indexes: ClassVar = [
-            models.Index(fields=["needs_reauthorization"], name="identity_grant_dead"),
+            models.Index(fields=["needs_reauthorization"], name="identity_grant_dead")
         ]
 
     def __str__(self) -> str:
@@ -263,7 +262,7 @@ class StoredClaim(Timestamped):
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["identity", "claim_type", "provider"], name="identity_claim_once"
-            ),
+            )
         ]
 
     def __str__(self) -> str:

@@ -26,7 +26,7 @@ class DailyTally(Record):
         constraints: ClassVar = [
             models.UniqueConstraint(
                 fields=["day", "application", "environment", "name"], name="identity_tally_once"
-            ),
+            )
         ]
 
     def __str__(self) -> str:

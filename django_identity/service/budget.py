@@ -147,10 +147,15 @@ def _window(calls: int, seconds: float) -> tuple[int, float]:
 def note(application: Application, endpoint: str, error: IdentityError | None) -> None:
     """The endpoint gave an answer, or failed with ``error``."""
     rejected = isinstance(error, ClientRejected)
+    name = _failures(application, endpoint)
     if not rejected and not _is_outage(error):
-        _note_answer(application, endpoint)
+        before = shared_state.read(name)
+        if before:
+            shared_state.forget(name, _closed(application, endpoint))
+        if before >= FAILURES_IN_A_ROW:
+            log(LogEvent.SERVICE_BACK, application=application.alias, endpoint=endpoint)
         return
-    name, step = _failures(application, endpoint), ENOUGH_FAILURES if rejected else 1
+    step = ENOUGH_FAILURES if rejected else 1
     failures = shared_state.count(name, seconds=REMEMBERED, step=step)
     shared_state.keep(name, seconds=REMEMBERED)
     if failures < FAILURES_IN_A_ROW:
@@ -165,14 +170,6 @@ def note(application: Application, endpoint: str, error: IdentityError | None) -
         log_trouble(LogEvent.SERVICE_AWAY, ClientRejected(endpoint=endpoint), **facts)
     else:
         log_refusal(LogEvent.SERVICE_AWAY, **facts)
-
-
-def _note_answer(application: Application, endpoint: str) -> None:
-    failures = shared_state.read(_failures(application, endpoint))
-    if failures:
-        shared_state.forget(_failures(application, endpoint), _closed(application, endpoint))
-    if failures >= FAILURES_IN_A_ROW:
-        log(LogEvent.SERVICE_BACK, application=application.alias, endpoint=endpoint)
 
 
 def require_open(application: Application, endpoint: str) -> None:

@@ -10,11 +10,7 @@ import time
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity.conf import Application
-from django_identity.exceptions import (
-    ServiceError,
-    ServiceTimeout,
-    ServiceUnavailable,
-)
+from django_identity.exceptions import ServiceError, ServiceTimeout, ServiceUnavailable
 from django_identity.service import backoff, budget, refusals
 from django_identity.service.budget import Priority
 from django_identity.service.transport import Answer, Call, exchange, seconds_left, within

@@ -37,7 +37,9 @@ def parse_moment(text: str, *, takes_days: bool = False) -> datetime:
     if found is None:
         raise NotAMoment
     try:
-        return _moment(found["date"], found["time"], found["zone"])
+        time, later = _turned(found["time"])
+        moment = datetime.fromisoformat(f"{_calendar(found['date'])}T{time}{found['zone']}")
+        return bounded(moment + later)
     except (ValueError, OverflowError):
         raise NotAMoment from None
 
@@ -58,11 +60,6 @@ def bounded(moment: datetime) -> datetime:
 def has_no_end(moment: datetime) -> bool:
     """Whether ``moment`` means "never"."""
     return moment >= NO_END
-
-
-def _moment(date: str, time: str, zone: str) -> datetime:
-    time, later = _turned(time)
-    return bounded(datetime.fromisoformat(f"{_calendar(date)}T{time}{zone}") + later)
 
 
 def _calendar(date: str) -> str:

@@ -10,13 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django_identity.exceptions import EventUnreadable, MalformedAnswer
-from django_identity.handlers import (
-    CLAIM_TYPES,
-    KNOWN_TYPES,
-    KYC_TYPES,
-    EventType,
-    canonical,
-)
+from django_identity.handlers import CLAIM_TYPES, KNOWN_TYPES, KYC_TYPES, EventType, canonical
 from django_identity.service.answers.members import Members, required_text, subject_of, text_of
 from django_identity.service.moments import NotAMoment, parse_moment
 from django_identity.strict_json import NotStrictJSON, read_object

@@ -29,13 +29,7 @@ from django_identity.exceptions import (
 )
 from django_identity.lifecycle.arrival import limits, linking, redemptions, unlinking
 from django_identity.lifecycle.arrival.service_data import ServiceData
-from django_identity.models import (
-    ConnectRedemption,
-    Consent,
-    LinkedIdentity,
-    LinkedVia,
-    Purpose,
-)
+from django_identity.models import ConnectRedemption, Consent, LinkedIdentity, LinkedVia, Purpose
 from django_identity.service import ServiceClient
 from django_identity.service.answers import ConnectAnswer
 from django_identity.service.connect_code import code_in

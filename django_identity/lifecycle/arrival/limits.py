@@ -71,16 +71,13 @@ def _count(application: Application, limits: Mapping[str, int]) -> tuple[str, ..
     """Count an attempt under each subject of ``limits``. Above a limit: count nothing, and None."""
     counters: tuple[str, ...] = ()
     for subject, most in limits.items():
-        counters += (_counter(f"{application.alias}/{subject}"),)
+        named = f"{application.alias}/{subject}"
+        hashed = salted_hmac("django_identity.limits", named, algorithm="sha256").hexdigest()
+        counters += (f"django_identity.limits.{hashed}",)
         if shared_state.count(counters[-1], seconds=WINDOW) > most:
             give_back(counters)
             return None
     return counters
-
-
-def _counter(subject: str) -> str:
-    hashed = salted_hmac("django_identity.limits", subject, algorithm="sha256").hexdigest()
-    return f"django_identity.limits.{hashed}"
 
 
 def _network(address: str) -> str:

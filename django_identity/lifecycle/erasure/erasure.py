@@ -284,7 +284,10 @@ def _open_other_receipts(receipt: ErasureReceipt, subject_digest: str, *, user_i
 def _erase_account(receipt: ErasureReceipt, user: AbstractBaseUser) -> str:
     """Let the policy erase the account. Returns why it stays, or an empty text if it is erased."""
     site = _policy_of(receipt)
-    _hold_subjects_of(user.pk)
+    # Lock before the user's row, because an event that has an identity may wait for that row.
+    theirs = LinkedIdentity.objects.filter(user_id=user.pk).order_by("subject_digest")
+    for subject_digest in list(theirs.values_list("subject_digest", flat=True)):
+        events.lock_subject(subject_digest)
     # ``delete`` sets the instance's key to None, and deletes the former links.
     user_id, former = user.pk, list(FormerLink.objects.filter(user_id=user.pk))
     site.erase_user(user)
@@ -296,7 +299,10 @@ def _erase_account(receipt: ErasureReceipt, user: AbstractBaseUser) -> str:
         can_be_disabled = "is_active" in {field.name for field in user._meta.concrete_fields}
         return AccountKept.POLICY if can_be_disabled else ""
     _erase_identities_of(user_id, receipt)
-    _erase_former_links(former, receipt)
+    # The digests that stayed with the account. Each leaves a receipt.
+    for link in former:
+        FormerLink.objects.filter(pk=link.pk).delete()
+        _write_receipt(link, link.subject_digest, receipt, {"formerlink": 1, "user": 0})
     return ""
 
 
@@ -307,13 +313,6 @@ def _user(user_id: Any) -> AbstractBaseUser | None:
     model = get_user_model()
     everybody: QuerySet[AbstractBaseUser] = QuerySet(model, using=database.alias())
     return everybody.filter(pk=user_id).first()
-
-
-def _hold_subjects_of(user_id: Any) -> None:
-    """Lock before the user's row, because an event that has an identity may wait for that row."""
-    theirs = LinkedIdentity.objects.filter(user_id=user_id).order_by("subject_digest")
-    for subject_digest in list(theirs.values_list("subject_digest", flat=True)):
-        events.lock_subject(subject_digest)
 
 
 def _erase_identities_of(user_id: Any, receipt: ErasureReceipt) -> None:
@@ -330,13 +329,6 @@ def _erase_identities_of(user_id: Any, receipt: ErasureReceipt) -> None:
         counts = {**dossier.erase(forgotten), "user": 0}
         if not receipts.is_being_erased(identity.subject_digest):
             _write_receipt(identity, keyed(identity.subject_digest)[0], receipt, counts)
-
-
-def _erase_former_links(former: list[FormerLink], receipt: ErasureReceipt) -> None:
-    """Delete the digests that stayed with an erased account. Each leaves a receipt."""
-    for link in former:
-        FormerLink.objects.filter(pk=link.pk).delete()
-        _write_receipt(link, link.subject_digest, receipt, {"formerlink": 1, "user": 0})
 
 
 def _write_receipt(

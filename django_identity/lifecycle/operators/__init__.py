@@ -24,11 +24,7 @@ from django_identity.lifecycle.operators.overview import (
     ApplicationFigures,
     overview_of,
 )
-from django_identity.lifecycle.operators.search import (
-    find_events,
-    find_identities,
-    without_grant,
-)
+from django_identity.lifecycle.operators.search import find_events, find_identities, without_grant
 from django_identity.lifecycle.operators.timeline import (
     Happening,
     Inspection,

@@ -9,7 +9,7 @@ need attention are read at each visit.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
@@ -180,16 +180,12 @@ def _choose_rows(sampling: Sampling) -> tuple[QuerySet[LinkedIdentity], float]:
     span, most = ends["last"] - ends["first"] + 1, sampling.most_counted
     if span <= most or identities.order_by()[: most + 1].count() <= most:
         return identities, 1.0
-    blocks = tuple(_blocks(ends["first"], span, sampling))
-    within = Q(*(Q(pk__range=block) for block in blocks), _connector=Q.OR)
-    return identities.filter(within), len(blocks) * sampling.block / span
-
-
-def _blocks(first: int, span: int, sampling: Sampling) -> Iterator[tuple[int, int]]:
-    """Ranges of primary keys, spread evenly. Their rows represent the rows between them."""
-    for number in range(sampling.blocks):
-        start = first + number * span // sampling.blocks
-        yield start, start + sampling.block - 1
+    # Blocks that are spread evenly. Their rows represent the rows between them.
+    numbers = range(sampling.blocks)
+    starts = (ends["first"] + number * span // sampling.blocks for number in numbers)
+    blocks = (Q(pk__range=(start, start + sampling.block - 1)) for start in starts)
+    share = sampling.blocks * sampling.block / span
+    return identities.filter(Q(*blocks, _connector=Q.OR)), share
 
 
 def _life(now: datetime) -> Case:

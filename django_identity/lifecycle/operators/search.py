@@ -8,13 +8,7 @@ from django.db.models.functions import Collate, Upper
 from django.db.models.lookups import StartsWith
 
 from django_identity import conf, database
-from django_identity.models import (
-    Environment,
-    LinkedIdentity,
-    TokenGrant,
-    WebhookEvent,
-    digest,
-)
+from django_identity.models import Environment, LinkedIdentity, TokenGrant, WebhookEvent, digest
 
 MOST_FOUND = 200
 MOST_NAMED = 1000

@@ -246,11 +246,7 @@ def backed_off(failures: int) -> datetime:
 
 def _conclude(identity: LinkedIdentity, **columns: Any) -> bool:
     """Write the result and release the row. Returns False if the row has changed meanwhile."""
-    let_go = {
-        "refetch_taken_until": None,
-        "refetch_started": False,
-        "updated_at": timezone.now(),
-    }
+    let_go = {"refetch_taken_until": None, "refetch_started": False, "updated_at": timezone.now()}
     written = _unchanged(identity).update(
         **{"refetch_failures": identity.refetch_failures, **let_go, **columns}
     )

@@ -126,9 +126,7 @@ def start(identity: LinkedIdentity) -> bool:
         return False
     until = now + STARTED_FOR
     begun = _unchanged(identity).update(
-        refetch_taken_until=until,
-        refetch_started=True,
-        refetch_failures=F("refetch_failures") + 1,
+        refetch_taken_until=until, refetch_started=True, refetch_failures=F("refetch_failures") + 1
     )
     identity.refetch_taken_until = until
     return bool(begun)

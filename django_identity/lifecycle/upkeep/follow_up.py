@@ -182,26 +182,19 @@ def _conclude(event: WebhookEvent, failures: list[str]) -> bool:
     if not failures:
         done = {"handled_at": now, "next_attempt_at": None, "error": "", "updated_at": now}
         if event.outcome == EventOutcome.FAILED:
-            done["outcome"] = _outcome_before_failure(event)
+            # What the event itself had changed, whatever its handlers did.
+            before = (entry["outcome"] for entry in event.history)
+            done["outcome"] = next(
+                (each for each in before if each != EventOutcome.FAILED), EventOutcome.APPLIED
+            )
         row.update(**done)
         return True
     gave_up = event.attempts >= TRIES
+    seconds = FIRST_PAUSE * GROWTH ** (event.attempts - 1)
+    pause = timedelta(seconds=backoff.spread(seconds * 0.75, seconds * 1.25))
     row.update(
-        error=failures[0][:255],
-        next_attempt_at=None if gave_up else now + _pause(event.attempts),
-        updated_at=now,
+        error=failures[0][:255], next_attempt_at=None if gave_up else now + pause, updated_at=now
     )
     if gave_up and event.outcome != EventOutcome.FAILED:
         row.update(outcome=EventOutcome.FAILED, history=_history_with(event, now))
     return False
-
-
-def _outcome_before_failure(event: WebhookEvent) -> str:
-    """What the event itself had changed, whatever its handlers did."""
-    outcomes = [entry["outcome"] for entry in event.history]
-    return next((one for one in outcomes if one != EventOutcome.FAILED), EventOutcome.APPLIED)
-
-
-def _pause(attempts: int) -> timedelta:
-    seconds = FIRST_PAUSE * GROWTH ** (attempts - 1)
-    return timedelta(seconds=backoff.spread(seconds * 0.75, seconds * 1.25))

@@ -28,14 +28,7 @@ from django_identity.lifecycle.events import tallies
 from django_identity.lifecycle.upkeep import claims, due_rows, follow_up, job_runs, tokens
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.lifecycle.upkeep.crew import work_off
-from django_identity.models import (
-    Job,
-    LinkedIdentity,
-    TallyName,
-    TokenGrant,
-    disabled_account,
-    under,
-)
+from django_identity.models import Job, LinkedIdentity, TallyName, disabled_account, under
 from django_identity.service import budget
 from django_identity.telemetry import Operation, measured
 
@@ -50,10 +43,7 @@ HANDED_OUT_AHEAD = timedelta(minutes=2)
 MOST_GRANTS = 1000
 # Well below the time limit of the tasks, which kills the worker.
 LONGEST_WORK = 240.0
-COUNTED = {
-    Refetched.STORED: TallyName.REFETCHED,
-    Refetched.FAILED: TallyName.REFETCH_FAILED,
-}
+COUNTED = {Refetched.STORED: TallyName.REFETCHED, Refetched.FAILED: TallyName.REFETCH_FAILED}
 TASK_OF = {Job.KEEP_ALIVE: TaskName.KEEP_ALIVE, Job.PURGE: TaskName.PURGE}
 DISABLED_PAUSE = timedelta(days=1)
 UNEXPECTED = "unexpected_error"
@@ -197,14 +187,16 @@ def takes_no_calls() -> bool:
 
 
 def keep_alive(*, stop: Callable[[], bool] = lambda: False) -> int:
-    """Refresh unused grants that expire within five days. Returns their number."""
+    """Refresh unused grants that expire within five days, the first ones. Returns their number."""
     ends_at = time.monotonic() + LONGEST_WORK
+    ours = under(_reachable_applications(), path="identity__")
+    grants = tokens.expiring_unused().filter(ours).select_related("identity")
     refreshed = 0
-    for identity in _identities_expiring_unused():
+    for grant in grants.order_by("refresh_expires_at")[:MOST_GRANTS]:
         if stop() or time.monotonic() >= ends_at:
             break
         try:
-            refreshed += tokens.keep_alive(identity)
+            refreshed += tokens.keep_alive(grant.identity)
         except IdentityError as error:
             logger.info("a grant was not kept alive (%s)", error.code)
     return refreshed
@@ -223,15 +215,12 @@ def _take_due() -> Iterator[list[int]]:
     for application in _reachable_applications():
         if budget.is_away(application):
             yield from due_rows.take(application, most=1, page=1)
-        else:
-            yield from due_rows.take(application, in_hand=_most_in_hand(application))
-
-
-def _most_in_hand(application: Application) -> int:
-    if application.rate_limit is None:
-        return MOST_IN_HAND
-    calls, seconds = application.rate_limit
-    return max(1, int(calls / seconds * HANDED_OUT_AHEAD.total_seconds() / CALLS_EACH))
+            continue
+        in_hand = MOST_IN_HAND
+        if application.rate_limit is not None:
+            calls, seconds = application.rate_limit
+            in_hand = max(1, int(calls / seconds * HANDED_OUT_AHEAD.total_seconds() / CALLS_EACH))
+        yield from due_rows.take(application, in_hand=in_hand)
 
 
 def _refetch_each(ids: Sequence[int]) -> Generator[Refetched]:
@@ -288,11 +277,3 @@ def _refetch(identity: LinkedIdentity) -> Refetched | None:
         logger.error("re-fetching identity #%s: %s", identity.pk, type(error).__name__)
         claims.note_failure(identity, code=UNEXPECTED)
         return Refetched.FAILED
-
-
-def _identities_expiring_unused() -> list[LinkedIdentity]:
-    """The identities whose grants expire first, a limited number, of reachable applications."""
-    ours = under(_reachable_applications(), path="identity__")
-    grants = tokens.expiring_unused().filter(ours).select_related("identity")
-    first: Iterable[TokenGrant] = grants.order_by("refresh_expires_at")[:MOST_GRANTS]
-    return [grant.identity for grant in first]

@@ -127,10 +127,10 @@ def _rotate_batch(column: SealedColumn, application: Application, rows: list[Any
             resealed[row.pk] = (sealed, fresh)
     # Only the writes are in the transaction, so that locks are short.
     with database.atomic():
-        written = sum(_replaced(column, pk, *pair) for pk, pair in resealed.items())
+        written = sum(
+            column.model._default_manager.filter(pk=pk, **{column.name: sealed}).update(
+                **{column.name: fresh}
+            )
+            for pk, (sealed, fresh) in resealed.items()
+        )
     return Batch(column.label, written, len(resealed) - written, unreadable)
-
-
-def _replaced(column: SealedColumn, pk: Any, sealed: str, fresh: str) -> int:
-    unchanged = column.model._default_manager.filter(pk=pk, **{column.name: sealed})
-    return unchanged.update(**{column.name: fresh})

@@ -192,7 +192,11 @@ class BoundedTransport(httpx.BaseTransport):
 
     def __init__(self, *, ca_file: str | None = None, proxy: str | None = None) -> None:
         try:
-            trusted = _trust(ca_file)
+            trusted = (
+                ssl.create_default_context(cafile=ca_file)
+                if ca_file
+                else httpx.create_ssl_context(trust_env=False)
+            )
         except OSError as error:
             raise ConfigurationError(f"CA_FILE: {type(error).__name__}") from None
         self._kept = _Connections(trusted, proxy, kept=MOST_CONNECTIONS)
@@ -233,12 +237,6 @@ class _Connections(httpx.HTTPTransport):
 def _proxy_pool(proxy: str, bounds: dict[str, Any]) -> httpcore.HTTPProxy:
     parsed = httpx.Proxy(proxy)
     return httpcore.HTTPProxy(str(parsed.url), proxy_auth=parsed.raw_auth, **bounds)
-
-
-def _trust(ca_file: str | None) -> ssl.SSLContext:
-    if ca_file is None:
-        return httpx.create_ssl_context(trust_env=False)
-    return ssl.create_default_context(cafile=ca_file)
 
 
 class _BoundedBody(httpx.SyncByteStream):

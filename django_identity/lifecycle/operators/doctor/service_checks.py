@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
@@ -122,8 +123,9 @@ def check_credentials(probe: bool | None) -> Iterator[Finding]:
     """Ask both endpoints with values that do not exist. None: all applications but the live."""
     for site in conf.applications():
         if probe or (probe is None and site.environment != "live"):
-            yield from _probe(site, "AUTH_URL", _refresh_nobody)
-            yield from _probe(site, "BASE_URL", _read_nobody)
+            yield from _probe(site, "AUTH_URL", lambda client: client.refresh(NOBODY))
+            read = partial(ServiceClient.profile, subject=NOBODY, access_token=NOBODY)
+            yield from _probe(site, "BASE_URL", read)
 
 
 def _probe(
@@ -153,14 +155,6 @@ def _probe(
     else:
         cause = f"{site.alias}: {setting} accepts values that do not exist"
         yield Finding("address", Level.WARNING, cause, f"Is {setting} the service's address?")
-
-
-def _refresh_nobody(client: ServiceClient) -> object:
-    return client.refresh(NOBODY)
-
-
-def _read_nobody(client: ServiceClient) -> object:
-    return client.profile(NOBODY, access_token=NOBODY)
 
 
 def _why(site: Application, error: ServiceError, *, setting: str) -> tuple[str, str]:
