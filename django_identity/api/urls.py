@@ -42,7 +42,7 @@ class _DeferredView:
         response: HttpResponseBase = self._view(request, **captured)
         return response
 
-    @property
+    @cached_property
     def cls(self) -> Any:
         """The class, which generators of a schema read."""
         return self._view.cls
