@@ -91,6 +91,10 @@ class HostileService:
     def calls(self, endpoint: str) -> int:
         return sum(1 for name, _, _ in self.requests if name == endpoint)
 
+    def newest(self, endpoint: str) -> str:
+        """The path of the newest request there; another endpoint may have had one since."""
+        return [target for name, target, _ in self.requests if name == endpoint][-1]
+
     def _serve(self) -> None:
         while True:
             try:

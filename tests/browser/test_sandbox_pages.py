@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 from tests.browser.looking import overflow, shoot, unmarked_lists, violations
 from tests.sandbox.driver import Application, Person, Pkce, Sandbox
@@ -32,7 +32,13 @@ def sign_in(page: Page, address: str, email: str, password: str) -> None:
     page.evaluate(UNFOLD)
     page.fill("[name=email]", email)
     page.fill("[name=password]", password)
-    page.get_by_role("button", name="Sign in").click()
+    follow(page, page.get_by_role("button", name="Sign in"))
+
+
+def follow(page: Page, control: Locator) -> None:
+    """Click and wait for the next page: a click alone returns while the old one is still there."""
+    with page.expect_navigation():
+        control.click()
 
 
 def look_at(page: Page, name: str) -> None:
@@ -62,7 +68,7 @@ def test_the_developer_follows_a_delivery(sandbox: Sandbox, page: Page) -> None:
         look_at(page, "application")
         page.goto(f"/portal/clients/{application.client_id}/deliveries")
         look_at(page, "deliveries")
-        page.get_by_role("link", name="consent.granted").click()
+        follow(page, page.get_by_role("link", name="consent.granted"))
         look_at(page, "delivery")
         for shown in (person.user_id, "x-webhook-signature", "No answer", "refused", "WWW"):
             assert shown in page.inner_text("main")
@@ -81,7 +87,7 @@ def test_a_person_looks_after_the_account(sandbox: Sandbox, page: Page) -> None:
     person.cause("claims/age_over_18/revoke")
     page.goto("/account/")
     look_at(page, "sign-in")
-    page.get_by_role("link", name="Make somebody else").click()
+    follow(page, page.get_by_role("link", name="Make somebody else"))
     look_at(page, "make-person")
     page.goto("/nowhere")
     look_at(page, "not-found")
@@ -182,7 +188,7 @@ def test_a_developer_watches_and_acts(sandbox: Sandbox, page: Page) -> None:
         look_at(page, "console-credential")
         page.get_by_role("link", name="Switches").click()
         page.get_by_label("decoys").fill("3")
-        page.get_by_role("button", name="Save").click()
+        follow(page, page.get_by_role("button", name="Save"))
         look_at(page, "console-switches")
         assert sandbox.control("GET", "switches")["decoys"] == 3
 

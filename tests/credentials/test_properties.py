@@ -30,9 +30,11 @@ from tests.credentials.issuer import (
     rejection,
     token,
 )
+from tests.effort import effort
 from tests.test_strict_json import VALUES
 
 R = RejectionReason
+tries = effort(few=40, many=1000)
 ALPHABET = string.ascii_letters + string.digits + "-_"
 VALID = credential()
 TOKEN, *_ = VALID.split("~")
@@ -76,6 +78,7 @@ def expected_of_change(place: int, new: str) -> set[RejectionReason]:
     return {R.SIGNATURE} | HEADER_REASONS | bent
 
 
+@tries
 @given(
     st.integers(0, len(VALID) - 1),
     st.sampled_from(ALPHABET + ".~") | st.characters(exclude_categories=()),
@@ -96,12 +99,14 @@ def test_every_place_changed():
                 assert rejection(changed) in expected_of_change(place, new)
 
 
+@tries
 @given(st.integers(0, len(VALID) - 1))
 def test_any_lost_character(place):
     """A credential with one character missing is rejected."""
     rejection(VALID[:place] + VALID[place + 1 :])
 
 
+@tries
 @given(st.permutations(list(CLAIMS)), st.integers(0, len(CLAIMS)))
 def test_any_subset_in_any_order(names, count):
     """Any disclosures in any order are accepted, with exactly their claims."""
@@ -111,6 +116,7 @@ def test_any_subset_in_any_order(names, count):
     assert verified.claims == {name: CLAIMS[name] for name in chosen}
 
 
+@tries
 @given(st.permutations(DISCLOSURES), st.integers(1, len(DISCLOSURES)), st.data())
 def test_any_doubled_disclosure(disclosures, count, data):
     """A disclosure sent twice, wherever, is refused as repeated."""
@@ -119,6 +125,7 @@ def test_any_doubled_disclosure(disclosures, count, data):
     assert rejection(credential(disclosures=sent)) is R.DISCLOSURE_REPEAT
 
 
+@tries
 @given(st.text(min_size=1), VALUES, st.integers(0, len(DISCLOSURES)))
 def test_any_foreign_disclosure(name, value, place):
     """A disclosure that the issuer did not list is refused, whatever it says."""
@@ -128,6 +135,7 @@ def test_any_foreign_disclosure(name, value, place):
     assert rejection(credential(disclosures=sent)) is R.DISCLOSURE_UNLISTED
 
 
+@tries
 @given(st.sampled_from(list(CLAIMS)), VALUES)
 def test_any_altered_disclosure(name, value):
     """A listed disclosure with another value, and its own salt, is not listed any more."""
@@ -140,6 +148,7 @@ def test_any_altered_disclosure(name, value):
 PARTIES = ["iss", "aud", "environment", "sub"]
 
 
+@tries
 @given(st.lists(st.sampled_from(PARTIES), min_size=2, max_size=2, unique=True))
 def test_any_two_parties_swapped(names):
     """Two members of the payload swapped are refused: unsigned as forged, signed as wrong."""
@@ -151,6 +160,7 @@ def test_any_two_parties_swapped(names):
     assert rejection(join(forged, DISCLOSURES)) is R.SIGNATURE
 
 
+@tries
 @given(st.sampled_from(PARTIES), VALUES)
 def test_any_other_party(name, value):
     """Another value of any type for issuer, audience, environment or subject is refused."""
@@ -160,6 +170,7 @@ def test_any_other_party(name, value):
     assert rejection(text, subject=SUBJECT) in expected
 
 
+@tries
 @given(st.permutations(["alg", "typ", "kid"]))
 def test_any_swapped_header(names):
     """The header's members swapped are refused by the first that is wrong, signed or not."""
@@ -172,6 +183,7 @@ def test_any_swapped_header(names):
     assert rejection(join(f"{encode(swapped)}.{BODY}.{SIGNATURE}", DISCLOSURES)) is expected
 
 
+@tries
 @given(VALUES)
 def test_any_expiry(value):
     """Only a number after now is an expiry to come."""
@@ -182,6 +194,7 @@ def test_any_expiry(value):
         assert rejection(text) in {R.PAYLOAD_EXP, R.PAYLOAD_EXPIRED, R.PAYLOAD_NESTED}
 
 
+@tries
 @given(st.dictionaries(st.text(), VALUES, max_size=5))
 def test_any_claims(claims):
     """Whatever is disclosed comes out as it went in, or is refused for its names."""
@@ -193,6 +206,7 @@ def test_any_claims(claims):
         assert result in {R.DISCLOSURE_NAME, R.DISCLOSURE_COLLISION, R.DISCLOSURE_NESTED}
 
 
+@tries
 @given(ANY_TEXT | st.text(ALPHABET + ".~") | st.lists(st.text(ALPHABET)).map(".~".join))
 def test_any_text(text):
     """Arbitrary text never raises anything but CredentialRejected, and never verifies."""
@@ -202,6 +216,7 @@ def test_any_text(text):
 JSON_TEXTS = st.binary() | VALUES.map(lambda value: json.dumps(value).encode())
 
 
+@tries
 @given(st.none() | JSON_TEXTS, st.none() | JSON_TEXTS, st.lists(JSON_TEXTS, max_size=3))
 def test_any_signed_content(head, body, disclosed):
     """Whatever the issuer signs never raises anything but CredentialRejected."""
@@ -213,12 +228,14 @@ def test_any_signed_content(head, body, disclosed):
     outcome(join(f"{signed}.{b64(raw_signature(signed))}", disclosures))
 
 
+@tries
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys(payload(), VALUES)))
 def test_any_payload_members(members):
     """Members of any value never raise anything but CredentialRejected."""
     outcome(credential(**members))
 
 
+@tries
 @given(VALUES | st.fixed_dictionaries({"keys": st.lists(VALUES)}))
 def test_any_key_set(document):
     """Any JSON is a key set or malformed."""
@@ -229,6 +246,7 @@ def test_any_key_set(document):
     assert len(keys) == 0
 
 
+@tries
 @given(st.fixed_dictionaries({}, optional=dict.fromkeys([*jwk(), "use", "alg", "key_ops"], VALUES)))
 def test_any_key(members):
     """A key with any members is used or left out, never a crash."""

@@ -50,7 +50,7 @@ def service(service: HostileService) -> Iterator[HostileService]:
     """It answers about whoever is asked for."""
 
     def turn() -> None:
-        service.subject = service.requests[-1][1].split("/")[-2]
+        service.subject = service.newest("claims").split("/")[-2]
         service.answers["claims"] = service.good("claims")
 
     service.meanwhile["claims"] = turn
@@ -102,7 +102,7 @@ def test_persons_whose_answers_fail_stop_nobody_else(service: HostileService, cl
         make_due(number)
 
     def turn() -> None:
-        service.subject = service.requests[-1][1].split("/")[-2]
+        service.subject = service.newest("claims").split("/")[-2]
         fails = int(service.subject.removeprefix("subject-")) < 6
         service.answers["claims"] = DOWN if fails else service.good("claims")
 

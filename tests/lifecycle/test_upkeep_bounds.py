@@ -149,7 +149,7 @@ def test_a_row_that_cannot_be_stored_stops_nobody_else(service: HostileService) 
     """The database answers, it only refuses one row's values: that row alone is put off."""
 
     def turn() -> None:
-        service.subject = service.requests[-1][1].split("/")[-2]
+        service.subject = service.newest("claims").split("/")[-2]
         service.answers["claims"] = service.good("claims")
 
     service.meanwhile["claims"] = turn
