@@ -51,6 +51,8 @@ suppress_warnings = [
 ]  # links to files of the repository; tests/test_docs.py checks them
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_title = f"django-identity {release}"
 html_copy_source = False
 html_theme_options = {"source_edit_link": ""}

@@ -73,6 +73,19 @@ def test_every_block_of_code_compiles(page: Path) -> None:
         COMPILERS[kind](textwrap.dedent(text))
 
 
+#: Pages for people who change the package, or who ask what proves a defence.
+FOR_MAINTAINERS = {"contributing.md", "interface.md", "security.md", "CONTRIBUTING.md"}
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name not in FOR_MAINTAINERS], ids=lambda page: page.name
+)
+def test_a_page_for_users_names_no_test_of_ours(page: Path) -> None:
+    """They say what holds. Which test proves it stands on the page about security."""
+    own = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
+    assert not own & set(re.findall(r"test_\w+\.py", page.read_text("utf-8")))
+
+
 # Every public name has an entry in the reference
 
 
