@@ -177,10 +177,11 @@ def _user_with_consent(user_id: Any, served: Served) -> Any:
     """
     manager = get_user_model()._default_manager
     # A custom manager may choose its rows anew at each request.
-    if _is_plain(manager):
-        found = _compiled(manager.model).instances(user_id)
-    else:
-        found = _with_identities(database.users()).filter(pk=user_id).iterator()
+    found = (
+        _compiled(manager.model).instances(user_id)
+        if _is_plain(manager)
+        else _with_identities(database.users()).filter(pk=user_id)
+    )
     granted = (
         user
         for user in found

@@ -172,7 +172,8 @@ def own_manager(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     hidden: list[str] = []
 
     def get_queryset(self: Any) -> Any:
-        return super(UserManager, self).get_queryset().exclude(username__in=hidden)
+        shown = super(UserManager, self).get_queryset().exclude(username__in=hidden)
+        return shown.prefetch_related("groups")
 
     monkeypatch.setattr(UserManager, "get_queryset", get_queryset, raising=False)
     return hidden

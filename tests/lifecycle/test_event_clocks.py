@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
 from django_identity.lifecycle.standing import Requirement, standing_of
-from django_identity.models import Consent, LinkedIdentity, TokenGrant
+from django_identity.models import Consent, LinkedIdentity, TokenGrant, WebhookEvent
 from tests.deliveries import SECRET, deliver
 from tests.faces.conftest import begin, come_back, sign_in
 from tests.hostile import HostileService
@@ -134,3 +135,16 @@ def test_the_same_rule_holds_while_the_person_is_on_the_way(
     come_back(browser, state)
     assert not is_signed_in(browser)
     assert not TokenGrant.objects.exists()
+
+
+def test_what_a_sign_in_applies_is_shown_as_applied(
+    service: HostileService, signed_in: Client
+) -> None:
+    """The event found nobody linked; the sign-in on the way then found the event."""
+    User.objects.all().delete()
+    browser = Client()
+    state = begin(browser)
+    deliver("kyc.rejected", at=timezone.now() + timedelta(seconds=2))
+    come_back(browser, state)
+    event = WebhookEvent.objects.get()
+    assert (event.outcome, LinkedIdentity.objects.get().kyc_status) == ("applied", "rejected")
