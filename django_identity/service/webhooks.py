@@ -11,7 +11,7 @@ from typing import Any
 
 from django_identity.exceptions import EventUnreadable, MalformedAnswer
 from django_identity.handlers import CLAIM_TYPES, KNOWN_TYPES, KYC_TYPES, EventType, canonical
-from django_identity.service.answers.members import Members, required_text, subject_of, text_of
+from django_identity.service.answers.members import subject_of
 from django_identity.service.moments import NotAMoment, parse_moment
 from django_identity.strict_json import NotStrictJSON, read_object
 
@@ -35,16 +35,15 @@ class KycChange:
     provider: str
 
     @classmethod
-    def parse(cls, content: Members, event_type: str) -> KycChange:
+    def parse(cls, content: Mapping[str, Any], event_type: str) -> KycChange:
         """A rejection that calls itself verified stays a rejection."""
         implied = VERIFIED if event_type == EventType.KYC_VERIFIED else REJECTED
-        given = text_of(content, "status", "webhook", longest=LONGEST_TYPE)
-        status = implied if content.get("status") is None else given
+        status = _text(content, "status", longest=LONGEST_TYPE, default=implied)
         contradicts = event_type == EventType.KYC_REJECTED and status == VERIFIED
         return cls(
             status=REJECTED if contradicts else status,
-            level=text_of(content, "kyc_level", "webhook", longest=LONGEST_TYPE),
-            provider=text_of(content, "provider", "webhook", longest=LONGEST_ID),
+            level=_text(content, "kyc_level", longest=LONGEST_TYPE, default=""),
+            provider=_text(content, "provider", longest=LONGEST_ID, default=""),
         )
 
 
@@ -56,10 +55,10 @@ class NamedClaim:
     provider: str = ""
 
     @classmethod
-    def parse(cls, content: Members) -> NamedClaim:
+    def parse(cls, content: Mapping[str, Any]) -> NamedClaim:
         """A provider without a type names nothing."""
-        claim_type = text_of(content, "claim_type", "webhook", longest=128)
-        provider = text_of(content, "provider", "webhook", longest=128)
+        claim_type = _text(content, "claim_type", longest=128, default="")
+        provider = _text(content, "provider", longest=128, default="")
         return cls(claim_type, provider if claim_type else "")
 
 
@@ -83,10 +82,13 @@ class Event:
         """Parse ``body``. Raises ``EventUnreadable``, which has only the digest of the body."""
         try:
             return _event(read_object(body, deepest=DEEPEST))
-        except (NotStrictJSON, NotAMoment, MalformedAnswer) as error:
+        except (NotStrictJSON, NotAMoment, MalformedAnswer, _Unusable) as error:
             digest = hashlib.sha256(body).hexdigest()
-            reason = str(error) or "timestamp is not a moment"
-            raise EventUnreadable(reason, body_digest=digest) from None
+            raise EventUnreadable(_reason(error), body_digest=digest) from None
+
+
+class _Unusable(ValueError):
+    """A missing or invalid member. The message is the member's name."""
 
 
 def signing_secret(body: bytes, *, signature: str, secrets: Iterable[str]) -> str | None:
@@ -102,15 +104,15 @@ def signing_secret(body: bytes, *, signature: str, secrets: Iterable[str]) -> st
     return fitting
 
 
-def _event(members: Members) -> Event:
-    event_type = canonical(required_text(members, "event_type", "webhook", longest=LONGEST_TYPE))
-    timestamp = required_text(members, "timestamp", "webhook", longest=LONGEST_TYPE)
+def _event(members: Mapping[str, Any]) -> Event:
+    event_type = canonical(_text(members, "event_type", longest=LONGEST_TYPE))
+    timestamp = _text(members, "timestamp", longest=LONGEST_TYPE)
     content = members.get("data")
     if not isinstance(content, dict):
-        raise _unusable("data")
+        raise _Unusable("data")
     _require_storable(content)
     event = Event(
-        event_id=required_text(members, "event_id", "webhook", longest=LONGEST_ID),
+        event_id=_text(members, "event_id", longest=LONGEST_ID),
         event_type=event_type,
         kyc=KycChange.parse(content, event_type) if event_type in KYC_TYPES else None,
         claim=NamedClaim.parse(content) if event_type in CLAIM_TYPES else None,
@@ -119,11 +121,11 @@ def _event(members: Members) -> Event:
         occurred_at=parse_moment(timestamp),
     )
     if event.occurred_at < EARLIEST:
-        raise _unusable("timestamp")
+        raise _Unusable("timestamp")
     return event
 
 
-def _subject(content: Members, *, is_known_type: bool) -> str:
+def _subject(content: Mapping[str, Any], *, is_known_type: bool) -> str:
     """The subject, from the members of ``SUBJECTS``, which must agree. Empty: it names nobody.
 
     Raises ``MalformedAnswer``.
@@ -133,12 +135,21 @@ def _subject(content: Members, *, is_known_type: bool) -> str:
         return ""
     subjects = {subject_of(value, "webhook") for value in named}
     if len(subjects) > 1:
-        raise _unusable("user_id")
+        raise _Unusable("user_id")
     return subjects.pop() if subjects else ""
 
 
-def _unusable(name: str) -> MalformedAnswer:
-    return MalformedAnswer(f"{name} is not usable", endpoint="webhook")
+def _text(
+    members: Mapping[str, Any], name: str, *, longest: int, default: str | None = None
+) -> str:
+    """A text member; ``default`` if it is absent or null, and it may be. Raises ``_Unusable``."""
+    value = members.get(name)
+    if value is None and default is not None:
+        return default
+    is_usable = isinstance(value, str) and len(value) <= longest and "\0" not in value
+    if not is_usable or (default is None and not value):
+        raise _Unusable(name)
+    return str(value)
 
 
 def _require_storable(value: object) -> None:
@@ -152,6 +163,14 @@ def _require_storable(value: object) -> None:
             _require_storable(member)
     elif isinstance(value, str):
         if "\0" in value:
-            raise _unusable("data")
+            raise _Unusable("data")
     elif isinstance(value, int) and not -LARGEST_INTEGER <= value < LARGEST_INTEGER:
-        raise _unusable("data")
+        raise _Unusable("data")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, NotAMoment):
+        return "timestamp is not a moment"
+    if isinstance(error, _Unusable):
+        return f"{error} is not usable"
+    return str(error)

@@ -115,7 +115,8 @@ def verify_for(
 
     ``now``: the time to verify at, by default the current time. Raises ``CredentialRejected``.
     """
-    with measured(Operation.VERIFICATION, application=application.alias) as measurement:
+    with measured(Operation.VERIFICATION) as measurement:
+        measurement.attributes["application"] = application.alias
         try:
             return verify(
                 credential,
