@@ -1,6 +1,7 @@
 """One sandbox process for all tests here; each test leaves clock, switches and faults as found."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -14,15 +15,23 @@ def running_sandbox() -> Iterator[Sandbox]:
         yield sandbox
 
 
+@pytest.fixture(scope="session")
+def switches_at_the_start(running_sandbox: Sandbox) -> dict[str, Any]:
+    """The switches as they are at the start."""
+    found: dict[str, Any] = running_sandbox.control("GET", "switches")
+    return found
+
+
 @pytest.fixture
-def sandbox(running_sandbox: Sandbox) -> Iterator[Sandbox]:
-    switches = running_sandbox.control("GET", "switches")
+def sandbox(running_sandbox: Sandbox, switches_at_the_start: dict[str, Any]) -> Iterator[Sandbox]:
     yield running_sandbox
     running_sandbox.close_browsers()
     running_sandbox.control("DELETE", "deliveries")
-    running_sandbox.control("POST", "clock", reset=True)
-    running_sandbox.control("DELETE", "faults")
-    running_sandbox.control("POST", "switches", **switches)
+    if running_sandbox.is_changed:
+        running_sandbox.control("POST", "clock", reset=True)
+        running_sandbox.control("DELETE", "faults")
+        running_sandbox.control("POST", "switches", **switches_at_the_start)
+        running_sandbox.is_changed = False
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ import httpx
 
 REDIRECT_URI = "http://127.0.0.1:8000/callback"
 ALL_SCOPES = "profile:read kyc:read claims:read"
+# What changes the clock, a switch or a fault, so that the next test would find it changed.
+CHANGES = re.compile(r"/console/|/sandbox/(clock|faults|switches)")
 VERIFIED_BVN = "22222222222"
 # For plain http; each client would load all certificates again, which takes longer than most tests.
 TLS = httpx.create_ssl_context()
@@ -42,12 +44,21 @@ class Sandbox:
         self.api, self.origin = addresses[0], addresses[1]
         self.port = urlsplit(self.origin).port
         self.portal_token = next(each for each in self.lines if "token" in each).split()[-1]
-        self.client = httpx.Client(base_url=self.origin, timeout=30, verify=TLS)
+        self.is_changed = False
+        self.client = self._open()
         self._browsers: list[httpx.Client] = []
+
+    def _open(self) -> httpx.Client:
+        hooks = {"request": [self._note]}
+        return httpx.Client(base_url=self.origin, timeout=30, verify=TLS, event_hooks=hooks)
+
+    def _note(self, request: httpx.Request) -> None:
+        if request.method != "GET" and CHANGES.match(request.url.path):
+            self.is_changed = True
 
     def open_browser(self) -> httpx.Client:
         """Return a client with cookies of its own; ``close_browsers`` closes it."""
-        self._browsers.append(httpx.Client(base_url=self.origin, timeout=30, verify=TLS))
+        self._browsers.append(self._open())
         return self._browsers[-1]
 
     def close_browsers(self) -> None:
