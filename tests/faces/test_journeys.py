@@ -17,7 +17,7 @@ from django_identity.models import Consent
 from django_identity.policy import IdentityPolicy
 from django_identity.texts import advice
 from tests.faces.conftest import begin, come_back
-from tests.faces.connect.pages import LOCAL
+from tests.faces.connect.pages import LOCAL, hand_in
 from tests.hostile import HostileService
 from tests.records import make_identity, make_user
 
@@ -64,6 +64,30 @@ def test_a_sign_in_says_that_it_worked(client: Client, service: HostileService) 
     response = come_back(client, begin(client, "/identity/account/"))
     page = client.get(response["Location"]).content.decode()
     assert 'role="status">You are signed in. You are verified at level 2.</p>' in page
+
+
+@pytest.mark.parametrize("is_linked", [False, True], ids=["link", "renewal"])
+def test_a_link_and_a_renewal_say_that_they_worked(
+    client: Client, service: HostileService, *, is_linked: bool
+) -> None:
+    """Also where the page that comes next is closed to the person."""
+    user = make_user()
+    if is_linked:
+        make_identity(user)
+    client.force_login(user, backend=LOCAL)
+    response = come_back(client, begin(client, "/gated/"))
+    assert response["Location"] == "/gated/"
+    page = client.get("/gated/", follow=True).content.decode()
+    done = "Your details were checked again." if is_linked else "Your account is connected"
+    assert re.search(f'role="status">{done}[^<]*You are verified at level 2.</p>', page)
+    assert "<title>Show that you are 18 or older" in page
+
+
+def test_a_code_says_that_it_worked(client: Client, service: HostileService) -> None:
+    """On the page that asks whose it is."""
+    client.force_login(make_user(), backend=LOCAL)
+    page = hand_in(client).headers["Location"]
+    assert '<p role="status">You are verified at level 2.</p>' in client.get(page).content.decode()
 
 
 @pytest.mark.parametrize("by_site", [True, False])
