@@ -139,10 +139,10 @@ def landing_url(next_url: str) -> str:
     if next_url:
         return next_url
     given = settings.LOGIN_REDIRECT_URL
+    if settings.is_overridden("LOGIN_REDIRECT_URL"):  # type: ignore[misc]  # not in the stubs
+        return resolve_url(given)
     # Django's default is no page of most sites, and of none below a path.
-    is_page = get_script_prefix() == "/" and is_valid_path(given)
-    is_set = settings.is_overridden("LOGIN_REDIRECT_URL")  # type: ignore[misc]  # not in the stubs
-    if is_set or is_page:
+    if get_script_prefix() == "/" and is_valid_path(given):
         return resolve_url(given)
     return reverse("identity:account")
 

@@ -31,14 +31,19 @@ class Result:
         return "\n".join([f"benchmark {self.benchmark}", *lines])
 
 
-def seconds_of(contenders: Mapping[str, Callable[[], object]], *, rounds: int) -> dict[str, float]:
+def seconds_of(
+    contenders: Mapping[str, Callable[[], object]],
+    *,
+    rounds: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, float]:
     """The median seconds of one call of each contender, called in turn ``rounds`` times."""
     taken: dict[str, list[float]] = {name: [] for name in contenders}
     for contender in contenders.values():
         contender()
     for _ in range(rounds):
         for name, contender in contenders.items():
-            started = time.perf_counter()
+            started = clock()
             contender()
-            taken[name].append(time.perf_counter() - started)
+            taken[name].append(clock() - started)
     return {name: median(seconds) for name, seconds in taken.items()}
