@@ -144,13 +144,14 @@ class GrantFilter(_Filter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if self.value() == NONE:
             return operators.without_grant(queryset)
-        return super().queryset(request, queryset)
+        condition = self.conditions().get(self.value() or "")
+        return queryset if condition is None else operators.with_grant(queryset, condition)
 
     def conditions(self) -> dict[str, Q]:
         soon = timezone.now() + timedelta(days=5)
         return {
-            "ends": Q(grant__refresh_expires_at__lt=soon),
-            "dead": Q(grant__needs_reauthorization=True),
+            "ends": Q(refresh_expires_at__lt=soon),
+            "dead": Q(needs_reauthorization=True),
         }
 
 

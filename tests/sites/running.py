@@ -155,8 +155,10 @@ def free_port() -> int:
         return port
 
 
-def wait_until_it_answers(process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + SECONDS
+def wait_until_it_answers(
+    process: subprocess.Popen[bytes], port: int, patience: float = SECONDS
+) -> None:
+    deadline = time.monotonic() + patience
     with httpx.Client(trust_env=False, verify=TLS) as client:
         while process.poll() is None and time.monotonic() < deadline:
             try:

@@ -24,7 +24,12 @@ from django_identity.lifecycle.operators.overview import (
     ApplicationFigures,
     overview_of,
 )
-from django_identity.lifecycle.operators.search import find_events, find_identities, without_grant
+from django_identity.lifecycle.operators.search import (
+    find_events,
+    find_identities,
+    with_grant,
+    without_grant,
+)
 from django_identity.lifecycle.operators.timeline import (
     Happening,
     Inspection,
@@ -55,5 +60,6 @@ __all__ = [
     "refetch_now",
     "report_on",
     "revoke",
+    "with_grant",
     "without_grant",
 ]

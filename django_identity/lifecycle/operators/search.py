@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth import get_user_model
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Collate, Upper
 from django.db.models.lookups import StartsWith
 
@@ -61,6 +61,17 @@ def _subjects(wanted: str) -> Q:
     if len(wanted) < SHORTEST_BEGINNING:
         return exact
     return exact | Q(subject__startswith=wanted)
+
+
+def with_grant(identities: QuerySet[LinkedIdentity], condition: Q) -> QuerySet[LinkedIdentity]:
+    """Filter ``identities`` to those whose grant has ``condition``.
+
+    The list begins with the newest identity. If PostgreSQL looked for the newest one by the primary
+    key, it would read all that are newer than the first match. The sum keeps it from that.
+    """
+    grants = TokenGrant.objects.filter(condition)
+    newest = grants.aggregate(newest=Max(F("identity_id") + 0))["newest"]
+    return identities.filter(pk__lte=newest or 0, pk__in=grants.values("identity_id"))
 
 
 def without_grant(identities: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdentity]:
