@@ -21,7 +21,9 @@ OVERFLOW = """() => {
   });
   return ['the page', ...wide.map(e => e.outerHTML.slice(0, 120))];
 }"""
+# A colour on its way to another one is neither.
 RUN_AXE = """async () => {
+  await Promise.allSettled(document.getAnimations().map(each => each.finished));
   const found = await axe.run({resultTypes: ['violations']});
   return found.violations.flatMap(v => v.nodes.map(n => [v.id, n.html.slice(0, 160), n.failureSummary]));
 }"""  # noqa: E501
