@@ -192,12 +192,34 @@ def test_seven_queries_an_identity(service: HostileService) -> None:
     assert len(queries[2:-1]) <= 7, "\n".join(queries)
 
 
+def many(*applications: str) -> None:
+    """Identities of each application, of which every tenth is due."""
+    users = User.objects.bulk_create(User(username=f"user-{n}") for n in range(300))
+    now = timezone.now()
+    LinkedIdentity.objects.bulk_create(
+        LinkedIdentity(
+            user=user,
+            application=application,
+            environment="test",
+            subject=user.username,
+            subject_digest=f"{application} {user.username}",
+            consent=Consent.GRANTED,
+            consent_changed_at=LONG_AGO,
+            refetch_due_at=now + (LONG_DUE if number % 10 else -LONG_DUE),
+        )
+        for application in applications
+        for number, user in enumerate(users)
+    )
+
+
 def test_due_rows_are_found_by_an_index(service: HostileService) -> None:
     """The sweep's query and the search for keys in use read indexes, not the table."""
+    many("default", "other")
     if connection.vendor == "postgresql":
         # A small table is read as a whole, whatever indexes it has.
         with connection.cursor() as cursor:
             cursor.execute("SET enable_seqscan = off")
+            cursor.execute("ANALYZE django_identity_linkedidentity")
     first = timezone.now() - timedelta(days=1)
     rows = due_rows.due(conf.application(), now=timezone.now())
     assert "identity_refetch_due" in rows.filter(refetch_due_at__gte=first)[:500].explain()
