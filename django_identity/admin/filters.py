@@ -52,6 +52,10 @@ class ApplicationFilter(_Filter):
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
         return [(alias, alias) for alias in conf.aliases()]
 
+    def has_output(self) -> bool:
+        """Shown where there is a choice, or where an address already made one."""
+        return len(self.lookup_choices) > 1 or self.value() is not None
+
     def conditions(self) -> dict[str, Q]:
         return {alias: Q(application=alias) for alias in conf.aliases()}
 

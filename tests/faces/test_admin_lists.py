@@ -178,6 +178,22 @@ def test_those_without_a_grant_are_found(
     assert set(re.findall(r">((?:code-|ada)[^<]*)<", text)) == {"code-0"}
 
 
+def test_applications_are_a_filter_where_there_are_several(
+    operator: Client, identity: LinkedIdentity, settings: Any
+) -> None:
+    """With one there is nothing to choose; an address that names it still counts."""
+    make_identity(make_user("kemi"), subject="subject-2", application="gone")
+    heading = "By application"
+    assert heading not in page(operator, IDENTITIES)
+    asked = page(operator, IDENTITIES, of="default")
+    assert heading in asked
+    assert "ada" in asked
+    assert "kemi" not in asked
+    default = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = {"default": default, "second": default}
+    assert heading in page(operator, IDENTITIES)
+
+
 def test_identities_are_listed_by_their_due_moment(operator: Client) -> None:
     """Both ways; those that are due at one moment by their age."""
     now = timezone.now()
