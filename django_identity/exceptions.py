@@ -78,7 +78,7 @@ from __future__ import annotations
 import re
 import secrets
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.utils.functional import Promise
@@ -86,79 +86,6 @@ from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
     from django_identity.credentials.reasons import RejectionReason
-
-__all__ = [
-    "AccessDenied",
-    "AccessForbidden",
-    "AccessTokenRejected",
-    "AnswerTooLarge",
-    "AuthorizationRefused",
-    "BudgetSpent",
-    "CallbackInvalid",
-    "ClientRejected",
-    "ConfigurationError",
-    "ConnectAnswerRefused",
-    "ConnectCodeInUse",
-    "ConnectCodeMalformed",
-    "ConnectCodeRequired",
-    "ConnectCodeUsed",
-    "ConnectOutcomeUnknown",
-    "ConnectSignInNeeded",
-    "ConsentWithdrawn",
-    "CredentialRejected",
-    "DocumentUnreadable",
-    "DocumentsNotAllowed",
-    "EmailHeldByIdentity",
-    "EmailTaken",
-    "EnvironmentMismatch",
-    "EventConflict",
-    "EventRefused",
-    "EventUnreadable",
-    "FlowError",
-    "FormExpired",
-    "IdentityError",
-    "InvalidConnectCode",
-    "InvalidGrant",
-    "KeysUnavailable",
-    "LinkNotAllowed",
-    "LinkedByCode",
-    "LinkingRefused",
-    "MalformedAnswer",
-    "NoCredential",
-    "PlainHttpRefused",
-    "RateLimited",
-    "ReauthorizationNeeded",
-    "Recovery",
-    "RefreshPending",
-    "RequestExpired",
-    "RequestUnknown",
-    "RequestUsed",
-    "SealedValueUnreadable",
-    "ServiceAway",
-    "ServiceError",
-    "ServiceRefusal",
-    "ServiceTimeout",
-    "ServiceUnavailable",
-    "SessionEnded",
-    "SignInNotAllowed",
-    "SignUpRefused",
-    "SignatureInvalid",
-    "Stage",
-    "StorageUnavailable",
-    "SubjectChanged",
-    "SubjectMismatch",
-    "SubjectTaken",
-    "SubjectUnknown",
-    "TooManyStarts",
-    "TooManyTries",
-    "UnexpectedRedirect",
-    "UserChanged",
-    "UserFieldsRefused",
-    "UserHoldsAnother",
-    "UserInactive",
-    "VerificationPolicyNotMet",
-    "shaped_code",
-]
 
 SERVICE_CODE = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
@@ -375,7 +302,6 @@ class ServiceError(IdentityError):
 
     may_have_arrived: bool = True
     code = "service_error"
-    stage = Stage.SERVICE
     public_message = _("The identity service gave an answer that this site cannot use.")
 
     def __init__(self, detail: str = "", *, endpoint: str = "") -> None:
@@ -575,16 +501,8 @@ class VerificationPolicyNotMet(ServiceRefusal):
     recovery = Recovery.VERIFY
     public_message = _("This site needs a verification that you do not have yet.")
 
-    def __init__(
-        self,
-        detail: str = "",
-        *,
-        endpoint: str = "",
-        service_code: str = "",
-        status: int = 0,
-        kyc_url: str = "",
-    ) -> None:
-        super().__init__(detail, endpoint=endpoint, service_code=service_code, status=status)
+    def __init__(self, detail: str = "", *, kyc_url: str = "", **refusal: Any) -> None:
+        super().__init__(detail, **refusal)
         self.kyc_url = kyc_url
 
 

@@ -14,18 +14,8 @@ import hashlib
 import time
 from enum import StrEnum
 
+from django_identity import exceptions
 from django_identity.conf import Application
-from django_identity.exceptions import (
-    BudgetSpent,
-    ClientRejected,
-    IdentityError,
-    MalformedAnswer,
-    RateLimited,
-    ServiceAway,
-    ServiceRefusal,
-    ServiceUnavailable,
-    VerificationPolicyNotMet,
-)
 from django_identity.service import backoff, refusals, shared_state
 from django_identity.telemetry import LogEvent, log, log_refusal, log_trouble
 
@@ -72,7 +62,11 @@ def await_turn(
         if wait <= 0.0:
             return
         if time.monotonic() + wait > give_up_at:
-            raise _rate_limited(endpoint, pause) if pause else BudgetSpent("no turn in time")
+            raise (
+                _rate_limited(endpoint, pause)
+                if pause
+                else exceptions.BudgetSpent("no turn in time")
+            )
         # The pause may become longer meanwhile, so check it now and then.
         time.sleep(min(wait, LONGEST_NAP))
 
@@ -88,8 +82,7 @@ def pause(application: Application, *, endpoint: str, seconds: float) -> None:
 
 def paused_for(application: Application, endpoint: str) -> float:
     """Seconds until endpoints of this class may be called again, or zero."""
-    name = _pause_name(application, endpoint)
-    return max(0.0, shared_state.read(name) - time.time())
+    return max(0.0, shared_state.read(_pause_name(application, endpoint)) - time.time())
 
 
 def require_sign_in(application: Application, *, patience: float) -> None:
@@ -99,8 +92,8 @@ def require_sign_in(application: Application, *, patience: float) -> None:
         raise _rate_limited("token", pause)
 
 
-def _rate_limited(endpoint: str, seconds: float) -> RateLimited:
-    error = RateLimited("all workers pause", endpoint=endpoint, retry_after=seconds)
+def _rate_limited(endpoint: str, seconds: float) -> exceptions.RateLimited:
+    error = exceptions.RateLimited("all workers pause", endpoint=endpoint, retry_after=seconds)
     error.may_have_arrived = False
     return error
 
@@ -130,8 +123,7 @@ def _wait_for_turn(application: Application, priority: Priority) -> float:
         if shared_state.count(name, seconds=2 * window) <= allowed:
             return 0.0
         shared_state.take_back(name)
-    late = backoff.spread(0.0, 0.1 * window)
-    return (index + 1) * window - now + late
+    return (index + 1) * window - now + backoff.spread(0.0, 0.1 * window)
 
 
 def _window(calls: int, seconds: float) -> tuple[int, float]:
@@ -144,9 +136,9 @@ def _window(calls: int, seconds: float) -> tuple[int, float]:
 # Outages
 
 
-def note(application: Application, endpoint: str, error: IdentityError | None) -> None:
+def note(application: Application, endpoint: str, error: exceptions.IdentityError | None) -> None:
     """The endpoint gave an answer, or failed with ``error``."""
-    rejected = isinstance(error, ClientRejected)
+    rejected = isinstance(error, exceptions.ClientRejected)
     name = _failures(application, endpoint)
     if not rejected and not _is_outage(error):
         before = shared_state.read(name)
@@ -167,7 +159,7 @@ def note(application: Application, endpoint: str, error: IdentityError | None) -
         return
     facts = {"application": application.alias, "endpoint": endpoint}
     if rejected:
-        log_trouble(LogEvent.SERVICE_AWAY, ClientRejected(endpoint=endpoint), **facts)
+        log_trouble(LogEvent.SERVICE_AWAY, exceptions.ClientRejected(endpoint=endpoint), **facts)
     else:
         log_refusal(LogEvent.SERVICE_AWAY, **facts)
 
@@ -177,24 +169,24 @@ def require_open(application: Application, endpoint: str) -> None:
     if _is_away(application, endpoint) and not shared_state.claim(
         _closed(application, endpoint), seconds=PROBE
     ):
-        raise ServiceAway("the last calls failed", endpoint=endpoint)
+        raise exceptions.ServiceAway("the last calls failed", endpoint=endpoint)
 
 
-def _is_outage(error: IdentityError | None) -> bool:
+def _is_outage(error: exceptions.IdentityError | None) -> bool:
     """Whether the answer decides nothing about this call: a 5xx, a page, or any other 403.
 
     A 403 with an unknown code may concern the application, not the person.
     """
-    if isinstance(error, (ServiceUnavailable, MalformedAnswer)):
+    if isinstance(error, (exceptions.ServiceUnavailable, exceptions.MalformedAnswer)):
         return True
-    is_403 = isinstance(error, ServiceRefusal) and error.status == 403
-    known = (*refusals.BY_CODE.values(), VerificationPolicyNotMet)
+    is_403 = isinstance(error, exceptions.ServiceRefusal) and error.status == 403
+    known = (*refusals.BY_CODE.values(), exceptions.VerificationPolicyNotMet)
     return is_403 and type(error) not in known
 
 
-def is_everybodys(application: Application, error: IdentityError) -> bool:
+def is_everybodys(application: Application, error: exceptions.IdentityError) -> bool:
     """Whether the service is down, so that the failure has nothing to do with one person."""
-    concerns_all = isinstance(error, ClientRejected) or _is_outage(error)
+    concerns_all = isinstance(error, exceptions.ClientRejected) or _is_outage(error)
     return concerns_all and is_away(application)
 
 
@@ -216,8 +208,7 @@ def _upkeep_endpoints(application: Application) -> tuple[str, str]:
 
 
 def _is_away(application: Application, endpoint: str) -> bool:
-    name = _failures(application, endpoint)
-    return shared_state.read(name) >= FAILURES_IN_A_ROW
+    return shared_state.read(_failures(application, endpoint)) >= FAILURES_IN_A_ROW
 
 
 def _failures(application: Application, endpoint: str) -> str:

@@ -13,37 +13,9 @@ from urllib.parse import quote
 from django.utils.http import parse_http_date_safe
 from django.views.decorators.debug import sensitive_variables
 
+from django_identity import exceptions
 from django_identity.conf import Application
-from django_identity.exceptions import (
-    ConfigurationError,
-    ConnectOutcomeUnknown,
-    EnvironmentMismatch,
-    MalformedAnswer,
-    ServiceRefusal,
-    ServiceUnavailable,
-    SubjectMismatch,
-    SubjectUnknown,
-)
-from django_identity.service import refusals
-from django_identity.service.answers import (
-    ClaimsAnswer,
-    ClaimsVerdict,
-    ConnectAnswer,
-    DocumentMetadata,
-    DocumentsAnswer,
-    KycStatus,
-    NewTestUser,
-    Profile,
-    RotatedSecret,
-    SealedDocument,
-    TokenAnswer,
-)
-from django_identity.service.answers.documents import (
-    DOCUMENTS,
-    LARGEST_DOCUMENTS,
-    METADATA,
-    SCOPE_OF,
-)
+from django_identity.service import answers, refusals
 from django_identity.service.budget import Priority
 from django_identity.service.dispatch import send
 from django_identity.service.transport import Call, exchange
@@ -84,22 +56,24 @@ class ServiceClient:
         self._priority = priority
 
     @sensitive_variables()
-    def exchange_code(self, *, code: str, code_verifier: str, redirect_uri: str) -> TokenAnswer:
+    def exchange_code(
+        self, *, code: str, code_verifier: str, redirect_uri: str
+    ) -> answers.TokenAnswer:
         """Exchange an authorization code for tokens. Sent once (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
         form = {"code": code, "code_verifier": code_verifier, "redirect_uri": redirect_uri}
-        return TokenAnswer.parse(self._token("authorization_code", form))
+        return answers.TokenAnswer.parse(self._token("authorization_code", form))
 
     @sensitive_variables()
-    def refresh(self, refresh_token: str) -> TokenAnswer:
+    def refresh(self, refresh_token: str) -> answers.TokenAnswer:
         """Exchange a refresh token for new tokens. Sent once (RFC 6749 §6)."""
         form = {"refresh_token": refresh_token}
-        return TokenAnswer.parse_refreshed(self._token("refresh_token", form))
+        return answers.TokenAnswer.parse_refreshed(self._token("refresh_token", form))
 
     @sensitive_variables()
-    def profile(self, subject: str | None, *, access_token: str) -> Profile:
+    def profile(self, subject: str | None, *, access_token: str) -> answers.Profile:
         """The profile of ``subject``, or of the access token's user."""
         body = self._read("profile", subject, access_token)
-        profile = Profile.parse(
+        profile = answers.Profile.parse(
             body,
             environment=self._application.environment,
             plain_hosts=self._application.insecure_test_hosts,
@@ -107,19 +81,19 @@ class ServiceClient:
         return _about(subject, profile, named=profile.id, endpoint="profile")
 
     @sensitive_variables()
-    def kyc(self, subject: str | None, *, access_token: str) -> KycStatus:
+    def kyc(self, subject: str | None, *, access_token: str) -> answers.KycStatus:
         """The KYC status of ``subject``, or of the access token's user."""
-        status = KycStatus.parse(self._read("kyc", subject, access_token))
+        status = answers.KycStatus.parse(self._read("kyc", subject, access_token))
         return _about(subject, status, named=status.subject, endpoint="kyc")
 
     @sensitive_variables()
-    def claims(self, subject: str | None, *, access_token: str) -> ClaimsAnswer:
+    def claims(self, subject: str | None, *, access_token: str) -> answers.ClaimsAnswer:
         """The claims of ``subject``, or of the access token's user."""
-        answer = ClaimsAnswer.parse(self._read("claims", subject, access_token))
+        answer = answers.ClaimsAnswer.parse(self._read("claims", subject, access_token))
         return _about(subject, answer, named=answer.user_id, endpoint="claims")
 
     @sensitive_variables()
-    def verify_claims(self, credential: str) -> ClaimsVerdict:
+    def verify_claims(self, credential: str) -> answers.ClaimsVerdict:
         """Ask the service whether it holds ``credential`` to be valid for this application.
 
         The site's own ``credentials.verify`` opens gates. This is a second opinion, which also
@@ -127,29 +101,29 @@ class ServiceClient:
         """
         headers, sent = self._basic_credentials(), {"credential": credential}
         call = self._to("verify_claims", "/claims/verify", headers, json=sent)
-        return ClaimsVerdict.parse(self._fetch(call))
+        return answers.ClaimsVerdict.parse(self._fetch(call))
 
     @sensitive_variables()
-    def document_metadata(self, subject: str, *, access_token: str) -> tuple[DocumentMetadata, ...]:
+    def document_metadata(
+        self, subject: str, *, access_token: str
+    ) -> tuple[answers.DocumentMetadata, ...]:
         """The type, country and status of each document of ``subject``, without content.
 
         Raises ``ConfigurationError`` if ``DOCUMENT_PATHS`` has no path for the scope.
         """
-        body = self._read_documents(METADATA, subject, access_token)
-        answer = DocumentsAnswer.parse(body, DocumentMetadata.parse, endpoint=METADATA)
-        return _about(subject, answer.documents, named=answer.subject, endpoint=METADATA)
+        parse = answers.DocumentMetadata.parse
+        return self._documents(answers.documents.METADATA, parse, subject, access_token)
 
     @sensitive_variables()
-    def documents(self, subject: str, *, access_token: str) -> tuple[SealedDocument, ...]:
+    def documents(self, subject: str, *, access_token: str) -> tuple[answers.SealedDocument, ...]:
         """The documents of ``subject``, encrypted to a key of the application. Raises as above."""
-        body = self._read_documents(DOCUMENTS, subject, access_token)
-        answer = DocumentsAnswer.parse(body, SealedDocument.parse, endpoint=DOCUMENTS)
-        return _about(subject, answer.documents, named=answer.subject, endpoint=DOCUMENTS)
+        parse = answers.SealedDocument.parse
+        return self._documents(answers.documents.DOCUMENTS, parse, subject, access_token)
 
     @sensitive_variables()
     def redeem_connect_code(
         self, code: str, scopes: Sequence[str], callback_url: str | None = None
-    ) -> ConnectAnswer:
+    ) -> answers.ConnectAnswer:
         """Redeem a Connect code for ``scopes``. The request is sent once and never repeated.
 
         Raises ``InvalidConnectCode``, ``VerificationPolicyNotMet``, ``EnvironmentMismatch`` or
@@ -165,11 +139,11 @@ class ServiceClient:
         call = self._to("connect", "/connect/request", headers, json=sent, sent_once=True)
         try:
             opened = self._fetch(call)
-        except (MalformedAnswer, ServiceUnavailable) as error:
+        except (exceptions.MalformedAnswer, exceptions.ServiceUnavailable) as error:
             if not error.may_have_arrived:
                 raise
-            raise ConnectOutcomeUnknown(error.code, endpoint=call.endpoint) from None
-        return ConnectAnswer.parse(opened, asked=scopes)
+            raise exceptions.ConnectOutcomeUnknown(error.code, endpoint=call.endpoint) from None
+        return answers.ConnectAnswer.parse(opened, asked=scopes)
 
     def key_set(self) -> KeySetAnswer:
         """The published key set, as text.
@@ -181,32 +155,32 @@ class ServiceClient:
         call = Call("jwks", "GET", url, seconds=seconds, largest=LARGEST_KEY_SET, sent_once=True)
         answer = exchange(self._application, call)
         if answer.status != 200:
-            raise ServiceUnavailable(f"HTTP {answer.status}", endpoint="jwks")
+            raise exceptions.ServiceUnavailable(f"HTTP {answer.status}", endpoint="jwks")
         max_age = MAX_AGE.search(answer.headers.get("cache-control", ""))
         try:
             text = answer.body.decode("utf-8")
         except UnicodeDecodeError:
-            raise MalformedAnswer("not UTF-8", endpoint="jwks") from None
+            raise exceptions.MalformedAnswer("not UTF-8", endpoint="jwks") from None
         date = parse_http_date_safe(answer.headers.get("date", ""))
         sent_at = None if date is None else datetime.fromtimestamp(date, UTC)
         return KeySetAnswer(text, int(max_age[1]) if max_age else None, sent_at)
 
     @sensitive_variables()
-    def rotate_secret(self, app_id: str, *, mode: str, portal_token: str) -> RotatedSecret:
+    def rotate_secret(self, app_id: str, *, mode: str, portal_token: str) -> answers.RotatedSecret:
         """Ask for a new client secret for ``mode``. The current one is void at once. Sent once.
 
         ``portal_token``: the developer portal's session token. The secret may have changed after a
         ``ServiceError`` that has a true ``may_have_arrived`` and is not a ``ServiceRefusal``.
         """
         path = f"apps/{quote(app_id, safe='')}/rotate-secret"
-        sent = {"mode": mode}
-        return RotatedSecret.parse(self._develop("rotate_secret", path, sent, portal_token))
+        body = self._develop("rotate_secret", path, {"mode": mode}, portal_token)
+        return answers.RotatedSecret.parse(body)
 
     @sensitive_variables()
-    def create_test_user(self, app_id: str, *, portal_token: str) -> NewTestUser:
+    def create_test_user(self, app_id: str, *, portal_token: str) -> answers.NewTestUser:
         """Ask for a new sandbox user. The answer has the password. Sent once."""
-        sent = {"appId": app_id}
-        return NewTestUser.parse(self._develop("test_users", "test-users", sent, portal_token))
+        body = self._develop("test_users", "test-users", {"appId": app_id}, portal_token)
+        return answers.NewTestUser.parse(body)
 
     @sensitive_variables()
     def _to(
@@ -245,7 +219,7 @@ class ServiceClient:
         if error is not None:
             raise error
         if answer.status not in expected:
-            raise MalformedAnswer(f"HTTP {answer.status}", endpoint=call.endpoint)
+            raise exceptions.MalformedAnswer(f"HTTP {answer.status}", endpoint=call.endpoint)
         return answer.members
 
     @sensitive_variables()
@@ -254,7 +228,7 @@ class ServiceClient:
         envelope = self._call(call, expected=expected)
         opened = envelope.get("data")
         if envelope.get("success") is not True or not isinstance(opened, dict):
-            raise MalformedAnswer("not the success envelope", endpoint=call.endpoint)
+            raise exceptions.MalformedAnswer("not the success envelope", endpoint=call.endpoint)
         return opened
 
     @sensitive_variables()
@@ -280,24 +254,29 @@ class ServiceClient:
         call = self._to(endpoint, f"/users/{person}/{endpoint}", f"Bearer {access_token}")
         try:
             return self._fetch(call)
-        except EnvironmentMismatch:
+        except exceptions.EnvironmentMismatch:
             raise
-        except ServiceRefusal as refused:
+        except exceptions.ServiceRefusal as refused:
             if subject is not None or refused.status not in NO_SUCH_USER:
                 raise
             said = f"refused with {refused.service_code or 'no code'} (HTTP {refused.status})"
-            raise SubjectUnknown(said, endpoint=endpoint) from refused
+            raise exceptions.SubjectUnknown(said, endpoint=endpoint) from refused
 
     @sensitive_variables()
-    def _read_documents(self, endpoint: str, subject: str, access_token: str) -> dict[str, Any]:
-        """The ``data`` at the path that the site set for the scope of ``endpoint``."""
-        scope = SCOPE_OF[endpoint]
+    def _documents(
+        self, endpoint: str, parse: answers.documents.Parser[T], subject: str, access_token: str
+    ) -> tuple[T, ...]:
+        """The documents at the path that the site set for the scope of ``endpoint``."""
+        scope = answers.documents.SCOPE_OF[endpoint]
         path = self._application.document_paths.get(scope)
         if path is None:
-            raise ConfigurationError(f"DOCUMENT_PATHS has no path for {scope}.")
+            raise exceptions.ConfigurationError(f"DOCUMENT_PATHS has no path for {scope}.")
         path = path.format(subject=quote(subject, safe=""))
-        bearer = f"Bearer {access_token}"
-        return self._fetch(self._to(endpoint, path, bearer, largest=LARGEST_DOCUMENTS))
+        largest = answers.documents.LARGEST_DOCUMENTS
+        body = self._fetch(self._to(endpoint, path, f"Bearer {access_token}", largest=largest))
+        listed = answers.documents.parse_documents(body, parse, endpoint=endpoint)
+        named = answers.members.named_subject(body, endpoint)
+        return _about(subject, listed, named=named, endpoint=endpoint)
 
     @sensitive_variables()
     def _develop(
@@ -312,5 +291,5 @@ class ServiceClient:
 def _about(subject: str | None, answer: T, *, named: str | None, endpoint: str) -> T:
     """Return ``answer``, unless it names another subject than the requested one."""
     if subject is not None and named not in (None, subject):
-        raise SubjectMismatch("about another subject", endpoint=endpoint)
+        raise exceptions.SubjectMismatch("about another subject", endpoint=endpoint)
     return answer

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 
 from django_identity.exceptions import ConnectCodeMalformed
 
@@ -17,7 +16,7 @@ MINUS = "\u2212"
 # A code must stand alone: ``CNX-ABCD-12345`` contains no code.
 _BEFORE, _AFTER = r"(?<![A-Z0-9])", r"(?!-?[A-Z0-9])"
 _WRITTEN_OUT = re.compile(_BEFORE + r"CNX ?- ?([A-Z0-9]{4}) ?- ?([A-Z0-9]{4})" + _AFTER)
-_ALONE = re.compile(r"CNX([A-Z0-9]{4})([A-Z0-9]{4})")
+_ALONE = re.compile(r"\ACNX([A-Z0-9]{4})([A-Z0-9]{4})\Z")
 _LOOSE = re.compile(_BEFORE + r"CNX[ -]*([A-Z0-9]{4})[ -]*([A-Z0-9]{4})" + _AFTER)
 
 
@@ -29,7 +28,9 @@ def code_in(pasted: str) -> str:
     if len(pasted) > LONGEST_PASTE:
         raise ConnectCodeMalformed("longer than any sentence around a code")
     text = _plain(pasted)
-    found = {*_codes(_WRITTEN_OUT.finditer(text))} or {*_alone(text)} or _loose(text)
+    # A text that contains nothing else may have any spacing.
+    alone = re.sub("[ -]", "", text)
+    found = _codes(_WRITTEN_OUT, text) or _codes(_ALONE, alone) or _loose(text)
     if len(found) != 1:
         raise ConnectCodeMalformed(f"{len(found)} codes")
     return found.pop()
@@ -49,18 +50,11 @@ def _plain(pasted: str) -> str:
     return re.sub(" +", " ", "".join(characters).upper()).strip()
 
 
-def _codes(matches: Iterator[re.Match[str]]) -> Iterator[str]:
-    for match in matches:
-        yield f"CNX-{match[1]}-{match[2]}"
-
-
-def _alone(text: str) -> Iterator[str]:
-    """A code in a text that contains nothing else, with any spacing."""
-    match = _ALONE.fullmatch(re.sub("[ -]", "", text))
-    return _codes(iter([match] if match else []))
+def _codes(pattern: re.Pattern[str], text: str) -> set[str]:
+    return {f"CNX-{first}-{second}" for first, second in pattern.findall(text)}
 
 
 def _loose(text: str) -> set[str]:
     """Codes without hyphens in a sentence. Codes with a digit win: "CNX code from" is text."""
-    found = {*_codes(_LOOSE.finditer(text))}
+    found = _codes(_LOOSE, text)
     return {code for code in found if any(map(str.isdigit, code))} or found

@@ -38,7 +38,10 @@ def send(
     with within(call.seconds):
         reserved = seconds_left() * (1 - (WAIT_SHARE_ONCE if call.sent_once else WAIT_SHARE))
         for left in reversed(range(tries)):
-            _await_turn(application, call, priority, reserved=reserved)
+            if priority is Priority.UPKEEP:
+                budget.require_open(application, call.endpoint)
+            patience = max(0.0, seconds_left() - reserved)
+            budget.await_turn(application, priority, endpoint=call.endpoint, patience=patience)
             try:
                 answer = _send_once(application, call)
             except ServiceTimeout:
@@ -50,15 +53,6 @@ def send(
             if answer.status not in WORTH_RETRYING or not _pause(tries - left, left=left):
                 break
     return answer
-
-
-def _await_turn(
-    application: Application, call: Call, priority: Priority, *, reserved: float
-) -> None:
-    if priority is Priority.UPKEEP:
-        budget.require_open(application, call.endpoint)
-    patience = max(0.0, seconds_left() - reserved)
-    budget.await_turn(application, priority, endpoint=call.endpoint, patience=patience)
 
 
 @sensitive_variables()

@@ -35,13 +35,13 @@ def parse_moment(text: str, *, takes_days: bool = False) -> datetime:
     given = f"{text}T00:00" if is_day else text
     found = MOMENT.fullmatch(given.upper()) if len(text) <= LONGEST else None
     if found is None:
-        raise NotAMoment
+        raise NotAMoment("not a time")
     try:
         time, later = _turned(found["time"])
         moment = datetime.fromisoformat(f"{_calendar(found['date'])}T{time}{found['zone']}")
         return bounded(moment + later)
     except (ValueError, OverflowError):
-        raise NotAMoment from None
+        raise NotAMoment("not a time") from None
 
 
 def bounded(moment: datetime) -> datetime:

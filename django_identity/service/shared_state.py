@@ -12,7 +12,7 @@ import math
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import cache as once
 from typing import Any, TypeVar
 
@@ -40,15 +40,8 @@ SOCKET_OPTIONS = {
 logger = logging.getLogger("django_identity.shared_state")
 
 
-@dataclass(slots=True)
-class _Silence:
-    """The time (``time.monotonic``) until which this process does not use the cache."""
-
-    until: float = 0.0
-
-
-_silence = _Silence()
-
+# The time (``time.monotonic``) until which this process does not use the cache.
+_silent_until = 0.0
 # A time in the year 2286. Valid numbers are smaller, and a datetime can represent all of them.
 LARGEST_NUMBER = 1e10
 
@@ -89,10 +82,8 @@ def take_back(name: str) -> None:
     """Decrement a counter that was incremented too often."""
 
     def decrement() -> None:
-        try:
+        with suppress(ValueError):
             _cache().decr(name)
-        except ValueError:
-            return
 
     _guard(decrement, otherwise=None)
 
@@ -134,14 +125,15 @@ def _pooled(process: int) -> BaseCache | None:
 
 def _guard(work: Callable[[], Value], *, otherwise: Value) -> Value:
     """The result of ``work``, or ``otherwise`` if the cache fails or has just failed."""
+    global _silent_until
     began = time.monotonic()
-    if began < _silence.until:
+    if began < _silent_until:
         return otherwise
     try:
         return work()
     except Exception as error:  # noqa: BLE001  any cache's own errors; a call is better than none
         logger.warning("the cache does not answer (%s)", type(error).__name__)
-        _silence.until = time.monotonic() + SKIPPED
+        _silent_until = time.monotonic() + SKIPPED
         return otherwise
     finally:
         waited = time.monotonic() - began
@@ -150,8 +142,9 @@ def _guard(work: Callable[[], Value], *, otherwise: Value) -> Value:
 
 
 def _ask_again(*, setting: str, **_kwargs: object) -> None:
+    global _silent_until
     if setting == "CACHES":
-        _silence.until = 0.0
+        _silent_until = 0.0
         _pooled.cache_clear()
 
 

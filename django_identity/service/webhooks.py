@@ -11,10 +11,11 @@ from typing import Any
 
 from django_identity.exceptions import EventUnreadable, MalformedAnswer
 from django_identity.handlers import CLAIM_TYPES, KNOWN_TYPES, KYC_TYPES, EventType, canonical
-from django_identity.service.answers.members import subject_of
+from django_identity.service.answers.members import named_subject, required_text, text_of
 from django_identity.service.moments import NotAMoment, parse_moment
 from django_identity.strict_json import NotStrictJSON, read_object
 
+ENDPOINT = "webhook"
 LARGEST_BODY = 256 * 1024
 DEEPEST = 16
 LONGEST_TYPE = 64
@@ -35,15 +36,16 @@ class KycChange:
     provider: str
 
     @classmethod
-    def parse(cls, content: Mapping[str, Any], event_type: str) -> KycChange:
+    def parse(cls, content: dict[str, Any], event_type: str) -> KycChange:
         """A rejection that calls itself verified stays a rejection."""
         implied = VERIFIED if event_type == EventType.KYC_VERIFIED else REJECTED
-        status = _text(content, "status", longest=LONGEST_TYPE, default=implied)
+        stated = text_of(content, "status", ENDPOINT, longest=LONGEST_TYPE)
+        status = implied if content.get("status") is None else stated
         contradicts = event_type == EventType.KYC_REJECTED and status == VERIFIED
         return cls(
             status=REJECTED if contradicts else status,
-            level=_text(content, "kyc_level", longest=LONGEST_TYPE, default=""),
-            provider=_text(content, "provider", longest=LONGEST_ID, default=""),
+            level=text_of(content, "kyc_level", ENDPOINT, longest=LONGEST_TYPE),
+            provider=text_of(content, "provider", ENDPOINT, longest=LONGEST_ID),
         )
 
 
@@ -55,10 +57,10 @@ class NamedClaim:
     provider: str = ""
 
     @classmethod
-    def parse(cls, content: Mapping[str, Any]) -> NamedClaim:
+    def parse(cls, content: dict[str, Any]) -> NamedClaim:
         """A provider without a type names nothing."""
-        claim_type = _text(content, "claim_type", longest=128, default="")
-        provider = _text(content, "provider", longest=128, default="")
+        claim_type = text_of(content, "claim_type", ENDPOINT, longest=128)
+        provider = text_of(content, "provider", ENDPOINT, longest=128)
         return cls(claim_type, provider if claim_type else "")
 
 
@@ -82,13 +84,9 @@ class Event:
         """Parse ``body``. Raises ``EventUnreadable``, which has only the digest of the body."""
         try:
             return _event(read_object(body, deepest=DEEPEST))
-        except (NotStrictJSON, NotAMoment, MalformedAnswer, _Unusable) as error:
+        except (NotStrictJSON, NotAMoment, MalformedAnswer) as error:
             digest = hashlib.sha256(body).hexdigest()
-            raise EventUnreadable(_reason(error), body_digest=digest) from None
-
-
-class _Unusable(ValueError):
-    """A missing or invalid member. The message is the member's name."""
+            raise EventUnreadable(str(error), body_digest=digest) from None
 
 
 def signing_secret(body: bytes, *, signature: str, secrets: Iterable[str]) -> str | None:
@@ -104,25 +102,24 @@ def signing_secret(body: bytes, *, signature: str, secrets: Iterable[str]) -> st
     return fitting
 
 
-def _event(members: Mapping[str, Any]) -> Event:
-    event_type = canonical(_text(members, "event_type", longest=LONGEST_TYPE))
-    timestamp = _text(members, "timestamp", longest=LONGEST_TYPE)
+def _event(members: dict[str, Any]) -> Event:
+    event_type = canonical(required_text(members, "event_type", ENDPOINT, longest=LONGEST_TYPE))
+    occurred_at = parse_moment(required_text(members, "timestamp", ENDPOINT))
+    if occurred_at < EARLIEST:
+        raise MalformedAnswer("timestamp is before 1970", endpoint=ENDPOINT)
     content = members.get("data")
     if not isinstance(content, dict):
-        raise _Unusable("data")
+        raise MalformedAnswer("data is not an object", endpoint=ENDPOINT)
     _require_storable(content)
-    event = Event(
-        event_id=_text(members, "event_id", longest=LONGEST_ID),
+    return Event(
+        event_id=required_text(members, "event_id", ENDPOINT, longest=LONGEST_ID),
         event_type=event_type,
         kyc=KycChange.parse(content, event_type) if event_type in KYC_TYPES else None,
         claim=NamedClaim.parse(content) if event_type in CLAIM_TYPES else None,
         content=content,
         subject=_subject(content, is_known_type=event_type in KNOWN_TYPES),
-        occurred_at=parse_moment(timestamp),
+        occurred_at=occurred_at,
     )
-    if event.occurred_at < EARLIEST:
-        raise _Unusable("timestamp")
-    return event
 
 
 def _subject(content: Mapping[str, Any], *, is_known_type: bool) -> str:
@@ -130,26 +127,10 @@ def _subject(content: Mapping[str, Any], *, is_known_type: bool) -> str:
 
     Raises ``MalformedAnswer``.
     """
-    named = [content[name] for name in SUBJECTS if content.get(name) not in (None, "")]
-    if not is_known_type and not all(isinstance(value, str) for value in named):
+    named = {name: content[name] for name in SUBJECTS if content.get(name) not in (None, "")}
+    if not is_known_type and not all(isinstance(value, str) for value in named.values()):
         return ""
-    subjects = {subject_of(value, "webhook") for value in named}
-    if len(subjects) > 1:
-        raise _Unusable("user_id")
-    return subjects.pop() if subjects else ""
-
-
-def _text(
-    members: Mapping[str, Any], name: str, *, longest: int, default: str | None = None
-) -> str:
-    """A text member; ``default`` if it is absent or null, and it may be. Raises ``_Unusable``."""
-    value = members.get(name)
-    if value is None and default is not None:
-        return default
-    is_usable = isinstance(value, str) and len(value) <= longest and "\0" not in value
-    if not is_usable or (default is None and not value):
-        raise _Unusable(name)
-    return str(value)
+    return named_subject(named, ENDPOINT, names=SUBJECTS) or ""
 
 
 def _require_storable(value: object) -> None:
@@ -163,14 +144,6 @@ def _require_storable(value: object) -> None:
             _require_storable(member)
     elif isinstance(value, str):
         if "\0" in value:
-            raise _Unusable("data")
+            raise MalformedAnswer("data has a NUL character", endpoint=ENDPOINT)
     elif isinstance(value, int) and not -LARGEST_INTEGER <= value < LARGEST_INTEGER:
-        raise _Unusable("data")
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, NotAMoment):
-        return "timestamp is not a moment"
-    if isinstance(error, _Unusable):
-        return f"{error} is not usable"
-    return str(error)
+        raise MalformedAnswer("data has an integer beyond 64 bits", endpoint=ENDPOINT)

@@ -219,7 +219,7 @@ def test_every_reason_and_moment_has_words() -> None:
     """No code that a re-fetch can leave on a row lacks a sentence for operators."""
     assert set(wording.GATE_REASONS) == set(Reason)
     assert set(wording.HAPPENINGS) == set(Kind)
-    errors = (getattr(exceptions, name) for name in exceptions.__all__)
+    errors = vars(exceptions).values()
     codes = {
         error.code
         for error in errors

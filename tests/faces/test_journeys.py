@@ -144,8 +144,7 @@ def test_a_denial_is_calm(client: Client, service: HostileService) -> None:
 
 def test_every_error_has_a_title() -> None:
     """Whatever a page may have to say."""
-    for name in exceptions.__all__:
-        kind = getattr(exceptions, name)
+    for kind in vars(exceptions).values():
         if isinstance(kind, type) and issubclass(kind, exceptions.IdentityError):
             title, sentence = advice.words_of(kind.__new__(kind))
             assert str(title)

@@ -182,7 +182,7 @@ def test_a_silent_mail_server_keeps_few_threads(
     service: HostileService, caplog: pytest.LogCaptureFixture
 ) -> None:
     """However many people sign up meanwhile; those who are not told are in the log."""
-    application, profile = conf.application(), Profile.of_subject("subject-1")
+    application, profile = conf.application(), Profile(id="subject-1")
     user = make_user(email="other@example.org")
     identity = make_identity(user)
 

@@ -126,7 +126,7 @@ def test_nobody_is_linked_to_an_account_that_is_being_erased() -> None:
     data = ServiceData(
         subject="her-other-subject",
         scopes=(),
-        profile=Profile.of_subject("her-other-subject"),
+        profile=Profile(id="her-other-subject"),
         kyc=None,
     )
     with pytest.raises(UserInactive):
@@ -259,7 +259,7 @@ def test_who_is_linked_meanwhile_is_not_left_to_the_emptied_account(settings: An
     data = ServiceData(
         subject="her-other-subject",
         scopes=(),
-        profile=Profile.of_subject("her-other-subject"),
+        profile=Profile(id="her-other-subject"),
         kyc=None,
     )
 
@@ -288,7 +288,7 @@ def test_what_was_known_before_does_not_come_back_with_the_person() -> None:
     data = ServiceData(
         subject="subject-1",
         scopes=("profile:read",),
-        profile=Profile.of_subject("subject-1"),
+        profile=Profile(id="subject-1"),
         kyc=None,
     )
     linked = linking.link(request, data, user=None)

@@ -145,7 +145,7 @@ def test_a_cache_that_refuses_is_skipped_too(service: HostileService, redis: Red
     redis.process.kill()
     redis.process.wait()
     assert shared_state.read("name") == 0.0
-    assert shared_state._silence.until > time.monotonic()
+    assert shared_state._silent_until > time.monotonic()
 
 
 def test_the_sites_own_cache_keeps_its_time_outs(redis: Redis) -> None:

@@ -233,7 +233,7 @@ def _learn(application: Application, request: AuthorizationRequest, code: str) -
     claims_answer, proof = proven or (None, None)
     return ServiceData(
         subject=subject, scopes=scopes, tokens=answer, kyc=kyc, claims=claims_answer, proof=proof,
-        profile=profile or Profile.of_subject(subject),
+        profile=profile or Profile(id=subject),
     )  # fmt: skip
 
 

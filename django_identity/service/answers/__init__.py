@@ -7,11 +7,7 @@
 from django_identity.service.answers.claims import ClaimsAnswer, ClaimsVerdict, ListedClaim
 from django_identity.service.answers.connect import ConnectAnswer
 from django_identity.service.answers.developer import NewTestUser, RotatedSecret
-from django_identity.service.answers.documents import (
-    DocumentMetadata,
-    DocumentsAnswer,
-    SealedDocument,
-)
+from django_identity.service.answers.documents import DocumentMetadata, SealedDocument
 from django_identity.service.answers.people import KycStatus, Profile, TokenAnswer
 
 __all__ = [
@@ -19,7 +15,6 @@ __all__ = [
     "ClaimsVerdict",
     "ConnectAnswer",
     "DocumentMetadata",
-    "DocumentsAnswer",
     "KycStatus",
     "ListedClaim",
     "NewTestUser",

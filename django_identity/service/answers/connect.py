@@ -61,7 +61,7 @@ class ConnectAnswer:
 
 def _connect_profile(body: Members, subject: str, *, asked: Collection[str]) -> Profile:
     if PROFILE_SCOPE not in asked:
-        return Profile.of_subject(subject)
+        return Profile(id=subject)
     profile = Profile.parse({"id": subject, **_shared(body, "profile")})
     if profile.id != subject:
         raise SubjectMismatch("about another subject", endpoint="connect")

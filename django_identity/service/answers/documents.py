@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, TypeVar
 
 from django_identity.exceptions import MalformedAnswer
 from django_identity.service.answers.members import (
     LONGEST_CODE,
-    named_subject,
+    Members,
     required_line,
     text_of,
 )
@@ -25,6 +25,7 @@ MOST_DOCUMENTS = 20
 LARGEST_DOCUMENTS = 24 * 1024 * 1024
 
 T = TypeVar("T")
+Parser = Callable[[Members, str], T]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -37,7 +38,7 @@ class DocumentMetadata:
     status: str
 
     @classmethod
-    def parse(cls, body: dict[str, Any], endpoint: str) -> DocumentMetadata:
+    def parse(cls, body: Members, endpoint: str) -> DocumentMetadata:
         """Raises ``MalformedAnswer``."""
         return cls(
             document_type=required_line(body, "document_type", endpoint, longest=LONGEST_CODE),
@@ -56,7 +57,7 @@ class SealedDocument:
     content: str
 
     @classmethod
-    def parse(cls, body: dict[str, Any], endpoint: str) -> SealedDocument:
+    def parse(cls, body: Members, endpoint: str) -> SealedDocument:
         """Raises ``MalformedAnswer``."""
         return cls(
             metadata=DocumentMetadata.parse(body, endpoint),
@@ -65,22 +66,11 @@ class SealedDocument:
         )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class DocumentsAnswer(Generic[T]):
-    """``subject``: the subject that the answer names, if any."""
-
-    subject: str | None
-    documents: tuple[T, ...]
-
-    @classmethod
-    def parse(
-        cls, body: dict[str, Any], parse: Callable[[dict[str, Any], str], T], *, endpoint: str
-    ) -> DocumentsAnswer[T]:
-        """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
-        listed = body.get("documents")
-        if not isinstance(listed, list) or len(listed) > MOST_DOCUMENTS:
-            raise MalformedAnswer("documents is not a list of usable length", endpoint=endpoint)
-        if not all(isinstance(each, dict) for each in listed):
-            raise MalformedAnswer("a document is not an object", endpoint=endpoint)
-        documents = tuple(parse(each, endpoint) for each in listed)
-        return cls(named_subject(body, endpoint), documents)
+def parse_documents(body: Members, parse: Parser[T], *, endpoint: str) -> tuple[T, ...]:
+    """Raises ``MalformedAnswer``."""
+    listed = body.get("documents")
+    if not isinstance(listed, list) or len(listed) > MOST_DOCUMENTS:
+        raise MalformedAnswer("documents is not a list of usable length", endpoint=endpoint)
+    if not all(isinstance(each, dict) for each in listed):
+        raise MalformedAnswer("a document is not an object", endpoint=endpoint)
+    return tuple(parse(each, endpoint) for each in listed)

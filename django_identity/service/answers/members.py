@@ -36,9 +36,9 @@ def subject_of(value: object, endpoint: str) -> str:
     return value
 
 
-def named_subject(body: Members, endpoint: str) -> str | None:
+def named_subject(body: Members, endpoint: str, *, names: Collection[str] = SUBJECTS) -> str | None:
     """The subject that the answer names, or None. Raises ``SubjectMismatch`` if it names two."""
-    given = [body[name] for name in SUBJECTS if body.get(name) is not None]
+    given = [body[name] for name in names if body.get(name) is not None]
     named = {subject_of(value, endpoint) for value in given}
     if len(named) > 1:
         raise SubjectMismatch("names two subjects", endpoint=endpoint)

@@ -104,6 +104,9 @@ class Profile:
     ) -> Profile:
         """Raises ``MalformedAnswer``."""
         country = text_of(body, "country", "profile", longest=LONGEST_CODE)
+        risk_score = body.get("risk_score")
+        if risk_score is not None and type(risk_score) is not int:
+            raise MalformedAnswer("risk_score is not a whole number", endpoint="profile")
         return cls(
             id=subject_of(body.get("id"), "profile"),
             email=text_of(body, "email", "profile"),
@@ -114,13 +117,8 @@ class Profile:
             photo_url=safe_url(
                 body.get("photo_url"), environment=environment, plain_hosts=plain_hosts
             ),
-            risk_score=_whole_number(body, "risk_score", "profile"),
+            risk_score=risk_score,
         )
-
-    @classmethod
-    def of_subject(cls, subject: str) -> Profile:
-        """The profile without the scope profile:read: only the subject is known."""
-        return cls(id=subject)
 
     def masked(self) -> str:
         """First name, initial and masked e-mail address, if known.
@@ -174,14 +172,6 @@ def _lifetime(given: object) -> float:
     if isinstance(given, bool) or math.isnan(seconds):
         return USUAL_LIFETIME
     return min(max(seconds, 0.0), LONGEST_LIFETIME)
-
-
-def _whole_number(body: Members, name: str, endpoint: str) -> int | None:
-    """A whole number, or None if it is absent or null."""
-    value = body.get(name)
-    if value is not None and type(value) is not int:
-        raise MalformedAnswer(f"{name} is not a whole number", endpoint=endpoint)
-    return value
 
 
 def _name_of(body: Members, name: str) -> str:

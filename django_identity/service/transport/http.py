@@ -24,18 +24,9 @@ import httpcore
 import httpx
 from django.views.decorators.debug import sensitive_variables
 
+from django_identity import exceptions
 from django_identity.conf import Application
 from django_identity.conf.rules import may_be_plain
-from django_identity.exceptions import (
-    AnswerTooLarge,
-    ConfigurationError,
-    MalformedAnswer,
-    ServiceError,
-    ServiceTimeout,
-    ServiceUnavailable,
-    UnexpectedRedirect,
-    shaped_code,
-)
 from django_identity.service.transport.deadline import BoundedNetwork, seconds_left, within
 from django_identity.strict_json import read_object
 
@@ -102,16 +93,8 @@ def exchange(application: Application, call: Call) -> Answer:
             answer = _exchange(application, call)
     except _Unusable as unusable:
         raise unusable.error from None
-    except httpx.TimeoutException as error:
-        raise _no_answer(
-            ServiceTimeout("no answer in time", endpoint=call.endpoint), error
-        ) from None
     except (*FAILURES, OSError) as error:
-        # Only a name: the error itself contains the request with its secrets.
-        name = _name_of(error)
-        unavailable = ServiceUnavailable(f"no answer ({name})", endpoint=call.endpoint)
-        unavailable.network_error = name
-        raise _no_answer(unavailable, error) from None
+        raise _no_answer(call, error) from None
     milliseconds = (time.monotonic() - began) * 1000
     fields = {"application": application.alias, "endpoint": call.endpoint,
               "outcome": answer.status, "milliseconds": round(milliseconds)}  # fmt: skip
@@ -120,13 +103,17 @@ def exchange(application: Application, call: Call) -> Answer:
     return answer
 
 
-def _name_of(error: Exception) -> str:
-    """The class of the error, of the system's own if there was no connection."""
-    of_system = shaped_code(str(error)) if isinstance(error, httpx.ConnectError) else ""
-    return of_system or type(error).__name__
-
-
-def _no_answer(error: ServiceUnavailable, cause: Exception) -> ServiceUnavailable:
+def _no_answer(call: Call, cause: Exception) -> exceptions.ServiceUnavailable:
+    """It has only a name of ``cause``, which itself contains the request with its secrets."""
+    error: exceptions.ServiceUnavailable
+    if isinstance(cause, httpx.TimeoutException):
+        error = exceptions.ServiceTimeout("no answer in time", endpoint=call.endpoint)
+    else:
+        # Without a connection the text is the class of the system's own error.
+        of_system = str(cause) if isinstance(cause, httpx.ConnectError) else ""
+        name = exceptions.shaped_code(of_system) or type(cause).__name__
+        error = exceptions.ServiceUnavailable(f"no answer ({name})", endpoint=call.endpoint)
+        error.network_error = name
     error.may_have_arrived = not isinstance(cause, BEFORE_SENDING)
     return error
 
@@ -145,7 +132,7 @@ def _exchange(application: Application, call: Call) -> Answer:
     )
     response = client.send(request)
     if 300 <= response.status_code < 400:
-        raise UnexpectedRedirect("a redirect", endpoint=call.endpoint)
+        raise exceptions.UnexpectedRedirect("a redirect", endpoint=call.endpoint)
     headers = {name.lower(): value for name, value in response.headers.items()}
     return Answer(response.status_code, headers, response.content)
 
@@ -155,7 +142,9 @@ def _refuse_plain_http(application: Application, call: Call) -> None:
     named = application.insecure_test_hosts
     is_allowed = may_be_plain(parts.hostname, application.environment, named)
     if parts.scheme != "https" and not is_allowed:
-        refused = ServiceError("plain http is for this machine alone", endpoint=call.endpoint)
+        refused = exceptions.ServiceError(
+            "plain http is for this machine alone", endpoint=call.endpoint
+        )
         refused.may_have_arrived = False
         raise refused
 
@@ -179,7 +168,7 @@ def _client(ca_file: str | None, proxy: str | None) -> httpx.Client:
 class _Unusable(Exception):
     """Carries an error out of httpx, whose frames hold the answer: it is raised without them."""
 
-    def __init__(self, error: MalformedAnswer) -> None:
+    def __init__(self, error: exceptions.MalformedAnswer) -> None:
         super().__init__(error.code)
         self.error = error
 
@@ -198,7 +187,7 @@ class BoundedTransport(httpx.BaseTransport):
                 else httpx.create_ssl_context(trust_env=False)
             )
         except OSError as error:
-            raise ConfigurationError(f"CA_FILE: {type(error).__name__}") from None
+            raise exceptions.ConfigurationError(f"CA_FILE: {type(error).__name__}") from None
         self._kept = _Connections(trusted, proxy, kept=MOST_CONNECTIONS)
         self._once = _Connections(trusted, proxy, kept=0)
 
@@ -210,7 +199,7 @@ class BoundedTransport(httpx.BaseTransport):
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             response.close()
             detail = "an encoding nobody asked for"
-            raise _Unusable(MalformedAnswer(detail, endpoint=call.endpoint))
+            raise _Unusable(exceptions.MalformedAnswer(detail, endpoint=call.endpoint))
         response.stream = _BoundedBody(response.stream, call)
         return response
 
@@ -258,7 +247,7 @@ class _BoundedBody(httpx.SyncByteStream):
         self._left -= len(chunk)
         if self._left < 0:
             detail = f"over {self._call.largest} bytes"
-            raise _Unusable(AnswerTooLarge(detail, endpoint=self._call.endpoint))
+            raise _Unusable(exceptions.AnswerTooLarge(detail, endpoint=self._call.endpoint))
         return chunk
 
     def close(self) -> None:
