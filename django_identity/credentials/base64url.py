@@ -21,16 +21,11 @@ LAST_OCTETS: Final[tuple[frozenset[int], ...]] = (
 """By length modulo 4: what the last character of a canonical text may be."""
 
 
-def is_canonical(text: bytes) -> bool:
-    """Whether ``text`` is canonical. It must not be empty and must be alphabetic."""
-    return text[-1] in LAST_OCTETS[len(text) & 3]
-
-
-def is_alphabetic(text: bytes) -> bool:
-    """Whether ``text`` has no character outside the alphabet."""
-    return not text.translate(None, ALPHABET)
+def is_valid(text: bytes) -> bool:
+    """Whether ``text``, which is not empty, can be decoded: of the alphabet, and canonical."""
+    return not text.translate(None, ALPHABET) and text[-1] in LAST_OCTETS[len(text) & 3]
 
 
 def decode(text: bytes) -> bytes:
-    """Decode ``text``. The caller has checked that it is alphabetic and canonical."""
+    """Decode ``text``. The caller has checked that it is valid."""
     return a2b_base64(text.translate(_TO_STANDARD) + b"==")

@@ -66,7 +66,7 @@ def _header_of(document: str) -> dict[str, Any]:
     if len(document) > MAX_CHARACTERS or not 0 < len(segment) <= LONGEST_HEADER:
         return {}
     encoded = segment.encode("utf-8", "replace")
-    if not base64url.is_alphabetic(encoded) or not base64url.is_canonical(encoded):
+    if not base64url.is_valid(encoded):
         return {}
     try:
         return strict_json.read_object(base64url.decode(encoded))

@@ -17,7 +17,6 @@ MAX_OCTETS = 64 * 1024
 MAX_KEYS = 32
 
 _P: Final = 0xFFFFFFFF00000001000000000000000000000000FFFFFFFFFFFFFFFFFFFFFFFF
-_COORDINATE_OCTETS: Final = 32
 _COORDINATE_CHARACTERS: Final = 43
 _ENDPOINT: Final = "jwks"
 
@@ -117,8 +116,7 @@ def _signing_key(jwk: Mapping[Any, Any]) -> SigningKey | None:
         return None
     try:
         public_key = ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1()).public_key()
-    except ValueError:
-        # Not a point on the curve.
+    except ValueError:  # not a point on the curve
         return None
     return SigningKey(jwk["kid"], (x, y), public_key)
 
@@ -128,7 +126,7 @@ def _coordinate(text: object) -> int | None:
     if not isinstance(text, str) or len(text) != _COORDINATE_CHARACTERS or not text.isascii():
         return None
     octets = text.encode("ascii")
-    if not base64url.is_alphabetic(octets) or not base64url.is_canonical(octets):
+    if not base64url.is_valid(octets):
         return None
     number = int.from_bytes(base64url.decode(octets), "big")
     # cryptography accepts a coordinate outside the field if its remainder is valid.

@@ -11,14 +11,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.utils.crypto import salted_hmac
 
-from django_identity import database, policy
+from django_identity import database, exceptions, policy
 from django_identity.conf import Application
-from django_identity.exceptions import (
-    EmailHeldByIdentity,
-    EmailTaken,
-    SignUpRefused,
-    UserFieldsRefused,
-)
 from django_identity.models import FormerLink, LinkedIdentity, SignUpTurn
 from django_identity.service.answers import KycStatus, Profile
 from django_identity.telemetry import LogEvent, log_refusal
@@ -37,9 +31,13 @@ def sign_up(
         _wait_for_turn(profile.email)
     holder = site.account_with_email(profile.email)
     if holder is not None:
-        raise EmailHeldByIdentity if _only_identity_opens(holder) else EmailTaken
+        raise (
+            exceptions.EmailHeldByIdentity
+            if _only_identity_opens(holder)
+            else exceptions.EmailTaken
+        )
     if not site.may_sign_up(profile=profile, kyc=kyc):
-        raise SignUpRefused
+        raise exceptions.SignUpRefused
     fields = policy.writable(
         site.new_user_fields(profile=profile, kyc=kyc), method="new_user_fields"
     )
@@ -47,7 +45,7 @@ def sign_up(
     user.set_unusable_password()
     refused = _leave_out_refused(user, {*policy.PROFILE_FIELDS} & fields.keys())
     if refused:
-        raise UserFieldsRefused(f"the user model refuses: {', '.join(sorted(refused))}")
+        raise exceptions.UserFieldsRefused(f"the user model refuses: {', '.join(sorted(refused))}")
     return _create({name: getattr(user, name) for name in fields})
 
 

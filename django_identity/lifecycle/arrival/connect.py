@@ -15,18 +15,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import policy
+from django_identity import exceptions, policy
 from django_identity.conf import Application
-from django_identity.exceptions import (
-    ConnectAnswerRefused,
-    ConnectCodeInUse,
-    ConnectCodeMalformed,
-    ConnectCodeUsed,
-    ConnectSignInNeeded,
-    IdentityError,
-    ServiceError,
-    TooManyTries,
-)
 from django_identity.lifecycle.arrival import limits, linking, redemptions, unlinking
 from django_identity.lifecycle.arrival.service_data import ServiceData
 from django_identity.models import ConnectRedemption, Consent, LinkedIdentity, LinkedVia, Purpose
@@ -34,7 +24,11 @@ from django_identity.service import ServiceClient
 from django_identity.service.answers import ConnectAnswer
 from django_identity.service.connect_code import code_in
 
-NOTHING_WAS_SENT = (ConnectCodeMalformed, ConnectSignInNeeded, TooManyTries)
+NOTHING_WAS_SENT = (
+    exceptions.ConnectCodeMalformed,
+    exceptions.ConnectSignInNeeded,
+    exceptions.TooManyTries,
+)
 # The pauses in which a repeated request waits for the result of the first one.
 PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
 
@@ -72,9 +66,9 @@ def may_redeem(application: Application, user: AbstractBaseUser | None) -> bool:
     return user is not None or policy.load(application.policy).connect_may_sign_in
 
 
-def is_spent(error: IdentityError) -> bool:
+def is_spent(error: exceptions.IdentityError) -> bool:
     """Whether the code counts as spent after ``error``, so that the person needs a new one."""
-    if isinstance(error, ServiceError):
+    if isinstance(error, exceptions.ServiceError):
         return error.may_have_arrived
     return not isinstance(error, NOTHING_WAS_SENT)
 
@@ -91,7 +85,7 @@ def redeem(
     sent. After an ``IdentityError`` nothing has changed.
     """
     if not may_redeem(application, user):
-        raise ConnectSignInNeeded
+        raise exceptions.ConnectSignInNeeded
     code = code_in(pasted)
     redemption = redemptions.claim(application, code, user=user)
     if redemption is None:
@@ -100,11 +94,11 @@ def redeem(
             return _result_of(application, first, user=user)
         redemption = redemptions.claim(application, code, user=user)
     if redemption is None:
-        raise ConnectCodeInUse
+        raise exceptions.ConnectCodeInUse
     answer = _ask(application, redemption, code, user=user, address=address)
     try:
         return _link(application, redemption, answer, user=user)
-    except IdentityError as error:
+    except exceptions.IdentityError as error:
         redemptions.fail(redemption, error)
         raise
 
@@ -126,7 +120,7 @@ def _ask(
         raise
     try:
         return ServiceClient(application).redeem_connect_code(code, application.connect_scopes)
-    except ServiceError as error:
+    except exceptions.ServiceError as error:
         if error.may_have_arrived:
             redemptions.fail(redemption, error)
         else:
@@ -144,7 +138,7 @@ def _link(
     user: AbstractBaseUser | None,
 ) -> Redeemed:
     if not policy.load(application.policy).may_accept_connect_answer(answer):
-        raise ConnectAnswerRefused
+        raise exceptions.ConnectAnswerRefused
     data = ServiceData(
         subject=answer.user_id,
         scopes=application.connect_scopes,
@@ -191,9 +185,9 @@ def _result_of(
 ) -> Redeemed:
     """The first request's result, only for the same user: a code does not prove who has it."""
     if user is None or not _is_theirs(first, user) or first.expires_at <= timezone.now():
-        raise ConnectCodeUsed
+        raise exceptions.ConnectCodeUsed
     if not first.outcome:
-        raise ConnectCodeInUse
+        raise exceptions.ConnectCodeInUse
     failure = redemptions.failure_of(first)
     if failure is not None:
         raise failure
@@ -201,4 +195,4 @@ def _result_of(
     was_theirs = first.completed_by_id == user.pk
     if was_theirs and identity is not None and identity.consent == Consent.GRANTED:
         return Redeemed(user, identity, login=False)
-    raise ConnectCodeUsed
+    raise exceptions.ConnectCodeUsed

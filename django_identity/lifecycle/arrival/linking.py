@@ -10,19 +10,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, OperationalError
 from django.db.models import Exists, OuterRef, Q
 
-from django_identity import database, policy, signals
+from django_identity import database, exceptions, policy, signals
 from django_identity.conf import Application
-from django_identity.exceptions import (
-    EmailTaken,
-    LinkedByCode,
-    LinkNotAllowed,
-    SignInNotAllowed,
-    SubjectChanged,
-    SubjectTaken,
-    UserChanged,
-    UserHoldsAnother,
-    UserInactive,
-)
 from django_identity.lifecycle import erasure
 from django_identity.lifecycle.arrival import accounts, link_notice
 from django_identity.lifecycle.arrival.service_data import ServiceData, Storing
@@ -76,7 +65,7 @@ def link(request: LinkRequest, data: ServiceData, *, user: AbstractBaseUser | No
     attempt = _Attempt(request, data, user)
     try:
         return attempt.link()
-    except (IntegrityError, OperationalError, EmailTaken):
+    except (IntegrityError, OperationalError, exceptions.EmailTaken):
         return attempt.link()
 
 
@@ -155,18 +144,22 @@ class _Attempt:
         owner_id = held.user_id if held else None
         purpose, user = self.request.purpose, self.user
         if purpose == Purpose.SIGN_IN and user is not None and owner_id != user.pk:
-            raise UserChanged
+            raise exceptions.UserChanged
         if purpose == Purpose.RENEW and owner_id != self.request.user_id:
-            raise SubjectChanged
+            raise exceptions.SubjectChanged
         if held is None:
             return
         is_by_code_alone = held.linked_via == LinkedVia.CONNECT
         if purpose == Purpose.SIGN_IN and is_by_code_alone:
-            raise LinkedByCode
+            raise exceptions.LinkedByCode
         if purpose == Purpose.LINK and owner_id != self.request.user_id:
-            raise LinkedByCode if is_by_code_alone and not self.data.is_by_code else SubjectTaken
+            raise (
+                exceptions.LinkedByCode
+                if is_by_code_alone and not self.data.is_by_code
+                else exceptions.SubjectTaken
+            )
         if not held.user.is_active:
-            raise UserInactive
+            raise exceptions.UserInactive
 
     def _fit_user(self) -> AbstractBaseUser | None:
         """Re-read the user, who must not have an identity under this application yet.
@@ -179,9 +172,9 @@ class _Attempt:
         users = database.users().annotate(holds_identity=Exists(held))
         known = users.filter(pk=self.user.pk).first()
         if known is None or not known.is_active:
-            raise UserInactive
+            raise exceptions.UserInactive
         if known.holds_identity:
-            raise UserHoldsAnother
+            raise exceptions.UserHoldsAnother
         return known  # type: ignore[no-any-return]  # the site's user model
 
     def _ask_site(self, owner: AbstractBaseUser, *, via: str | None, created: bool) -> None:
@@ -196,11 +189,11 @@ class _Attempt:
             needs_link = is_by_code or (not created and via != LinkedVia.OAUTH)
             may_link = not needs_link or site.may_link(owner, replace(profile, by_code=True))
             if not may_link or not site.may_sign_in(owner):
-                raise SignInNotAllowed
+                raise exceptions.SignInNotAllowed
             return
         is_new_link = via is None or (via != LinkedVia.OAUTH and not is_by_code)
         if is_new_link and not site.may_link(owner, replace(profile, by_code=is_by_code)):
-            raise LinkNotAllowed
+            raise exceptions.LinkNotAllowed
 
     def _create(self, owner: AbstractBaseUser, *, created: bool) -> LinkedIdentity:
         """Create an identity of ``owner``. The lock on the user makes erasures wait.
@@ -216,7 +209,7 @@ class _Attempt:
             known = users.filter(pk=owner.pk).first()
             former = links.first() if known and known.was_linked else None
         if known is None or not known.is_active:
-            raise UserInactive
+            raise exceptions.UserInactive
         via_code = LinkedVia.SIGN_UP if created else LinkedVia.CONNECT
         via = via_code if self.data.is_by_code else LinkedVia.OAUTH
         account_made = created

@@ -9,37 +9,24 @@ from django.db import IntegrityError
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from django_identity import database
+from django_identity import database, exceptions
 from django_identity.conf import Application
-from django_identity.exceptions import (
-    ClientRejected,
-    ConnectAnswerRefused,
-    ConnectCodeRequired,
-    EnvironmentMismatch,
-    IdentityError,
-    InvalidConnectCode,
-    LinkNotAllowed,
-    SubjectTaken,
-    UserHoldsAnother,
-    UserInactive,
-    VerificationPolicyNotMet,
-)
 from django_identity.models import ConnectRedemption
 
 COMPLETED = "completed"
 # A repeated request shows these errors again. After other results it shows "code used".
-CLEAR_NOES: dict[str, type[IdentityError]] = {
+CLEAR_NOES: dict[str, type[exceptions.IdentityError]] = {
     kind.code: kind
     for kind in (
-        ClientRejected,
-        ConnectAnswerRefused,
-        ConnectCodeRequired,
-        EnvironmentMismatch,
-        InvalidConnectCode,
-        LinkNotAllowed,
-        SubjectTaken,
-        UserHoldsAnother,
-        UserInactive,
+        exceptions.ClientRejected,
+        exceptions.ConnectAnswerRefused,
+        exceptions.ConnectCodeRequired,
+        exceptions.EnvironmentMismatch,
+        exceptions.InvalidConnectCode,
+        exceptions.LinkNotAllowed,
+        exceptions.SubjectTaken,
+        exceptions.UserHoldsAnother,
+        exceptions.UserInactive,
     )
 }
 CODE_LIFETIME = timedelta(minutes=10)
@@ -86,18 +73,18 @@ def complete(redemption: ConnectRedemption, *, completed_by: AbstractBaseUser | 
     )
 
 
-def fail(redemption: ConnectRedemption, error: IdentityError) -> None:
+def fail(redemption: ConnectRedemption, error: exceptions.IdentityError) -> None:
     """Record why a sent code linked nobody."""
-    kyc_url = error.kyc_url if isinstance(error, VerificationPolicyNotMet) else ""
+    kyc_url = error.kyc_url if isinstance(error, exceptions.VerificationPolicyNotMet) else ""
     ConnectRedemption.objects.filter(pk=redemption.pk).update(
         outcome=error.code, kyc_url=kyc_url, updated_at=timezone.now()
     )
 
 
-def failure_of(redemption: ConnectRedemption) -> IdentityError | None:
+def failure_of(redemption: ConnectRedemption) -> exceptions.IdentityError | None:
     """The error to show to the person who entered the code, or None if the result is unclear."""
-    if redemption.outcome == VerificationPolicyNotMet.code:
-        return VerificationPolicyNotMet("handed in again", kyc_url=redemption.kyc_url)
+    if redemption.outcome == exceptions.VerificationPolicyNotMet.code:
+        return exceptions.VerificationPolicyNotMet("handed in again", kyc_url=redemption.kyc_url)
     kind = CLEAR_NOES.get(redemption.outcome)
     return kind("handed in again") if kind else None
 

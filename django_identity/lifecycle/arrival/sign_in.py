@@ -15,22 +15,9 @@ from typing import TypeVar
 from django.contrib.auth.models import AbstractBaseUser
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import vault
+from django_identity import exceptions, vault
 from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
-from django_identity.exceptions import (
-    AccessDenied,
-    AuthorizationRefused,
-    CallbackInvalid,
-    IdentityError,
-    KeysUnavailable,
-    RequestUnknown,
-    ServiceTimeout,
-    SessionEnded,
-    SubjectUnknown,
-    UserChanged,
-    shaped_code,
-)
 from django_identity.lifecycle.arrival import authorization_requests, limits, linking
 from django_identity.lifecycle.arrival.authorization_requests import SignInIntent
 from django_identity.lifecycle.arrival.service_data import ServiceData
@@ -59,27 +46,29 @@ class Callback:
 
     state: str = field(repr=False)
     code: str = field(repr=False, default="")
-    error: IdentityError | None = None
+    error: exceptions.IdentityError | None = None
 
     @classmethod
     def parse(cls, *, state: list[str], code: list[str], error: list[str]) -> Callback:
         """Parse the values of each query parameter. Raises ``CallbackInvalid``."""
         if len(state) != 1 or len(code) + len(error) != 1:
-            raise CallbackInvalid("state, and one of code and error, once each")
+            raise exceptions.CallbackInvalid("state, and one of code and error, once each")
         if not STATE.fullmatch(state[0]):
-            raise CallbackInvalid("state is not of our making")
+            raise exceptions.CallbackInvalid("state is not of our making")
         if code and not CODE.fullmatch(code[0]):
-            raise CallbackInvalid("code is not of RFC 6749's form")
+            raise exceptions.CallbackInvalid("code is not of RFC 6749's form")
         if code:
             return cls(state[0], code[0])
         # A malformed error is still an error. Its text is not used.
         return cls(state[0], error=_refusal(error[0] if ERROR.fullmatch(error[0]) else "invalid"))
 
 
-def _refusal(error: str) -> IdentityError:
-    if error == AccessDenied.code:
-        return AccessDenied()
-    return refusals.of_callback(error) or AuthorizationRefused(shaped_code(error))
+def _refusal(error: str) -> exceptions.IdentityError:
+    if error == exceptions.AccessDenied.code:
+        return exceptions.AccessDenied()
+    return refusals.of_callback(error) or exceptions.AuthorizationRefused(
+        exceptions.shaped_code(error)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +134,7 @@ def complete(
     would undo the claim. After an ``IdentityError`` nothing else has changed.
     """
     if browser_key is None:
-        raise RequestUnknown("no browser key")
+        raise exceptions.RequestUnknown("no browser key")
     request = authorization_requests.find(
         application, state=callback.state, browser_key=browser_key
     )
@@ -157,7 +146,7 @@ def complete(
     authorization_requests.claim(request)
     try:
         return _complete_claimed(application, request, callback, user=user)
-    except IdentityError as error:
+    except exceptions.IdentityError as error:
         authorization_requests.fail(request, code=error.code)
         error.next_url = request.next
         raise
@@ -172,9 +161,9 @@ def _complete_claimed(
     user: AbstractBaseUser | None,
 ) -> Completed:
     if user is None and request.purpose != Purpose.SIGN_IN:
-        raise SessionEnded
+        raise exceptions.SessionEnded
     if user is not None and request.purpose != Purpose.SIGN_IN and user.pk != request.user_id:
-        raise UserChanged
+        raise exceptions.UserChanged
     if callback.error is not None:
         raise callback.error
     with within(application.callback_seconds):
@@ -224,7 +213,7 @@ def _learn(application: Application, request: AuthorizationRequest, code: str) -
         kyc = client.kyc(None, access_token=token)
         subject = kyc.subject
     if subject is None:
-        raise SubjectUnknown("no answer names the person", endpoint="token")
+        raise exceptions.SubjectUnknown("no answer names the person", endpoint="token")
     if "kyc:read" in scopes and kyc is None:
         kyc = _unless_late(lambda: client.kyc(subject, access_token=token))
     if "claims:read" in scopes and listed is None:
@@ -248,9 +237,9 @@ def _unless_late(read: Callable[[], T]) -> T | None:
     """The answer, or None if it does not come in time. Upkeep asks for it then."""
     try:
         return read()
-    except ServiceTimeout:
+    except exceptions.ServiceTimeout:
         return None
-    except KeysUnavailable as error:
-        if seconds_left() > 0 and not isinstance(error.__cause__, ServiceTimeout):
+    except exceptions.KeysUnavailable as error:
+        if seconds_left() > 0 and not isinstance(error.__cause__, exceptions.ServiceTimeout):
             raise
         return None

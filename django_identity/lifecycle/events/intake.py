@@ -16,15 +16,9 @@ from typing import Any
 from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
-from django_identity import background, database, signals
+from django_identity import background, database, exceptions, signals
 from django_identity.background import TaskName
 from django_identity.conf import Application
-from django_identity.exceptions import (
-    EventConflict,
-    EventUnreadable,
-    SignatureInvalid,
-    StorageUnavailable,
-)
 from django_identity.handlers import EventType, handlers_of
 from django_identity.lifecycle.events import deliveries, effects, receipts, tallies
 from django_identity.lifecycle.events.effects import CLOCK_SKEW, EFFECTS
@@ -84,7 +78,7 @@ def _receive(application: Application, body: bytes, *, signature: str) -> Receiv
         except (DatabaseError, InterfaceError) as error:
             # Any error: Django's report of it would contain the event's data.
             if not tries_left or time.monotonic() > gives_up_at:
-                raise StorageUnavailable(type(error).__name__) from error
+                raise exceptions.StorageUnavailable(type(error).__name__) from error
             time.sleep(random.uniform(0, LONGEST_PAUSE))  # noqa: S311  not for secrecy
             database.connection().close_if_unusable_or_obsolete()
     raise AssertionError
@@ -95,11 +89,11 @@ def _authentic(application: Application, body: bytes, *, signature: str) -> Even
     secret = signing_secret(body, signature=signature, secrets=application.webhook_secrets)
     if secret is None:
         deliveries.count(application, TallyName.BAD_SIGNATURE)
-        raise SignatureInvalid
+        raise exceptions.SignatureInvalid
     deliveries.count_signed(application, secret)
     try:
         return Event.parse(body)
-    except EventUnreadable:
+    except exceptions.EventUnreadable:
         deliveries.count(application, TallyName.BAD_EVENT)
         raise
 
@@ -181,4 +175,4 @@ def _take_in(application: Application, event: Event, body: bytes) -> Received:
     if stored in ("", *digests):
         return Received(known_type, REPEATED)
     tallies.add(TallyName.EVENT_CONFLICT, application=application)
-    raise EventConflict
+    raise exceptions.EventConflict

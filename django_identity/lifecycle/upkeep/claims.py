@@ -14,19 +14,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, database, signals
+from django_identity import conf, database, exceptions, signals
 from django_identity.conf import Application
-from django_identity.exceptions import (
-    BudgetSpent,
-    CredentialRejected,
-    IdentityError,
-    KeysUnavailable,
-    MalformedAnswer,
-    RateLimited,
-    ReauthorizationNeeded,
-    RefreshPending,
-    ServiceAway,
-)
 from django_identity.lifecycle.upkeep import key_sets, replacement
 from django_identity.lifecycle.upkeep.tokens import Reader
 from django_identity.models import Consent, LinkedIdentity
@@ -39,8 +28,8 @@ CLAIMS_SCOPE = "claims:read"
 LEVEL_CHECKED_EVERY = timedelta(hours=24)
 FIRST_BACKOFF = 60.0
 LONGEST_BACKOFF = 6 * 3600.0
-NOT_NOW = (BudgetSpent, ServiceAway, RateLimited)
-TRY_LATER = (KeysUnavailable, RefreshPending)
+NOT_NOW = (exceptions.BudgetSpent, exceptions.ServiceAway, exceptions.RateLimited)
+TRY_LATER = (exceptions.KeysUnavailable, exceptions.RefreshPending)
 
 #: Nothing is known of the person's KYC.
 NO_LEVEL: Mapping[str, Any] = {
@@ -85,7 +74,7 @@ def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) ->
     sender = client or ServiceClient(application, priority=Priority.UPKEEP)
     try:
         return _refetch(application, identity, Reader(application, identity, sender))
-    except IdentityError as error:
+    except exceptions.IdentityError as error:
         outcome = _excuse(application, error)
         if outcome is None:
             return _note_error(identity, error)
@@ -149,13 +138,13 @@ def _is_level_due(application: Application, identity: LinkedIdentity) -> bool:
 @sensitive_variables()
 def _check_kyc(
     application: Application, identity: LinkedIdentity, reader: Reader
-) -> IdentityError | None:
+) -> exceptions.IdentityError | None:
     """Read the level and store it at once. Returns a failure that concerns only the level."""
     asked_at, subject, client = timezone.now(), identity.subject, reader.client
     try:
         answer = reader.read(lambda token: client.kyc(subject, access_token=token))
         _store_level(identity, answer, asked_at=asked_at)
-    except IdentityError as error:
+    except exceptions.IdentityError as error:
         if _excuse(application, error):
             raise
         return error
@@ -174,9 +163,9 @@ def _store_level(identity: LinkedIdentity, answer: KycStatus, *, asked_at: datet
             signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
 
 
-def _excuse(application: Application, error: IdentityError) -> Refetched | None:
+def _excuse(application: Application, error: exceptions.IdentityError) -> Refetched | None:
     """The result of the re-fetch if the identity is not the cause of ``error``."""
-    if isinstance(error, ReauthorizationNeeded):
+    if isinstance(error, exceptions.ReauthorizationNeeded):
         return Refetched.REAUTHORIZATION_NEEDED
     if isinstance(error, TRY_LATER):
         return Refetched.POSTPONED
@@ -190,7 +179,7 @@ def _take(
     application: Application,
     identity: LinkedIdentity,
     answer: ClaimsAnswer,
-    failure: IdentityError | None,
+    failure: exceptions.IdentityError | None,
 ) -> Refetched:
     """Store ``answer`` if it is proven and the row is unchanged; else only its revocations.
 
@@ -198,12 +187,12 @@ def _take(
     """
     try:
         proof = key_sets.verify_answer(application, answer, subject=identity.subject)
-    except CredentialRejected:
+    except exceptions.CredentialRejected:
         replacement.write(identity, replacement.Replacement(answer))
         raise
     if replacement.is_stale(identity, answer, proof):
         replacement.write(identity, replacement.Replacement(answer))
-        raise MalformedAnswer("no credential, or an older one", endpoint="claims")
+        raise exceptions.MalformedAnswer("no credential, or an older one", endpoint="claims")
     new = replacement.prepare(application, identity, answer, proof)
     columns = {"refetch_failures": 0, "last_error": "", **new.columns}
     if failure is not None:
@@ -218,7 +207,7 @@ def _take(
     return Refetched.FAILED
 
 
-def _note_error(identity: LinkedIdentity, error: IdentityError) -> Refetched:
+def _note_error(identity: LinkedIdentity, error: exceptions.IdentityError) -> Refetched:
     log_failure(LogEvent.REFETCH_FAILED, error, application=identity.application)
     note_failure(identity, code=error.code)
     return Refetched.FAILED

@@ -20,6 +20,7 @@ from django.core.signals import setting_changed
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
+from django_identity import exceptions
 from django_identity.conf import Application
 from django_identity.credentials import (
     KeySet,
@@ -27,12 +28,6 @@ from django_identity.credentials import (
     VerifiedCredential,
     identity_tokens,
     verify,
-)
-from django_identity.exceptions import (
-    CredentialRejected,
-    KeysUnavailable,
-    ServiceError,
-    SubjectMismatch,
 )
 from django_identity.lifecycle.events import CLOCK_SKEW
 from django_identity.service import ServiceClient, backoff
@@ -90,13 +85,13 @@ def verify_answer(
     ``CredentialRejected`` or ``KeysUnavailable``.
     """
     if answer.user_id != subject:
-        raise SubjectMismatch("about another subject", endpoint="claims")
+        raise exceptions.SubjectMismatch("about another subject", endpoint="claims")
     if answer.credential is None:
         return None
     keys = current(application)
     try:
         return verify_for(application, answer.credential, subject=subject, keys=keys)
-    except CredentialRejected as rejected:
+    except exceptions.CredentialRejected as rejected:
         if rejected.reason is not RejectionReason.KEY:
             raise
     newer = refresh(application, unknown_in=keys)
@@ -128,7 +123,7 @@ def verify_for(
                 now=now or timezone.now(),
                 leeway=CLOCK_LEEWAY,
             )
-        except CredentialRejected as rejected:
+        except exceptions.CredentialRejected as rejected:
             measurement.attributes["reason"] = rejected.reason.value
             raise
 
@@ -143,7 +138,7 @@ def subject_of(application: Application, answer: TokenAnswer) -> str | None:
     tokens = [token for token in (answer.id_token, answer.access_token) if token.count(".") == 2]
     named = {answer.subject, *_verified_subjects(application, tokens)} - {None}
     if len(named) > 1:
-        raise SubjectMismatch("names two subjects", endpoint="token")
+        raise exceptions.SubjectMismatch("names two subjects", endpoint="token")
     return named.pop() if named else None
 
 
@@ -154,7 +149,7 @@ def _verified_subjects(application: Application, tokens: list[str]) -> list[str]
     try:
         # An unknown ``kid`` causes no fetch of newer keys: these fetches are for credentials.
         keys = current(application)
-    except KeysUnavailable:
+    except exceptions.KeysUnavailable:
         return []
     found = [
         identity_tokens.subject_of(
@@ -207,7 +202,7 @@ def refresh(application: Application, *, unknown_in: KeySet) -> KeySet:
             return origin.keys
         now = time.monotonic()
         if len(origin.asked) == FETCHES_IN_COOLDOWN and now - origin.asked[0] < COOLDOWN:
-            raise KeysUnavailable("asked for newer keys a moment ago", endpoint="jwks")
+            raise exceptions.KeysUnavailable("asked for newer keys a moment ago", endpoint="jwks")
         origin.asked.append(now)
         return _fetch(application, origin)
 
@@ -251,7 +246,7 @@ def _origin_of(application: Application) -> _Origin:
 def _fetching(origin: _Origin) -> Iterator[None]:
     """Hold the lock for a fetch. Other threads wait for it and then use the new key set."""
     if not origin.lock.acquire(timeout=max(0.0, min(LONGEST_WAIT, seconds_left()))):
-        raise KeysUnavailable("somebody else's fetch takes too long", endpoint="jwks")
+        raise exceptions.KeysUnavailable("somebody else's fetch takes too long", endpoint="jwks")
     try:
         yield
     finally:
@@ -261,7 +256,7 @@ def _fetching(origin: _Origin) -> Iterator[None]:
 def _refresh_ahead(application: Application, origin: _Origin) -> None:
     try:
         _fetch(application, origin)
-    except KeysUnavailable as error:
+    except exceptions.KeysUnavailable as error:
         logger.warning("key set not refreshed ahead of its end: %s", error)
     finally:
         origin.lock.release()
@@ -271,15 +266,15 @@ def _fetch(application: Application, origin: _Origin) -> KeySet:
     """Fetch the key set, unless a fetch has just failed. The caller holds the lock."""
     began = time.monotonic()
     if began < origin.paused_until:
-        raise KeysUnavailable("the last fetch failed a moment ago", endpoint="jwks")
+        raise exceptions.KeysUnavailable("the last fetch failed a moment ago", endpoint="jwks")
     try:
         answer = ServiceClient(application).key_set()
         keys = KeySet.from_text(answer.text)
-    except ServiceError as error:
+    except exceptions.ServiceError as error:
         origin.failures += 1
         pause = backoff.pause(origin.failures - 1, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
         origin.paused_until = time.monotonic() + pause
-        raise KeysUnavailable(f"no key set: {error.code}", endpoint="jwks") from error
+        raise exceptions.KeysUnavailable(f"no key set: {error.code}", endpoint="jwks") from error
     origin.keys, origin.began = keys, began
     origin.lifetime = OLDEST if answer.max_age is None else min(OLDEST, float(answer.max_age))
     origin.failures, origin.paused_until = 0, 0.0

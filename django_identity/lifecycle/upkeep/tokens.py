@@ -23,22 +23,8 @@ from django.db.models import F, Q
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, database, signals, vault
+from django_identity import conf, database, exceptions, signals, vault
 from django_identity.conf import Application
-from django_identity.exceptions import (
-    AccessTokenRejected,
-    BudgetSpent,
-    ConfigurationError,
-    InvalidGrant,
-    RateLimited,
-    ReauthorizationNeeded,
-    RefreshPending,
-    SealedValueUnreadable,
-    ServiceAway,
-    ServiceError,
-    ServiceUnavailable,
-    SubjectMismatch,
-)
 from django_identity.lifecycle.upkeep.durable import durably, may_read_first
 from django_identity.lifecycle.upkeep.key_sets import subject_of
 from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
@@ -96,7 +82,9 @@ class _Want:
     def __post_init__(self) -> None:
         if self.application.environment != self.identity.environment:
             environment = self.identity.environment
-            raise ConfigurationError(f"The identity is not of the environment {environment}.")
+            raise exceptions.ConfigurationError(
+                f"The identity is not of the environment {environment}."
+            )
 
 
 @sensitive_variables()
@@ -146,13 +134,15 @@ class Reader:
         if not self._held.fresh:
             try:
                 return call(self._held.value)
-            except AccessTokenRejected:
+            except exceptions.AccessTokenRejected:
                 self._held = _current(replace(want, rejected=self._held.value))
         try:
             return call(self._held.value)
-        except AccessTokenRejected as refused:
+        except exceptions.AccessTokenRejected as refused:
             mark_dead(self.identity, generation=self._held.generation, reason=refused.code)
-            raise ReauthorizationNeeded(f"a fresh token was refused: {refused.code}") from refused
+            raise exceptions.ReauthorizationNeeded(
+                f"a fresh token was refused: {refused.code}"
+            ) from refused
 
 
 def mark_dead(identity: LinkedIdentity, *, generation: int, reason: str) -> None:
@@ -234,10 +224,10 @@ def _renew(want: _Want, grant: TokenGrant | None = None) -> HeldToken:
         if held is not None:
             return held
         if grant is None:
-            raise ReauthorizationNeeded("there is no grant")
+            raise exceptions.ReauthorizationNeeded("there is no grant")
         refresh_token = _refresh_token(want, grant)
         if _is_ahead(grant.retry_at, at_most=LONGEST_BELIEVED_PAUSE):
-            raise RefreshPending("not answered a moment ago", endpoint="token")
+            raise exceptions.RefreshPending("not answered a moment ago", endpoint="token")
         if lease(grant):
             held = _refresh(want, grant, refresh_token)
             if held is not None:
@@ -245,7 +235,9 @@ def _renew(want: _Want, grant: TokenGrant | None = None) -> HeldToken:
             grant = None
             continue
         if time.monotonic() > give_up_at:
-            raise RefreshPending("somebody else's refresh brought nothing", endpoint="token")
+            raise exceptions.RefreshPending(
+                "somebody else's refresh brought nothing", endpoint="token"
+            )
         time.sleep(backoff.spread(pause / 2, pause * 1.5))
         pause = min(pause * 2, LONGEST_POLL)
         grant = None
@@ -261,9 +253,11 @@ def _refresh_token(want: _Want, grant: TokenGrant) -> str:
     if token is not None:
         return token
     if not grant.needs_reauthorization:
-        reason = SealedValueUnreadable.code if grant.refresh_token else "no_refresh_token"
+        reason = (
+            exceptions.SealedValueUnreadable.code if grant.refresh_token else "no_refresh_token"
+        )
         _mark_dead(want.identity, grant, reason=reason, keep_sealed=True)
-    raise ReauthorizationNeeded("no refresh token that can be used")
+    raise exceptions.ReauthorizationNeeded("no refresh token that can be used")
 
 
 @sensitive_variables()
@@ -278,13 +272,13 @@ def _refresh(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken | 
     try:
         answer = want.client.refresh(refresh_token)
         if subject_of(want.application, answer) not in (None, want.identity.subject):
-            raise SubjectMismatch("a token of another subject", endpoint="token")
-    except (InvalidGrant, SubjectMismatch) as error:
+            raise exceptions.SubjectMismatch("a token of another subject", endpoint="token")
+    except (exceptions.InvalidGrant, exceptions.SubjectMismatch) as error:
         # Final, unless another caller has stored newer tokens; then the next look finds them.
         if _mark_dead(want.identity, grant, reason=error.code):
-            raise ReauthorizationNeeded(f"the refresh failed: {error.code}") from error
+            raise exceptions.ReauthorizationNeeded(f"the refresh failed: {error.code}") from error
         return None
-    except ServiceError as error:
+    except exceptions.ServiceError as error:
         _same(grant).update(lease_until=None, retry_at=_retry_at(error), updated_at=timezone.now())
         raise
     changed = _columns_of(want.application, want.identity, answer, asked_at=asked_at)
@@ -293,18 +287,18 @@ def _refresh(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken | 
     return HeldToken(answer.access_token, grant.generation + 1, fresh=True)
 
 
-def _retry_at(error: ServiceError) -> datetime | None:
+def _retry_at(error: exceptions.ServiceError) -> datetime | None:
     """When the same refresh token may be sent again.
 
     If the service may have received it, wait: the token could be spent, and a spent token that is
     sent again looks stolen.
     """
     now = timezone.now()
-    if isinstance(error, (BudgetSpent, ServiceAway)):
+    if isinstance(error, (exceptions.BudgetSpent, exceptions.ServiceAway)):
         return None
-    if isinstance(error, RateLimited):
+    if isinstance(error, exceptions.RateLimited):
         return now + timedelta(seconds=max(error.retry_after, SHORTEST_PAUSE))
-    if isinstance(error, ServiceUnavailable) and not error.may_have_arrived:
+    if isinstance(error, exceptions.ServiceUnavailable) and not error.may_have_arrived:
         return now + UNSENT_PAUSE
     return now + UNANSWERED_PAUSE
 
@@ -329,7 +323,7 @@ def _open_token(
     context = identity.sealing_context(column)
     try:
         return vault.unseal(sealed, keys=application.encryption_keys, context=context)
-    except SealedValueUnreadable:
+    except exceptions.SealedValueUnreadable:
         logger.error("the %s of grant #%s cannot be opened", column, grant.pk)
         return None
 
@@ -373,7 +367,9 @@ def lease(grant: TokenGrant) -> bool:
     try:
         return bool(_same(grant).filter(free).update(lease_until=now + LEASE, updated_at=now))
     except OperationalError:
-        raise RefreshPending("the grant is locked in the database", endpoint="token") from None
+        raise exceptions.RefreshPending(
+            "the grant is locked in the database", endpoint="token"
+        ) from None
 
 
 def _is_ahead(moment: datetime | None, *, at_most: timedelta) -> bool:

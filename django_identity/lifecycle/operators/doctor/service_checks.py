@@ -11,21 +11,9 @@ from functools import partial
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, vault
+from django_identity import conf, exceptions, vault
 from django_identity.conf import Application
 from django_identity.credentials import RejectionReason, key_report
-from django_identity.exceptions import (
-    ClientRejected,
-    CredentialRejected,
-    EnvironmentMismatch,
-    MalformedAnswer,
-    SealedValueUnreadable,
-    ServiceError,
-    ServiceRefusal,
-    ServiceTimeout,
-    ServiceUnavailable,
-    SubjectMismatch,
-)
 from django_identity.lifecycle.events import CLOCK_SKEW
 from django_identity.lifecycle.operators.doctor.findings import Finding, Level
 from django_identity.lifecycle.upkeep import key_sets
@@ -65,7 +53,7 @@ def _check_key_set(site: Application) -> Iterator[Finding]:
     try:
         answer = ServiceClient(site).key_set()
         found = key_report.report(answer.text)
-    except ServiceError as error:
+    except exceptions.ServiceError as error:
         cause, remedy = _why(site, error, setting="API_ORIGIN")
         yield Finding("key_set", Level.PROBLEM, f"{site.api_origin}: {cause}; {held}", remedy)
         return
@@ -112,9 +100,9 @@ def _rejection(site: Application, identity: LinkedIdentity) -> RejectionReason |
         text = vault.unseal(identity.credential, keys=site.encryption_keys, context=context)
         keys = key_sets.current(site)
         key_sets.verify_for(site, text, subject=identity.subject, keys=keys)
-    except (SealedValueUnreadable, ServiceError):
+    except (exceptions.SealedValueUnreadable, exceptions.ServiceError):
         return None
-    except CredentialRejected as rejected:
+    except exceptions.CredentialRejected as rejected:
         return rejected.reason
     return None
 
@@ -133,22 +121,22 @@ def _probe(
 ) -> Iterator[Finding]:
     """The check's name is ``credentials`` for a refusal, ``address`` for no usable answer."""
     try:
-        with suppress(SubjectMismatch):
+        with suppress(exceptions.SubjectMismatch):
             ask(ServiceClient(site))
-    except ClientRejected as refused:
+    except exceptions.ClientRejected as refused:
         cause = f"{site.alias}: the service rejects the client ({refused.service_code})"
         remedy = (
             "Compare CLIENT_ID and CLIENT_SECRET with the developer portal, for the environment"
             f" {site.environment}. identity_rotate_secret gets a new secret."
         )
         yield Finding("credentials", Level.PROBLEM, cause, remedy)
-    except EnvironmentMismatch:
+    except exceptions.EnvironmentMismatch:
         cause = f"{site.alias}: the client is not of the environment {site.environment}"
         remedy = "Correct ENVIRONMENT, or use the client of that environment."
         yield Finding("credentials", Level.PROBLEM, cause, remedy)
-    except ServiceRefusal:
+    except exceptions.ServiceRefusal:
         yield Finding("address", Level.FINE, f"{site.alias}: {setting} answers")
-    except ServiceError as error:
+    except exceptions.ServiceError as error:
         cause, remedy = _why(site, error, setting=setting)
         message = f"{site.alias}: {setting} is not usable: {cause}"
         yield Finding("address", Level.PROBLEM, message, remedy)
@@ -157,17 +145,17 @@ def _probe(
         yield Finding("address", Level.WARNING, cause, f"Is {setting} the service's address?")
 
 
-def _why(site: Application, error: ServiceError, *, setting: str) -> tuple[str, str]:
+def _why(site: Application, error: exceptions.ServiceError, *, setting: str) -> tuple[str, str]:
     """The cause of a failed call, and its remedy."""
     route = " through PROXY" if site.proxy else ""
-    if isinstance(error, ServiceTimeout):
+    if isinstance(error, exceptions.ServiceTimeout):
         remedy = f"Does a firewall drop packets to {setting}{route}?"
         return f"no answer in time{route} ({error.code})", remedy
-    if isinstance(error, ServiceUnavailable) and error.network_error:
+    if isinstance(error, exceptions.ServiceUnavailable) and error.network_error:
         known = WHY_UNREACHABLE.get(error.network_error)
         cause, remedy = known or ("it cannot be reached", f"Correct {setting}.")
         return f"{cause}{route} ({error.network_error})", remedy
-    if isinstance(error, (ServiceUnavailable, MalformedAnswer)):
+    if isinstance(error, (exceptions.ServiceUnavailable, exceptions.MalformedAnswer)):
         remedy = f"The path or the host of {setting} is wrong, or something stands in between."
         return f"not an answer of the service ({error.code}, {error})", remedy
     return f"{error.code} ({error})", f"Correct {setting}."
