@@ -73,7 +73,7 @@ def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) ->
         return Refetched.NOTHING_TO_FETCH
     sender = client or ServiceClient(application, priority=Priority.UPKEEP)
     try:
-        return _refetch(application, identity, Reader(application, identity, sender))
+        return _refetch(Reader(application, identity, sender))
     except exceptions.IdentityError as error:
         outcome = _excuse(application, error)
         if outcome is None:
@@ -96,17 +96,17 @@ def may_read_claims(identity: LinkedIdentity) -> bool:
 
 
 @sensitive_variables()
-def _refetch(application: Application, identity: LinkedIdentity, reader: Reader) -> Refetched:
+def _refetch(reader: Reader) -> Refetched:
     """Read the level first, because it needs no key set. Neither failure stops the other read."""
-    failure, reads_claims = None, may_read_claims(identity)
-    if _is_level_due(application, identity):
-        failure = _check_kyc(application, identity, reader)
+    application, identity = reader.application, reader.identity
+    reads_claims = may_read_claims(identity)
+    failure = _check_kyc(reader) if _is_level_due(application, identity) else None
     if reads_claims:
         # Before any token is spent: without keys no answer can be verified.
         key_sets.current(application)
         subject, client = identity.subject, reader.client
         answer = reader.read(lambda token: client.claims(subject, access_token=token))
-        return _take(application, identity, answer, failure)
+        return _take(reader, answer, failure)
     if failure is not None:
         return _note_error(identity, failure)
     due_at = replacement.next_refetch(application, identity, claims_due_at=None)
@@ -136,22 +136,15 @@ def _is_level_due(application: Application, identity: LinkedIdentity) -> bool:
 
 
 @sensitive_variables()
-def _check_kyc(
-    application: Application, identity: LinkedIdentity, reader: Reader
-) -> exceptions.IdentityError | None:
+def _check_kyc(reader: Reader) -> exceptions.IdentityError | None:
     """Read the level and store it at once. Returns a failure that concerns only the level."""
-    asked_at, subject, client = timezone.now(), identity.subject, reader.client
+    asked_at, identity, client = timezone.now(), reader.identity, reader.client
     try:
-        answer = reader.read(lambda token: client.kyc(subject, access_token=token))
-        _store_level(identity, answer, asked_at=asked_at)
+        answer = reader.read(lambda token: client.kyc(identity.subject, access_token=token))
     except exceptions.IdentityError as error:
-        if _excuse(application, error):
+        if _excuse(reader.application, error):
             raise
         return error
-    return None
-
-
-def _store_level(identity: LinkedIdentity, answer: KycStatus, *, asked_at: datetime) -> None:
     before = (identity.kyc_level, identity.kyc_status)
     columns = columns_of_level(answer, checked_at=asked_at)
     # Events that happened before this moment are older than the answer.
@@ -161,6 +154,7 @@ def _store_level(identity: LinkedIdentity, answer: KycStatus, *, asked_at: datet
             setattr(identity, name, value)
         if (identity.kyc_level, identity.kyc_status) != before:
             signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
+    return None
 
 
 def _excuse(application: Application, error: exceptions.IdentityError) -> Refetched | None:
@@ -176,15 +170,13 @@ def _excuse(application: Application, error: exceptions.IdentityError) -> Refetc
 
 @sensitive_variables()
 def _take(
-    application: Application,
-    identity: LinkedIdentity,
-    answer: ClaimsAnswer,
-    failure: exceptions.IdentityError | None,
+    reader: Reader, answer: ClaimsAnswer, failure: exceptions.IdentityError | None
 ) -> Refetched:
     """Store ``answer`` if it is proven and the row is unchanged; else only its revocations.
 
     ``failure``: the failure of the KYC check before, which must be retried soon.
     """
+    application, identity = reader.application, reader.identity
     try:
         proof = key_sets.verify_answer(application, answer, subject=identity.subject)
     except exceptions.CredentialRejected:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from queue import SimpleQueue
 from typing import TypeVar
@@ -13,8 +14,6 @@ from django.db import connections
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-Results = SimpleQueue[tuple[T, R] | BaseException | None]
 
 
 def work_off(left: deque[T], work: Callable[[T], R], *, threads: int) -> Generator[tuple[T, R]]:
@@ -28,46 +27,32 @@ def work_off(left: deque[T], work: Callable[[T], R], *, threads: int) -> Generat
             item = left.popleft()
             yield item, work(item)
         return
-    results: Results[T, R] = SimpleQueue()
+    # Each thread puts None when it ends.
+    results: SimpleQueue[tuple[T, R] | None] = SimpleQueue()
     stopping = threading.Event()
-    crew = [
-        threading.Thread(target=copy_context().run, args=(_work, left, work, results, stopping))
-        for _ in range(min(threads, len(left)))
-    ]
+
+    def take_items() -> None:
+        try:
+            while not stopping.is_set():
+                try:
+                    item = left.popleft()
+                except IndexError:
+                    return
+                results.put((item, work(item)))
+        except BaseException:
+            stopping.set()
+            raise
+        finally:
+            connections.close_all()
+            results.put(None)
+
+    crew_size = min(threads, len(left))
+    with ThreadPoolExecutor(crew_size) as pool:
+        crew = [pool.submit(copy_context().run, take_items) for _ in range(crew_size)]
+        try:
+            for _ in crew:
+                yield from iter(results.get, None)
+        finally:
+            stopping.set()
     for member in crew:
-        member.start()
-    try:
-        yield from _arriving(results, crew=len(crew))
-    finally:
-        stopping.set()
-        for member in crew:
-            member.join()
-
-
-def _arriving(results: Results[T, R], *, crew: int) -> Generator[tuple[T, R]]:
-    """The results until every member has ended. An exception of a member is raised here."""
-    while crew:
-        result = results.get()
-        if isinstance(result, BaseException):
-            raise result
-        if result is None:
-            crew -= 1
-        else:
-            yield result
-
-
-def _work(
-    left: deque[T], work: Callable[[T], R], results: Results[T, R], stopping: threading.Event
-) -> None:
-    try:
-        while not stopping.is_set():
-            try:
-                item = left.popleft()
-            except IndexError:
-                return
-            results.put((item, work(item)))
-    except BaseException as error:  # noqa: BLE001  raised again in the caller's thread
-        results.put(error)
-    finally:
-        connections.close_all()
-        results.put(None)
+        member.result()

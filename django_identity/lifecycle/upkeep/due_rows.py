@@ -79,8 +79,8 @@ def due(application: Application, *, now: datetime) -> QuerySet[LinkedIdentity]:
 def take(
     application: Application,
     *,
-    most: int | None = None,
-    in_hand: int | None = None,
+    most: int = sys.maxsize,
+    in_hand: int = sys.maxsize,
     page: int = PAGE,
 ) -> Iterator[list[int]]:
     """Hand due rows out, the longest due first, in pages of ids that are this caller's alone.
@@ -89,27 +89,27 @@ def take(
     in hand stay below that number, so that queues stay bounded however much is due.
     """
     now = timezone.now()
-    rows = due(application, now=now)
-    left = sys.maxsize if most is None else most
-    free_hands = sys.maxsize if in_hand is None else in_hand
-    while min(left, free_hands) > 0:
+    can_skip = database.connection().features.has_select_for_update_skip_locked
+    rows = wanted = due(application, now=now).only(
+        "pk", "refetch_due_at", "refetch_taken_until", "refetch_started", "refetch_failures"
+    )
+    while min(most, in_hand) > 0:
         # On SQLite two transactions that read before they write would block each other.
-        with database.atomic() if _can_skip_locked() else nullcontext():
-            found = list(_locked(rows)[: min(page, left, free_hands)])
+        with database.atomic() if can_skip else nullcontext():
+            locked = rows.select_for_update(skip_locked=True) if can_skip else rows
+            found = list(locked[: min(page, most, in_hand)])
             free = [row for row in found if state_of(row, now) in (State.FREE, State.LOST)]
             won = _hand_out(free, now=now)
         if not found:
             return
-        left -= len(won)
-        free_hands -= len(won) + len(found) - len(free)
+        most -= len(won)
+        in_hand -= len(won) + len(found) - len(free)
         if won:
             yield won
         last = found[-1]
         # The first condition is for the index; the second one is exact.
-        rows = (
-            due(application, now=now)
-            .filter(refetch_due_at__gte=last.refetch_due_at)
-            .exclude(refetch_due_at=last.refetch_due_at, pk__lte=last.pk)
+        rows = wanted.filter(refetch_due_at__gte=last.refetch_due_at).exclude(
+            refetch_due_at=last.refetch_due_at, pk__lte=last.pk
         )
 
 
@@ -119,10 +119,7 @@ def start(identity: LinkedIdentity) -> bool:
     Returns False if another worker has begun, the row has changed, or it has lost too many workers.
     """
     now = timezone.now()
-    if state_of(identity, now) is State.STARTED:
-        return False
-    if _has_lost_too_many(identity, now):
-        _set_aside(identity)
+    if state_of(identity, now) is State.STARTED or _is_set_aside(identity, now):
         return False
     until = now + STARTED_FOR
     begun = _unchanged(identity).update(
@@ -148,31 +145,21 @@ def mark_vanished_keys(application: Application) -> int:
         published = key_sets.current(application).kids
     except KeysUnavailable:
         return 0
-    mine = LinkedIdentity.objects.under(application)
-    vanished = [kid for kid in _kids_in_use(mine) if kid not in published]
-    return sum(_make_due(mine.filter(credential_kid=kid)) for kid in vanished)
-
-
-def _locked(rows: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdentity]:
-    """The next rows, skipping rows that another sweep has locked, if the database can."""
-    wanted = rows.only(
-        "pk", "refetch_due_at", "refetch_taken_until", "refetch_started", "refetch_failures"
-    )
-    return wanted.select_for_update(skip_locked=True) if _can_skip_locked() else wanted
-
-
-def _can_skip_locked() -> bool:
-    return bool(database.connection().features.has_select_for_update_skip_locked)
+    mine, now = LinkedIdentity.objects.under(application), timezone.now()
+    marked = 0
+    for kid in _kids_in_use(mine):
+        if kid not in published:
+            # Not failing rows, which have their own pause.
+            waiting = mine.filter(credential_kid=kid, refetch_due_at__gt=now, refetch_failures=0)
+            ids = list(waiting.values_list("pk", flat=True)[:MOST_MARKED])
+            chosen = LinkedIdentity.objects.filter(pk__in=ids, refetch_due_at__gt=now)
+            marked += chosen.update(refetch_due_at=now)
+    return marked
 
 
 def _hand_out(rows: list[LinkedIdentity], *, now: datetime) -> list[int]:
     """Lease these rows with one conditional UPDATE. Returns those that were still free."""
-    ids = []
-    for row in rows:
-        if _has_lost_too_many(row, now):
-            _set_aside(row)
-        else:
-            ids.append(row.pk)
+    ids = [row.pk for row in rows if not _is_set_aside(row, now)]
     if not ids:
         return []
     until = timezone.now() + HANDED_OUT_FOR
@@ -188,12 +175,10 @@ def _hand_out(rows: list[LinkedIdentity], *, now: datetime) -> list[int]:
     return [pk for pk in ids if pk in mine]
 
 
-def _has_lost_too_many(row: LinkedIdentity, now: datetime) -> bool:
-    return state_of(row, now) is State.LOST and row.refetch_failures >= MOST_LOST_WORKERS
-
-
-def _set_aside(row: LinkedIdentity) -> None:
-    """Postpone the row as after a failure, unless a worker has leased it since it was read."""
+def _is_set_aside(row: LinkedIdentity, now: datetime) -> bool:
+    """Postpone a row that has lost too many workers, unless one has leased it since it was read."""
+    if state_of(row, now) is not State.LOST or row.refetch_failures < MOST_LOST_WORKERS:
+        return False
     put_off = _unchanged(row).update(
         refetch_due_at=backed_off(row.refetch_failures),
         refetch_taken_until=None,
@@ -203,6 +188,7 @@ def _set_aside(row: LinkedIdentity) -> None:
     )
     if put_off:
         logger.error("re-fetching identity #%s lost %s workers", row.pk, MOST_LOST_WORKERS)
+    return True
 
 
 def _unchanged(row: LinkedIdentity) -> QuerySet[LinkedIdentity]:
@@ -221,20 +207,10 @@ def _unchanged(row: LinkedIdentity) -> QuerySet[LinkedIdentity]:
 def _kids_in_use(rows: QuerySet[LinkedIdentity]) -> Iterator[str]:
     """Each ``kid`` of a stored credential, with one look-up in the index for each."""
     kid = ""
+    kids = rows.order_by("credential_kid").values_list("credential_kid", flat=True)
     for _ in range(MOST_KIDS):
-        following = rows.filter(credential_kid__gt=kid).order_by("credential_kid")
-        found = following.values_list("credential_kid", flat=True).first()
+        found = kids.filter(credential_kid__gt=kid).first()
         if found is None:
             return
         kid = found
         yield kid
-
-
-def _make_due(rows: QuerySet[LinkedIdentity]) -> int:
-    """Make ``rows`` due, except failing ones, which have their own pause."""
-    now = timezone.now()
-    waiting = rows.filter(refetch_due_at__gt=now, refetch_failures=0)
-    ids = list(waiting.values_list("pk", flat=True)[:MOST_MARKED])
-    return LinkedIdentity.objects.filter(pk__in=ids, refetch_due_at__gt=now).update(
-        refetch_due_at=now
-    )

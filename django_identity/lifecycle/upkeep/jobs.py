@@ -8,6 +8,7 @@ were not started are then released.
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -39,7 +40,7 @@ CALLS_EACH = 3
 # The limit of published rows without a rate limit.
 MOST_IN_HAND = 100_000
 # A sweep hands out as many rows as workers finish in this time.
-HANDED_OUT_AHEAD = timedelta(minutes=2)
+HANDED_OUT_AHEAD = 120.0
 MOST_GRANTS = 1000
 # Well below the time limit of the tasks, which kills the worker.
 LONGEST_WORK = 240.0
@@ -79,11 +80,8 @@ def run_all(*, stop: Callable[[], bool] = lambda: False) -> Upkept:
             else:
                 done.purged = purge()
     _mark_vanished_keys()
-    with job_runs.record_run(Job.SWEEP), closing(refetch_due()) as outcomes:
-        for outcome in outcomes:
-            done.refetched[outcome] += 1
-            if stop() or time.monotonic() >= ends_at:
-                break
+    with job_runs.record_run(Job.SWEEP):
+        done.refetched = _count_until(ends_at, stop, refetch_due())
     return done
 
 
@@ -134,9 +132,13 @@ def refetch_chunk(ids: Sequence[int], *, stop: Callable[[], bool] = lambda: Fals
     Stops when the service takes no calls, the time is over, or ``stop`` returns true (the worker
     shuts down). The remaining rows stay due.
     """
-    ends_at = time.monotonic() + LONGEST_WORK
+    return _count_until(time.monotonic() + LONGEST_WORK, stop, _refetch_each(ids))
+
+
+def _count_until(ends_at: float, stop: Callable[[], bool], outcomes: Generator[Refetched]) -> Tally:
+    """Count the outcomes until that time, or until ``stop`` returns true. Then close them."""
     tally: Tally = Counter()
-    with closing(_refetch_each(ids)) as outcomes:
+    with closing(outcomes):
         for outcome in outcomes:
             tally[outcome] += 1
             if stop() or time.monotonic() >= ends_at:
@@ -151,16 +153,14 @@ def refetch_one(identity_id: int) -> Refetched | None:
 
 def refetch_due(*, most: int | None = None) -> Generator[Refetched]:
     """Re-fetch in this process until nothing is due."""
-    done = 0
+    left = sys.maxsize if most is None else most
     for application in _reachable_applications():
-        left = None if most is None else most - done
+        outcome = None
         for page in due_rows.take(application, most=left, page=CHUNK):
-            takes_calls = True
             for outcome in _refetch_each(page):
-                done += 1
-                takes_calls = outcome is not Refetched.NOT_NOW
+                left -= 1
                 yield outcome
-            if not takes_calls:
+            if outcome is Refetched.NOT_NOW:
                 # The service of the next application may be up.
                 break
 
@@ -219,7 +219,7 @@ def _take_due() -> Iterator[list[int]]:
         in_hand = MOST_IN_HAND
         if application.rate_limit is not None:
             calls, seconds = application.rate_limit
-            in_hand = max(1, int(calls / seconds * HANDED_OUT_AHEAD.total_seconds() / CALLS_EACH))
+            in_hand = max(1, int(calls / seconds * HANDED_OUT_AHEAD / CALLS_EACH))
         yield from due_rows.take(application, in_hand=in_hand)
 
 
@@ -230,10 +230,9 @@ def _refetch_each(ids: Sequence[int]) -> Generator[Refetched]:
     try:
         with closing(work_off(left, _refetch, threads=_threads_for(left))) as results:
             for identity, outcome in results:
-                if outcome is None:
-                    continue
-                counts[identity.application, outcome] += 1
-                yield outcome
+                if outcome is not None:
+                    counts[identity.application, outcome] += 1
+                    yield outcome
                 if outcome is Refetched.NOT_NOW:
                     return
     finally:

@@ -135,33 +135,27 @@ def subject_of(application: Application, answer: TokenAnswer) -> str | None:
     A token counts only if the service's keys verify it. Raises ``SubjectMismatch`` if two of them
     name different subjects.
     """
-    tokens = [token for token in (answer.id_token, answer.access_token) if token.count(".") == 2]
-    named = {answer.subject, *_verified_subjects(application, tokens)} - {None}
-    if len(named) > 1:
-        raise exceptions.SubjectMismatch("names two subjects", endpoint="token")
-    return named.pop() if named else None
-
-
-@sensitive_variables()
-def _verified_subjects(application: Application, tokens: list[str]) -> list[str]:
-    if not tokens:
-        return []
-    try:
-        # An unknown ``kid`` causes no fetch of newer keys: these fetches are for credentials.
-        keys = current(application)
-    except exceptions.KeysUnavailable:
-        return []
-    found = [
-        identity_tokens.subject_of(
+    named = {answer.subject} - {None}
+    for token in (answer.id_token, answer.access_token):
+        if token.count(".") != 2:
+            continue
+        try:
+            # An unknown ``kid`` causes no fetch of newer keys: these fetches are for credentials.
+            keys = current(application)
+        except exceptions.KeysUnavailable:
+            break
+        subject = identity_tokens.subject_of(
             token,
             keys=keys,
             issuer=application.api_origin,
             audience=application.client_id,
             leeway=CLOCK_LEEWAY,
         )
-        for token in tokens
-    ]
-    return [subject for subject in found if subject is not None and is_subject(subject)]
+        if subject is not None and is_subject(subject):
+            named.add(subject)
+    if len(named) > 1:
+        raise exceptions.SubjectMismatch("names two subjects", endpoint="token")
+    return named.pop() if named else None
 
 
 # The set of this process
@@ -178,9 +172,8 @@ def current(application: Application) -> KeySet:
     if keys is None or age >= origin.lifetime:
         with _fetching(origin):
             # Use a set that another thread has fetched meanwhile, even with a short life.
-            if origin.keys is not None and (
-                origin.age() < origin.lifetime or origin.began >= asked_at
-            ):
+            is_newer = origin.age() < origin.lifetime or origin.began >= asked_at
+            if origin.keys is not None and is_newer:
                 return origin.keys
             return _fetch(application, origin)
     is_late = age >= origin.lifetime * REFRESH_AHEAD and time.monotonic() >= origin.paused_until

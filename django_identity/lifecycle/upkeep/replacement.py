@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -86,16 +86,15 @@ def prepare(
         **NO_CREDENTIAL,
         "refetch_due_at": next_refetch(application, identity, claims_due_at=claims_due_at),
     }
-    rows = _rows(identity, answer, proof.claims_as_json() if proof else {}, ends_at=ends_at)
+    rows = _rows(identity, answer, proof.claims_as_json() if proof else {}, ends_at)
     if proof is not None:
+        kid, keys = proof.kid, application.encryption_keys
         context = identity.sealing_context("credential")
         columns |= {
-            "credential_kid": _storable_kid(proof.kid),
+            "credential_kid": kid if len(kid) <= KID_LENGTH and kid.isprintable() else "",
             "credential_issued_at": _issued_at(proof),
             "credential_expires_at": ends_at,
-            "credential": vault.seal(
-                answer.credential or "", keys=application.encryption_keys, context=context
-            ),
+            "credential": vault.seal(answer.credential or "", keys=keys, context=context),
         }
     return Replacement(answer, columns, rows)
 
@@ -152,10 +151,6 @@ def _issued_at(proof: VerifiedCredential) -> datetime | None:
     return proof.issued_at and min(max(proof.issued_at, BEGINNING), NO_END)
 
 
-def _storable_kid(kid: str) -> str:
-    return kid if len(kid) <= KID_LENGTH and kid.isprintable() else ""
-
-
 # KYC, and the next re-fetch
 
 
@@ -195,7 +190,6 @@ def _rows(
     identity: LinkedIdentity,
     answer: ClaimsAnswer,
     proven: Mapping[str, object],
-    *,
     ends_at: datetime | None,
 ) -> tuple[StoredClaim, ...]:
     """One row for each listed claim, and one for each ``proven`` claim that is not listed.
@@ -204,8 +198,20 @@ def _rows(
     is listed twice is revoked if one of the two entries is revoked.
     """
     disclosed = {name: value for name, value in proven.items() if _is_storable(name, value)}
+    listed_types = {listed.claim_type for listed in answer.claims}
+    unlisted = (
+        ListedClaim(
+            claim_type,
+            provider=str(_member(value, "provider") or "")[:LONGEST_NAME],
+            revoked=False,
+            proof_hash="",
+            expires_at=None,
+        )
+        for claim_type, value in disclosed.items()
+        if claim_type not in listed_types
+    )
     made: dict[Key, StoredClaim] = {}
-    for listed in _listed(answer, disclosed):
+    for listed in (*answer.claims, *unlisted):
         row = _row(identity, listed, disclosed, ends_at)
         earlier = made.setdefault(key_of(row), row)
         earlier.revoked |= row.revoked
@@ -215,13 +221,6 @@ def _rows(
 def _is_storable(name: str, value: object) -> bool:
     """PostgreSQL cannot store NUL. A claim that cannot be stored opens no gate."""
     return len(name) <= LONGEST_NAME and "\0" not in name and "\\u0000" not in _as_text(value)
-
-
-def _listed(answer: ClaimsAnswer, disclosed: Mapping[str, object]) -> Iterator[ListedClaim]:
-    yield from answer.claims
-    for claim_type in disclosed.keys() - {listed.claim_type for listed in answer.claims}:
-        provider = str(_member(disclosed[claim_type], "provider") or "")[:LONGEST_NAME]
-        yield ListedClaim(claim_type, provider, revoked=False, proof_hash="", expires_at=None)
 
 
 def _row(

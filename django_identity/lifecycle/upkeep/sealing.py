@@ -28,7 +28,6 @@ class SealedColumn:
     model: type[Model]
     name: str
     application: str = "application"
-    joined: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -41,8 +40,8 @@ class SealedColumn:
 
 COLUMNS: tuple[SealedColumn, ...] = (
     SealedColumn(LinkedIdentity, "credential"),
-    SealedColumn(TokenGrant, "access_token", "identity__application", joined=("identity",)),
-    SealedColumn(TokenGrant, "refresh_token", "identity__application", joined=("identity",)),
+    SealedColumn(TokenGrant, "access_token", "identity__application"),
+    SealedColumn(TokenGrant, "refresh_token", "identity__application"),
     SealedColumn(AuthorizationRequest, "code_verifier"),
 )
 """All of them: what rotates keys or looks for values that no key opens reads this."""
@@ -102,16 +101,13 @@ def _outdated(column: SealedColumn, application: Application) -> QuerySet[Any]:
 
 
 def _rotate_column(column: SealedColumn, application: Application, size: int) -> Iterator[Batch]:
-    # ``select_related()`` without a name would join everything.
-    joined = column.joined or (None,)
-    rows = _outdated(column, application).select_related(*joined).order_by("pk")
-    last: Any = None
-    while True:
-        batch = list((rows if last is None else rows.filter(pk__gt=last))[:size])
-        if not batch:
-            return
-        last = batch[-1].pk
+    rows = _outdated(column, application).order_by("pk")
+    if column.model is TokenGrant:
+        rows = rows.select_related("identity")
+    batch = list(rows[:size])
+    while batch:
         yield _rotate_batch(column, application, batch)
+        batch = list(rows.filter(pk__gt=batch[-1].pk)[:size])
 
 
 @sensitive_variables()
@@ -127,10 +123,8 @@ def _rotate_batch(column: SealedColumn, application: Application, rows: list[Any
             resealed[row.pk] = (sealed, fresh)
     # Only the writes are in the transaction, so that locks are short.
     with database.atomic():
-        written = sum(
-            column.model._default_manager.filter(pk=pk, **{column.name: sealed}).update(
-                **{column.name: fresh}
-            )
-            for pk, (sealed, fresh) in resealed.items()
-        )
+        written = 0
+        for pk, (sealed, fresh) in resealed.items():
+            unchanged = column.model._default_manager.filter(pk=pk, **{column.name: sealed})
+            written += unchanged.update(**{column.name: fresh})
     return Batch(column.label, written, len(resealed) - written, unreadable)

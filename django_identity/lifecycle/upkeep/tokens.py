@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
@@ -69,22 +69,145 @@ class HeldToken:
     fresh: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Want:
-    """The wanted token: not ``rejected``, and of a generation after ``beyond``."""
+@dataclass(slots=True)
+class Reader:
+    """Reads from the service with the person's access token, refreshed once if it is refused.
+
+    ``rejected``: a token that the service refused before its expiry, so it is not used again.
+    ``beyond``: only tokens of a generation after this one are used.
+    """
 
     application: Application
     identity: LinkedIdentity
     client: ServiceClient
     rejected: str | None = field(default=None, repr=False)
     beyond: int = 0
+    _held: HeldToken | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.application.environment != self.identity.environment:
-            environment = self.identity.environment
-            raise exceptions.ConfigurationError(
-                f"The identity is not of the environment {environment}."
-            )
+        environment = self.identity.environment
+        if self.application.environment != environment:
+            said = f"The identity is not of the environment {environment}."
+            raise exceptions.ConfigurationError(said)
+
+    @sensitive_variables()
+    def read(self, call: Callable[[str], T]) -> T:
+        """``call(access_token)``. A 401 for a fresh token means that the consent was revoked."""
+        held = self._held = self._held or self.token()
+        if not held.fresh:
+            try:
+                return call(held.value)
+            except exceptions.AccessTokenRejected:
+                self.rejected = held.value
+                held = self._held = self.token()
+        try:
+            return call(held.value)
+        except exceptions.AccessTokenRejected as refused:
+            mark_dead(self.identity, generation=held.generation, reason=refused.code)
+            said = f"a fresh token was refused: {refused.code}"
+            raise exceptions.ReauthorizationNeeded(said) from refused
+
+    @sensitive_variables()
+    def token(self) -> HeldToken:
+        """A valid access token: the stored one, or a new one."""
+        grant = _grant_of(self.identity) if may_read_first() else None
+        return self._usable_token(grant) or durably(partial(self.renew, grant))
+
+    @sensitive_variables()
+    def renew(self, grant: TokenGrant | None = None) -> HeldToken:
+        """Refresh, or wait for the caller that does. ``grant``: the row, if it was just read."""
+        give_up_at = time.monotonic() + LONGEST_WAIT
+        pause = FIRST_POLL
+        while True:
+            grant = grant or _grant_of(self.identity)
+            held = self._usable_token(grant)
+            if held is not None:
+                return held
+            if grant is None:
+                raise exceptions.ReauthorizationNeeded("there is no grant")
+            refresh_token = self._refresh_token(grant)
+            if _is_ahead(grant.retry_at, at_most=LONGEST_BELIEVED_PAUSE):
+                raise exceptions.RefreshPending("not answered a moment ago", endpoint="token")
+            if lease(grant):
+                held = self._refresh(grant, refresh_token)
+                if held is not None:
+                    return held
+            elif time.monotonic() > give_up_at:
+                said = "somebody else's refresh brought nothing"
+                raise exceptions.RefreshPending(said, endpoint="token")
+            else:
+                time.sleep(backoff.spread(pause / 2, pause * 1.5))
+                pause = min(pause * 2, LONGEST_POLL)
+            # The row has changed, or another caller may have changed it.
+            grant = None
+
+    @sensitive_variables()
+    def _usable_token(self, grant: TokenGrant | None) -> HeldToken | None:
+        """The stored access token, if the caller can use it."""
+        if grant is None or grant.generation <= self.beyond:
+            return None
+        if grant.access_expires_at <= timezone.now():
+            return None
+        token = self._open(grant, "access_token")
+        if token is None or token == self.rejected:
+            return None
+        return HeldToken(token, grant.generation, fresh=False)
+
+    @sensitive_variables()
+    def _refresh_token(self, grant: TokenGrant) -> str:
+        """The stored refresh token. Without one, mark the grant and raise.
+
+        A token that no key opens is kept, because the missing key may return.
+        """
+        token = self._open(grant, "refresh_token")
+        if token is not None:
+            return token
+        if not grant.needs_reauthorization:
+            unreadable = exceptions.SealedValueUnreadable.code
+            reason = unreadable if grant.refresh_token else "no_refresh_token"
+            _mark_dead(self.identity, grant, reason=reason, keep_sealed=True)
+        raise exceptions.ReauthorizationNeeded("no refresh token that can be used")
+
+    @sensitive_variables()
+    def _open(self, grant: TokenGrant, column: str) -> str | None:
+        """The decrypted token of the column, or None if it is missing or no key opens it."""
+        sealed, keys = getattr(grant, column), self.application.encryption_keys
+        if not sealed:
+            return None
+        try:
+            context = self.identity.sealing_context(column)
+            return vault.unseal(sealed, keys=keys, context=context)
+        except exceptions.SealedValueUnreadable:
+            logger.error("the %s of grant #%s cannot be opened", column, grant.pk)
+            return None
+
+    @sensitive_variables()
+    def _refresh(self, grant: TokenGrant, refresh_token: str) -> HeldToken | None:
+        """Send the refresh token once and store the answer.
+
+        Returns None and discards the answer if the row has changed (a sign-in, a revocation).
+        """
+        asked_at = timezone.now()
+        # Until then no other worker can have the lease.
+        store_until = time.monotonic() + LEASE.total_seconds() - STORE_MARGIN
+        try:
+            answer = self.client.refresh(refresh_token)
+            if subject_of(self.application, answer) not in (None, self.identity.subject):
+                raise exceptions.SubjectMismatch("a token of another subject", endpoint="token")
+        except (exceptions.InvalidGrant, exceptions.SubjectMismatch) as error:
+            # Final, unless another caller has stored newer tokens; then the next look finds them.
+            if _mark_dead(self.identity, grant, reason=error.code):
+                said = f"the refresh failed: {error.code}"
+                raise exceptions.ReauthorizationNeeded(said) from error
+            return None
+        except exceptions.ServiceError as error:
+            retry_at = _retry_at(error)
+            _same(grant).update(lease_until=None, retry_at=retry_at, updated_at=timezone.now())
+            raise
+        changed = _columns_of(self.application, self.identity, answer, asked_at=asked_at)
+        if not _replace(grant, changed, store_until=store_until):
+            return None
+        return HeldToken(answer.access_token, grant.generation + 1, fresh=True)
 
 
 @sensitive_variables()
@@ -108,48 +231,7 @@ def access_token_for(
     """
     application = conf.application(identity.application)
     sender = client or ServiceClient(application)
-    return _current(_Want(application, identity, sender, rejected=rejected)).value
-
-
-@sensitive_variables()
-def _current(want: _Want) -> HeldToken:
-    grant = _grant_of(want.identity) if may_read_first() else None
-    return _usable_token(want, grant) or durably(partial(_renew, want, grant))
-
-
-@dataclass(slots=True)
-class Reader:
-    """Reads from the service with the person's access token, refreshed once if it is refused."""
-
-    application: Application
-    identity: LinkedIdentity
-    client: ServiceClient
-    _held: HeldToken | None = field(default=None, init=False, repr=False)
-
-    @sensitive_variables()
-    def read(self, call: Callable[[str], T]) -> T:
-        """``call(access_token)``. A 401 for a fresh token means that the consent was revoked."""
-        want = _Want(self.application, self.identity, self.client)
-        self._held = self._held or _current(want)
-        if not self._held.fresh:
-            try:
-                return call(self._held.value)
-            except exceptions.AccessTokenRejected:
-                self._held = _current(replace(want, rejected=self._held.value))
-        try:
-            return call(self._held.value)
-        except exceptions.AccessTokenRejected as refused:
-            mark_dead(self.identity, generation=self._held.generation, reason=refused.code)
-            raise exceptions.ReauthorizationNeeded(
-                f"a fresh token was refused: {refused.code}"
-            ) from refused
-
-
-def mark_dead(identity: LinkedIdentity, *, generation: int, reason: str) -> None:
-    """The service refuses the tokens of this generation: delete them and send the signal."""
-    grant = _grant_of(identity)
-    if grant is not None and grant.generation == generation:
-        _mark_dead(identity, grant, reason=reason)
+    return Reader(application, identity, sender, rejected).token().value
 
 
 def keep_alive(identity: LinkedIdentity) -> bool:
@@ -162,8 +244,7 @@ def keep_alive(identity: LinkedIdentity) -> bool:
         return False
     application = conf.application(identity.application)
     client = ServiceClient(application, priority=Priority.UPKEEP)
-    want = _Want(application, identity, client, beyond=grant.generation)
-    return durably(partial(_renew, want)).fresh
+    return durably(Reader(application, identity, client, beyond=grant.generation).renew).fresh
 
 
 def expiring_unused() -> models.QuerySet[TokenGrant]:
@@ -190,101 +271,9 @@ def store(application: Application, identity: LinkedIdentity, answer: TokenAnswe
         "scopes": list(application.scopes),
         **_columns_of(application, identity, answer, asked_at=timezone.now()),
     }
-    replaced = TokenGrant.objects.filter(identity_id=identity.pk).update(
-        generation=F("generation") + 1, **columns
-    )
-    if not replaced:
+    grants = TokenGrant.objects.filter(identity_id=identity.pk)
+    if not grants.update(generation=F("generation") + 1, **columns):
         TokenGrant.objects.create(identity=identity, **columns)
-
-
-@sensitive_variables()
-def _usable_token(want: _Want, grant: TokenGrant | None) -> HeldToken | None:
-    """The stored access token, if the caller can use it."""
-    if grant is None or grant.generation <= want.beyond:
-        return None
-    if grant.access_expires_at <= timezone.now():
-        return None
-    token = _open_token(want.application, want.identity, grant, "access_token")
-    if token is None or token == want.rejected:
-        return None
-    return HeldToken(token, grant.generation, fresh=False)
-
-
-@sensitive_variables()
-def _renew(want: _Want, grant: TokenGrant | None = None) -> HeldToken:
-    """Refresh, or wait for the caller that does. The row is re-read each time.
-
-    ``grant``: the row, if it was just read.
-    """
-    give_up_at = time.monotonic() + LONGEST_WAIT
-    pause = FIRST_POLL
-    while True:
-        grant = grant or _grant_of(want.identity)
-        held = _usable_token(want, grant)
-        if held is not None:
-            return held
-        if grant is None:
-            raise exceptions.ReauthorizationNeeded("there is no grant")
-        refresh_token = _refresh_token(want, grant)
-        if _is_ahead(grant.retry_at, at_most=LONGEST_BELIEVED_PAUSE):
-            raise exceptions.RefreshPending("not answered a moment ago", endpoint="token")
-        if lease(grant):
-            held = _refresh(want, grant, refresh_token)
-            if held is not None:
-                return held
-            grant = None
-            continue
-        if time.monotonic() > give_up_at:
-            raise exceptions.RefreshPending(
-                "somebody else's refresh brought nothing", endpoint="token"
-            )
-        time.sleep(backoff.spread(pause / 2, pause * 1.5))
-        pause = min(pause * 2, LONGEST_POLL)
-        grant = None
-
-
-@sensitive_variables()
-def _refresh_token(want: _Want, grant: TokenGrant) -> str:
-    """The stored refresh token. Without one, mark the grant and raise ``ReauthorizationNeeded``.
-
-    A token that no key opens is kept, because the missing key may return.
-    """
-    token = _open_token(want.application, want.identity, grant, "refresh_token")
-    if token is not None:
-        return token
-    if not grant.needs_reauthorization:
-        reason = (
-            exceptions.SealedValueUnreadable.code if grant.refresh_token else "no_refresh_token"
-        )
-        _mark_dead(want.identity, grant, reason=reason, keep_sealed=True)
-    raise exceptions.ReauthorizationNeeded("no refresh token that can be used")
-
-
-@sensitive_variables()
-def _refresh(want: _Want, grant: TokenGrant, refresh_token: str) -> HeldToken | None:
-    """Send the refresh token once and store the answer.
-
-    Returns None and discards the answer if the row has changed (a sign-in, a revocation).
-    """
-    asked_at = timezone.now()
-    # Until then no other worker can have the lease.
-    store_until = time.monotonic() + LEASE.total_seconds() - STORE_MARGIN
-    try:
-        answer = want.client.refresh(refresh_token)
-        if subject_of(want.application, answer) not in (None, want.identity.subject):
-            raise exceptions.SubjectMismatch("a token of another subject", endpoint="token")
-    except (exceptions.InvalidGrant, exceptions.SubjectMismatch) as error:
-        # Final, unless another caller has stored newer tokens; then the next look finds them.
-        if _mark_dead(want.identity, grant, reason=error.code):
-            raise exceptions.ReauthorizationNeeded(f"the refresh failed: {error.code}") from error
-        return None
-    except exceptions.ServiceError as error:
-        _same(grant).update(lease_until=None, retry_at=_retry_at(error), updated_at=timezone.now())
-        raise
-    changed = _columns_of(want.application, want.identity, answer, asked_at=asked_at)
-    if not _replace(grant, changed, store_until=store_until):
-        return None
-    return HeldToken(answer.access_token, grant.generation + 1, fresh=True)
 
 
 def _retry_at(error: exceptions.ServiceError) -> datetime | None:
@@ -313,29 +302,16 @@ def _grant_of(identity: LinkedIdentity) -> TokenGrant | None:
 
 
 @sensitive_variables()
-def _open_token(
-    application: Application, identity: LinkedIdentity, grant: TokenGrant, column: str
-) -> str | None:
-    """The decrypted token of the column, or None if it is missing or no key opens it."""
-    sealed = getattr(grant, column)
-    if not sealed:
-        return None
-    context = identity.sealing_context(column)
-    try:
-        return vault.unseal(sealed, keys=application.encryption_keys, context=context)
-    except exceptions.SealedValueUnreadable:
-        logger.error("the %s of grant #%s cannot be opened", column, grant.pk)
-        return None
-
-
-@sensitive_variables()
 def _columns_of(
     application: Application, identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
 ) -> dict[str, Any]:
     """The columns that a token answer changes. Without a refresh token the stored one stays."""
+    keys = application.encryption_keys
     margin = min(LONGEST_MARGIN, answer.expires_in * MARGIN_SHARE)
     changed: dict[str, Any] = {
-        "access_token": _seal(application, identity, "access_token", answer.access_token),
+        "access_token": vault.seal(
+            answer.access_token, keys=keys, context=identity.sealing_context("access_token")
+        ),
         "access_expires_at": asked_at + timedelta(seconds=answer.expires_in - margin),
         "lease_until": None,
         "retry_at": None,
@@ -343,18 +319,13 @@ def _columns_of(
         "updated_at": timezone.now(),
     }
     if answer.refresh_token is not None:
-        sealed = _seal(application, identity, "refresh_token", answer.refresh_token)
-        changed["refresh_token"] = sealed
+        changed["refresh_token"] = vault.seal(
+            answer.refresh_token, keys=keys, context=identity.sealing_context("refresh_token")
+        )
         changed["refresh_expires_at"] = asked_at + REFRESH_TOKEN_LIFETIME
     if answer.scopes is not None:
         changed["scopes"] = list(answer.scopes)
     return changed
-
-
-@sensitive_variables()
-def _seal(application: Application, identity: LinkedIdentity, column: str, token: str) -> str:
-    keys = application.encryption_keys
-    return vault.seal(token, keys=keys, context=identity.sealing_context(column))
 
 
 def lease(grant: TokenGrant) -> bool:
@@ -394,6 +365,13 @@ def _replace(grant: TokenGrant, changed: dict[str, Any], *, store_until: float) 
             database.connection().close()
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_STORE_PAUSE)
+
+
+def mark_dead(identity: LinkedIdentity, *, generation: int, reason: str) -> None:
+    """The service refuses the tokens of this generation: delete them and send the signal."""
+    grant = _grant_of(identity)
+    if grant is not None and grant.generation == generation:
+        _mark_dead(identity, grant, reason=reason)
 
 
 def _mark_dead(
