@@ -1,5 +1,6 @@
 """The pages speak the languages of the package; the API speaks English."""
 
+import json
 import re
 from html.parser import HTMLParser
 
@@ -8,16 +9,15 @@ import pytest
 
 from tests.sandbox.connect_driver import make_code, redeem
 from tests.sandbox.driver import Application, Developer, Person, Pkce, Sandbox, Visitor
+from tests.sandbox.receiver import until
 
 LANGUAGES = ("ar", "es", "fr", "pt", "pt-br")
 NAME, ADA = "Bazaar", "00000000-0000-4000-8000-000000000001"
 #: Names, addresses and log lines, which are the same in every language.
 NAMES = re.compile(
-    r"Bazaar|Local site|Sandbox (Identity|KYC)|(GET|POST) \S+|\S+[@/]\S+|\w+[._]\w+"
-    r"|(?<=\+ )10 minutes"
+    r"Bazaar|Local site|Sandbox (Identity|KYC)|(GET|POST)( \S+)?|\S+[@/]\S+|\w+[._]\w+"
+    r"|(?<=\+ )10 minutes|decoys"
 )
-#: Why a delivery failed is kept in English, as the log has it.
-KEPT = {"No connection: it was refused, the host is unknown, or TLS failed."}
 #: Texts that are alike in English and in the language, and rightly so.
 SAME = {
     "ar": set[str](),
@@ -26,6 +26,13 @@ SAME = {
     "pt": set[str](),
     "pt-br": {"Console"},
 }
+#: What the portal does not take as the key of a trusted application, each for its own reason.
+REFUSED_KEYS = (
+    [],
+    {"kty": "RSA"},
+    {"kid": "a", "kty": "RSA", "alg": "RS256"},
+    {"kid": "a", "kty": "RSA", "alg": "RSA-OAEP-256"},
+)
 TITLE_END = re.compile(r" \W Sandbox Identity$")
 WORD = re.compile(r"[A-Za-z]{3,}")
 
@@ -33,7 +40,7 @@ WORD = re.compile(r"[A-Za-z]{3,}")
 class Spoken(HTMLParser):
     """The texts and the labels of a page, but for names, codes and what a developer reads."""
 
-    SILENT = frozenset({"bdi", "code", "option", "pre", "script", "time"})
+    SILENT = frozenset({"bdi", "code", "option", "pre", "script", "textarea", "time"})
 
     def __init__(self, page: httpx.Response) -> None:
         super().__init__()
@@ -75,6 +82,10 @@ def pages_of(sandbox: Sandbox, language: str = "en") -> dict[str, httpx.Response
         "wrong-address": person.open(
             application.authorization_url(pkce, redirect_uri="http://localhost:8000/callback")
         ),
+        "unknown-client": person.open(application.authorization_url(pkce, client_id="nobody")),
+        "no-client": person.open(application.authorization_url(pkce, client_id=None)),
+        "no-address": person.open(application.authorization_url(pkce, redirect_uri="/relative")),
+        "twice": person.open(f"{application.authorization_url(pkce)}&state=again"),
         "wrong-password": person.submit(
             person.open("/account/sign-in"), email="a@b.cd", password="x"
         ),
@@ -110,6 +121,7 @@ def pages_of_a_developer(sandbox: Sandbox, language: str = "en") -> dict[str, ht
     application, developer = Application(sandbox, name=NAME), Developer(sandbox)
     application.receive_at("http://127.0.0.1:9/")
     Person(sandbox).consent_to(application)
+    until(lambda: application.deliveries()[0]["attempts"])
     developer.browser.headers["Accept-Language"] = language
     pages = {
         "portal-sign-in": developer.open("/portal/sign-in"),
@@ -119,6 +131,14 @@ def pages_of_a_developer(sandbox: Sandbox, language: str = "en") -> dict[str, ht
     }
     shown = f"/portal/applications/{application.registration['app_id']}"
     pages["application"] = developer.open(shown)
+    listed = pages["deliveries"].text
+    pages["delivery"] = developer.open(re.search(r"/portal/deliveries/\d+", listed)[0])
+    for number, refused in enumerate(REFUSED_KEYS):
+        pages[f"key-{number}"] = developer.submit(
+            pages["application"], document_key=json.dumps(refused)
+        )
+    pages["bad-webhook"] = developer.submit(pages["application"], **{"test-url": "shop.example"})
+    pages["switches"] = developer.open("/console/switches")
     pages["test-user"] = developer.submit(pages["application"], "test-users")
     pages["inspection"] = developer.submit(pages["credential"], person=ADA, client="1")
     pages["no-credential"] = developer.submit(pages["credential"], credential="x")
@@ -141,7 +161,7 @@ def untranslated(
     found = {}
     for name, page in said.items():
         assert f'<html lang="{language}" dir="{direction}">' in page.text, name
-        same = Spoken(page).texts & Spoken(told[name]).texts - KEPT - SAME[language]
+        same = Spoken(page).texts & Spoken(told[name]).texts - SAME[language]
         if same:
             found[name] = same
     return found
@@ -159,8 +179,23 @@ def test_no_page_of_a_person_stays_english(
 def test_no_page_of_a_developer_stays_english(
     sandbox: Sandbox, in_english: dict[str, httpx.Response], language: str
 ) -> None:
-    """The console and the portal are translated, but for the explanations of the switches."""
+    """The console with its switches, the portal, why a delivery failed and a form is refused."""
     assert untranslated(pages_of_a_developer(sandbox, language), in_english, language) == {}
+
+
+def test_a_failed_delivery_is_explained(sandbox: Sandbox, application: Application) -> None:
+    """The portal translates the reason, with its number; the control API has it in English."""
+    sandbox.control("POST", "switches", webhook_timeout=0)
+    application.receive_at("http://127.0.0.1:9/")
+    Person(sandbox).consent_to(application)
+    until(lambda: application.deliveries()[0]["attempts"])
+    (attempt,) = application.deliveries()[0]["attempts"]
+    developer = Developer(sandbox)
+    developer.browser.headers["Accept-Language"] = "fr"
+    developer.sign_in()
+    page = developer.open(f"/portal/clients/{application.client_id}/deliveries")
+    assert attempt["problem"] == "No answer within 0 seconds."
+    assert "Aucune réponse en 0 secondes." in page.text
 
 
 def test_the_chooser_is_stronger_than_the_browser(sandbox: Sandbox) -> None:

@@ -8,6 +8,7 @@ from typing import Self
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from django_identity.sandbox.events import problems
 from django_identity.sandbox.instruments import request_log
 from django_identity.sandbox.instruments.request_log import ReceivedRequest
 from django_identity.sandbox.models import Delivery, DeliveryAttempt
@@ -110,7 +111,9 @@ def _deliveries(attempts: list[DeliveryAttempt], *, is_local: bool) -> Iterator[
             kind="delivery",
             at=attempt.sent_at,
             title=f"{attempt.delivery.event_type} → {attempt.url or _('nowhere')}",
-            detail=" · ".join(filter(None, [attempt.problem, f"{attempt.milliseconds:g} ms"])),
+            detail=" · ".join(
+                filter(None, [problems.translated(attempt.problem), f"{attempt.milliseconds:g} ms"])
+            ),
             outcome=str(attempt.status or _("no answer")),
             failed=not attempt.acknowledged,
             address=reverse("portal_delivery", args=[attempt.delivery.pk]),

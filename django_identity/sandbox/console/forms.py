@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_identity.sandbox.instruments import switches
@@ -92,7 +93,9 @@ class SwitchesForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.initial = asdict(switches.current())
         for switch in fields(Switches):
-            self.fields[switch.name] = _switch_field(switch.default, switch.metadata["help"])
+            self.fields[switch.name] = _switch_field(
+                switch.default, gettext(switch.metadata["help"])
+            )
             self.fields[switch.name].label = switch.name
 
 

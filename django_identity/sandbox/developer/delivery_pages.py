@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from django_identity.sandbox.developer.session import developer_required
-from django_identity.sandbox.events import deliveries
-from django_identity.sandbox.models import Client, Delivery, attempts_for
+from django_identity.sandbox.events import deliveries, problems
+from django_identity.sandbox.models import Client, Delivery, DeliveryAttempt, attempts_for
 from django_identity.sandbox.server import callers
 
 PER_PAGE = 50
@@ -25,7 +25,7 @@ def listing(request: HttpRequest, client_id: str) -> HttpResponse:
     made = Delivery.objects.filter(client=client).order_by("-pk").prefetch_related("attempts")
     page = Paginator(made, PER_PAGE).get_page(request.GET.get("page"))
     is_local = callers.is_local(request)
-    rows = [(each, attempts_for(each, is_local=is_local)) for each in page]
+    rows = [(each, _attempts(each, is_local=is_local)) for each in page]
     context = {"client": client, "page": page, "rows": rows}
     return render(request, "sandbox/portal/deliveries.html", context)
 
@@ -38,7 +38,7 @@ def delivery(request: HttpRequest, delivery_id: int) -> HttpResponse:
     context = {
         "delivery": shown,
         "client": shown.client,
-        "attempts": attempts_for(shown, is_local=callers.is_local(request))[::-1],
+        "attempts": _attempts(shown, is_local=callers.is_local(request))[::-1],
         "readable": _readable(shown.body),
     }
     return render(request, "sandbox/portal/delivery.html", context)
@@ -51,6 +51,14 @@ def send_again(request: HttpRequest, delivery_id: int) -> HttpResponse:
     deliveries.send_again(get_object_or_404(Delivery, pk=delivery_id))
     messages.success(request, _("It is on its way. Reload to see what came back."))
     return redirect("portal_delivery", delivery_id=delivery_id)
+
+
+def _attempts(delivery: Delivery, *, is_local: bool) -> list[DeliveryAttempt]:
+    """Return the attempts as this page shows them, each problem in the page's language."""
+    attempts = attempts_for(delivery, is_local=is_local)
+    for attempt in attempts:
+        attempt.problem = problems.translated(attempt.problem)
+    return attempts
 
 
 def _readable(body: str) -> str:

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from django import forms
 from django.utils.crypto import constant_time_compare
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_identity.sandbox.documents.keys import InvalidDocumentKey, public_key
@@ -117,7 +118,7 @@ class WebhookForm(forms.Form):
         try:
             return url and allowed_address(url, is_local=self._is_local)
         except InvalidAddress as error:
-            raise forms.ValidationError(str(error)) from error
+            raise forms.ValidationError(gettext(str(error))) from error
 
 
 class TrustedTierForm(forms.Form):
@@ -139,7 +140,7 @@ class TrustedTierForm(forms.Form):
         except json.JSONDecodeError as error:
             raise forms.ValidationError(_("This is not JSON.")) from error
         except InvalidDocumentKey as error:
-            raise forms.ValidationError(str(error)) from error
+            raise forms.ValidationError(gettext(error.text), params=error.values) from error
 
 
 def _is_redirect_uri(address: str) -> bool:

@@ -9,11 +9,13 @@ from urllib.parse import urlsplit
 import httpx
 from django.conf import settings
 
+from django_identity.sandbox.server.marking import marked as _
+
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class InvalidAddress(ValueError):
-    """Not an http or https address with a host."""
+    """Not an http or https address with a host. The message, in English, says what is missing."""
 
 
 class PrivateAddress(ValueError):
@@ -33,7 +35,7 @@ def require_address(url: str) -> str:
     except (ValueError, httpx.InvalidURL):
         usable = False
     if not usable or len(url.split()) != 1:
-        raise InvalidAddress("A webhook address is like https://shop.example/webhooks.")
+        raise InvalidAddress(_("A webhook address is like https://shop.example/webhooks."))
     return url
 
 
@@ -48,7 +50,7 @@ def allowed_address(url: str, *, is_local: bool) -> str:
     """
     host = urlsplit(require_address(url)).hostname or ""
     if not is_local and not is_named_by_operator(url) and is_plainly_private(host):
-        raise InvalidAddress("Only this machine may have events sent to a private address.")
+        raise InvalidAddress(_("Only this machine may have events sent to a private address."))
     return url
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import httpx
 
+from django_identity.sandbox.events import problems
 from django_identity.sandbox.events.addresses import PrivateAddress, addresses_of, is_public
 from django_identity.sandbox.events.time_limit import TimeLimit
 
@@ -82,15 +83,15 @@ class Courier:
             if is_private and not privately:
                 raise PrivateAddress
             status, excerpt = self._answer(to, hosts, body, headers, seconds)
-            problem = "A redirect is not followed." if 300 <= status < 400 else ""
+            problem = problems.REDIRECT if 300 <= status < 400 else ""
         except httpx.TimeoutException:
-            problem = f"No answer within {seconds:g} seconds."
+            problem = problems.NO_ANSWER % {"seconds": f"{seconds:g}"}
         except PrivateAddress:
-            problem = "The host stands for a private address; only this machine may choose one."
+            problem = problems.PRIVATE
         except (httpx.ConnectError, OSError):
-            problem = "No connection: it was refused, the host is unknown, or TLS failed."
+            problem = problems.NO_CONNECTION
         except (httpx.HTTPError, httpx.InvalidURL, ValueError):
-            problem = "The connection ended before a complete answer."
+            problem = problems.INCOMPLETE
         milliseconds = round((time.monotonic() - started) * 1000, 1)
         answer = excerpt.decode(errors="replace")
         return Outcome(headers, status, answer, problem, milliseconds, is_private)

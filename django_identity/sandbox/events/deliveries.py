@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from django.db import transaction
 
+from django_identity.sandbox.events import problems
 from django_identity.sandbox.events.addresses import is_named_by_operator
 from django_identity.sandbox.events.courier import Courier, Outcome
 from django_identity.sandbox.events.event import Event
@@ -103,7 +104,7 @@ def attempt(delivery: Delivery, courier: Courier) -> None:
             privately=client.webhook_is_local or is_named,
         )
         if client.webhook_url
-        else Outcome({}, None, "", "The application has no webhook address any more.", 0)
+        else Outcome({}, None, "", problems.NO_ADDRESS, 0)
     )
     with transaction.atomic():
         if _conclude(delivery, outcome):

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
+from django_identity.sandbox.server.marking import marked as _
+
 
 class TokenSubject(StrEnum):
     """How the token endpoint's answer names the person, if at all."""
@@ -57,7 +59,7 @@ class MissingConnectCode(StrEnum):
 
 
 def switch(default: Any, text: str) -> Any:
-    """A switch with its default and its help on the command line."""
+    """A switch with its default and its explanation, which the console translates."""
     return field(default=default, metadata={"help": text})
 
 
@@ -66,39 +68,41 @@ class Switches:
     """The values of all switches. The defaults follow the specification literally."""
 
     token_subject: TokenSubject = switch(
-        TokenSubject.NONE, "how the token answer names the subject"
+        TokenSubject.NONE, _("how the token answer names the subject")
     )
     basic_clients: bool = switch(
-        True, "accept a client's Basic credentials at the token endpoint too"
+        True, _("accept a client's Basic credentials at the token endpoint too")
     )
-    users_me: bool = switch(True, "accept `me` in place of the user id in the user endpoints")
-    kyc_user_id: bool = switch(True, "name the person in the KYC answer too")
+    users_me: bool = switch(True, _("accept `me` in place of the user id in the user endpoints"))
+    kyc_user_id: bool = switch(True, _("name the person in the KYC answer too"))
     claim_values: ClaimValues = switch(
-        ClaimValues.OBJECT, "the form of claim values other than kyc_verified's"
+        ClaimValues.OBJECT, _("the form of claim values other than kyc_verified's")
     )
-    claims_iat: bool = switch(True, "send `iat` in credentials")
-    decoys: int = switch(0, "number of decoy digests in a credential's `_sd`")
-    event_details: bool = switch(True, "say more than `user_id` in events other than kyc.verified")
+    claims_iat: bool = switch(True, _("send `iat` in credentials"))
+    decoys: int = switch(0, _("number of decoy digests in a credential's `_sd`"))
+    event_details: bool = switch(
+        True, _("say more than `user_id` in events other than kyc.verified")
+    )
     event_timestamp: EventTimestamp = switch(
-        EventTimestamp.MILLISECONDS, "the form of an event's `timestamp`"
+        EventTimestamp.MILLISECONDS, _("the form of an event's `timestamp`")
     )
-    event_json: EventJson = switch(EventJson.COMPACT, "how an event's body is written")
+    event_json: EventJson = switch(EventJson.COMPACT, _("how an event's body is written"))
     parallel_deliveries: int = switch(
-        1, "how many events are sent to one application at a time; 0 sends none"
+        1, _("how many events are sent to one application at a time; 0 sends none")
     )
-    webhook_timeout: int = switch(10, "seconds that a receiver has to answer")
+    webhook_timeout: int = switch(10, _("seconds that a receiver has to answer"))
     missing_connect_code: MissingConnectCode = switch(
-        MissingConnectCode.INVALID, "what a Connect request without a code is told"
+        MissingConnectCode.INVALID, _("what a Connect request without a code is told")
     )
     connect_refusals_spend: bool = switch(
-        True, "spend a Connect code on a mismatch or an unknown scope too"
+        True, _("spend a Connect code on a mismatch or an unknown scope too")
     )
     connect_nested: bool = switch(
-        True, "put profile and kyc into a member `data` of the redemption"
+        True, _("put profile and kyc into a member `data` of the redemption")
     )
-    connect_messages: bool = switch(True, "send the `message` of Connect errors")
+    connect_messages: bool = switch(True, _("send the `message` of Connect errors"))
     connect_signature: ConnectSignature = switch(
-        ConnectSignature.HMAC, "what the `signature` of a redemption is"
+        ConnectSignature.HMAC, _("what the `signature` of a redemption is")
     )
 
 

@@ -4,6 +4,8 @@ from typing import ClassVar
 
 from django.db import models
 
+from django_identity.sandbox.server.marking import marked as _
+
 
 class DeliveryState(models.TextChoices):
     """The state of a delivery."""
@@ -66,7 +68,7 @@ class DeliveryAttempt(models.Model):
     def withhold(self) -> None:
         """Remove the answer from this instance, because only this machine may see it."""
         self.status, self.excerpt, self.milliseconds = None, "", 0
-        self.problem = "What a private address answers is shown on the sandbox's own machine."
+        self.problem = _("What a private address answers is shown on the sandbox's own machine.")
 
 
 def attempts_for(delivery: Delivery, *, is_local: bool) -> list[DeliveryAttempt]:

@@ -6,9 +6,10 @@ from urllib.parse import urlencode, urlsplit
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
+from django.utils.translation import gettext_lazy as _
 from oauth2_provider.exceptions import OAuthToolkitError
 from oauth2_provider.views.base import BaseAuthorizationView
-from oauthlib.oauth2.rfc6749.errors import MismatchingRedirectURIError
+from oauthlib.oauth2.rfc6749 import errors
 
 from django_identity.sandbox.consents import consents
 from django_identity.sandbox.consents.scopes import described
@@ -19,6 +20,18 @@ from django_identity.sandbox.pages.verify import was_skipped
 
 # A person may approve an application and keep their documents from it.
 DECLINABLE = frozenset({"documents:metadata", "documents:read"})
+
+
+# What the application is told (``error_description``) is ASCII, so English (RFC 6749, section
+# 4.1.2.1). A person reads the page that stands in for an answer to an untrusted address.
+_REASONS = {
+    errors.MissingClientIdError: _("The request names no application (client_id)."),
+    errors.InvalidClientIdError: _("No application has the client_id of the request."),
+    errors.MissingRedirectURIError: _("The request names no redirect address."),
+    errors.InvalidRedirectURIError: _("The redirect address of the request is not absolute."),
+    errors.MismatchingRedirectURIError: _("The redirect address is not a registered one."),
+    errors.InvalidRequestFatalError: _("A parameter is there twice, or cannot be read."),
+}
 
 
 class AuthorizationPage(BaseAuthorizationView):
@@ -91,8 +104,12 @@ class AuthorizationPage(BaseAuthorizationView):
         to_application, refusal = super(BaseAuthorizationView, self).error_response(error)
         if to_application:
             return _to_application(refusal["url"])
-        context: dict[str, Any] = {"reason": refusal["error"].description or refusal["error"].error}
-        if isinstance(error.oauthlib_error, MismatchingRedirectURIError):
+        kind = type(refusal["error"])
+        context: dict[str, Any] = {
+            "reason": _REASONS.get(kind, _("The request does not follow OAuth 2.0.")),
+            "code": f"{refusal['error'].error}: {refusal['error'].description}",
+        }
+        if isinstance(error.oauthlib_error, errors.MismatchingRedirectURIError):
             context |= self._other_address()
         return render(self.request, "sandbox/authorization_error.html", context, status=400)
 
