@@ -13,14 +13,23 @@ import binascii
 import hashlib
 import os
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.views.decorators.debug import sensitive_variables
 
+from django_identity.deferred import Deferred
 from django_identity.exceptions import SealedValueUnreadable
+
+if TYPE_CHECKING:
+    from cryptography import exceptions
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.ciphers import aead
+    from cryptography.hazmat.primitives.kdf import hkdf
+else:
+    exceptions = Deferred("cryptography.exceptions")
+    hashes = Deferred("cryptography.hazmat.primitives.hashes")
+    aead = Deferred("cryptography.hazmat.primitives.ciphers.aead")
+    hkdf = Deferred("cryptography.hazmat.primitives.kdf.hkdf")
 
 VERSION = "v1"
 NONCE_BYTES = 12
@@ -32,7 +41,7 @@ def seal(text: str, *, keys: tuple[str, ...], context: Context) -> str:
     """Encrypt ``text`` under the first of ``keys``. To unseal it, pass the same ``context``."""
     key = _key(keys[0])
     nonce = os.urandom(NONCE_BYTES)
-    sealed = AESGCM(key).encrypt(nonce, text.encode(), _bound(context))
+    sealed = aead.AESGCM(key).encrypt(nonce, text.encode(), _bound(context))
     return f"{VERSION}.{_key_id(key)}.{base64.urlsafe_b64encode(nonce + sealed).decode()}"
 
 
@@ -72,15 +81,16 @@ def _open(sealed: str, keys: tuple[str, ...], context: Context) -> str | None:
         return None
     try:
         held = base64.urlsafe_b64decode(body)
-        return AESGCM(key).decrypt(held[:NONCE_BYTES], held[NONCE_BYTES:], _bound(context)).decode()
-    except (binascii.Error, ValueError, InvalidTag):
+        nonce, sealed_text = held[:NONCE_BYTES], held[NONCE_BYTES:]
+        return aead.AESGCM(key).decrypt(nonce, sealed_text, _bound(context)).decode()
+    except (binascii.Error, ValueError, exceptions.InvalidTag):
         # Not base64url, incomplete, changed, or copied from another row or column.
         return None
 
 
 @lru_cache(maxsize=64)
 def _key(secret: str) -> bytes:
-    derivation = HKDF(SHA256(), length=32, salt=None, info=b"django_identity.vault.v1")
+    derivation = hkdf.HKDF(hashes.SHA256(), length=32, salt=None, info=b"django_identity.vault.v1")
     return derivation.derive(secret.encode())
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import jwt
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity.credentials.keys import KeySet
+from django_identity.deferred import Deferred
+
+if TYPE_CHECKING:
+    import jwt
+else:
+    jwt = Deferred("jwt")
 
 MAX_CHARACTERS: Final = 16 * 1024
 # The service's keys sign credentials too, so the type must show that this is not a credential

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
-
-from cryptography.hazmat.primitives.asymmetric import ec
+from typing import TYPE_CHECKING, Any, Final
 
 from django_identity import strict_json
 from django_identity.credentials import base64url
+from django_identity.deferred import Deferred
 from django_identity.exceptions import AnswerTooLarge, MalformedAnswer
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric import ec
+else:
+    ec = Deferred("cryptography.hazmat.primitives.asymmetric.ec")
 
 MAX_OCTETS = 64 * 1024
 MAX_KEYS = 32

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import time
 from datetime import datetime
+from functools import cache
 from hashlib import sha256
 from math import inf
-from typing import Final
-
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import Prehashed, encode_dss_signature
-from cryptography.hazmat.primitives.hashes import SHA256
+from typing import TYPE_CHECKING, Final
 
 from django_identity.credentials import base64url
 from django_identity.credentials.disclosures import read_claims, require_listed
@@ -26,11 +22,19 @@ from django_identity.credentials.payload import (
 )
 from django_identity.credentials.reasons import RejectionReason
 from django_identity.credentials.verified import VerifiedCredential
+from django_identity.deferred import Deferred
 from django_identity.exceptions import CredentialRejected
 
-# The only algorithm; a credential cannot choose another. Prehashed, because hashlib is faster.
-# PyJWT would add a slower conversion of the signature.
-_ES256: Final = ec.ECDSA(Prehashed(SHA256()))
+if TYPE_CHECKING:
+    from cryptography import exceptions
+    from cryptography.hazmat.primitives import hashes
+    from cryptography.hazmat.primitives.asymmetric import ec, utils
+else:
+    exceptions = Deferred("cryptography.exceptions")
+    hashes = Deferred("cryptography.hazmat.primitives.hashes")
+    ec = Deferred("cryptography.hazmat.primitives.asymmetric.ec")
+    utils = Deferred("cryptography.hazmat.primitives.asymmetric.utils")
+
 _SIGNATURE_CHARACTERS: Final = 86  # 64 octets
 
 
@@ -121,7 +125,16 @@ def _require_signature(token: bytes, header: bytes, signature: bytes, keys: KeyS
     r, s = int.from_bytes(octets[:32], "big"), int.from_bytes(octets[32:], "big")
     digest = sha256(token[: -_SIGNATURE_CHARACTERS - 1]).digest()
     try:
-        key.public_key.verify(encode_dss_signature(r, s), digest, _ES256)
-    except InvalidSignature:
+        key.public_key.verify(utils.encode_dss_signature(r, s), digest, _es256())
+    except exceptions.InvalidSignature:
         raise CredentialRejected(RejectionReason.SIGNATURE) from None
     return key
+
+
+@cache
+def _es256() -> ec.ECDSA:
+    """The only algorithm; a credential cannot choose another.
+
+    Prehashed, because hashlib is faster. PyJWT would add a slower conversion of the signature.
+    """
+    return ec.ECDSA(utils.Prehashed(hashes.SHA256()))

@@ -18,8 +18,7 @@ from django_identity.conf import Application
 from django_identity.service import answers, refusals
 from django_identity.service.budget import Priority
 from django_identity.service.dispatch import send
-from django_identity.service.transport import Call, exchange
-from django_identity.service.transport.http import LARGEST_ANSWER
+from django_identity.service.transport import LARGEST_ANSWER, Call, exchange
 
 LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0

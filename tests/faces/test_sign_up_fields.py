@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User, UserManager
+from django.core.exceptions import ValidationError
 from django.test import Client, override_settings
 from django.utils import timezone
 
@@ -63,6 +64,25 @@ def test_what_remains_refused_names_the_field(
     assert not User.objects.exists()
 
 
+def no_adas(user: User) -> None:
+    if user.first_name == "Ada":
+        raise ValidationError("no Adas, whatever else is said of them")
+
+
+def test_a_rule_of_the_whole_model_refuses_in_words(
+    client: Client, service: HostileService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``full_clean`` runs, and a rule about no single field in it."""
+    monkeypatch.setattr(User, "clean", no_adas)
+    service.profile = {"first_name": "Ada"}
+    response = sign_in(client)
+    assert (response.status_code, "user_fields_refused" in response.text) == (403, True)
+    assert "cannot create an account" in response.text
+    assert not User.objects.exists()
+    service.profile = {"first_name": "Grace"}
+    assert sign_in(Client()).status_code == 302
+
+
 class Addressed(IdentityPolicy):
     """The address of the account is its name, as where it is the user model's."""
 
@@ -117,6 +137,18 @@ def test_the_sites_manager_makes_the_account(
     assert sign_in(client).status_code == 302
     assert made == ["ada@example.org"]
     assert not User.objects.get().has_usable_password()
+
+
+def test_a_manager_without_create_user(
+    client: Client, service: HostileService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user is saved, and can come back without a password."""
+    monkeypatch.delattr(UserManager, "create_user")
+    assert sign_in(client).status_code == 302
+    assert User.objects.get().email == "ada@example.org"
+    assert not User.objects.get().has_usable_password()
+    assert sign_in(Client()).status_code == 302
+    assert User.objects.count() == 1
 
 
 @pytest.mark.parametrize("number", range(5))

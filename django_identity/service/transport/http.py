@@ -11,11 +11,10 @@ import logging
 import os
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,10 +26,10 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import exceptions
 from django_identity.conf import Application
 from django_identity.conf.rules import may_be_plain
-from django_identity.service.transport.deadline import BoundedNetwork, seconds_left, within
-from django_identity.strict_json import read_object
+from django_identity.service.transport.deadline import seconds_left, within
+from django_identity.service.transport.messages import Answer, Call
+from django_identity.service.transport.network import BoundedNetwork
 
-LARGEST_ANSWER = 256 * 1024
 HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
@@ -44,38 +43,6 @@ FAILURES = (httpx.TransportError, httpx.InvalidURL)
 
 logger = logging.getLogger("django_identity.service")
 _in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One request. ``endpoint`` is its name in errors and logs.
-
-    ``sent_once``: the request spends a code or a token, so it must never be repeated.
-    """
-
-    endpoint: str
-    method: str
-    url: str = field(repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    form: Mapping[str, str] | None = field(default=None, repr=False)
-    json: Mapping[str, Any] | None = field(default=None, repr=False)
-    seconds: float = 10.0
-    largest: int = LARGEST_ANSWER
-    sent_once: bool = False
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The response: any status except a redirect, and at most the allowed number of bytes."""
-
-    status: int
-    headers: Mapping[str, str] = field(repr=False)
-    body: bytes = field(repr=False)
-
-    @cached_property
-    def members(self) -> dict[str, Any]:
-        """The JSON object of the body. Raises ``NotStrictJSON``."""
-        return read_object(self.body)
 
 
 @sensitive_variables()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 
 import dj_database_url
 import django
-import pymysql
 
-# The only driver for MariaDB that installs without a compiler.
-pymysql.install_as_MySQLdb()
+if os.environ.get("DATABASE_URL", "").startswith("mysql:"):
+    # The only driver for MariaDB that installs without a compiler.
+    import_module("pymysql").install_as_MySQLdb()
 
 SECRET_KEY = "a key for tests alone, of no use anywhere else"
 DEBUG = False
