@@ -69,10 +69,12 @@ CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL", "filesystem://")
 if CELERY_BROKER_URL == "filesystem://":  # no server: messages are files, for one machine
     BROKER_FOLDER = Path(os.environ.get("BROKER_FOLDER", BASE_DIR / ".demo" / "broker"))
     BROKER_FOLDER.mkdir(parents=True, exist_ok=True)
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
+    CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, str | int] = {
         f"{name}_folder{way}": str(BROKER_FOLDER)
         for name, way in (("data", "_in"), ("data", "_out"), ("control", ""))
     }
+elif CELERY_BROKER_URL.startswith("redis"):
+    CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 5}
 CELERY_BEAT_SCHEDULE = beat_schedule(sweep_every=float(os.environ.get("SWEEP_EVERY", "60")))
 
 # The mail about a new link is printed.
