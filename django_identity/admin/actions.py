@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partialmethod, wraps
 from typing import Any
 
 from django import forms
@@ -10,9 +12,9 @@ from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, DELETION
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -25,6 +27,11 @@ from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import operators
 from django_identity.lifecycle.erasure import sessions_ended_by
 from django_identity.models import Consent, LinkedIdentity
+
+CHANGELIST = "admin:django_identity_linkedidentity_changelist"
+CHANGE_PAGE = "admin:django_identity_linkedidentity_change"
+Chosen = tuple[LinkedIdentity, ...]
+Action = Callable[[Any, HttpRequest, Any], HttpResponse]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,22 +123,42 @@ class EraseForm(forms.Form):
         return typed
 
 
+def _confirmed(question: Question) -> Callable[[Action], Action]:
+    """Decorate an action, which runs with the chosen identities after the confirmation page."""
+
+    def decorate(act: Action) -> Action:
+        @admin.action(description=question.title, permissions=[question.permission])
+        @wraps(act)
+        def action(
+            self: IdentityActions, request: HttpRequest, queryset: QuerySet[LinkedIdentity]
+        ) -> HttpResponse:
+            chosen = self.choose(request, queryset, question)
+            if isinstance(chosen, HttpResponse):
+                return chosen
+            try:
+                return act(self, request, chosen)
+            except IdentityError as error:
+                messages.error(request, wording.error_in_words(error.code))
+                return _back(chosen)
+
+        return action
+
+    return decorate
+
+
+def _back(chosen: Chosen) -> HttpResponse:
+    """Redirect to the identity's own page if one was chosen, else to the list."""
+    return redirect(CHANGE_PAGE, chosen[0].pk) if len(chosen) == 1 else redirect(CHANGELIST)
+
+
 class IdentityActions(RecordAdmin):
     """The actions of the list. The buttons on an identity's own page post to them too."""
 
     actions = tuple(question.action for question in QUESTIONS)
-
-    def has_refetch_permission(self, request: HttpRequest) -> bool:
-        return self.may(request, "refetch")
-
-    def has_check_permission(self, request: HttpRequest) -> bool:
-        return self.may(request, "check")
-
-    def has_revoke_permission(self, request: HttpRequest) -> bool:
-        return self.may(request, "revoke")
-
-    def has_erase_permission(self, request: HttpRequest) -> bool:
-        return self.may(request, "erase")
+    has_refetch_permission = partialmethod(RecordAdmin.may, verb="refetch")
+    has_check_permission = partialmethod(RecordAdmin.may, verb="check")
+    has_revoke_permission = partialmethod(RecordAdmin.may, verb="revoke")
+    has_erase_permission = partialmethod(RecordAdmin.may, verb="erase")
 
     @database.non_atomic
     def changelist_view(
@@ -146,12 +173,9 @@ class IdentityActions(RecordAdmin):
         offered = (ERASE,) if is_revoked else QUESTIONS
         return [question for question in offered if self.may(request, question.permission)]
 
-    @admin.action(description=REFETCH.title, permissions=["refetch"])
-    def refetch(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
+    @_confirmed(REFETCH)
+    def refetch(self, request: HttpRequest, chosen: Chosen) -> HttpResponse:
         """Re-fetch a few identities now, make the others due, and report the results."""
-        chosen = self._chosen(request, queryset, REFETCH)
-        if isinstance(chosen, HttpResponse):
-            return chosen
         done = operators.refetch_now(chosen)
         fetched = ngettext(
             "%d identity was re-fetched.", "%d identities were re-fetched.", done.fetched
@@ -165,72 +189,51 @@ class IdentityActions(RecordAdmin):
             made_due = ngettext("%d more is due now.", "%d more are due now.", done.made_due)
             messages.info(request, made_due % done.made_due)
         self.note(request, chosen, CHANGE, gettext("Re-fetched."))
-        return self._back(chosen)
+        return _back(chosen)
 
-    @admin.action(description=CHECK.title, permissions=["check"])
-    def check_credential(
-        self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]
-    ) -> HttpResponse:
+    @_confirmed(CHECK)
+    def check_credential(self, request: HttpRequest, chosen: Chosen) -> HttpResponse:
         """Verify the stored credential and show every check."""
-        chosen = self._chosen(request, queryset, CHECK)
-        if isinstance(chosen, HttpResponse):
-            return chosen
-        try:
-            trace = operators.check_credential(chosen[0])
-        except IdentityError as error:
-            messages.error(request, wording.error_in_words(error.code))
-            return self._back(chosen)
+        trace = operators.check_credential(chosen[0])
         self.note(request, chosen, CHANGE, gettext("Checked the credential."))
         context = self.context(request, CHECK.title, identity=chosen[0], trace=trace)
         return TemplateResponse(request, "admin/django_identity/check.html", context)
 
-    @admin.action(description=REVOKE.title, permissions=["revoke"])
-    def revoke(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
+    @_confirmed(REVOKE)
+    def revoke(self, request: HttpRequest, chosen: Chosen) -> HttpResponse:
         """Revoke at this site: all gates close at once."""
-        chosen = self._chosen(request, queryset, REVOKE)
-        if isinstance(chosen, HttpResponse):
-            return chosen
         revoked = operators.revoke(chosen)
         text = ngettext("%d identity was revoked.", "%d identities were revoked.", revoked)
         messages.success(request, text % revoked)
         self.note(request, chosen, CHANGE, gettext("Revoked at this site."))
-        return self._back(chosen)
+        return _back(chosen)
 
-    @admin.action(description=ERASE.title, permissions=["erase"])
-    def erase(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
+    @_confirmed(ERASE)
+    def erase(self, request: HttpRequest, chosen: Chosen) -> HttpResponse:
         """Erase one person, after the operator typed the subject."""
-        chosen = self._chosen(request, queryset, ERASE)
-        if isinstance(chosen, HttpResponse):
-            return chosen
-        try:
-            receipt = operators.erase(chosen[0])
-        except IdentityError as error:
-            messages.error(request, wording.error_in_words(error.code))
-            return self._back(chosen)
+        receipt = operators.erase(chosen[0])
         self.note(request, chosen, DELETION, gettext("Erased."))
         if receipt.erased_at is not None:
             messages.success(request, gettext("The person was erased. A receipt was written."))
         else:
-            messages.warning(
-                request,
-                gettext(
-                    "The identity is revoked; the site's own part of the erasure is still pending."
-                ),
+            text = gettext(
+                "The identity is revoked; the site's own part of the erasure is still pending."
             )
-        return HttpResponseRedirect(reverse("admin:django_identity_linkedidentity_changelist"))
+            messages.warning(request, text)
+        return redirect(CHANGELIST)
 
-    def _chosen(
+    def choose(
         self, request: HttpRequest, queryset: QuerySet[LinkedIdentity], question: Question
-    ) -> tuple[LinkedIdentity, ...] | HttpResponse:
+    ) -> Chosen | HttpResponse:
         """The chosen identities after the confirmation; before it, the confirmation page."""
         chosen = tuple(queryset.select_related("user").order_by("pk")[: question.most + 1])
         if len(chosen) > question.most:
             text = ngettext("Choose %d identity.", "Choose %d identities at most.", question.most)
             messages.error(request, text % question.most)
-            return HttpResponseRedirect(request.get_full_path())
+            return redirect(request.get_full_path())
         self.tell_of_gone(request, chosen)
         if not chosen:
-            return HttpResponseRedirect(request.get_full_path())
+            return redirect(request.get_full_path())
         is_confirmed = CONFIRMED in request.POST
         form = None
         if question is ERASE:
@@ -251,9 +254,7 @@ class IdentityActions(RecordAdmin):
         )
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)
 
-    def _title(
-        self, request: HttpRequest, question: Question, chosen: tuple[LinkedIdentity, ...]
-    ) -> Words:
+    def _title(self, request: HttpRequest, question: Question, chosen: Chosen) -> Words:
         """The question, with the person's name if one identity was chosen."""
         if question.asks is None or len(chosen) != 1:
             return question.title
@@ -262,19 +263,10 @@ class IdentityActions(RecordAdmin):
         return str(question.asks) % {"person": person}
 
     @staticmethod
-    def _losses(question: Question, chosen: tuple[LinkedIdentity, ...]) -> list[str]:
+    def _losses(question: Question, chosen: Chosen) -> list[str]:
         """What the action ends or deletes."""
         if question is ERASE:
             return wording.losses(operators.erasure_preview(chosen[0]))
         if question is REVOKE:
             return wording.ended_sessions(sessions_ended_by(chosen, backend_of=backend_of))
         return []
-
-    @staticmethod
-    def _back(chosen: tuple[LinkedIdentity, ...]) -> HttpResponse:
-        """Redirect to the identity's own page if one was chosen, else to the list."""
-        if len(chosen) != 1:
-            return HttpResponseRedirect(reverse("admin:django_identity_linkedidentity_changelist"))
-        return HttpResponseRedirect(
-            reverse("admin:django_identity_linkedidentity_change", args=[chosen[0].pk])
-        )

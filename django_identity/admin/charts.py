@@ -52,16 +52,18 @@ class Chart:
     description: Words
     height: int
     shapes: tuple[Shape, ...]
-    total: int
-    highest: int
+    note: Words
     first: str = ""
     last: str = ""
-    note: Words = ""
     width: int = WIDTH
 
     @property
-    def is_in_time(self) -> bool:
-        return bool(self.first)
+    def total(self) -> int:
+        return sum(shape.count for shape in self.shapes)
+
+    @property
+    def highest(self) -> int:
+        return max((shape.count for shape in self.shapes), default=0)
 
     @property
     def is_mirrored(self) -> bool:
@@ -83,45 +85,30 @@ def bars(
 ) -> Chart:
     """A chart of horizontal bars, in the given order."""
     highest = max((count for _label, count in counted), default=0)
-    shapes = tuple(
-        Shape(
-            label,
-            count,
-            0,
-            number * ROW_HEIGHT + BAR_TOP,
-            _scale(count, highest, WIDTH),
-            BAR_HEIGHT,
-        )
-        for number, (label, count) in enumerate(counted)
-    )
-    total = sum(count for _label, count in counted)
-    description = _list(counted)
+    shapes = []
+    for number, (label, count) in enumerate(counted):
+        top, width = number * ROW_HEIGHT + BAR_TOP, _scale(count, highest, WIDTH)
+        shapes.append(Shape(label, count, 0, top, width, BAR_HEIGHT))
+    description = "; ".join(f"{label}: {count}" for label, count in counted) or _("Nothing.")
     height = max(1, len(counted)) * ROW_HEIGHT
-    return Chart(slug, title, description, height, shapes, total, highest, note=note)
+    return Chart(slug, title, description, height, tuple(shapes), note)
 
 
 def columns(slug: str, title: Words, days: Sequence[DayCount], *, note: Words = "") -> Chart:
     """A chart of vertical bars, one for each day."""
     highest = max((day.count for day in days), default=0)
     step = WIDTH / max(1, len(days))
-    shapes = tuple(
-        Shape(
-            formats.date_format(day.day, "DATE_FORMAT"),
-            day.count,
-            round(number * step, 2),
-            PLOT_BOTTOM - _scale(day.count, highest, PLOT_BOTTOM - PLOT_TOP),
-            round(step - GAP, 2),
-            _scale(day.count, highest, PLOT_BOTTOM - PLOT_TOP),
-        )
-        for number, day in enumerate(days)
-    )
+    shapes = []
+    for number, day in enumerate(days):
+        label, left = formats.date_format(day.day, "DATE_FORMAT"), round(number * step, 2)
+        height = _scale(day.count, highest, PLOT_BOTTOM - PLOT_TOP)
+        top, width = PLOT_BOTTOM - height, round(step - GAP, 2)
+        shapes.append(Shape(label, day.count, left, top, width, height))
     total = sum(day.count for day in days)
     words = {"total": total, "days": len(days), "highest": highest}
     description = _("%(total)d in %(days)d days, %(highest)d on the highest day.") % words
     first, last = (_short(days[0]), _short(days[-1])) if days else ("-", "-")
-    return Chart(
-        slug, title, description, COLUMNS_HEIGHT, shapes, total, highest, first, last, note
-    )
+    return Chart(slug, title, description, COLUMNS_HEIGHT, tuple(shapes), note, first, last)
 
 
 def _scale(count: int, highest: int, length: int) -> float:
@@ -133,7 +120,3 @@ def _scale(count: int, highest: int, length: int) -> float:
 
 def _short(day: DayCount) -> str:
     return str(formats.date_format(day.day, "MONTH_DAY_FORMAT"))
-
-
-def _list(counted: Sequence[tuple[Words, int]]) -> str:
-    return "; ".join(f"{label}: {count}" for label, count in counted) or _("Nothing.")

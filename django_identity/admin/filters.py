@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +11,6 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
@@ -26,38 +24,39 @@ from django_identity.service.moments import bounded
 NONE = "none"
 OTHER = "other"
 SOON = timedelta(hours=6)
-Choices = Iterable[tuple[str, Words]]
+# The value of a choice in the address, its label, and the condition of its rows.
+Choice = tuple[str, Words, Q]
 
 
-class _Filter(admin.SimpleListFilter, ABC):
-    """A filter. ``conditions()`` returns choice -> condition of its rows."""
+class _Filter(admin.SimpleListFilter):
+    """A filter. Subclasses define ``choices_of_rows``."""
 
-    choices_in_words: Choices = ()
+    def choices_of_rows(self) -> list[Choice]:
+        raise NotImplementedError
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        return list(self.choices_in_words)
-
-    @abstractmethod
-    def conditions(self) -> dict[str, Q]: ...
+        return [(value, label) for value, label, _condition in self.choices_of_rows()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        condition = self.conditions().get(self.value() or "")
-        return queryset if condition is None else queryset.filter(condition)
+        for value, _label, condition in self.choices_of_rows():
+            if value == self.value():
+                return self.narrow(queryset, condition)
+        return queryset
+
+    def narrow(self, queryset: QuerySet[Any], condition: Q) -> QuerySet[Any]:
+        return queryset.filter(condition)
 
 
 class ApplicationFilter(_Filter):
     title = _("application")
     parameter_name = "of"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        return [(alias, alias) for alias in conf.aliases()]
-
     def has_output(self) -> bool:
         """Shown where there is a choice, or where an address already made one."""
         return len(self.lookup_choices) > 1 or self.value() is not None
 
-    def conditions(self) -> dict[str, Q]:
-        return {alias: Q(application=alias) for alias in conf.aliases()}
+    def choices_of_rows(self) -> list[Choice]:
+        return [(alias, alias, Q(application=alias)) for alias in conf.aliases()]
 
 
 class _KnownValues(_Filter):
@@ -68,13 +67,10 @@ class _KnownValues(_Filter):
     #: The label of a known value.
     name_of: Callable[[str], Words] = str
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        named = [(value, self.name_of(value)) for value in self.known]
-        return [*named, (NONE, _("none")), (OTHER, _("another"))]
-
-    def conditions(self) -> dict[str, Q]:
-        named = {value: Q(**{self.column: value}) for value in self.known}
-        return {**named, NONE: Q(**{self.column: ""}), OTHER: self._another()}
+    def choices_of_rows(self) -> list[Choice]:
+        named = [(value, self.name_of(value), Q(**{self.column: value})) for value in self.known]
+        none = (NONE, _("none"), Q(**{self.column: ""}))
+        return [*named, none, (OTHER, _("another"), self._another())]
 
     def _another(self) -> Q:
         """Neither empty nor known, as ranges between the known values: an index serves a range.
@@ -109,54 +105,44 @@ class KycStatusFilter(_KnownValues):
 class FreshnessFilter(_Filter):
     title = _("freshness")
     parameter_name = "fresh"
-    choices_in_words = (
-        ("long", _("valid for more than 6 h")),
-        ("soon", _("runs out within 6 h")),
-        ("out", _("ran out")),
-        (NONE, _("no credential")),
-    )
 
-    def conditions(self) -> dict[str, Q]:
+    def choices_of_rows(self) -> list[Choice]:
         now = timezone.now()
-        return {
-            "long": Q(credential_expires_at__gt=now + SOON),
-            "soon": Q(credential_expires_at__gt=now, credential_expires_at__lte=now + SOON),
-            "out": Q(credential_expires_at__lte=now),
-            NONE: Q(credential_expires_at=None),
-        }
+        ends_later = Q(credential_expires_at__gt=now + SOON)
+        ends_soon = Q(credential_expires_at__gt=now, credential_expires_at__lte=now + SOON)
+        return [
+            ("long", _("valid for more than 6 h"), ends_later),
+            ("soon", _("runs out within 6 h"), ends_soon),
+            ("out", _("ran out"), Q(credential_expires_at__lte=now)),
+            (NONE, _("no credential"), Q(credential_expires_at=None)),
+        ]
 
 
 class FailingFilter(_Filter):
     title = _("re-fetch failing")
     parameter_name = "failing"
-    choices_in_words = (("yes", _("yes")), ("no", _("no")))
 
-    def conditions(self) -> dict[str, Q]:
+    def choices_of_rows(self) -> list[Choice]:
         is_failing = failing(timezone.now())
-        return {"yes": is_failing, "no": ~is_failing}
+        return [("yes", _("yes"), is_failing), ("no", _("no"), ~is_failing)]
 
 
 class GrantFilter(_Filter):
     title = _("grant")
     parameter_name = "grant"
-    choices_in_words = (
-        ("ends", _("runs out within 5 days")),
-        ("dead", _("needs a new consent")),
-        (NONE, _("none")),
-    )
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def choices_of_rows(self) -> list[Choice]:
+        ends_soon = Q(refresh_expires_at__lt=timezone.now() + timedelta(days=5))
+        return [
+            ("ends", _("runs out within 5 days"), ends_soon),
+            ("dead", _("needs a new consent"), Q(needs_reauthorization=True)),
+            (NONE, _("none"), Q()),
+        ]
+
+    def narrow(self, queryset: QuerySet[Any], condition: Q) -> QuerySet[Any]:
         if self.value() == NONE:
             return operators.without_grant(queryset)
-        condition = self.conditions().get(self.value() or "")
-        return queryset if condition is None else operators.with_grant(queryset, condition)
-
-    def conditions(self) -> dict[str, Q]:
-        soon = timezone.now() + timedelta(days=5)
-        return {
-            "ends": Q(refresh_expires_at__lt=soon),
-            "dead": Q(needs_reauthorization=True),
-        }
+        return operators.with_grant(queryset, condition)
 
 
 class EventTypeFilter(_KnownValues):
@@ -173,16 +159,10 @@ class DateFilter(admin.DateFieldListFilter):
     """
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        given = self.used_parameters.items()
         try:
-            ends = {name: _moment(given) for name, given in self.used_parameters.items()}
+            # Of a parameter that is given several times, the last one counts.
+            ends = {name: bounded(datetime.fromisoformat(texts[-1])) for name, texts in given}
         except ValueError as error:
             raise IncorrectLookupParameters(error) from error
         return queryset.filter(**ends)
-
-
-def _moment(given: Any) -> datetime:
-    """Of a parameter that is given several times, the last one counts."""
-    moment = parse_datetime(given[-1])
-    if moment is None:
-        raise ValueError("not a date")
-    return bounded(moment)

@@ -57,25 +57,18 @@ class OverviewAdmin(RecordAdmin):
         alias = asked if asked in known else known[0]
         environment = conf.application(alias).environment
         seen = overview_of(application=alias, environment=environment)
-        more = {
-            "aliases": known,
-            "badge": wording.environment_badge(environment),
-            "alias": alias,
-            "seen": seen,
-            "most": _group_digits(MOST_COUNTED),
-            "sampled": _group_digits(SAMPLED),
-            "charts": _charts(seen),
-            "attention": seen.attention,
-            "failing": [
-                (identity, wording.error_in_words(identity.last_error))
-                for identity in seen.attention.failing.rows
-            ],
-            "ending_grants": [
-                (grant, wording.freshness(grant.refresh_expires_at))
-                for grant in seen.attention.ending_grants.rows
-            ],
-        }
-        context = self.context(request, _("Overview"), **more)
+        context = self.context(
+            request,
+            _("Overview"),
+            aliases=known,
+            badge=wording.environment_badge(environment),
+            alias=alias,
+            seen=seen,
+            most=_group_digits(MOST_COUNTED),
+            sampled=_group_digits(SAMPLED),
+            charts=_charts(seen),
+            attention=seen.attention,
+        )
         return TemplateResponse(request, "admin/django_identity/overview.html", context)
 
 
