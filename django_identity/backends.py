@@ -69,8 +69,9 @@ def revoked_identity(request: HttpRequest) -> LinkedIdentity | None:
         return None
     user_id = get_user_model()._meta.pk.to_python(request.session[SESSION_KEY])
     served = served_at(request.session[BACKEND_SESSION_KEY])
+    among = (Q(application=alias, environment=environment) for alias, environment in served)
     revoked = LinkedIdentity.objects.filter(
-        _among(served), user_id=user_id, consent=Consent.REVOKED
+        Q(*among, _connector=Q.OR), user_id=user_id, consent=Consent.REVOKED
     )
     return revoked.order_by("-revoked_at").first()
 
@@ -211,13 +212,6 @@ def _with_identities(users: QuerySet[Any]) -> QuerySet[Any]:
     columns = {f"identity_{name}": F(f"linked_identities__{name}") for name in RESTS_ON}
     linked: QuerySet[Any] = users.filter(linked_identities__isnull=False).annotate(**columns)
     return linked
-
-
-def _among(served: Served) -> Q:
-    among = Q()
-    for alias, environment in served:
-        among |= Q(application=alias, environment=environment)
-    return among
 
 
 def _resting(user: Any, consent: object, revoked_at: object, *, path: str) -> Any:

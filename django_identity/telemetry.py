@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from django_identity.exceptions import IdentityError
@@ -25,9 +25,9 @@ from django_identity.exceptions import IdentityError
 try:
     from opentelemetry import context, metrics, propagate, trace
 except ImportError:  # the extra is not installed
-    _is_installed = False
+    is_installed = False
 else:
-    _is_installed = True
+    is_installed = True
 
 NAME = "django_identity"
 logger = logging.getLogger(NAME)
@@ -52,14 +52,6 @@ class Operation(StrEnum):
     ERASURE = "identity.erasure"
 
 
-class Count(StrEnum):
-    """What only a counter counts. Log lines of the same events increase them."""
-
-    SIGN_IN = "identity.sign_in"
-    CONNECT = "identity.connect"
-    GRANT_LOST = "identity.grant.lost"
-
-
 class Gauge(StrEnum):
     """What is read from the database when metrics are collected."""
 
@@ -80,15 +72,11 @@ class Measurement:
     attributes: dict[str, str] = field(default_factory=dict)
 
 
-def is_installed() -> bool:
-    return _is_installed
-
-
 @contextmanager
 def measured(operation: Operation, **attributes: str) -> Iterator[Measurement]:
     """Measure the body: one span, one count, one duration. An exception's code is the outcome."""
     measurement = Measurement(attributes=attributes)
-    if not _is_installed:
+    if not is_installed:
         yield measurement
         return
     began = time.monotonic()
@@ -109,29 +97,23 @@ def measured(operation: Operation, **attributes: str) -> Iterator[Measurement]:
             _histogram(operation.value + DURATION).record(time.monotonic() - began, facts)
 
 
-def count(name: Count, **attributes: str) -> None:
-    """Increase a counter by one."""
-    if _is_installed:
-        _counter(name.value).add(1, attributes)
-
-
 def carried() -> Carrier:
     """The current trace, for the headers of a message."""
     carrier: Carrier = {}
-    if _is_installed:
+    if is_installed:
         propagate.inject(carrier)
     return carrier
 
 
 def carrier_names() -> Iterable[str]:
     """The names under which a message may carry a trace."""
-    return propagate.get_global_textmap().fields if _is_installed else ()
+    return propagate.get_global_textmap().fields if is_installed else ()
 
 
 @contextmanager
 def continued(carrier: Carrier, *, task: str) -> Iterator[None]:
     """Run the body as part of the trace of a message, in a span with the task's name."""
-    if not _is_installed:
+    if not is_installed:
         yield
         return
     token = context.attach(propagate.extract(carrier))
@@ -149,12 +131,12 @@ def continued(carrier: Carrier, *, task: str) -> Iterator[None]:
 
 def observe(figures: Callable[[], Figures]) -> None:
     """Register the gauges. ``figures`` is called each time metrics are collected."""
-    if not _is_installed:
+    if not is_installed:
         return
     meter, snapshot = metrics.get_meter(NAME), _Snapshot(figures)
     for gauge in Gauge:
         meter.create_observable_gauge(
-            gauge.value, [_reader(gauge, snapshot)], unit="s" if gauge in SECONDS else ""
+            gauge.value, [partial(_read, gauge, snapshot)], unit="s" if gauge in SECONDS else ""
         )
 
 
@@ -173,15 +155,12 @@ class _Snapshot:
         return self.values
 
 
-def _reader(gauge: Gauge, snapshot: _Snapshot) -> Callable[[Any], list[Any]]:
-    def read(_options: object) -> list[Any]:
-        return [
-            metrics.Observation(value, dict(attributes))
-            for name, value, attributes in snapshot.current()
-            if name is gauge
-        ]
-
-    return read
+def _read(gauge: Gauge, snapshot: _Snapshot, _options: object) -> list[Any]:
+    return [
+        metrics.Observation(value, dict(attributes))
+        for name, value, attributes in snapshot.current()
+        if name is gauge
+    ]
 
 
 @cache
@@ -218,11 +197,11 @@ class LogEvent(StrEnum):
 
 #: The counter that a line increases.
 COUNTED = {
-    LogEvent.SIGN_IN_COMPLETED: Count.SIGN_IN,
-    LogEvent.SIGN_IN_FAILED: Count.SIGN_IN,
-    LogEvent.CONNECT_REDEEMED: Count.CONNECT,
-    LogEvent.CONNECT_FAILED: Count.CONNECT,
-    LogEvent.GRANT_LOST: Count.GRANT_LOST,
+    LogEvent.SIGN_IN_COMPLETED: "identity.sign_in",
+    LogEvent.SIGN_IN_FAILED: "identity.sign_in",
+    LogEvent.CONNECT_REDEEMED: "identity.connect",
+    LogEvent.CONNECT_FAILED: "identity.connect",
+    LogEvent.GRANT_LOST: "identity.grant.lost",
 }
 
 
@@ -262,9 +241,9 @@ def _write(level: int, event: LogEvent, application: str, facts: dict[str, objec
                for name, fact in facts.items()}  # fmt: skip
     text = "".join(f" {name}={fact}" for name, fact in facts.items())
     logger.log(level, "%s application=%s%s", event, application, text, extra=fields)
-    if event in COUNTED:
-        outcome = str(facts.get("code") or facts.get("reason") or "ok")
-        count(COUNTED[event], application=application, outcome=outcome)
+    if is_installed and event in COUNTED:
+        outcome = str(facts.get("code") or facts.get("reason") or OK)
+        _counter(COUNTED[event]).add(1, {"application": application, "outcome": outcome})
 
 
 class JSONFormatter(logging.Formatter):

@@ -159,7 +159,7 @@ class DateFilter(admin.DateFieldListFilter):
     """
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        given = self.used_parameters.items()
+        given: Any = self.used_parameters.items()
         try:
             # Of a parameter that is given several times, the last one counts.
             ends = {name: bounded(datetime.fromisoformat(texts[-1])) for name, texts in given}

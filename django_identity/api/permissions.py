@@ -5,16 +5,8 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any, NoReturn, Self, cast
 
+from rest_framework import permissions
 from rest_framework.exceptions import APIException
-from rest_framework.permissions import (
-    AND,
-    NOT,
-    OR,
-    BasePermission,
-    OperandHolder,
-    OperationHolderMixin,
-    SingleOperandHolder,
-)
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -24,7 +16,8 @@ from django_identity.lifecycle.standing import UNASKED, Requirement, Unasked
 from django_identity.views.closed import Closed, keep_private
 from django_identity.views.problems import CHALLENGE, MEDIA_TYPE
 
-_AND, _OR, _NOT = cast("tuple[Any, Any, Any]", (AND, OR, NOT))  # the stubs expect instances
+# The stubs expect instances.
+_AND, _OR, _NOT = cast("Any", (permissions.AND, permissions.OR, permissions.NOT))
 
 
 class GateClosed(APIException):
@@ -38,7 +31,7 @@ class GateClosed(APIException):
             self.auth_header = auth_header
 
 
-class _Combining(OperationHolderMixin):
+class _Combining(permissions.OperationHolderMixin):
     """Combine with ``&``, ``|`` and ``~``. ``and``, ``or`` and ``not`` would drop a permission."""
 
     def __bool__(self) -> NoReturn:
@@ -60,21 +53,21 @@ class _Combining(OperationHolderMixin):
         return _Negated(_NOT, self)
 
 
-class _Combined(_Combining, OperandHolder):
+class _Combined(_Combining, permissions.OperandHolder):
     """Two combined permissions, at least one of them from this module."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> _Whole:
         return _Whole(super().__call__(*args, **kwargs))
 
 
-class _Negated(_Combining, SingleOperandHolder):
+class _Negated(_Combining, permissions.SingleOperandHolder):
     """The negation of a permission from this module."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> _Whole:
         return _Whole(super().__call__(*args, **kwargs))
 
 
-class _Whole(BasePermission):
+class _Whole(permissions.BasePermission):
     """A combined permission. If it allows the request, no gate inside it is why another refuses."""
 
     def __init__(self, combined: Any) -> None:
@@ -88,7 +81,7 @@ class _Whole(BasePermission):
         return _noted(view, allowed=allowed)
 
 
-class _Permission(_Combining, BasePermission):
+class _Permission(_Combining, permissions.BasePermission):
     """An object in a list of classes: calling it returns the object itself."""
 
     def __init__(self, gate: Gate) -> None:

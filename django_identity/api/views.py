@@ -19,31 +19,17 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from django_identity import conf
+from django_identity.api import serializers
 from django_identity.api.parsers import BoundedJSONParser
 from django_identity.api.problems import as_problem, problem
-from django_identity.api.serializers import (
-    CallbackRequestSerializer,
-    CompletedSerializer,
-    ConnectedSerializer,
-    ConnectRequestSerializer,
-    DisconnectedSerializer,
-    LoginRequestSerializer,
-    MeSerializer,
-    StartedSerializer,
-)
 from django_identity.backends import begin_session, end_unlinked_session
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import arrival
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import LinkedIdentity
 from django_identity.telemetry import LogEvent, log, log_failure
-from django_identity.views.flow import (
-    application_of,
-    application_to_leave,
-    client_address,
-    flow_view,
-    landing_url,
-)
+from django_identity.views import flow
+from django_identity.views.flow import flow_view
 from django_identity.views.problems import CHALLENGE
 from django_identity.views.start import begin_sign_in, browser_key_of, set_browser_cookie
 
@@ -91,10 +77,10 @@ class MeView(_Endpoint):
     It sets the CSRF cookie, so that it can be the first call of a frontend.
     """
 
-    serializer_class = MeSerializer
+    serializer_class = serializers.MeSerializer
 
     def get(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        application = application_of(request._request, alias)
+        application = flow.application_of(request._request, alias)
         told = {
             "is_authenticated": bool(getattr(request.user, "is_authenticated", False)),
             "standing": standing_of(request.user, application=application.alias),
@@ -102,19 +88,19 @@ class MeView(_Endpoint):
             "connect_scopes": application.connect_scopes,
             "csrf_token": get_token(request._request),
         }
-        return Response(MeSerializer(told).data)
+        return Response(serializers.MeSerializer(told).data)
 
 
 class LoginView(_Endpoint):
     """``POST {"next": …}``: begin a sign-in. The frontend sends the browser to the address."""
 
-    serializer_class = LoginRequestSerializer
+    serializer_class = serializers.LoginRequestSerializer
 
     def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        application = application_of(request._request, alias)
+        application = flow.application_of(request._request, alias)
         user = _signed_in_user(request)
         _refuse_foreign_pages(request, user)
-        given = LoginRequestSerializer(data=request.data)
+        given = serializers.LoginRequestSerializer(data=request.data)
         if not given.is_valid():
             raise ParseError("The member next is a text.")
         address, browser_key = begin_sign_in(
@@ -124,7 +110,7 @@ class LoginView(_Endpoint):
             user=user,
             next_url=given.validated_data["next"],
         )
-        response = Response(StartedSerializer({"authorization_url": address}).data)
+        response = Response(serializers.StartedSerializer({"authorization_url": address}).data)
         set_browser_cookie(response, browser_key, request=request._request)
         return response
 
@@ -136,14 +122,14 @@ class CallbackView(_Endpoint):
     query.
     """
 
-    serializer_class = CallbackRequestSerializer
+    serializer_class = serializers.CallbackRequestSerializer
 
     @sensitive_variables()
     def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        application = application_of(request._request, alias)
+        application = flow.application_of(request._request, alias)
         user = _signed_in_user(request)
         _refuse_foreign_pages(request, user)
-        given = CallbackRequestSerializer(data=request.data)
+        given = serializers.CallbackRequestSerializer(data=request.data)
         try:
             query = {name: given.values_of(name) for name in ("state", "code", "error")}
             returned = arrival.Callback.parse(**query)
@@ -157,7 +143,7 @@ class CallbackView(_Endpoint):
         if completed.login is not None:
             beside = self.sign_in(request, completed.user, completed.login)
         log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
-        done = CompletedSerializer({"next": landing_url(completed.next_url)})
+        done = serializers.CompletedSerializer({"next": flow.landing_url(completed.next_url)})
         return Response({**done.data, **beside})
 
 
@@ -167,25 +153,25 @@ class ConnectView(_Endpoint):
     ``code_spent`` in an error says whether the person needs a new code.
     """
 
-    serializer_class = ConnectRequestSerializer
+    serializer_class = serializers.ConnectRequestSerializer
 
     def get_exception_handler(self) -> Callable[..., Response | None]:
         return partial(as_problem, code_spent=False)
 
     @sensitive_variables()
     def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        application = application_of(request._request, alias)
+        application = flow.application_of(request._request, alias)
         user = _signed_in_user(request)
         if not arrival.may_redeem(application, user):
             raise NotAuthenticated
         _refuse_foreign_pages(request, user)
-        given = ConnectRequestSerializer(data=request.data)
+        given = serializers.ConnectRequestSerializer(data=request.data)
         try:
             redeemed = arrival.redeem(
                 application,
                 given.validated_data["connect_code"] if given.is_valid() else "",
                 user=user,
-                address=client_address(request, application),
+                address=flow.client_address(request, application),
             )
         except IdentityError as error:
             log_failure(LogEvent.CONNECT_FAILED, error, application=application.alias)
@@ -194,17 +180,17 @@ class ConnectView(_Endpoint):
         if redeemed.login:
             beside = self.sign_in(request, redeemed.user, redeemed.identity)
         log(LogEvent.CONNECT_REDEEMED, application=application.alias)
-        return Response({**ConnectedSerializer(redeemed.identity).data, **beside})
+        return Response({**serializers.ConnectedSerializer(redeemed.identity).data, **beside})
 
 
 class DisconnectView(_Endpoint):
     """``POST``: disconnect the identity, and end the session if it is an identity session."""
 
-    serializer_class = DisconnectedSerializer
+    serializer_class = serializers.DisconnectedSerializer
 
     def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
         user = _signed_in_user(request)
-        application = application_to_leave(request._request, alias, user=user)
+        application = flow.application_to_leave(request._request, alias, user=user)
         if user is None:
             raise NotAuthenticated
         was_linked = arrival.unlink(user, application=application)
@@ -212,7 +198,7 @@ class DisconnectView(_Endpoint):
         if was_linked:
             log(LogEvent.DISCONNECTED, application=application.alias)
         done = {"disconnected": was_linked, "signed_out": signed_out}
-        return Response(DisconnectedSerializer(done).data)
+        return Response(serializers.DisconnectedSerializer(done).data)
 
 
 def _signed_in_user(request: Request) -> AbstractBaseUser | None:

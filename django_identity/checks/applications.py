@@ -11,14 +11,13 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
 from django_identity import conf, policy
-from django_identity.checks.label import LABEL
 from django_identity.exceptions import ConfigurationError
 
 
 def check_applications(**_kwargs: Any) -> list[CheckMessage]:
     """Check ``DJANGO_IDENTITY`` itself (E001 to E008, and others that ``conf.problems`` finds)."""
     return [
-        Error(problem.message, hint=problem.hint, id=f"{LABEL}.{problem.check_id}")
+        Error(problem.message, hint=problem.hint, id=f"django_identity.{problem.check_id}")
         for problem in conf.problems()
     ]
 
@@ -47,7 +46,7 @@ def shared_problems() -> Iterator[CheckMessage]:
             "A test application and a live one have the same webhook secret: an event of the test "
             "environment could be sent to the live webhook.",
             hint="Rotate the secret of the test application.",
-            id=f"{LABEL}.E036",
+            id="django_identity.E036",
         )
 
 
@@ -55,7 +54,8 @@ def _policy_problems(application: conf.Application) -> Iterator[CheckMessage]:
     try:
         policy.load(application.policy)
     except ConfigurationError as error:
-        yield Error(str(error), hint="POLICY is the dotted path of a class.", id=f"{LABEL}.E010")
+        hint = "POLICY is the dotted path of a class."
+        yield Error(str(error), hint=hint, id="django_identity.E010")
 
 
 def _extra_problems(application: conf.Application) -> Iterator[CheckMessage]:
@@ -63,7 +63,7 @@ def _extra_problems(application: conf.Application) -> Iterator[CheckMessage]:
         yield Error(
             f"The application {application.alias!r} has DOCUMENT_KEYS, and joserfc is missing.",
             hint='Install the extra: pip install "django-identity[trusted]"',
-            id=f"{LABEL}.E067",
+            id="django_identity.E067",
         )
 
 
@@ -73,7 +73,7 @@ def _address_problems(application: conf.Application) -> Iterator[CheckMessage]:
             f"AUTH_URL of the application {application.alias!r} ends in /oauth2. The package adds "
             "/oauth2/auth and /oauth2/token itself.",
             hint=f"Set AUTH_URL = {application.auth_url.removesuffix('/oauth2')!r}.",
-            id=f"{LABEL}.E037",
+            id="django_identity.E037",
         )
 
 
@@ -83,7 +83,7 @@ def _secret_problems(application: conf.Application) -> Iterator[CheckMessage]:
             f"The application {application.alias!r} has no WEBHOOK_SECRETS: its webhook refuses "
             "every event, and a revocation is seen only when the credential runs out.",
             hint="Register the webhook at the service, and set the secret that it shows.",
-            id=f"{LABEL}.W025",
+            id="django_identity.W025",
         )
     if application.environment != "live":
         return
@@ -92,12 +92,12 @@ def _secret_problems(application: conf.Application) -> Iterator[CheckMessage]:
             f"DEBUG is on, and the application {application.alias!r} is live: error pages would "
             "show people's data.",
             hint="Set DEBUG = False, or use the application's test credentials.",
-            id=f"{LABEL}.E038",
+            id="django_identity.E038",
         )
     if application.encryption_keys[0] == settings.SECRET_KEY:
         yield Warning(
             f"The application {application.alias!r} is live without ENCRYPTION_KEYS: tokens and "
             "credentials are encrypted with SECRET_KEY, and are lost when it changes.",
             hint="Set ENCRYPTION_KEYS to a list with a random text of its own.",
-            id=f"{LABEL}.W026",
+            id="django_identity.W026",
         )

@@ -8,8 +8,6 @@ from django.apps import apps
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 
-from django_identity.checks.label import LABEL
-
 NOT_FOR_SITES = ("django_identity.sandbox", "django_identity.testing")
 # The prefix of the public credentials of ``django_identity.sandbox.sandbox_application``.
 SANDBOX_VALUES = "sandbox-local-site"
@@ -23,7 +21,7 @@ def check_development_only(**_kwargs: Any) -> list[CheckMessage]:
         Error(
             f"{setting} has {path!r}, which is for development and tests: it opens the site.",
             hint="Remove it. The sandbox is a separate process: python -m django_identity.sandbox",
-            id=f"{LABEL}.E013",
+            id="django_identity.E013",
         )
         for setting, paths in named.items()
         for path in paths
@@ -50,7 +48,7 @@ def check_deployed_sandbox_application(**_kwargs: Any) -> list[CheckMessage]:
                     f"The application {alias!r} has the credentials of sandbox_application(), "
                     "which are public: anybody could sign an event for this site.",
                     hint="Use them only on a development machine. Register other sites.",
-                    id=f"{LABEL}.E018",
+                    id="django_identity.E018",
                 )
             )
     return found

@@ -11,7 +11,6 @@ from django.urls import NoReverseMatch, reverse
 
 from django_identity import conf, policy
 from django_identity.backends import BACKEND_PATH, IdentityBackend, served_by
-from django_identity.checks.label import LABEL
 from django_identity.conf.rules import origin_of
 from django_identity.exceptions import ConfigurationError
 from django_identity.views.content_policy import blocks_button
@@ -36,7 +35,7 @@ def problems_of(application: conf.Application) -> Iterator[CheckMessage]:
             "The Content-Security-Policy has a form-action without the address of the service: "
             "browsers stop the button, whose form ends there.",
             hint=f"Add {origin_of(application.auth_url)!r} to form-action.",
-            id=f"{LABEL}.W028",
+            id="django_identity.W028",
         )
 
 
@@ -45,7 +44,7 @@ def _backend_problems() -> Iterator[CheckMessage]:
         yield Error(
             "The identity backend is not in AUTHENTICATION_BACKENDS: nobody would stay signed in.",
             hint=f"Add {BACKEND_PATH!r}.",
-            id=f"{LABEL}.E009",
+            id="django_identity.E009",
         )
     sharing = [alias for alias, _ in served_by(IdentityBackend)]
     if len(sharing) > 1:
@@ -54,7 +53,7 @@ def _backend_problems() -> Iterator[CheckMessage]:
             "always end with the consent with which it began.",
             hint="Add a subclass with its own `application` to AUTHENTICATION_BACKENDS for each "
             "further application.",
-            id=f"{LABEL}.E020",
+            id="django_identity.E020",
         )
 
 
@@ -67,7 +66,7 @@ def _cookie_problems() -> Iterator[CheckMessage]:
             yield Error(
                 f"{setting} is not set, and an application is live.",
                 hint=f"Set {setting} = True, and serve the site only over https.",
-                id=f"{LABEL}.E011",
+                id="django_identity.E011",
             )
 
 
@@ -79,7 +78,7 @@ def _address_problems() -> Iterator[CheckMessage]:
             "django_identity.urls is not in the ROOT_URLCONF: there is no login page, no callback "
             "and no webhook.",
             hint='Add path("identity/", include("django_identity.urls")).',
-            id=f"{LABEL}.E040",
+            id="django_identity.E040",
         )
 
 
@@ -90,7 +89,7 @@ def _local_sign_in_problems() -> Iterator[CheckMessage]:
             "not say where they sign in with a password.",
             hint="Set IDENTITY_LOCAL_SIGN_IN_URL to the site's own sign-in page, or to None if "
             "nobody has a password.",
-            id=f"{LABEL}.W029",
+            id="django_identity.W029",
         )
     given = getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None)
     if given is None:
@@ -103,7 +102,7 @@ def _local_sign_in_problems() -> Iterator[CheckMessage]:
         yield Error(
             "IDENTITY_LOCAL_SIGN_IN_URL is neither an address nor a URL name.",
             hint="Set it to the site's own sign-in page, or to None if there is no such page.",
-            id=f"{LABEL}.E012",
+            id="django_identity.E012",
         )
 
 
@@ -123,7 +122,7 @@ def _proxy_problems(application: conf.Application) -> Iterator[CheckMessage]:
             f"{given[0]} says that the site is behind a proxy, but people's addresses are not read "
             "from the proxy's header: one person's wrong Connect codes lock everybody out.",
             hint=f"Write client_address() in the policy of the application {application.alias!r}.",
-            id=f"{LABEL}.W004",
+            id="django_identity.W004",
         )
 
 
@@ -144,5 +143,5 @@ def _host_problems(application: conf.Application) -> Iterator[CheckMessage]:
             "ALLOWED_HOSTS has a wildcard, and the callback address is built from the request's "
             "host.",
             hint=f"Set REDIRECT_URI of the application {application.alias!r}.",
-            id=f"{LABEL}.W001",
+            id="django_identity.W001",
         )

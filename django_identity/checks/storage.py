@@ -13,7 +13,6 @@ from django.core.checks import CheckMessage, Error, Warning
 from django.db import connections, router
 
 from django_identity import background, database
-from django_identity.checks.label import LABEL
 
 CACHE_MIDDLEWARE = "django.middleware.cache.UpdateCacheMiddleware"
 #: Caches that processes do not share.
@@ -38,7 +37,7 @@ def check_shared_cache(**_kwargs: Any) -> list[CheckMessage]:
         f"The default cache is {backend.rpartition('.')[2]}, which processes do not share: "
         "each of them has a RATE_LIMIT and a limit of wrong Connect codes of its own.",
         hint="Use Redis, Memcached or the database as the default cache.",
-        id=f"{LABEL}.W027",
+        id="django_identity.W027",
     )
     return [found]
 
@@ -51,13 +50,13 @@ def _broker_problems() -> Iterator[CheckMessage]:
             hint='Set CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, '
             '"socket_connect_timeout": 5} for Redis, {"read_timeout": 5, "write_timeout": 5, '
             '"connect_timeout": 5} for RabbitMQ.',
-            id=f"{LABEL}.W002",
+            id="django_identity.W002",
         )
 
 
 def _router_problems() -> Iterator[CheckMessage]:
     """All tables of this package, and the users, must be in one database."""
-    ours = apps.get_app_config(LABEL).get_models()
+    ours = apps.get_app_config("django_identity").get_models()
     for model in (get_user_model(), *ours):
         written_to = router.db_for_write(model)
         if written_to != database.alias():
@@ -66,7 +65,7 @@ def _router_problems() -> Iterator[CheckMessage]:
                 f"identities to {database.alias()!r}.",
                 hint="Let DATABASE_ROUTERS send all models of django_identity, and AUTH_USER_MODEL "
                 "to which they refer, to one database.",
-                id=f"{LABEL}.E035",
+                id="django_identity.E035",
             )
 
 
@@ -86,7 +85,7 @@ def _isolation_problems() -> Iterator[CheckMessage]:
             "The database's isolation level is not READ COMMITTED: a revocation may miss a person "
             "who is signing in at that moment.",
             hint='Remove "isolation_level" from the OPTIONS of DATABASES, or set READ COMMITTED.',
-            id=f"{LABEL}.W003",
+            id="django_identity.W003",
         )
 
 
@@ -98,7 +97,7 @@ def _cache_problems() -> Iterator[CheckMessage]:
             "claims_of() may then be shown to another person.",
             hint="Cache single views, below their gate, or mark such pages with "
             "@cache_control(private=True).",
-            id=f"{LABEL}.W005",
+            id="django_identity.W005",
         )
 
 
@@ -107,5 +106,5 @@ def _clock_problems() -> Iterator[CheckMessage]:
         yield Error(
             "USE_TZ is off: the times of claims and revocations could not be compared.",
             hint="Set USE_TZ = True. Only the TIME_ZONE of pages is a matter of taste.",
-            id=f"{LABEL}.E039",
+            id="django_identity.E039",
         )

@@ -10,7 +10,6 @@ from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.db import models
 
 from django_identity import conf, policy
-from django_identity.checks.label import LABEL
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
@@ -29,7 +28,7 @@ def problems() -> Iterator[CheckMessage]:
             f"{model._meta.label} has no column is_active: no account can be disabled, and an "
             "erasure cannot shut one.",
             hint='Add is_active, or set erasure = "delete" in the policy.',
-            id=f"{LABEL}.W030",
+            id="django_identity.W030",
         )
     key = model._meta.pk
     is_text = isinstance(key, models.CharField | models.TextField)
@@ -39,7 +38,7 @@ def problems() -> Iterator[CheckMessage]:
             "erasure cannot change a key.",
             hint="Use a key without meaning, such as a number or a UUID, or set "
             'erasure = "delete" in the policy.',
-            id=f"{LABEL}.W031",
+            id="django_identity.W031",
         )
 
 
@@ -61,5 +60,5 @@ def problems_of(application: conf.Application) -> Iterator[CheckMessage]:
             f"A sign-up does not fill these fields of {get_user_model()._meta.label} validly: "
             f"{names}. Every new person would be refused.",
             hint=f"Write new_user_fields() in the policy of the application {application.alias!r}.",
-            id=f"{LABEL}.E041",
+            id="django_identity.E041",
         )

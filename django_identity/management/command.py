@@ -1,4 +1,4 @@
-"""What the package's commands share: errors, progress, a clean stop, the portal's session token."""
+"""What the package's commands share: errors, progress, a clean stop, times, the portal's token."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import os
 import re
 import signal
 import threading
+from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from getpass import getpass
 from typing import Any, TextIO, cast
 
@@ -15,6 +17,7 @@ from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from tqdm import tqdm
 
 from django_identity.exceptions import IdentityError
+from django_identity.service.moments import NotAMoment, parse_moment
 
 INTERRUPTED = 130
 PORTAL_TOKEN = "IDENTITY_PORTAL_TOKEN"  # noqa: S105  the name of the variable
@@ -23,19 +26,29 @@ TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}")
 
 
 class IdentityCommand(BaseCommand):
-    """Turns an ``IdentityError`` into a message with its code and detail, without a traceback."""
+    """Turns an ``IdentityError`` and Ctrl-C into a message without a traceback."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
             return super().execute(*args, **options)
         except IdentityError as error:
             raise CommandError(f"{error.code}: {error}") from None
+        except KeyboardInterrupt:
+            raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
 
     def progress(self, *, total: int) -> tqdm[Any]:
         """A progress bar on standard error, only in a terminal."""
         # A separate wrapper, because the command's wrapper adds a new line to each text.
         file = OutputWrapper(cast("TextIO", self.stderr._out), ending="")
         return tqdm(total=total, file=file, disable=not self.stderr.isatty(), mininterval=0)
+
+
+def moment(text: str) -> datetime:
+    """The type of an argument: a time in ISO 8601, in UTC without an offset."""
+    try:
+        return parse_moment(text)
+    except NotAMoment:
+        raise ArgumentTypeError("not a time in ISO 8601, such as 2026-11-20T12:00:00Z") from None
 
 
 def portal_token() -> str:

@@ -20,8 +20,12 @@ from urllib.request import ProxyHandler, Request, build_opener
 READY = "Ready."
 SECONDS = 10.0
 VERIFIED_BVN = "22222222222"
-ADDRESSES = {"API base": "base_url", "Authorization server": "auth_url"}
-PORTAL_TOKEN = "Portal session token"  # noqa: S105  what stands before it
+# What stands before each value that the sandbox prints when it starts.
+ANNOUNCED = {
+    "API base": "base_url",
+    "Authorization server": "auth_url",
+    "Portal session token": "portal_token",
+}
 
 
 class SandboxError(Exception):
@@ -180,8 +184,6 @@ def _read_announcement(process: subprocess.Popen[str]) -> dict[str, str]:
         words, _, value = line.strip().rpartition("  ")
         if line.strip() == READY:
             return said
-        if words.strip() in ADDRESSES:
-            said[ADDRESSES[words.strip()]] = value
-        elif words.strip() == PORTAL_TOKEN:
-            said["portal_token"] = value
+        if words.strip() in ANNOUNCED:
+            said[ANNOUNCED[words.strip()]] = value
     raise SandboxError(f"the sandbox ended with {process.wait()}; is its extra installed?")

@@ -8,9 +8,8 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
-from django.contrib.auth.models import AbstractBaseUser
 from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect
 from django.urls import get_script_prefix
 from django.utils.translation import gettext as _
@@ -23,14 +22,9 @@ from django_identity.lifecycle import arrival, erasure, operators, standing
 from django_identity.telemetry import LogEvent, log
 from django_identity.texts import labels
 from django_identity.texts.sentences import advice_on
+from django_identity.views import flow
 from django_identity.views.addresses import account_url, address_of, login_url, path_of
-from django_identity.views.flow import (
-    application_of,
-    application_to_leave,
-    failure,
-    flow_view,
-    signed_in_user,
-)
+from django_identity.views.flow import flow_view
 from django_identity.views.pages import page
 
 DOWNLOAD_NAME = "my-identity.json"
@@ -41,8 +35,8 @@ PAGE_NAME = "my-identity.html"
 @require_http_methods(["GET", "HEAD"])
 def account(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Show all data that this site stores about the person."""
-    application = application_of(request, alias)
-    user = signed_in_user(request)
+    application = flow.application_of(request, alias)
+    user = flow.signed_in_user(request)
     if user is None:
         return redirect(login_url(application, next_url=path_of(request)))
     dossier = erasure.dossier_of(user, application=application)
@@ -71,8 +65,8 @@ def sign_out(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
 
     GET leads to the account page, which has the buttons.
     """
-    application = application_of(request, alias)
-    user = signed_in_user(request)
+    application = flow.application_of(request, alias)
+    user = flow.signed_in_user(request)
     if request.method != "POST" or ("session" in request.POST and user is None):
         return redirect(address_of("account", application))
     if "session" in request.POST and user is not None:
@@ -89,13 +83,19 @@ def sign_out(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
 @flow_view
 @require_http_methods(["GET", "HEAD"])
 def download(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-    """All data that this site stores about the person, as a JSON file."""
-    application = application_of(request, alias)
-    user = signed_in_user(request)
+    """All data that this site stores about the person, as a JSON file.
+
+    With ``?as=page`` the newest records as a page to keep.
+    """
+    application = flow.application_of(request, alias)
+    user = flow.signed_in_user(request)
     if user is None:
         return redirect(login_url(application, next_url=address_of("account", application)))
     if request.GET.get("as") == "page":
-        return _readable(request, application, user)
+        context = {"dossier": erasure.dossier_of(user, application=application)}
+        response = page(request, application, "django_identity/download.html", context)
+        response["Content-Disposition"] = f'attachment; filename="{PAGE_NAME}"'
+        return response
     pieces = erasure.export_of(user)
     return StreamingHttpResponse(
         _in_turn(pieces) if isinstance(request, ASGIRequest) else pieces,
@@ -104,22 +104,12 @@ def download(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     )
 
 
-def _readable(
-    request: HttpRequest, application: conf.Application, user: AbstractBaseUser
-) -> HttpResponse:
-    """The newest records as a page to keep."""
-    context = {"dossier": erasure.dossier_of(user, application=application)}
-    response = page(request, application, "django_identity/download.html", context)
-    response["Content-Disposition"] = f'attachment; filename="{PAGE_NAME}"'
-    return response
-
-
 @flow_view
 @require_http_methods(["GET", "HEAD", "POST"])
 def erase(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET says what goes. POST erases the person, and shows the receipt."""
-    application = application_of(request, alias)
-    user = signed_in_user(request)
+    application = flow.application_of(request, alias)
+    user = flow.signed_in_user(request)
     identity = arrival.identity_of(user, application=application) if user else None
     if identity is None or not policy.load(application.policy).people_may_erase:
         return redirect(address_of("account", application))
@@ -129,7 +119,7 @@ def erase(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
     try:
         receipt = operators.erase(identity)
     except StorageUnavailable as error:
-        return failure(request, LogEvent.ERASURE_FAILED, error, application)
+        return flow.failure(request, LogEvent.ERASURE_FAILED, error, application)
     if not receipt.account_kept:
         logout(request)
     context = {"receipt": receipt, "counts": labels.name_counts(receipt.counts)}
@@ -147,8 +137,8 @@ async def _in_turn(pieces: Iterator[str]) -> AsyncIterator[str]:
 @require_http_methods(["GET", "HEAD", "POST"])
 def disconnect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET asks for confirmation. POST disconnects the identity and ends an identity session."""
-    user = signed_in_user(request)
-    application = application_to_leave(request, alias, user=user)
+    user = flow.signed_in_user(request)
+    application = flow.application_to_leave(request, alias, user=user)
     if user is None:
         return redirect(login_url(application, next_url=address_of("account", application)))
     context = {

@@ -19,16 +19,9 @@ from django_identity.backends import begin_session, end_session, rests_on_identi
 from django_identity.exceptions import ConnectCodeMalformed, IdentityError
 from django_identity.lifecycle import arrival, standing
 from django_identity.telemetry import LogEvent, log, log_failure
+from django_identity.views import flow
 from django_identity.views.addresses import address_of, login_url
-from django_identity.views.flow import (
-    application_of,
-    client_address,
-    flow_view,
-    local_sign_in_url,
-    safe_next,
-    signed_in_user,
-    with_next,
-)
+from django_identity.views.flow import flow_view
 from django_identity.views.forms import ConnectForm
 from django_identity.views.pages import error_page, page, status_words, why_asked
 
@@ -42,10 +35,10 @@ RESEMBLES_CODE = re.compile(r"CNX\W*\w{4}\W*\w{4}", re.IGNORECASE)
 @sensitive_variables()
 def connect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET shows the form and the requested scopes. POST redeems the code."""
-    application = application_of(request, alias)
-    user = signed_in_user(request)
+    application = flow.application_of(request, alias)
+    user = flow.signed_in_user(request)
     given = request.POST if request.method == "POST" else request.GET
-    next_url = safe_next(given.get("next", ""))
+    next_url = flow.safe_next(given.get("next", ""))
     if not arrival.may_redeem(application, user):
         return redirect(_sign_in_address(application, next_url))
     if request.method != "POST":
@@ -55,7 +48,7 @@ def connect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
             application,
             ConnectForm(request.POST).pasted,
             user=user,
-            address=client_address(request, application),
+            address=flow.client_address(request, application),
         )
     except IdentityError as error:
         log_failure(LogEvent.CONNECT_FAILED, error, application=application.alias)
@@ -63,21 +56,21 @@ def connect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     if redeemed.login:
         begin_session(request, redeemed.user, redeemed.identity)
     log(LogEvent.CONNECT_REDEEMED, application=application.alias)
-    return redirect(with_next(address_of("connected", application), next_url))
+    return redirect(flow.with_next(address_of("connected", application), next_url))
 
 
 @flow_view
 @require_http_methods(["GET", "HEAD", "POST"])
 def connected(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET says whose code it was. POST undoes it: removes the link, or ends the new session."""
-    application = application_of(request, alias)
-    user = signed_in_user(request)
+    application = flow.application_of(request, alias)
+    user = flow.signed_in_user(request)
     if user is None:
         return redirect(login_url(application, next_url=address_of("account", application)))
     if request.method == "POST":
         return _undone(request, application, user)
     identity = arrival.identity_of(user, application=application)
-    next_url = safe_next(request.GET.get("next", "")) or address_of("account", application)
+    next_url = flow.safe_next(request.GET.get("next", "")) or address_of("account", application)
     if identity is None or not arrival.is_by_code(identity):
         if identity is not None:
             messages.success(request, status_words(identity), fail_silently=True)
@@ -125,7 +118,7 @@ def _page(
         "is_spent": arrival.is_spent(error),
         "until": timezone.now() + timedelta(seconds=getattr(error, "retry_after", 0)),
         "account_url": address_of("account", application),
-        "local_sign_in_url": local_sign_in_url(application, coming_back_to=here),
+        "local_sign_in_url": flow.local_sign_in_url(application, coming_back_to=here),
     }
     return error_page(request, application, template, error, context, by_code=True)
 
@@ -144,11 +137,11 @@ def _needs_no_code(request: HttpRequest, application: conf.Application) -> bool:
 
 
 def _here(application: conf.Application, next_url: str) -> str:
-    return with_next(address_of("connect", application), next_url)
+    return flow.with_next(address_of("connect", application), next_url)
 
 
 def _sign_in_address(application: conf.Application, next_url: str) -> str:
     """The sign-in page for people with a code: the site's own page, if it has one."""
     back = _here(application, next_url)
-    own = local_sign_in_url(application, coming_back_to=back)
+    own = flow.local_sign_in_url(application, coming_back_to=back)
     return own or login_url(application, next_url=back)

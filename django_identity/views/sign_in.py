@@ -23,17 +23,10 @@ from django_identity.models import Purpose
 from django_identity.telemetry import LogEvent, log
 from django_identity.texts import advice, labels
 from django_identity.texts.sentences import advice_on, names_for
+from django_identity.views import flow
 from django_identity.views.addresses import path_of
 from django_identity.views.content_policy import blocks_button
-from django_identity.views.flow import (
-    application_of,
-    failure,
-    flow_view,
-    landing_url,
-    local_sign_in_url,
-    safe_next,
-    signed_in_user,
-)
+from django_identity.views.flow import flow_view
 from django_identity.views.pages import page, status_words, why_asked
 from django_identity.views.start import begin_sign_in, browser_key_of, set_browser_cookie
 
@@ -51,8 +44,8 @@ ASKED = re.compile(r"[A-Za-z0-9_.:-]{1,64}(=[A-Za-z0-9_-]{1,32})?")
 @require_http_methods(["GET", "HEAD", "POST"])
 def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET shows the button and the requested scopes. POST starts the sign-in."""
-    application = application_of(request, alias)
-    user = signed_in_user(request)
+    application = flow.application_of(request, alias)
+    user = flow.signed_in_user(request)
     purpose = arrival.purpose_for(user, application=application)
     given = request.POST if request.method == "POST" else request.GET
     try:
@@ -63,8 +56,8 @@ def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
             request, application, purpose=purpose, user=user, next_url=given.get("next", "")
         )
     except (RateLimited, TooManyStarts) as error:
-        error.next_url = safe_next(given.get("next", ""))
-        return failure(request, LogEvent.SIGN_IN_FAILED, error, application)
+        error.next_url = flow.safe_next(given.get("next", ""))
+        return flow.failure(request, LogEvent.SIGN_IN_FAILED, error, application)
     response = HttpResponseRedirect(address)
     set_browser_cookie(response, browser_key, request=request)
     return response
@@ -76,18 +69,18 @@ def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
 @sensitive_variables("callback")
 def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Complete the sign-in when the service redirects the person back. GET only."""
-    application = application_of(request, alias)
+    application = flow.application_of(request, alias)
     if request.method != "GET":
         return _not_get(request, application)
     try:
         returned = _parse_query(request)
-        if _needs_hop(request):
+        # From the service, a browser leaves out a strict session cookie.
+        if settings.SESSION_COOKIE_SAMESITE == "Strict" and HOP_MARK not in request.GET:
             return _hop(request, application)
-        completed = arrival.complete(
-            application, returned, browser_key=browser_key_of(request), user=signed_in_user(request)
-        )
+        user, browser_key = flow.signed_in_user(request), browser_key_of(request)
+        completed = arrival.complete(application, returned, browser_key=browser_key, user=user)
     except IdentityError as error:
-        return failure(request, LogEvent.SIGN_IN_FAILED, error, application)
+        return flow.failure(request, LogEvent.SIGN_IN_FAILED, error, application)
     if completed.login is not None:
         begin_session(request, completed.user, completed.login)
     if completed.identity is not None and completed.purpose is not None:
@@ -95,12 +88,13 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
         words = f"{done} {status_words(completed.identity)}"
         messages.success(request, words, fail_silently=True)
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
-    return redirect(landing_url(completed.next_url))
+    return redirect(flow.landing_url(completed.next_url))
 
 
 def _not_get(request: HttpRequest, application: conf.Application) -> HttpResponse:
     """Respond with 405. The HEAD request of a link preview must not spend the code."""
-    response = failure(request, LogEvent.SIGN_IN_FAILED, CallbackInvalid("not a GET"), application)
+    error = CallbackInvalid("not a GET")
+    response = flow.failure(request, LogEvent.SIGN_IN_FAILED, error, application)
     response.status_code = 405
     response["Allow"] = "GET"
     return response
@@ -119,22 +113,22 @@ def _parse_query(request: HttpRequest) -> arrival.Callback:
 def _button_page(
     request: HttpRequest, application: conf.Application, purpose: Purpose
 ) -> HttpResponse:
-    next_url, missing = safe_next(request.GET.get("next", "")), request.GET.get("missing", "")
+    next_url, missing = flow.safe_next(request.GET.get("next", "")), request.GET.get("missing", "")
     asked = missing if ASKED.fullmatch(missing) and was_asked(missing) else ""
-    shortfall = local_url = None
+    shortfall = local_url = told = None
     if asked:
         shortfall = standing.shortfall_of(request.user, asked, application=application.alias)
     if purpose == Purpose.SIGN_IN:
-        local_url = local_sign_in_url(application, coming_back_to=next_url)
+        local_url = flow.local_sign_in_url(application, coming_back_to=next_url)
+    else:
+        told = advice_on(shortfall, request, application)
     context = {
         "purpose": purpose,
         "next": next_url,
         "missing": asked,
         "is_blocked": settings.DEBUG and blocks_button(application),
         "shortfall": shortfall,
-        "advice": advice_on(shortfall, request, application)
-        if purpose != Purpose.SIGN_IN
-        else None,
+        "advice": told,
         "scopes": why_asked(application, *application.scopes),
         "why": why_asked(application, asked)[0][1],
         # A Connect code brings a KYC level, but no claims.
@@ -154,11 +148,6 @@ def _needs_code(request: HttpRequest, application: conf.Application, purpose: Pu
     if purpose == Purpose.SIGN_IN:
         return arrival.may_redeem(application, None)
     return purpose == Purpose.LINK or held.connect_only
-
-
-def _needs_hop(request: HttpRequest) -> bool:
-    """Whether the browser left out a strict session cookie, because it comes from the service."""
-    return settings.SESSION_COOKIE_SAMESITE == "Strict" and HOP_MARK not in request.GET
 
 
 def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_identity.lifecycle import erasure
-from django_identity.management.command import INTERRUPTED, IdentityCommand
+from django_identity.management.command import IdentityCommand
 
 
 class Command(IdentityCommand):
@@ -25,11 +25,8 @@ class Command(IdentityCommand):
     def handle(self, *, batch: int, **_options: Any) -> None:
         if batch < 1:
             raise CommandError("--batch is at least 1.")
-        try:
-            with self.progress(total=erasure.count_purgeable()) as progress:
-                purged = erasure.purge(size=batch, progress=progress.update)
-        except KeyboardInterrupt:
-            raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
+        with self.progress(total=erasure.count_purgeable()) as progress:
+            purged = erasure.purge(size=batch, progress=progress.update)
         self.stdout.write(
             f"{purged.payloads} payload(s) emptied, {purged.events} event(s) reduced to a digest, "
             f"{purged.requests} started sign-in(s) and redemption(s) and "

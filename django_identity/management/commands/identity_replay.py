@@ -8,8 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_identity.lifecycle import upkeep
-from django_identity.management.command import IdentityCommand
-from django_identity.service.moments import NotAMoment, parse_moment
+from django_identity.management.command import IdentityCommand, moment
 
 
 class Command(IdentityCommand):
@@ -22,17 +21,21 @@ class Command(IdentityCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("event_ids", nargs="*", help="Event ids of the service.")
         parser.add_argument("--failed", action="store_true", help="Events that failed for good.")
-        parser.add_argument("--since", help="Events received since this ISO 8601 time (UTC).")
+        parser.add_argument("--since", type=moment, help="Events received since this time (UTC).")
         parser.add_argument("--again", action="store_true", help="Run succeeded handlers too.")
 
     def handle(
-        self, *, event_ids: list[str], failed: bool, since: str | None, again: bool, **_options: Any
+        self,
+        *,
+        event_ids: list[str],
+        failed: bool,
+        since: datetime | None,
+        again: bool,
+        **_options: Any,
     ) -> None:
         if not (event_ids or failed or since):
             raise CommandError("Name events, or say --failed or --since.")
-        chosen = upkeep.choose_events(
-            event_ids, failed=failed, since=_moment(since) if since else None
-        )
+        chosen = upkeep.choose_events(event_ids, failed=failed, since=since)
         unknown = upkeep.unknown_events(event_ids)
         replayed, done = upkeep.replay(chosen, again=again), 0
         with self.progress(total=len(replayed.due)) as progress:
@@ -54,10 +57,3 @@ class Command(IdentityCommand):
         }
         if any(troubles.values()):
             raise CommandError("; ".join(text for text, found in troubles.items() if found))
-
-
-def _moment(text: str) -> datetime:
-    try:
-        return parse_moment(text)
-    except NotAMoment:
-        raise CommandError("--since is not an ISO 8601 time.") from None

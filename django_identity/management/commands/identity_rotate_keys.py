@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_identity.lifecycle import upkeep
-from django_identity.management.command import INTERRUPTED, IdentityCommand
+from django_identity.management.command import IdentityCommand
 
 
 class Command(IdentityCommand):
@@ -30,10 +30,8 @@ class Command(IdentityCommand):
                 for done in upkeep.rotate_keys(size=batch):
                     found.append(done)
                     progress.update(done.seen)
-        except KeyboardInterrupt:
+        finally:
             self._report(found)
-            raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
-        self._report(found)
         if any(done.unreadable for done in found):
             raise CommandError("Some values are opened by no key.")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentTypeError
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,8 @@ from django_identity import conf
 from django_identity.credentials import KeySet, RejectionReason
 from django_identity.credentials.form import MAX_CHARACTERS
 from django_identity.lifecycle import operators
-from django_identity.management.command import IdentityCommand
+from django_identity.management.command import IdentityCommand, moment
 from django_identity.service.answers import ClaimsVerdict
-from django_identity.service.moments import NotAMoment, parse_moment
 
 STANDARD_INPUT = "-"
 
@@ -43,9 +41,7 @@ class Command(IdentityCommand):
             "--ask-service", action="store_true", help="Ask the service for its verdict too."
         )
         parser.add_argument("--subject", help="The required subject.")
-        parser.add_argument(
-            "--now", type=_moment, help="Verify as of this ISO 8601 time (UTC without an offset)."
-        )
+        parser.add_argument("--now", type=moment, help="Verify as of this ISO 8601 time (UTC).")
 
     @sensitive_variables()
     def handle(
@@ -82,13 +78,6 @@ class Command(IdentityCommand):
         self.stdout.write(f"\n  this site    {by_site}\n  the service  {by_service}")
         if reason is None and not said.valid:
             raise CommandError(f"the service says {by_service}")
-
-
-def _moment(text: str) -> datetime:
-    try:
-        return parse_moment(text)
-    except NotAMoment:
-        raise ArgumentTypeError("not a time in ISO 8601, such as 2026-11-20T12:00:00Z") from None
 
 
 def _read(name: str) -> bytes:
