@@ -66,7 +66,7 @@ def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
 # A form of another site has no CSRF token. It gets our 405, and nothing changes.
 @flow_view
 @csrf_exempt
-@sensitive_variables("callback")
+@sensitive_variables()
 def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Complete the sign-in when the service redirects the person back. GET only."""
     application = flow.application_of(request, alias)
