@@ -10,7 +10,9 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.template.defaultfilters import date
 from django.template.response import TemplateResponse
+from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import format_lazy
@@ -60,9 +62,7 @@ class WebhookEventAdmin(RecordAdmin):
         payload = event.payload
         context |= {
             "payload": "" if payload is None else json.dumps(payload, ensure_ascii=False, indent=2),
-            "error": wording.handler_trouble(is_tried_again=event.next_attempt_at is not None)
-            if event.error
-            else "",
+            "error": wording.handler_trouble(event),
             "badge": wording.badge_of(event),
             "may_replay": self.may(request, "replay"),
             "title": gettext("Event"),
@@ -76,8 +76,9 @@ class WebhookEventAdmin(RecordAdmin):
     @admin.display(description=format_lazy("{}, {}", _("occurred"), _("received")))
     def times(self, event: WebhookEvent) -> SafeString:
         """Both times in one column, because two columns would push the attempts out of sight."""
-        both = ((wording.spelt_short(at),) for at in (event.occurred_at, event.received_at))
-        return format_html_join(" ", '<span class="identity-word">{}</span>', both)
+        local = map(timezone.localtime, (event.occurred_at, event.received_at))
+        both = ((date(at, "SHORT_DATE_FORMAT"), date(at, "TIME_FORMAT")) for at in local)
+        return format_html_join(" ", '<span class="identity-word">{} {}</span>', both)
 
     @admin.action(description=_("Replay the site's handlers"), permissions=["replay"])
     def replay(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> HttpResponse | None:

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
 
 from django_identity.admin import filters, wording
 from django_identity.admin.actions import IdentityActions
@@ -118,4 +119,4 @@ class LinkedIdentityAdmin(IdentityActions):
         if not count:
             return format_html("{}", due)
         badge = '{} <span class="identity-badge identity-closed">{}</span>'
-        return format_html(badge, due, wording.failures(count))
+        return format_html(badge, due, ngettext("failed %d time", "failed %d times", count) % count)

@@ -182,13 +182,6 @@ def name_of(code: str) -> Words:
     return NAMES.get(code, code)
 
 
-def open_reason(asked: str) -> Words:
-    """Why the gate for ``asked`` is open."""
-    if is_level(asked):
-        return OPEN_TO_LEVEL
-    return OPEN_TO_VALUE if "=" in asked else OPEN_TO_CLAIM
-
-
 def level_name(level: str) -> str:
     """The level that a person has: “level 2”, without the “or higher” of a gate."""
     return gettext("level %(number)s") % {"number": labels.level_name(level)} if level else ""
@@ -205,9 +198,11 @@ def error_in_words(code: str) -> Words:
     return known or gettext("An error of the kind “%(code)s”.") % {"code": code}
 
 
-def handler_trouble(*, is_tried_again: bool) -> str:
-    """The state of an event with a failed handler."""
-    if is_tried_again:
+def handler_trouble(event: WebhookEvent) -> str:
+    """The state of an event with a failed handler, or an empty text."""
+    if not event.error:
+        return ""
+    if event.next_attempt_at is not None:
         return gettext("A handler of the site failed, and is tried again by itself:")
     return gettext(
         "A handler of the site failed, and is not tried again. Replay it once it is mended:"
@@ -230,13 +225,6 @@ def spelt(moment: datetime | None) -> str:
     if has_no_end(moment):
         return gettext("no end")
     return str(formats.date_format(timezone.localtime(moment), "DATETIME_FORMAT"))
-
-
-def spelt_short(moment: datetime) -> str:
-    """Date and time in the operator's short format."""
-    local = timezone.localtime(moment)
-    day = formats.date_format(local, "SHORT_DATE_FORMAT")
-    return f"{day} {formats.time_format(local, 'TIME_FORMAT')}"
 
 
 def due(moment: datetime | None) -> str:
@@ -267,10 +255,6 @@ def ended_sessions(count: int | None) -> list[str]:
     if count is None:
         return []
     return [ngettext("%(count)d session", "%(count)d sessions", count) % {"count": count}]
-
-
-def failures(count: int) -> str:
-    return ngettext("failed %d time", "failed %d times", count) % count
 
 
 def short_subject(subject: str) -> SafeString:

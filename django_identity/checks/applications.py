@@ -24,10 +24,46 @@ def check_applications(**_kwargs: Any) -> list[CheckMessage]:
 
 def problems_of(application: conf.Application) -> Iterator[CheckMessage]:
     """The problems of one application."""
-    yield from _policy_problems(application)
-    yield from _extra_problems(application)
-    yield from _address_problems(application)
-    yield from _secret_problems(application)
+    alias, is_live = application.alias, application.environment == "live"
+    try:
+        policy.load(application.policy)
+    except ConfigurationError as error:
+        hint = "POLICY is the dotted path of a class."
+        yield Error(str(error), hint=hint, id="django_identity.E010")
+    if application.document_keys and find_spec("joserfc") is None:
+        yield Error(
+            f"The application {alias!r} has DOCUMENT_KEYS, and joserfc is missing.",
+            hint='Install the extra: pip install "django-identity[trusted]"',
+            id="django_identity.E067",
+        )
+    if urlsplit(application.auth_url).path.rstrip("/").endswith("/oauth2"):
+        yield Error(
+            f"AUTH_URL of the application {alias!r} ends in /oauth2. The package adds "
+            "/oauth2/auth and /oauth2/token itself.",
+            hint=f"Set AUTH_URL = {application.auth_url.removesuffix('/oauth2')!r}.",
+            id="django_identity.E037",
+        )
+    if not application.webhook_secrets:
+        yield Warning(
+            f"The application {alias!r} has no WEBHOOK_SECRETS: its webhook refuses every event, "
+            "and a revocation is seen only when the credential runs out.",
+            hint="Register the webhook at the service, and set the secret that it shows.",
+            id="django_identity.W025",
+        )
+    if is_live and settings.DEBUG:
+        yield Error(
+            f"DEBUG is on, and the application {alias!r} is live: error pages would show people's "
+            "data.",
+            hint="Set DEBUG = False, or use the application's test credentials.",
+            id="django_identity.E038",
+        )
+    if is_live and application.encryption_keys[0] == settings.SECRET_KEY:
+        yield Warning(
+            f"The application {alias!r} is live without ENCRYPTION_KEYS: tokens and credentials "
+            "are encrypted with SECRET_KEY, and are lost when it changes.",
+            hint="Set ENCRYPTION_KEYS to a list with a random text of its own.",
+            id="django_identity.W026",
+        )
 
 
 def shared_problems() -> Iterator[CheckMessage]:
@@ -47,57 +83,4 @@ def shared_problems() -> Iterator[CheckMessage]:
             "environment could be sent to the live webhook.",
             hint="Rotate the secret of the test application.",
             id="django_identity.E036",
-        )
-
-
-def _policy_problems(application: conf.Application) -> Iterator[CheckMessage]:
-    try:
-        policy.load(application.policy)
-    except ConfigurationError as error:
-        hint = "POLICY is the dotted path of a class."
-        yield Error(str(error), hint=hint, id="django_identity.E010")
-
-
-def _extra_problems(application: conf.Application) -> Iterator[CheckMessage]:
-    if application.document_keys and find_spec("joserfc") is None:
-        yield Error(
-            f"The application {application.alias!r} has DOCUMENT_KEYS, and joserfc is missing.",
-            hint='Install the extra: pip install "django-identity[trusted]"',
-            id="django_identity.E067",
-        )
-
-
-def _address_problems(application: conf.Application) -> Iterator[CheckMessage]:
-    if urlsplit(application.auth_url).path.rstrip("/").endswith("/oauth2"):
-        yield Error(
-            f"AUTH_URL of the application {application.alias!r} ends in /oauth2. The package adds "
-            "/oauth2/auth and /oauth2/token itself.",
-            hint=f"Set AUTH_URL = {application.auth_url.removesuffix('/oauth2')!r}.",
-            id="django_identity.E037",
-        )
-
-
-def _secret_problems(application: conf.Application) -> Iterator[CheckMessage]:
-    if not application.webhook_secrets:
-        yield Warning(
-            f"The application {application.alias!r} has no WEBHOOK_SECRETS: its webhook refuses "
-            "every event, and a revocation is seen only when the credential runs out.",
-            hint="Register the webhook at the service, and set the secret that it shows.",
-            id="django_identity.W025",
-        )
-    if application.environment != "live":
-        return
-    if settings.DEBUG:
-        yield Error(
-            f"DEBUG is on, and the application {application.alias!r} is live: error pages would "
-            "show people's data.",
-            hint="Set DEBUG = False, or use the application's test credentials.",
-            id="django_identity.E038",
-        )
-    if application.encryption_keys[0] == settings.SECRET_KEY:
-        yield Warning(
-            f"The application {application.alias!r} is live without ENCRYPTION_KEYS: tokens and "
-            "credentials are encrypted with SECRET_KEY, and are lost when it changes.",
-            hint="Set ENCRYPTION_KEYS to a list with a random text of its own.",
-            id="django_identity.W026",
         )

@@ -22,14 +22,38 @@ MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
 def problems() -> Iterator[CheckMessage]:
     yield from _backend_problems()
     yield from _cookie_problems()
-    yield from _address_problems()
     yield from _local_sign_in_problems()
+    try:
+        reverse("identity:login")
+    except NoReverseMatch:
+        yield Error(
+            "django_identity.urls is not in the ROOT_URLCONF: there is no login page, no callback "
+            "and no webhook.",
+            hint='Add path("identity/", include("django_identity.urls")).',
+            id="django_identity.E040",
+        )
 
 
 def problems_of(application: conf.Application) -> Iterator[CheckMessage]:
     """The problems of one application's pages."""
-    yield from _host_problems(application)
-    yield from _proxy_problems(application)
+    # Other people may own hosts of a wildcard domain.
+    is_open = any(host == "*" or host.startswith(".") for host in settings.ALLOWED_HOSTS)
+    if is_open and application.redirect_uri is None:
+        yield Warning(
+            "ALLOWED_HOSTS has a wildcard, and the callback address is built from the request's "
+            "host.",
+            hint=f"Set REDIRECT_URI of the application {application.alias!r}.",
+            id="django_identity.W001",
+        )
+    # Without the proxy's header all people share one address, and one limit of Connect codes.
+    proxied = [setting for setting in PROXY_SETTINGS if getattr(settings, setting)]
+    if proxied and not _reads_addresses(application):
+        yield Warning(
+            f"{proxied[0]} says that the site is behind a proxy, but people's addresses are not "
+            "read from the proxy's header: one person's wrong Connect codes lock everybody out.",
+            hint=f"Write client_address() in the policy of the application {application.alias!r}.",
+            id="django_identity.W004",
+        )
     if blocks_button(application):
         yield Warning(
             "The Content-Security-Policy has a form-action without the address of the service: "
@@ -70,18 +94,6 @@ def _cookie_problems() -> Iterator[CheckMessage]:
             )
 
 
-def _address_problems() -> Iterator[CheckMessage]:
-    try:
-        reverse("identity:login")
-    except NoReverseMatch:
-        yield Error(
-            "django_identity.urls is not in the ROOT_URLCONF: there is no login page, no callback "
-            "and no webhook.",
-            hint='Add path("identity/", include("django_identity.urls")).',
-            id="django_identity.E040",
-        )
-
-
 def _local_sign_in_problems() -> Iterator[CheckMessage]:
     if not hasattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL") and _has_passwords_behind_our_page():
         yield Warning(
@@ -114,18 +126,6 @@ def _has_passwords_behind_our_page() -> bool:
     return is_ours and MODEL_BACKEND in settings.AUTHENTICATION_BACKENDS
 
 
-def _proxy_problems(application: conf.Application) -> Iterator[CheckMessage]:
-    """Without the proxy's header all people share one address, and one limit of Connect codes."""
-    given = [setting for setting in PROXY_SETTINGS if getattr(settings, setting)]
-    if given and not _reads_addresses(application):
-        yield Warning(
-            f"{given[0]} says that the site is behind a proxy, but people's addresses are not read "
-            "from the proxy's header: one person's wrong Connect codes lock everybody out.",
-            hint=f"Write client_address() in the policy of the application {application.alias!r}.",
-            id="django_identity.W004",
-        )
-
-
 def _reads_addresses(application: conf.Application) -> bool:
     """Whether the site's policy has its own ``client_address``; E010 reports a broken policy."""
     try:
@@ -133,15 +133,3 @@ def _reads_addresses(application: conf.Application) -> bool:
     except ConfigurationError:
         return True
     return own.client_address is not policy.IdentityPolicy.client_address
-
-
-def _host_problems(application: conf.Application) -> Iterator[CheckMessage]:
-    # Other people may own hosts of a wildcard domain.
-    is_open = any(host == "*" or host.startswith(".") for host in settings.ALLOWED_HOSTS)
-    if is_open and application.redirect_uri is None:
-        yield Warning(
-            "ALLOWED_HOSTS has a wildcard, and the callback address is built from the request's "
-            "host.",
-            hint=f"Set REDIRECT_URI of the application {application.alias!r}.",
-            id="django_identity.W001",
-        )

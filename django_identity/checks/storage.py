@@ -21,11 +21,32 @@ ISOLATED = {"postgresql", "mysql"}
 
 
 def problems() -> Iterator[CheckMessage]:
-    yield from _broker_problems()
     yield from _router_problems()
     yield from _isolation_problems()
-    yield from _cache_problems()
-    yield from _clock_problems()
+    # With Celery's defaults a broker that does not answer blocks publishing for minutes.
+    if background.has_broker() and not background.has_broker_timeout():
+        yield Warning(
+            "Connections to the broker have no time-out: a broker that hangs blocks publishing.",
+            hint='Set CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, '
+            '"socket_connect_timeout": 5} for Redis, {"read_timeout": 5, "write_timeout": 5, '
+            '"connect_timeout": 5} for RabbitMQ.',
+            id="django_identity.W002",
+        )
+    # Gated views mark their responses as private, but a gate in a template cannot.
+    if CACHE_MIDDLEWARE in settings.MIDDLEWARE:
+        yield Warning(
+            "UpdateCacheMiddleware stores every page. A page that uses a gate in its template or "
+            "claims_of() may then be shown to another person.",
+            hint="Cache single views, below their gate, or mark such pages with "
+            "@cache_control(private=True).",
+            id="django_identity.W005",
+        )
+    if not settings.USE_TZ:
+        yield Error(
+            "USE_TZ is off: the times of claims and revocations could not be compared.",
+            hint="Set USE_TZ = True. Only the TIME_ZONE of pages is a matter of taste.",
+            id="django_identity.E039",
+        )
 
 
 def check_shared_cache(**_kwargs: Any) -> list[CheckMessage]:
@@ -40,18 +61,6 @@ def check_shared_cache(**_kwargs: Any) -> list[CheckMessage]:
         id="django_identity.W027",
     )
     return [found]
-
-
-def _broker_problems() -> Iterator[CheckMessage]:
-    """With Celery's defaults a broker that does not answer blocks publishing for minutes."""
-    if background.has_broker() and not background.has_broker_timeout():
-        yield Warning(
-            "Connections to the broker have no time-out: a broker that hangs blocks publishing.",
-            hint='Set CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, '
-            '"socket_connect_timeout": 5} for Redis, {"read_timeout": 5, "write_timeout": 5, '
-            '"connect_timeout": 5} for RabbitMQ.',
-            id="django_identity.W002",
-        )
 
 
 def _router_problems() -> Iterator[CheckMessage]:
@@ -86,25 +95,4 @@ def _isolation_problems() -> Iterator[CheckMessage]:
             "who is signing in at that moment.",
             hint='Remove "isolation_level" from the OPTIONS of DATABASES, or set READ COMMITTED.',
             id="django_identity.W003",
-        )
-
-
-def _cache_problems() -> Iterator[CheckMessage]:
-    """Gated views mark their responses as private, but a gate in a template cannot."""
-    if CACHE_MIDDLEWARE in settings.MIDDLEWARE:
-        yield Warning(
-            "UpdateCacheMiddleware stores every page. A page that uses a gate in its template or "
-            "claims_of() may then be shown to another person.",
-            hint="Cache single views, below their gate, or mark such pages with "
-            "@cache_control(private=True).",
-            id="django_identity.W005",
-        )
-
-
-def _clock_problems() -> Iterator[CheckMessage]:
-    if not settings.USE_TZ:
-        yield Error(
-            "USE_TZ is off: the times of claims and revocations could not be compared.",
-            hint="Set USE_TZ = True. Only the TIME_ZONE of pages is a matter of taste.",
-            id="django_identity.E039",
         )

@@ -254,13 +254,20 @@ def parse_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def alias_problems(alias: str, given: object) -> Iterator[Problem]:
-    """All mistakes in the settings of one application."""
+    """All mistakes in the settings of one application: of each key, then of the valid values."""
     where = f"{SETTING}[{alias!r}]"
     if not isinstance(given, Mapping):
         yield Problem("E001", f"{where} must be a dict.", "See the settings in the documentation.")
         return
     for name in given.keys() - RULES.keys():
         yield Problem("E002", f"{where} has an unknown key {name!r}.", "Check the spelling.")
+    unusable = [*_key_problems(where, given)]
+    yield from unusable
+    if not unusable:
+        yield from _value_problems(where, parse_fields(given))
+
+
+def _key_problems(where: str, given: Mapping[str, Any]) -> Iterator[Problem]:
     for name, rule in RULES.items():
         if name not in given:
             if rule.required:
@@ -270,21 +277,28 @@ def alias_problems(alias: str, given: object) -> Iterator[Problem]:
             rule.parse(given[name])
         except ValueError:
             yield Problem("E004", f"{where}: {name} is invalid.", f"It must be {rule.wanted}.")
-        else:
-            yield from _value_problems(where, name, given)
-    yield from _retention_problems(where, given)
 
 
-def _retention_problems(where: str, given: Mapping[str, Any]) -> Iterator[Problem]:
-    """The payload of an event must last as long as its handlers are retried."""
-    rule = RULES["EVENT_DAYS"]
-    payload_days, days = (
-        given.get(name, RULES[name].default) for name in ("EVENT_PAYLOAD_DAYS", "EVENT_DAYS")
-    )
-    try:
-        rule.parse(payload_days), rule.parse(days)
-    except ValueError:
-        return
+def _value_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
+    yield from _address_problems(where, fields)
+    for name in ("CLIENT_SECRET", "WEBHOOK_SECRETS", "ENCRYPTION_KEYS"):
+        held = fields[name.lower()] or ()
+        secrets = [held] if isinstance(held, str) else held
+        if any(len(secret) < SHORTEST_SECRET for secret in secrets):
+            hint = f"Use at least {SHORTEST_SECRET} random characters."
+            yield Problem("E008", f"{where}: {name} is too short to be safe.", hint, fatal=False)
+    if not NAMING_SCOPES & {*fields["scopes"]}:
+        hint = f"Add one of {', '.join(sorted(NAMING_SCOPES))}."
+        problem = f"{where}: with these SCOPES no answer of the service names the person."
+        yield Problem("E019", problem, hint, fatal=False)
+    yield from _document_problems(where, fields)
+    if fields["ca_file"] and not _has_certificates(fields["ca_file"]):
+        hint = "It must be a file of PEM certificates that the site's processes can read."
+        yield Problem("E014", f"{where}: CA_FILE contains no usable certificate.", hint)
+    if fields["proxy"] and not _is_proxy(fields["proxy"]):
+        hint = "Its form is http://[user:password@]host:port. TLS passes through it unchanged."
+        yield Problem("E015", f"{where}: PROXY is not the address of a proxy.", hint)
+    days, payload_days = fields["event_days"], fields["event_payload_days"]
     if days < payload_days:
         hint = "A purged event loses its payload first, and the rest later."
         problem = f"{where}: EVENT_DAYS is smaller than EVENT_PAYLOAD_DAYS."
@@ -295,76 +309,48 @@ def _retention_problems(where: str, given: Mapping[str, Any]) -> Iterator[Proble
         yield Problem("E031", problem, hint, fatal=False)
 
 
-def _value_problems(where: str, name: str, given: Mapping[str, Any]) -> Iterator[Problem]:
-    value = given[name]
-    if name in ADDRESSES and value:
-        yield from _transport_problems(where, name, value, given)
-    if name == "INSECURE_TEST_HOSTS" and value and given.get("ENVIRONMENT") == "live":
+def _address_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
+    environment, plain_hosts = fields["environment"], fields["insecure_test_hosts"]
+    for name in ADDRESSES:
+        parts = urlsplit(fields[name.lower()] or "https:")
+        if parts.scheme != "https" and not may_be_plain(parts.hostname, environment, plain_hosts):
+            hint = (
+                "Use https. Plain http is allowed only for loopback addresses and "
+                "INSECURE_TEST_HOSTS, and never in live."
+            )
+            yield Problem("E005", f"{where}: {name} is not an https address.", hint)
+    if plain_hosts and environment == "live":
         hint = "Remove it: a live application speaks to the service over https alone."
         yield Problem("E055", f"{where}: INSECURE_TEST_HOSTS is set in live.", hint)
-    if name == "BASE_URL" and not value.rstrip("/").endswith("/api/v1"):
+    if not fields["base_url"].endswith("/api/v1"):
         hint = "The API version is part of the address. Add /api/v1."
         yield Problem("E006", f"{where}: BASE_URL does not end in /api/v1.", hint)
-    if name == "API_ORIGIN" and value and value.rstrip("/") != origin_of(value):
+    if fields["api_origin"] and fields["api_origin"] != origin_of(fields["api_origin"]):
         hint = "It is scheme and host without a path, and is compared with a credential's issuer."
         yield Problem("E007", f"{where}: API_ORIGIN is not a plain origin.", hint)
-    if name in ("CLIENT_SECRET", "WEBHOOK_SECRETS", "ENCRYPTION_KEYS") and value:
-        held = [value] if isinstance(value, str) else value
-        if any(len(secret) < SHORTEST_SECRET for secret in held):
-            hint = f"Use at least {SHORTEST_SECRET} random characters."
-            yield Problem("E008", f"{where}: {name} is too short to be safe.", hint, fatal=False)
-    if name == "SCOPES" and not NAMING_SCOPES & {*value}:
-        hint = f"Add one of {', '.join(sorted(NAMING_SCOPES))}."
-        problem = f"{where}: with these SCOPES no answer of the service names the person."
-        yield Problem("E019", problem, hint, fatal=False)
-    if name == "SCOPES":
-        yield from _document_problems(where, given)
-    if name == "CA_FILE" and value:
-        yield from _ca_problems(where, value)
-    if name == "PROXY" and value and not _is_proxy(value):
-        hint = "Its form is http://[user:password@]host:port. TLS passes through it unchanged."
-        yield Problem("E015", f"{where}: PROXY is not the address of a proxy.", hint)
 
 
-def _document_problems(where: str, given: Mapping[str, Any]) -> Iterator[Problem]:
+def _document_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
     """A person must not consent to what the site then cannot read."""
-    scopes = DOCUMENT_SCOPES & {*given["SCOPES"]}
-    paths = given.get("DOCUMENT_PATHS")
+    scopes, paths = DOCUMENT_SCOPES & {*fields["scopes"]}, fields["document_paths"]
     if paths is None:
-        paths = document_paths_of(given.get("ENVIRONMENT"))
-    for scope in sorted(scopes - {*paths} if isinstance(paths, Mapping) else scopes):
+        paths = document_paths_of(fields["environment"])
+    for scope in sorted(scopes - {*paths}):
         hint = "Set the path that the service named at the approval, or leave the scope out."
         problem = f"{where}: SCOPES has {scope}, and DOCUMENT_PATHS has no path for it."
         yield Problem("E065", problem, hint, fatal=False)
-    if "documents:read" in scopes and not given.get("DOCUMENT_KEYS"):
+    if "documents:read" in scopes and not fields["document_keys"]:
         hint = "Set DOCUMENT_KEYS, or leave the scope out."
         problem = f"{where}: SCOPES has documents:read, and no key would open a document."
         yield Problem("E066", problem, hint, fatal=False)
 
 
-def _ca_problems(where: str, path: str) -> Iterator[Problem]:
+def _has_certificates(path: str) -> bool:
     try:
         ssl.create_default_context(cafile=path)
     except (OSError, ValueError):  # an ``SSLError`` is an ``OSError``
-        hint = "It must be a file of PEM certificates that the site's processes can read."
-        yield Problem("E014", f"{where}: CA_FILE contains no usable certificate.", hint)
-
-
-def _transport_problems(
-    where: str, name: str, value: str, given: Mapping[str, Any]
-) -> Iterator[Problem]:
-    parts, environment = urlsplit(value), str(given.get("ENVIRONMENT"))
-    try:
-        named = _hosts(given.get("INSECURE_TEST_HOSTS", ()))
-    except ValueError:
-        named = ()  # reported as E004
-    if parts.scheme == "https" or may_be_plain(parts.hostname, environment, named):
-        return
-    hint = (
-        "Use https. Plain http is allowed only for loopback addresses and INSECURE_TEST_HOSTS, and "
-        "never in live."
-    )
-    yield Problem("E005", f"{where}: {name} is not an https address.", hint)
+        return False
+    return True
 
 
 def _is_proxy(value: str) -> bool:

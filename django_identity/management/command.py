@@ -13,7 +13,7 @@ from datetime import datetime
 from getpass import getpass
 from typing import Any, TextIO, cast
 
-from django.core.management.base import BaseCommand, CommandError, OutputWrapper
+from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
 from tqdm import tqdm
 
 from django_identity.exceptions import IdentityError
@@ -26,21 +26,38 @@ TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]{1,4096}")
 
 
 class IdentityCommand(BaseCommand):
-    """Turns an ``IdentityError`` and Ctrl-C into a message without a traceback."""
+    """Turns an ``IdentityError`` into a message with its code and detail, without a traceback."""
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
             return super().execute(*args, **options)
         except IdentityError as error:
             raise CommandError(f"{error.code}: {error}") from None
-        except KeyboardInterrupt:
-            raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
 
     def progress(self, *, total: int) -> tqdm[Any]:
         """A progress bar on standard error, only in a terminal."""
         # A separate wrapper, because the command's wrapper adds a new line to each text.
         file = OutputWrapper(cast("TextIO", self.stderr._out), ending="")
         return tqdm(total=total, file=file, disable=not self.stderr.isatty(), mininterval=0)
+
+
+class BatchCommand(IdentityCommand):
+    """Works in batches of ``--batch`` rows, until Ctrl-C stops it."""
+
+    batch: int
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--batch", type=int, default=self.batch, help="Rows in one transaction."
+        )
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        if options["batch"] < 1:
+            raise CommandError("--batch is at least 1.")
+        try:
+            return super().execute(*args, **options)
+        except KeyboardInterrupt:
+            raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
 
 
 def moment(text: str) -> datetime:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec
 
 from django import template
 from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
@@ -29,7 +29,6 @@ GATE_ARGUMENTS = {"level", "user", "application"}
 _LINKED = "_identity_button_style"
 
 P = ParamSpec("P")
-R = TypeVar("R")
 logger = logging.getLogger("django_identity.gates")
 register = template.Library()
 register.filter(labels.in_words)
@@ -171,7 +170,9 @@ def _holds(user: object, gate: Gate) -> bool:
     try:
         return _is_open(user, gate)
     except SynchronousOnlyOperation:
-        return _in_a_thread(_is_open, user, gate)
+        # An async view, in whose thread Django does not query the database.
+        with ThreadPoolExecutor(max_workers=1) as thread:
+            return thread.submit(copy_context().run, _is_open_in_thread, user, gate).result()
 
 
 def _is_open(user: object, gate: Gate) -> bool:
@@ -180,20 +181,12 @@ def _is_open(user: object, gate: Gate) -> bool:
     return closed_to(gate, user) is None
 
 
-def _in_a_thread(ask: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-    """Run ``ask`` for an async view, in whose thread Django does not query the database.
-
-    The thread has a database connection of its own, so it sees committed data only.
-    """
-
-    def asked() -> R:
-        try:
-            return ask(*args, **kwargs)
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(max_workers=1) as thread:
-        return thread.submit(copy_context().run, asked).result()
+def _is_open_in_thread(user: object, gate: Gate) -> bool:
+    """The thread has a database connection of its own, so it sees committed data only."""
+    try:
+        return _is_open(user, gate)
+    finally:
+        connections.close_all()
 
 
 def _person_of(context: Context) -> object:

@@ -14,6 +14,7 @@ from django_identity.admin.wording import Words
 from django_identity.lifecycle.operators import Happening, Kind
 from django_identity.lifecycle.standing import GateAnswer, Reason
 from django_identity.models import EventOutcome, LinkedVia, StoredClaim, TokenGrant
+from django_identity.texts.labels import is_level
 
 register = template.Library()
 
@@ -41,9 +42,11 @@ def named(code: str) -> Words:
 @register.filter
 def gate_reason(answer: GateAnswer) -> Words:
     """Why the gate is open or closed."""
-    if answer.shortfall is None:
-        return wording.open_reason(answer.asked)
-    return wording.GATE_REASONS[answer.shortfall.reason]
+    if answer.shortfall is not None:
+        return wording.GATE_REASONS[answer.shortfall.reason]
+    if is_level(answer.asked):
+        return wording.OPEN_TO_LEVEL
+    return wording.OPEN_TO_VALUE if "=" in answer.asked else wording.OPEN_TO_CLAIM
 
 
 @register.filter

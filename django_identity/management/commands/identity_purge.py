@@ -4,27 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
-
 from django_identity.lifecycle import erasure
-from django_identity.management.command import IdentityCommand
+from django_identity.management.command import BatchCommand
 
 
-class Command(IdentityCommand):
+class Command(BatchCommand):
     help = (
         "Empty the payloads of events older than EVENT_PAYLOAD_DAYS, reduce events older than "
         "EVENT_DAYS to a digest, and delete expired sign-ins and Connect redemptions. "
         "May run beside the site. Ctrl-C stops it."
     )
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--batch", type=int, default=erasure.BATCH, help="Rows in one transaction."
-        )
+    batch = erasure.BATCH
 
     def handle(self, *, batch: int, **_options: Any) -> None:
-        if batch < 1:
-            raise CommandError("--batch is at least 1.")
         with self.progress(total=erasure.count_purgeable()) as progress:
             purged = erasure.purge(size=batch, progress=progress.update)
         self.stdout.write(

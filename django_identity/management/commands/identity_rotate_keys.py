@@ -4,26 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError
 
 from django_identity.lifecycle import upkeep
-from django_identity.management.command import IdentityCommand
+from django_identity.management.command import BatchCommand
 
 
-class Command(IdentityCommand):
+class Command(BatchCommand):
     help = (
         "Re-encrypt every stored token, credential and verifier under the first of the "
         "ENCRYPTION_KEYS. May run beside the site. Ctrl-C stops it; run it again to continue."
     )
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--batch", type=int, default=upkeep.ROWS_AT_ONCE, help="Rows in one transaction."
-        )
+    batch = upkeep.ROWS_AT_ONCE
 
     def handle(self, *, batch: int, **_options: Any) -> None:
-        if batch < 1:
-            raise CommandError("--batch is at least 1.")
         found: list[upkeep.Batch] = []
         try:
             with self.progress(total=upkeep.count_outdated()) as progress:
