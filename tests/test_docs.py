@@ -8,13 +8,19 @@ import re
 import subprocess
 import textwrap
 from collections.abc import Callable
+from configparser import ConfigParser
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
+import yaml
+from django.apps import apps
 from django.core.management import get_commands
 from django.template import engines
+from django.urls import URLPattern
 
+from django_identity import urls
+from django_identity.api import urls as api_urls
 from django_identity.background import TaskName
 from django_identity.conf import Application
 from django_identity.credentials import RejectionReason
@@ -26,7 +32,7 @@ from tests.test_public_api import NAMES
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 CODE = re.compile(r"^```.*?^```$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-BLOCK = re.compile(r"^ *```(python|json|django|sh)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^ *```([^\n{]+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
 
 
@@ -58,18 +64,39 @@ def shell(text: str) -> None:
     subprocess.run(["bash", "-n"], input=text.encode(), check=True)
 
 
+def console(text: str) -> None:
+    """The commands, without what they print. A command goes on after a backslash."""
+    shell("\n".join(re.findall(r"^\$ ((?:.*\\\n)*.*)$", text, re.MULTILINE)))
+
+
+def template(text: str) -> None:
+    engines["django"].from_string(text)
+
+
+def braces(text: str) -> None:
+    assert text.count("{") == text.count("}")
+
+
 COMPILERS: dict[str, Callable[[str], object]] = {
     "python": python,
     "json": json.loads,
-    "django": lambda text: engines["django"].from_string(text),
+    "django": template,
+    "html": template,
     "sh": shell,
+    "console": console,
+    "ini": ConfigParser().read_string,
+    "yaml": yaml.safe_load,
+    "nginx": braces,
+    "text": str,  # a header of HTTP
 }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_block_of_code_compiles(page: Path) -> None:
-    """Python, JSON, Django templates and shell."""
-    for kind, text in BLOCK.findall(page.read_text("utf-8")):
+    """Each block says what it is: Python, JSON, a template, shell. None is left out."""
+    written = page.read_text("utf-8")
+    assert all(re.findall(r"^ *```(.*)$", written, re.MULTILINE)[::2])
+    for kind, text in BLOCK.findall(written):
         COMPILERS[kind](textwrap.dedent(text))
 
 
@@ -101,6 +128,12 @@ def test_public_names_are_on_the_reference_page(name: str) -> None:
     assert re.search(rf"auto\w+:: {re.escape(name)}$", entries("reference.md"), re.MULTILINE)
 
 
+def url_names() -> set[str]:
+    """The names in the namespace ``identity``, such as ``login`` and ``api:me``."""
+    api = {f"api:{each.name}" for each in api_urls.urlpatterns}
+    return api | {each.name for each in urls.urlpatterns if isinstance(each, URLPattern)}
+
+
 @pytest.mark.parametrize(
     ("page", "names"),
     [
@@ -110,9 +143,33 @@ def test_public_names_are_on_the_reference_page(name: str) -> None:
         ("policy.md", {name for name in vars(IdentityPolicy) if not name.startswith("_")}),
         ("operations.md", {str(task) for task in TaskName}),
         ("testing.md", {name for name in vars(plugin) if name.startswith("identity_")}),
+        ("urls.md", {f"identity:{name}" for name in url_names()}),
         ("commands.md", {name for name, app in get_commands().items() if app == "django_identity"}),
     ],
 )
 def test_other_public_names_are_on_their_page(page: str, names: set[str]) -> None:
-    """Settings, log events, rejection reasons, hooks, tasks, fixtures, commands."""
+    """Settings, log events, rejection reasons, hooks, tasks, fixtures, URLs, commands."""
     assert not {name for name in names if not re.search(rf"\b{re.escape(name)}\b", entries(page))}
+
+
+# Privacy
+
+#: Columns of most tables, which the page names once.
+EVERYWHERE = {"id", "created_at", "updated_at", "application", "environment"}
+#: Tables without a row about a person.
+ABOUT_NOBODY = {"DailyTally", "JobRun"}
+
+
+def test_the_privacy_page_has_every_column() -> None:
+    """What is stored about people is on the page by model and column, and nothing else is."""
+    page = entries("privacy.md")
+    listed: dict[str, set[str]] = {}
+    for model, columns in re.findall(r"^\|.*\| `(\w+)`: ([^|]+) \|", page, re.MULTILINE):
+        listed.setdefault(model, set()).update(re.findall(r"`(\w+)`", columns))
+    stored = {
+        model.__name__: {field.name for field in model._meta.fields} - EVERYWHERE
+        for model in apps.get_app_config("django_identity").get_models()
+        if not model._meta.proxy and model.__name__ not in ABOUT_NOBODY
+    }
+    assert listed == stored
+    assert all(f"`{name}`" in page for name in ABOUT_NOBODY)
