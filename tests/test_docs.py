@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shutil
 import subprocess
+import sys
 import textwrap
+import tomllib
 from collections.abc import Callable
 from configparser import ConfigParser
 from dataclasses import fields
@@ -173,3 +176,26 @@ def test_the_privacy_page_has_every_column() -> None:
     }
     assert listed == stored
     assert all(f"`{name}`" in page for name in ABOUT_NOBODY)
+
+
+# The package index shows README.md alone
+
+
+def test_the_addresses_are_filled_in(tmp_path: Path) -> None:
+    """Every link of the README becomes a page of the documentation, or the repository."""
+    for name in ("README.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    site, code = "https://docs.example/identity", "https://code.example/identity"
+
+    subprocess.run([sys.executable, ROOT / ".ci/addresses", f"{site}/", code, tmp_path], check=True)
+
+    links = re.findall(r"\]\(([^)]*)\)", (tmp_path / "README.md").read_text("utf-8"))
+    pages = {link.removeprefix(f"{site}/").partition("#")[0] for link in links} - {code}
+    assert len(pages) > 10
+    for page in pages:
+        folder, _, name = page.rpartition("/")
+        source = f"images/{name}" if folder == "_images" else page.replace(".html", ".md")
+        assert (ROOT / "docs" / source).exists(), page
+    metadata = tomllib.loads((tmp_path / "pyproject.toml").read_text("utf-8"))["project"]
+    assert metadata["urls"]["Documentation"] == f"{site}/"
+    assert metadata["scripts"]
