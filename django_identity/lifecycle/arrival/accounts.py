@@ -31,11 +31,9 @@ def sign_up(
         _wait_for_turn(profile.email)
     holder = site.account_with_email(profile.email)
     if holder is not None:
-        raise (
-            exceptions.EmailHeldByIdentity
-            if _only_identity_opens(holder)
-            else exceptions.EmailTaken
-        )
+        if _only_identity_opens(holder):
+            raise exceptions.EmailHeldByIdentity
+        raise exceptions.EmailTaken
     if not site.may_sign_up(profile=profile, kyc=kyc):
         raise exceptions.SignUpRefused
     fields = policy.writable(
@@ -65,13 +63,9 @@ def _create(fields: Mapping[str, Any]) -> AbstractBaseUser:
 
 
 def _wait_for_turn(email: str) -> None:
-    """Wait for another transaction that signs up this e-mail address now.
-
-    The unique digest makes it wait. The row is never committed.
-    """
+    """Wait at a unique digest for another transaction that signs up this e-mail address now."""
     hashed = salted_hmac("django_identity.sign_up", email.casefold(), algorithm="sha256")
-    turn = SignUpTurn.objects.create(email_digest=hashed.hexdigest())
-    turn.delete()
+    SignUpTurn.objects.create(email_digest=hashed.hexdigest()).delete()
 
 
 def _only_identity_opens(user: AbstractBaseUser) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import Q
 from django.utils import timezone
 
 from django_identity import vault
@@ -46,11 +45,8 @@ def start(
         scopes=list(application.scopes),
         expires_at=timezone.now() + timedelta(seconds=SIGN_IN_LIFETIME),
     )
-    request.code_verifier = vault.seal(
-        pkce.verifier,
-        keys=application.encryption_keys,
-        context=request.sealing_context("code_verifier"),
-    )
+    keys, context = application.encryption_keys, request.sealing_context("code_verifier")
+    request.code_verifier = vault.seal(pkce.verifier, keys=keys, context=context)
     request.save(force_insert=True)
     return request
 
@@ -74,8 +70,10 @@ def claim(request: AuthorizationRequest) -> None:
     Raises ``RequestUsed`` or ``RequestExpired``.
     """
     now = timezone.now()
-    open_request = Q(pk=request.pk, consumed_at=None, expires_at__gt=now)
-    if AuthorizationRequest.objects.filter(open_request).update(consumed_at=now, updated_at=now):
+    still_open = AuthorizationRequest.objects.filter(
+        pk=request.pk, consumed_at=None, expires_at__gt=now
+    )
+    if still_open.update(consumed_at=now, updated_at=now):
         request.consumed_at = now
         return
     if request.consumed_at is None and request.expires_at <= now:
@@ -83,20 +81,16 @@ def claim(request: AuthorizationRequest) -> None:
     raise RequestUsed
 
 
-def complete(request: AuthorizationRequest, *, completed_by: AbstractBaseUser | None) -> None:
-    """Record that a claimed sign-in succeeded, and delete its code verifier."""
-    _close(request, outcome=COMPLETED, completed_by_id=completed_by.pk if completed_by else None)
-
-
-def fail(request: AuthorizationRequest, *, code: str) -> None:
-    """Record why a claimed sign-in failed."""
-    _close(request, outcome=code, completed_by_id=None)
-
-
-def _close(request: AuthorizationRequest, *, outcome: str, completed_by_id: object) -> None:
+def close(
+    request: AuthorizationRequest,
+    *,
+    outcome: str = COMPLETED,
+    completed_by: AbstractBaseUser | None = None,
+) -> None:
+    """Record how a claimed sign-in ended, and delete its code verifier."""
     AuthorizationRequest.objects.filter(pk=request.pk).update(
         outcome=outcome,
-        completed_by_id=completed_by_id,
+        completed_by_id=completed_by.pk if completed_by else None,
         code_verifier="",
         updated_at=timezone.now(),
     )

@@ -89,43 +89,31 @@ def redeem(
     code = code_in(pasted)
     redemption = redemptions.claim(application, code, user=user)
     if redemption is None:
-        first = _first_submit(application, code, user=user)
+        first = _first_submit(application, code, user)
         if first is not None:
-            return _result_of(application, first, user=user)
+            return _result_of(application, first, user)
         redemption = redemptions.claim(application, code, user=user)
     if redemption is None:
         raise exceptions.ConnectCodeInUse
-    answer = _ask(application, redemption, code, user=user, address=address)
-    try:
-        return _link(application, redemption, answer, user=user)
-    except exceptions.IdentityError as error:
-        redemptions.fail(redemption, error)
-        raise
-
-
-@sensitive_variables()
-def _ask(
-    application: Application,
-    redemption: ConnectRedemption,
-    code: str,
-    *,
-    user: AbstractBaseUser | None,
-    address: str,
-) -> ConnectAnswer:
-    """Count the attempt and call the service. A code that was not sent may be entered again."""
+    # A code that was not sent may be entered again.
     try:
         taken = limits.take(application, user=user, address=address)
     except Exception:
         redemptions.release(redemption)
         raise
     try:
-        return ServiceClient(application).redeem_connect_code(code, application.connect_scopes)
+        answer = ServiceClient(application).redeem_connect_code(code, application.connect_scopes)
     except exceptions.ServiceError as error:
         if error.may_have_arrived:
             redemptions.fail(redemption, error)
         else:
             redemptions.release(redemption)
             limits.give_back(taken)
+        raise
+    try:
+        return _link(application, redemption, answer, user)
+    except exceptions.IdentityError as error:
+        redemptions.fail(redemption, error)
         raise
 
 
@@ -134,7 +122,6 @@ def _link(
     application: Application,
     redemption: ConnectRedemption,
     answer: ConnectAnswer,
-    *,
     user: AbstractBaseUser | None,
 ) -> Redeemed:
     if not policy.load(application.policy).may_accept_connect_answer(answer):
@@ -153,13 +140,13 @@ def _link(
         began_at=redemption.created_at,
         complete=partial(redemptions.complete, redemption),
     )
-    linked = linking.link(request, data, user=user)
-    return Redeemed(linked.user, linked.identity, login=user is None)
+    identity, owner = linking.link(request, data, user=user)
+    return Redeemed(owner, identity, login=user is None)
 
 
 @sensitive_variables()
 def _first_submit(
-    application: Application, code: str, *, user: AbstractBaseUser | None
+    application: Application, code: str, user: AbstractBaseUser | None
 ) -> ConnectRedemption | None:
     """The result of the first request with this code, or None if the code was not sent.
 
@@ -181,7 +168,7 @@ def _is_theirs(first: ConnectRedemption, user: AbstractBaseUser | None) -> bool:
 
 
 def _result_of(
-    application: Application, first: ConnectRedemption, *, user: AbstractBaseUser | None
+    application: Application, first: ConnectRedemption, user: AbstractBaseUser | None
 ) -> Redeemed:
     """The first request's result, only for the same user: a code does not prove who has it."""
     if user is None or not _is_theirs(first, user) or first.expires_at <= timezone.now():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, OperationalError
@@ -28,34 +29,24 @@ from django_identity.models import (
 )
 
 
-class _Complete(Protocol):
-    def __call__(self, *, completed_by: AbstractBaseUser | None) -> None: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkRequest:
     """A request to link: its application, its purpose, the user who started, and when.
 
-    ``complete`` records the end. It is called in the transaction of the link, and again if a new
-    user is created.
+    ``complete(completed_by=user)`` records the end. It is called in the transaction of the link,
+    and again if a new user is created.
     """
 
     application: Application
     purpose: Purpose
     user_id: Any
     began_at: datetime
-    complete: _Complete
+    complete: Callable[..., None]
 
 
-@dataclass(frozen=True, slots=True)
-class Linked:
-    """The result of a link."""
-
-    identity: LinkedIdentity
-    user: AbstractBaseUser
-
-
-def link(request: LinkRequest, data: ServiceData, *, user: AbstractBaseUser | None) -> Linked:
+def link(
+    request: LinkRequest, data: ServiceData, *, user: AbstractBaseUser | None
+) -> tuple[LinkedIdentity, AbstractBaseUser]:
     """Link the subject to its user and store the service's data, in one transaction.
 
     ``user`` is the user who is signed in in the person's browser now, or None. If two requests link
@@ -75,7 +66,8 @@ class _Attempt:
     data: ServiceData
     user: AbstractBaseUser | None
 
-    def link(self) -> Linked:
+    def link(self) -> tuple[LinkedIdentity, AbstractBaseUser]:
+        application, profile = self.request.application, self.data.profile
         identities = LinkedIdentity.objects.filter(subject_digest=self._digest)
         identity = identities.select_related("user").first()
         abandoned = identity if identity and self._is_abandoned(identity) else None
@@ -92,9 +84,7 @@ class _Attempt:
                 by_code = Q(linked_via=LinkedVia.CONNECT, consent=Consent.REVOKED)
                 erasure.disconnect(abandoned, only=by_code)
             if owner is None:
-                owner = accounts.sign_up(
-                    self.request.application, profile=self.data.profile, kyc=self.data.kyc
-                )
+                owner = accounts.sign_up(application, profile=profile, kyc=self.data.kyc)
                 self.request.complete(completed_by=owner)
             self._ask_site(owner, via=via_before, created=created)
             is_new = identity is None
@@ -102,15 +92,16 @@ class _Attempt:
                 identity = self._create(owner, created=created)
             elif not (self.data.is_by_code and via_before == LinkedVia.CONNECT):
                 # A code may be another person's, so its data is not written to the account.
-                accounts.overwrite_fields(
-                    self.request.application, owner, profile=self.data.profile, kyc=self.data.kyc
-                )
+                accounts.overwrite_fields(application, owner, profile=profile, kyc=self.data.kyc)
             Storing(self.request, self.data, identity).store()
-            self._announce(identity, owner, is_new_link=is_new or identity.linked_via != via_before)
+            if is_new or identity.linked_via != via_before:
+                link_notice.send_on_commit(application, identity, user=owner, profile=profile)
+            elif self.request.purpose == Purpose.RENEW:
+                link_notice.send_change_on_commit(application, [owner], change="renewed")
             if not self.data.is_by_code:
                 # The last statement: the row of the day is locked by all sign-ins.
-                tallies.add(TallyName.SIGNED_IN, application=self.request.application)
-        return Linked(identity, owner)
+                tallies.add(TallyName.SIGNED_IN, application=application)
+        return identity, owner
 
     @property
     def _digest(self) -> str:
@@ -153,11 +144,9 @@ class _Attempt:
         if purpose == Purpose.SIGN_IN and is_by_code_alone:
             raise exceptions.LinkedByCode
         if purpose == Purpose.LINK and owner_id != self.request.user_id:
-            raise (
-                exceptions.LinkedByCode
-                if is_by_code_alone and not self.data.is_by_code
-                else exceptions.SubjectTaken
-            )
+            if is_by_code_alone and not self.data.is_by_code:
+                raise exceptions.LinkedByCode
+            raise exceptions.SubjectTaken
         if not held.user.is_active:
             raise exceptions.UserInactive
 
@@ -195,13 +184,12 @@ class _Attempt:
         if is_new_link and not site.may_link(owner, replace(profile, by_code=is_by_code)):
             raise exceptions.LinkNotAllowed
 
-    def _create(self, owner: AbstractBaseUser, *, created: bool) -> LinkedIdentity:
+    def _create(self, owner: Any, *, created: bool) -> LinkedIdentity:
         """Create an identity of ``owner``. The lock on the user makes erasures wait.
 
         A subject that was disconnected from the same account gets its former kind of link back.
         """
-        known: Any = owner
-        former = None
+        known, former = owner, None
         if not created:
             links = former_links.of_subject(self._digest).filter(user_id=owner.pk)
             # A lock, because PostgreSQL checks a deferred foreign key only at the commit.
@@ -232,12 +220,3 @@ class _Attempt:
             signals.identity_linked, LinkedIdentity, identity=identity, user=owner, created=created
         )
         return identity
-
-    def _announce(
-        self, identity: LinkedIdentity, owner: AbstractBaseUser, *, is_new_link: bool
-    ) -> None:
-        application, profile = self.request.application, self.data.profile
-        if is_new_link:
-            link_notice.send_on_commit(application, identity, user=owner, profile=profile)
-        elif self.request.purpose == Purpose.RENEW:
-            link_notice.send_change_on_commit(application, [owner], change="renewed")

@@ -17,14 +17,13 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import exceptions, vault
 from django_identity.conf import Application
-from django_identity.credentials import VerifiedCredential
 from django_identity.lifecycle.arrival import authorization_requests, limits, linking
 from django_identity.lifecycle.arrival.authorization_requests import SignInIntent
 from django_identity.lifecycle.arrival.service_data import ServiceData
 from django_identity.lifecycle.upkeep import key_sets
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose
 from django_identity.service import ServiceClient, budget, refusals
-from django_identity.service.answers import ClaimsAnswer, Profile
+from django_identity.service.answers import Profile
 from django_identity.service.authorization import authorization_url, pkce_pair, state_value
 from django_identity.service.transport import seconds_left, within
 
@@ -66,9 +65,8 @@ class Callback:
 def _refusal(error: str) -> exceptions.IdentityError:
     if error == exceptions.AccessDenied.code:
         return exceptions.AccessDenied()
-    return refusals.of_callback(error) or exceptions.AuthorizationRefused(
-        exceptions.shaped_code(error)
-    )
+    code = exceptions.shaped_code(error)
+    return refusals.of_callback(error) or exceptions.AuthorizationRefused(code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +143,9 @@ def complete(
         budget.require_sign_in(application, patience=WAITS_AT_CALLBACK)
     authorization_requests.claim(request)
     try:
-        return _complete_claimed(application, request, callback, user=user)
+        return _complete_claimed(application, request, callback, user)
     except exceptions.IdentityError as error:
-        authorization_requests.fail(request, code=error.code)
+        authorization_requests.close(request, outcome=error.code)
         error.next_url = request.next
         raise
 
@@ -157,47 +155,38 @@ def _complete_claimed(
     application: Application,
     request: AuthorizationRequest,
     callback: Callback,
-    *,
     user: AbstractBaseUser | None,
 ) -> Completed:
-    if user is None and request.purpose != Purpose.SIGN_IN:
-        raise exceptions.SessionEnded
-    if user is not None and request.purpose != Purpose.SIGN_IN and user.pk != request.user_id:
-        raise exceptions.UserChanged
+    if request.purpose != Purpose.SIGN_IN:
+        if user is None:
+            raise exceptions.SessionEnded
+        if user.pk != request.user_id:
+            raise exceptions.UserChanged
     if callback.error is not None:
         raise callback.error
     with within(application.callback_seconds):
         data = _learn(application, request, callback.code)
+    purpose = Purpose(request.purpose)
     link_request = linking.LinkRequest(
         application=application,
-        purpose=Purpose(request.purpose),
+        purpose=purpose,
         user_id=request.user_id,
         began_at=request.created_at,
-        complete=partial(authorization_requests.complete, request),
+        complete=partial(authorization_requests.close, request),
     )
-    linked = linking.link(link_request, data, user=user)
-    signs_in = request.purpose == Purpose.SIGN_IN
-    return Completed(
-        linked.user,
-        request.next,
-        login=linked.identity if signs_in else None,
-        identity=linked.identity,
-        purpose=link_request.purpose,
-    )
+    identity, owner = linking.link(link_request, data, user=user)
+    login = identity if purpose == Purpose.SIGN_IN else None
+    return Completed(owner, request.next, login, identity, purpose)
 
 
 @sensitive_variables()
 def _learn(application: Application, request: AuthorizationRequest, code: str) -> ServiceData:
     """Exchange the code once and read the person's data, which must be about one subject."""
-    client = ServiceClient(application)
+    client, keys = ServiceClient(application), application.encryption_keys
+    context = request.sealing_context("code_verifier")
+    verifier = vault.unseal(request.code_verifier, keys=keys, context=context)
     answer = client.exchange_code(
-        code=code,
-        code_verifier=vault.unseal(
-            request.code_verifier,
-            keys=application.encryption_keys,
-            context=request.sealing_context("code_verifier"),
-        ),
-        redirect_uri=request.redirect_uri,
+        code=code, code_verifier=verifier, redirect_uri=request.redirect_uri
     )
     scopes = tuple(request.scopes) if answer.scopes is None else answer.scopes
     subject, token = key_sets.subject_of(application, answer), answer.access_token
@@ -218,19 +207,15 @@ def _learn(application: Application, request: AuthorizationRequest, code: str) -
         kyc = _unless_late(lambda: client.kyc(subject, access_token=token))
     if "claims:read" in scopes and listed is None:
         listed = _unless_late(lambda: client.claims(subject, access_token=token))
-    proven = listed and _unless_late(lambda: _verify(application, listed, subject=subject))
-    claims_answer, proof = proven or (None, None)
+    # Without a proof in time the answer is not used.
+    proven = listed and _unless_late(
+        lambda: (listed, key_sets.verify_answer(application, listed, subject=subject))
+    )
+    claims, proof = proven or (None, None)
     return ServiceData(
-        subject=subject, scopes=scopes, tokens=answer, kyc=kyc, claims=claims_answer, proof=proof,
+        subject=subject, scopes=scopes, tokens=answer, kyc=kyc, claims=claims, proof=proof,
         profile=profile or Profile(id=subject),
     )  # fmt: skip
-
-
-@sensitive_variables()
-def _verify(
-    application: Application, listed: ClaimsAnswer, *, subject: str
-) -> tuple[ClaimsAnswer, VerifiedCredential | None]:
-    return listed, key_sets.verify_answer(application, listed, subject=subject)
 
 
 def _unless_late(read: Callable[[], T]) -> T | None:
