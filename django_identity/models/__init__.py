@@ -1,9 +1,8 @@
 """The database tables: columns, constraints, indexes and named queries. ``lifecycle/`` has rules.
 
 ``identity``: linked identities, former links, grants, claims, readings of documents ·
-``events``: events and erasure receipts · ``tally``: counts for each day ·
+``events``: events and erasure receipts · ``tally``: counts for each day, runs of jobs ·
 ``flows``: started sign-ins, turns to sign up, redemptions of Connect codes ·
-``jobs``: when each job of the upkeep was last done ·
 ``choices``: lengths and choices of columns · ``querysets``: named queries
 """
 
@@ -34,9 +33,8 @@ from django_identity.models.identity import (
     StoredClaim,
     TokenGrant,
 )
-from django_identity.models.jobs import JobRun
 from django_identity.models.querysets import digest, disabled_account, failing, under
-from django_identity.models.tally import DailyTally
+from django_identity.models.tally import DailyTally, JobRun
 
 __all__ = [
     "DIGEST_LENGTH",

@@ -1,4 +1,4 @@
-"""Counts of sign-ins, re-fetches and refused deliveries for each day."""
+"""Counts for each day, and when each job of the upkeep was last done."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.models.choices import Environment, Record, TallyName
+from django_identity.models.choices import NEVER, Environment, Job, Record, TallyName
 
 
 class DailyTally(Record):
@@ -31,3 +31,17 @@ class DailyTally(Record):
 
     def __str__(self) -> str:
         return f"{self.day} {self.name}: {self.count}"
+
+
+class JobRun(Record):
+    """One row for each job. ``asked_at``: when a sweep last published the job."""
+
+    job = models.CharField(max_length=16, choices=Job, unique=True)
+    done_at = models.DateTimeField(default=NEVER)
+    asked_at = models.DateTimeField(default=NEVER)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.job}: {self.done_at}"

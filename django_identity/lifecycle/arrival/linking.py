@@ -16,7 +16,7 @@ from django_identity.conf import Application
 from django_identity.lifecycle import erasure
 from django_identity.lifecycle.arrival import accounts, link_notice
 from django_identity.lifecycle.arrival.service_data import ServiceData, Storing
-from django_identity.lifecycle.events import former_links, lock_subject, tallies
+from django_identity.lifecycle.events import lock_subject, receipts, tallies
 from django_identity.models import (
     NEVER,
     Consent,
@@ -127,7 +127,7 @@ class _Attempt:
         site = policy.load(self.request.application.policy)
         held = LinkedIdentity.objects.under(self.request.application)
         is_free = ~Exists(held.filter(user_id=OuterRef("user_id")))
-        former = former_links.of_subject(self._digest).filter(is_free).select_related("user")
+        former = receipts.former_links(self._digest).filter(is_free).select_related("user")
         return next((link for link in former if site.may_come_back(link.user)), None)
 
     def _refuse_wrong_person(self, held: LinkedIdentity | FormerLink | None) -> None:
@@ -191,7 +191,7 @@ class _Attempt:
         """
         known, former = owner, None
         if not created:
-            links = former_links.of_subject(self._digest).filter(user_id=owner.pk)
+            links = receipts.former_links(self._digest).filter(user_id=owner.pk)
             # A lock, because PostgreSQL checks a deferred foreign key only at the commit.
             users = database.all_users().select_for_update().annotate(was_linked=Exists(links))
             known = users.filter(pk=owner.pk).first()

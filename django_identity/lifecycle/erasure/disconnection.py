@@ -6,7 +6,7 @@ from django.db.models import Q
 
 from django_identity import database, signals
 from django_identity.lifecycle import events
-from django_identity.lifecycle.events import former_links, rows
+from django_identity.lifecycle.events import receipts, rows
 from django_identity.models import LinkedIdentity
 
 
@@ -24,7 +24,7 @@ def disconnect(identity: LinkedIdentity, *, only: Q | None = None) -> bool:
         if locked is None:
             database.connection().set_rollback(True)
             return False
-        former_links.remember(locked)
+        receipts.remember_link(locked)
         user = database.all_users().get(pk=locked.user_id)
         locked.delete()
         signals.announce(

@@ -14,8 +14,8 @@ from django.db.models import Model, Q, QuerySet
 from django.utils.functional import Promise
 
 from django_identity.conf import Application
-from django_identity.lifecycle.events import former_links, rows
-from django_identity.lifecycle.events.keyed_digests import keyed
+from django_identity.lifecycle.events import receipts, rows
+from django_identity.lifecycle.events.rows import keyed
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,
@@ -48,6 +48,10 @@ class Forgotten:
     stays: bool = False
 
 
+OfUser = Callable[[AbstractBaseUser], QuerySet[Any]]
+OfForgotten = Callable[[Forgotten], QuerySet[Any]]
+
+
 def _delete(rows: QuerySet[Any]) -> int:
     """Delete ``rows`` with their dependent rows. Returns the number of ``rows``."""
     _, deleted = rows.delete()
@@ -62,8 +66,8 @@ class Place:
     """
 
     model: type[Model]
-    of_user: Callable[[AbstractBaseUser], QuerySet[Any]]
-    of_forgotten: Callable[[Forgotten], QuerySet[Any]]
+    of_user: OfUser
+    of_forgotten: OfForgotten
     shown: tuple[str, ...]
     withheld: tuple[str, ...]
     erase: Callable[[QuerySet[Any]], int] = _delete
@@ -146,14 +150,21 @@ def _requested_by(forgotten: Forgotten) -> Q:
     return Q(user_id=forgotten.user_id) | completed
 
 
-def _of_identity(
-    model: type[Model],
-) -> tuple[Callable[[AbstractBaseUser], QuerySet[Any]], Callable[[Forgotten], QuerySet[Any]]]:
+def _of_identity(model: type[Model]) -> tuple[OfUser, OfForgotten]:
     """The rows of ``model`` that belong to the identities of a user, and of a subject."""
     rows = model._default_manager
     return (
         lambda user: rows.filter(identity__user_id=user.pk),
         lambda forgotten: rows.filter(identity__subject_digest=forgotten.subject_digest),
+    )
+
+
+def _of_visitor(model: type[Model]) -> tuple[OfUser, OfForgotten]:
+    """The rows of ``model`` that a user started or completed."""
+    rows = model._default_manager
+    return (
+        lambda user: rows.filter(Q(user_id=user.pk) | Q(completed_by_id=user.pk)),
+        lambda forgotten: rows.filter(_requested_by(forgotten)),
     )
 
 
@@ -180,7 +191,7 @@ PLACES: tuple[Place, ...] = (
     Place(
         FormerLink,
         lambda user: FormerLink.objects.filter(user_id=user.pk),
-        lambda forgotten: former_links.of_subject(forgotten.subject_digest),
+        lambda forgotten: receipts.former_links(forgotten.subject_digest),
         shown=("application", "environment", "linked_via", "account_made", "created_at"),
         withheld=("id", "user", "subject_digest", "updated_at"),
     ),
@@ -224,10 +235,7 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         AuthorizationRequest,
-        lambda user: AuthorizationRequest.objects.filter(
-            Q(user_id=user.pk) | Q(completed_by_id=user.pk)
-        ),
-        lambda forgotten: AuthorizationRequest.objects.filter(_requested_by(forgotten)),
+        *_of_visitor(AuthorizationRequest),
         shown=("purpose", "created_at", "outcome", "next"),
         withheld=(
             "id", "state_digest", "browser_digest", "application", "environment", "user",
@@ -237,10 +245,7 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         ConnectRedemption,
-        lambda user: ConnectRedemption.objects.filter(
-            Q(user_id=user.pk) | Q(completed_by_id=user.pk)
-        ),
-        lambda forgotten: ConnectRedemption.objects.filter(_requested_by(forgotten)),
+        *_of_visitor(ConnectRedemption),
         shown=("created_at", "outcome"),
         withheld=(
             "id", "code_digest", "application", "environment", "user", "completed_by",
@@ -262,10 +267,9 @@ def counts_of(forgotten: Forgotten) -> dict[str, int]:
 
 def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
     """The data about ``user`` for the account page, with their identity under ``application``."""
-    place = (application.alias, application.environment)
     linked = LinkedIdentity.objects.filter(user_id=user.pk).order_by("application", "environment")
-    here = {(each.application, each.environment): each for each in linked}
-    identity = here.pop(place, None)
+    others = {(each.application, each.environment): each for each in linked}
+    identity = others.pop((application.alias, application.environment), None)
     claims = tuple(identity.claims.all()) if identity else ()
     held = tuple(kind for kind in _newest_about(user) if kind.records)
     grant = TokenGrant.objects.filter(identity=identity).first() if identity else None
@@ -276,7 +280,7 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
         needs_reauthorization=_needs_reauthorization(identity, grant),
         permission_ends_at=grant.refresh_expires_at if grant else None,
         names=_names_of(user),
-        elsewhere=tuple(here.values()),
+        elsewhere=tuple(others.values()),
     )
 
 
@@ -310,10 +314,8 @@ def _newest_about(user: AbstractBaseUser) -> Iterator[HeldKind]:
 
 
 def _batches(rows: QuerySet[Any, dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """All of ``rows`` in batches, in the order of their keys.
-
-    Not ``iterator()``: it needs a server-side cursor, which a pooler may not keep.
-    """
+    """All of ``rows``, in batches by their keys."""
+    # Not ``iterator()``: it needs a server-side cursor, which a pooler may not keep.
     batch = list(rows.order_by("pk")[:ROWS_AT_ONCE])
     while batch:
         yield batch

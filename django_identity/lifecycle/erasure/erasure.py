@@ -30,8 +30,8 @@ from django_identity.exceptions import ConfigurationError, StorageUnavailable
 from django_identity.lifecycle import events
 from django_identity.lifecycle.erasure import dossier, sessions
 from django_identity.lifecycle.erasure.dossier import Forgotten
-from django_identity.lifecycle.events import former_links, receipts, rows
-from django_identity.lifecycle.events.keyed_digests import keyed
+from django_identity.lifecycle.events import receipts, rows
+from django_identity.lifecycle.events.rows import keyed
 from django_identity.models import (
     AccountKept,
     ErasureReceipt,
@@ -154,11 +154,10 @@ def _attempt(receipt_id: int, user_id: Any, keys: list[str], signed_out: Session
     receipt = due.first()
     if receipt is None:
         return False
-    pause = timedelta(
-        seconds=backoff.pause(receipt.attempts, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
-    )
+    seconds = backoff.pause(receipt.attempts, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
+    next_attempt_at = now + timedelta(seconds=seconds)
     taken = due.filter(attempts=receipt.attempts).update(
-        attempts=F("attempts") + 1, next_attempt_at=now + pause, updated_at=now
+        attempts=F("attempts") + 1, next_attempt_at=next_attempt_at, updated_at=now
     )
     if not taken:
         return False
@@ -166,10 +165,16 @@ def _attempt(receipt_id: int, user_id: Any, keys: list[str], signed_out: Session
         with measured(Operation.ERASURE, application=receipt.application):
             has_sessions = _erase(receipt, user_id, keys)
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
-        models = _models_in_the_way(error)
+        # The models whose rows keep the account's rows from being deleted, as ``shop.Order``.
+        in_the_way: set[Any] = set()
+        if isinstance(error, ProtectedError):
+            in_the_way = error.protected_objects
+        elif isinstance(error, RestrictedError):
+            in_the_way = error.restricted_objects
+        models = ",".join(sorted({row._meta.label for row in in_the_way}))
         kind = f"{type(error).__name__}: {models}" if models else type(error).__name__
-        ErasureReceipt.objects.filter(pk=receipt_id).update(error=kind[:255])
         facts = {"row": receipt_id, **({"models": models} if models else {})}
+        ErasureReceipt.objects.filter(pk=receipt_id).update(error=kind[:255])
         log_trouble(LogEvent.ERASURE_FAILED, error, application=receipt.application, **facts)
         return False
     if has_sessions:
@@ -178,21 +183,8 @@ def _attempt(receipt_id: int, user_id: Any, keys: list[str], signed_out: Session
     return True
 
 
-def _models_in_the_way(error: Exception) -> str:
-    """The models whose rows keep the account's rows from being deleted, as ``shop.Order``."""
-    found: set[Any] = set()
-    if isinstance(error, ProtectedError):
-        found = error.protected_objects
-    elif isinstance(error, RestrictedError):
-        found = error.restricted_objects
-    return ",".join(sorted({row._meta.label for row in found}))
-
-
 def _erase(receipt: ErasureReceipt, user_id: Any, keys: list[str]) -> bool:
-    """Erase in one transaction, after the work that may take long: the sessions, many events.
-
-    Returns whether the user's sessions had to go.
-    """
+    """Erase in one transaction, after most events. Returns whether the sessions had to go."""
     _empty_most_events(receipt)
     pending = ErasureReceipt.objects.pending()
     siblings = pending.filter(user_id=user_id) if user_id is not None else pending.none()
@@ -234,10 +226,10 @@ def _erase_rows(receipt_id: int, session_keys: list[str]) -> bool:
     events.lock_subject(subject_digest)
     identities = LinkedIdentity.objects.select_for_update().filter(subject_digest=subject_digest)
     identity = identities.first()
-    user = _user(identity.user_id if identity else receipt.user_id)
+    link = identity or receipt
+    user = _user(link.user_id)
     user_id = user.pk if user else None
-    made_for_identity = identity.account_made if identity else receipt.account_made
-    receipt.account_kept = _reason_to_keep(receipt, user, made_for_identity=made_for_identity)
+    receipt.account_kept = _reason_to_keep(receipt, user, made_for_identity=link.account_made)
     _open_other_receipts(receipt, subject_digest, user_id=user_id)
     place, stays = (receipt.application, receipt.environment), bool(receipt.account_kept)
     counts = Counter(dossier.erase(Forgotten(subject_digest, user_id, *place, stays=stays)))
@@ -268,7 +260,7 @@ def _reason_to_keep(
 
 def _open_other_receipts(receipt: ErasureReceipt, subject_digest: str, *, user_id: Any) -> None:
     """Request the erasure of other accounts from which the subject was disconnected."""
-    for former in former_links.of_subject(subject_digest).exclude(user_id=user_id):
+    for former in receipts.former_links(subject_digest).exclude(user_id=user_id):
         ErasureReceipt.objects.create(
             application=receipt.application,
             environment=receipt.environment,
@@ -307,12 +299,9 @@ def _erase_account(receipt: ErasureReceipt, user: AbstractBaseUser) -> str:
 
 
 def _user(user_id: Any) -> AbstractBaseUser | None:
-    """The account, even if the user model's default manager hides it."""
-    if user_id is None:
-        return None
-    model = get_user_model()
-    everybody: QuerySet[AbstractBaseUser] = QuerySet(model, using=database.alias())
-    return everybody.filter(pk=user_id).first()
+    """The account, even if the user model's managers hide it."""
+    everybody: QuerySet[AbstractBaseUser] = QuerySet(get_user_model(), using=database.alias())
+    return everybody.filter(pk=user_id).first() if user_id is not None else None
 
 
 def _erase_identities_of(user_id: Any, receipt: ErasureReceipt) -> None:
@@ -354,7 +343,6 @@ def _subject_digest(receipt: ErasureReceipt) -> str:
 
 def _policy_of(receipt: ErasureReceipt) -> policy.IdentityPolicy:
     """The policy of the application, or of the default one if it is no longer in the settings."""
-    known = receipt.application in conf.aliases()
-    return policy.load(
-        conf.application(receipt.application if known else conf.DEFAULT_ALIAS).policy
-    )
+    is_known = receipt.application in conf.aliases()
+    alias = receipt.application if is_known else conf.DEFAULT_ALIAS
+    return policy.load(conf.application(alias).policy)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.db.models import Q, QuerySet
@@ -26,6 +26,14 @@ from django_identity.models import (
 from django_identity.telemetry import LogEvent, log_error
 
 BATCH = 1000
+#: The columns of an event of which only the digest stays.
+DIGEST_ONLY: Mapping[str, Any] = {
+    **EMPTIED,
+    "event_type": "",
+    "handled_by": [],
+    "next_attempt_at": None,
+    "kept": Retained.DIGEST_ONLY,
+}
 #: The ``error`` of an event that no worker took until its content had to go.
 NEVER_HANDLED = "never_handled"
 
@@ -63,26 +71,30 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
         events_of = WebhookEvent.objects.filter(of_alias)
         rows_before = now - timedelta(days=application.event_days)
         payloads_before = now - timedelta(days=application.event_payload_days)
-        handled = events_of.filter(next_attempt_at=None)
-        for rows in _batches(_older(handled, Retained.EVERYTHING, payloads_before), size):
+        whole = events_of.filter(kept=Retained.EVERYTHING).order_by("received_at")
+        handled = whole.filter(next_attempt_at=None, received_at__lt=payloads_before)
+        for rows in _batches(handled, size):
             emptied = rows.update(payload=None, kept=Retained.NO_PAYLOAD)
             payloads += emptied
             progress(emptied)
-        for rows in _batches(_older(events_of, Retained.NO_PAYLOAD, rows_before), size):
-            emptied = rows.update(
-                **EMPTIED,
-                event_type="",
-                handled_by=[],
-                next_attempt_at=None,
-                kept=Retained.DIGEST_ONLY,
-            )
+        reduced = events_of.filter(kept=Retained.NO_PAYLOAD, received_at__lt=rows_before)
+        for rows in _batches(reduced.order_by("received_at"), size):
+            emptied = rows.update(**DIGEST_ONLY)
             events += emptied
             progress(emptied)
-        for rows in _batches(_older(events_of, Retained.EVERYTHING, rows_before), size):
+        for rows in _batches(whole.filter(received_at__lt=rows_before), size):
             payloads += _give_up(rows, application)
         revoked_before = now - timedelta(days=application.revoked_days)
-        identities += _purge_revoked(of_alias, revoked_before, size)
-    requests = _purge_requests(now, size)
+        revoked = LinkedIdentity.objects.filter(
+            of_alias, consent=Consent.REVOKED, consent_changed_at__lt=revoked_before
+        )
+        for rows in _batches(revoked.order_by("pk"), size):
+            # The person may have come back since the batch was read.
+            identities += sum(disconnect(each, only=Q(consent=Consent.REVOKED)) for each in rows)
+    requests = 0
+    for model in (AuthorizationRequest, ConnectRedemption):
+        over = model._default_manager.filter(expires_at__lt=now).order_by("expires_at")
+        requests += sum(rows.delete()[0] for rows in _batches(over, size))
     return Purged(payloads=payloads, events=events, requests=requests, identities=identities)
 
 
@@ -117,36 +129,7 @@ def _applications() -> Iterator[tuple[Application, Q]]:
     yield shortest, ~Q(application__in=[application.alias for application in configured])
 
 
-def _purge_revoked(of_alias: Q, before: datetime, size: int) -> int:
-    """Disconnect the identities whose consent was revoked before ``before``."""
-    revoked = LinkedIdentity.objects.filter(
-        of_alias, consent=Consent.REVOKED, consent_changed_at__lt=before
-    )
-    purged = 0
-    for rows in _batches(revoked.order_by("pk").all, size):
-        # The person may have come back since the batch was read.
-        purged += sum(disconnect(each, only=Q(consent=Consent.REVOKED)) for each in rows)
-    return purged
-
-
-def _older(
-    events: QuerySet[WebhookEvent], kept: Retained, moment: datetime
-) -> Callable[[], QuerySet[WebhookEvent]]:
-    """The events in the state ``kept`` that were received before ``moment``."""
-    return lambda: events.filter(kept=kept, received_at__lt=moment).order_by("received_at")
-
-
-def _batches(rows: Callable[[], QuerySet[Any]], size: int) -> Iterator[QuerySet[Any]]:
-    """Yield ``rows()`` in batches until none is left. The caller must change each batch."""
-    while keys := list(rows().values_list("pk", flat=True)[:size]):
-        yield rows().model._default_manager.filter(pk__in=keys)
-
-
-def _purge_requests(before: datetime, size: int) -> int:
-    """Delete sign-ins and redemptions of all applications that expired before ``before``."""
-    purged = 0
-    for model in (AuthorizationRequest, ConnectRedemption):
-        over = model._default_manager.filter(expires_at__lt=before).order_by("expires_at")
-        for rows in _batches(over.all, size):
-            purged += rows.delete()[0]
-    return purged
+def _batches(rows: QuerySet[Any], size: int) -> Iterator[QuerySet[Any]]:
+    """Yield ``rows`` in batches until none is left. The caller must change each batch."""
+    while keys := list(rows.values_list("pk", flat=True)[:size]):
+        yield rows.model._default_manager.filter(pk__in=keys)

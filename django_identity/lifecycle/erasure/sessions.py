@@ -28,6 +28,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare, salted_hmac
 
+from django_identity.models import NEVER
+
 BATCH = 1000
 # A plain text: no escapes, and no other members with this name inside of values.
 USER_IN_TEXT = re.compile(rb'"%s":"([\w-]*)"' % SESSION_KEY.encode(), re.ASCII)
@@ -73,7 +75,8 @@ def listed(user: Any, *, current: SessionBase) -> tuple[LiveSession, ...] | None
         _live(row, said, current.session_key)
         for row, said in _signed_in(store, user.pk, rows, hashes)
     ]
-    return tuple(sorted(found, key=lambda each: (not each.is_current, -_seconds(each.began_at))))
+    found.sort(key=lambda each: (each.is_current, each.began_at or NEVER), reverse=True)
+    return tuple(found)
 
 
 def end_one(user_id: Any, name: str) -> bool:
@@ -101,13 +104,9 @@ def keys_of(
     if saved_since is not None:
         ends_at = saved_since + timedelta(seconds=settings.SESSION_COOKIE_AGE)
         rows = rows.filter(expire_date__gte=ends_at)
-    named, opener = {_named(user_id): user_id for user_id in found}, store()
-    for row in _each(rows):
-        if _names_another(opener, row, named):
-            continue
-        whose = _said(opener, row).get(SESSION_KEY)
-        if whose in named:
-            found[named[whose]].append(row.session_key)
+    named = {_named(user_id): user_id for user_id in found}
+    for row, said in _naming(named, store, _each(rows)):
+        found[named[said[SESSION_KEY]]].append(row.session_key)
     return found
 
 
@@ -130,12 +129,8 @@ def count_of(user_ids: Collection[Any], *, backend: str = "") -> int | None:
     store = _listable()
     if store is None or not can_end():
         return None
-    named, opener = {_named(user_id) for user_id in user_ids}, store()
-    found = (_said(opener, row) for row in _each(_alive(store)))
-    return sum(
-        said.get(SESSION_KEY) in named and backend in ("", said.get(BACKEND_SESSION_KEY))
-        for said in found
-    )
+    found = _naming({_named(user_id) for user_id in user_ids}, store, _each(_alive(store)))
+    return sum(backend in ("", said.get(BACKEND_SESSION_KEY)) for _row, said in found)
 
 
 def delete(keys: Collection[str]) -> int:
@@ -161,26 +156,26 @@ def _signed_in(
     hashes: dict[str, list[str]],
 ) -> Iterator[tuple[AbstractBaseSession, Mapping[str, Any]]]:
     """Yield those of ``rows`` that Django would accept as the user's: the hash is current."""
-    opener, named = store(), {_named(user_id)}
-    for row in rows:
-        if _names_another(opener, row, named):
-            continue
-        said = _said(opener, row)
-        if said.get(SESSION_KEY) not in named:
-            continue
+    for row, said in _naming({_named(user_id)}, store, rows):
         path = said.get(BACKEND_SESSION_KEY, "")
         if path not in hashes:
-            hashes[path] = _hashes(_loaded(path, user_id))
+            is_known = path in settings.AUTHENTICATION_BACKENDS
+            hashes[path] = _hashes(load_backend(path).get_user(user_id) if is_known else None)
         given = said.get(HASH_SESSION_KEY, "")
         if any(constant_time_compare(given, each) for each in hashes[path]):
             yield row, said
 
 
-def _loaded(path: str, user_id: Any) -> Any:
-    """The user as the backend loads them, or None."""
-    if path not in settings.AUTHENTICATION_BACKENDS:
-        return None
-    return load_backend(path).get_user(user_id)
+def _naming(
+    named: Container[str], store: type[SessionStore], rows: Iterable[AbstractBaseSession]
+) -> Iterator[tuple[AbstractBaseSession, Mapping[str, Any]]]:
+    """Yield those of ``rows`` that are of one of the users ``named``, decoded."""
+    opener = store()
+    for row in rows:
+        if not _names_another(opener, row, named):
+            said = _said(opener, row)
+            if said.get(SESSION_KEY) in named:
+                yield row, said
 
 
 def _hashes(user: Any) -> list[str]:
@@ -204,10 +199,6 @@ def _live(row: AbstractBaseSession, said: Mapping[str, Any], current: str | None
 
 def _name(session_key: str) -> str:
     return salted_hmac("django_identity.session", session_key, algorithm="sha256").hexdigest()
-
-
-def _seconds(moment: datetime | None) -> float:
-    return moment.timestamp() if moment else 0.0
 
 
 def _has_at_most(most: int, store: type[SessionStore]) -> bool:

@@ -44,17 +44,13 @@ def stop_processing(
     identity.connect_person = ""
     identity.refetch_due_at = None
     if identity.is_withdrawn or identity.consent == Consent.REVOKED:
-        _forget_kyc(identity)
+        # Empty what KYC events and answers brought, so that the next sign-in decides alone.
+        identity.kyc_level = identity.kyc_status = identity.kyc_provider = identity.kyc_rank = ""
+        identity.kyc_verified_at = identity.kyc_checked_at = None
+        identity.kyc_changed_at = NEVER
     TokenGrant.objects.filter(identity=identity).delete()
     claims = StoredClaim.objects.filter(identity=identity)
     claims.update(revoked=True, value=None, updated_at=timezone.now())
-
-
-def _forget_kyc(identity: LinkedIdentity) -> None:
-    """Empty what KYC events and answers brought, so that the next sign-in decides alone."""
-    identity.kyc_level = identity.kyc_status = identity.kyc_provider = identity.kyc_rank = ""
-    identity.kyc_verified_at = identity.kyc_checked_at = None
-    identity.kyc_changed_at = NEVER
 
 
 def revoke(subject_digest: str) -> LinkedIdentity | None:

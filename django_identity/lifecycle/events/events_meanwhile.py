@@ -14,7 +14,7 @@ from django_identity.exceptions import ConsentWithdrawn
 from django_identity.handlers import WITHDRAWALS
 from django_identity.lifecycle.events import effects, receipts, rows
 from django_identity.lifecycle.events.effects import CLOCK_SKEW
-from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
+from django_identity.models import Consent, LinkedIdentity
 
 Changes = Mapping[str, Any]
 
@@ -52,10 +52,7 @@ def save_if_no_event_came(identity: LinkedIdentity, since: Since, changes: Chang
 
 
 def save_unless_revoked(identity: LinkedIdentity, since: Since, changes: Changes) -> None:
-    """Save ``changes`` and so lock the row: later events wait for it.
-
-    Raises ``ConsentWithdrawn``.
-    """
+    """Save ``changes`` and so lock the row for later events. Raises ``ConsentWithdrawn``."""
     if not _save(LinkedIdentity.objects.filter(pk=identity.pk), since, changes):
         raise ConsentWithdrawn
 
@@ -66,7 +63,8 @@ def apply_events_since(identity: LinkedIdentity, since: Since) -> None:
     The caller has locked the identity's row. Raises ``ConsentWithdrawn`` if the consent was revoked
     or an erasure was requested.
     """
-    if _erasures_since(identity, since).exists():
+    erasures = receipts.of_subject(identity.subject_digest)
+    if erasures.filter(receipts.covering(since.began_at)).exists():
         raise ConsentWithdrawn
     identity.refresh_from_db()
     events = rows.since(identity.subject_digest, since.began_at)
@@ -79,12 +77,6 @@ def apply_events_since(identity: LinkedIdentity, since: Since) -> None:
         elif event.occurred_at >= since.began_at - CLOCK_SKEW:
             raise ConsentWithdrawn
     identity.save()
-
-
-def _erasures_since(identity: LinkedIdentity, since: Since) -> QuerySet[ErasureReceipt]:
-    """Erasures of the subject that are pending or were done since the start."""
-    of_subject = receipts.of_subject(identity.subject_digest)
-    return of_subject.filter(receipts.covering(since.began_at))
 
 
 def _save(identities: QuerySet[LinkedIdentity], since: Since, changes: Changes) -> bool:

@@ -22,8 +22,8 @@ from django_identity.conf import Application
 from django_identity.handlers import EventType, handlers_of
 from django_identity.lifecycle.events import deliveries, effects, receipts, tallies
 from django_identity.lifecycle.events.effects import CLOCK_SKEW, EFFECTS
-from django_identity.lifecycle.events.keyed_digests import keyed
 from django_identity.lifecycle.events.locks import LOCK_WAIT_SECONDS, transaction_of_event
+from django_identity.lifecycle.events.rows import keyed
 from django_identity.models import EventOutcome, TallyName, WebhookEvent, digest
 from django_identity.models.compiled import CompiledQuery
 from django_identity.service.webhooks import SUBJECTS, Event, signing_secret
@@ -106,6 +106,9 @@ def _row_of(application: Application, event: Event) -> WebhookEvent:
     """
     now = timezone.now()
     is_known = event.event_type in EFFECTS
+    # Work remains after the response: an erasure, or the site's handlers.
+    erases = event.event_type == EventType.DATA_DELETION_REQUESTED
+    has_work = erases or bool(handlers_of(event.event_type))
     outcome, error = EventOutcome.APPLIED if is_known else EventOutcome.IGNORED, ""
     if is_known and not event.subject:
         outcome, error = EventOutcome.FAILED, NAMES_NOBODY
@@ -122,7 +125,7 @@ def _row_of(application: Application, event: Event) -> WebhookEvent:
         payload=_kept_payload(event),
         outcome=outcome,
         error=error,
-        next_attempt_at=now if _has_work(event.event_type) and not error else None,
+        next_attempt_at=now if has_work and not error else None,
     )
 
 
@@ -133,11 +136,6 @@ def _kept_payload(event: Event) -> Mapping[str, Any] | None:
     if event.event_type not in EFFECTS:
         return None
     return {name: event.content[name] for name in KEPT_MEMBERS if name in event.content}
-
-
-def _has_work(event_type: str) -> bool:
-    """Whether work remains after the response: an erasure, or the site's handlers."""
-    return event_type == EventType.DATA_DELETION_REQUESTED or bool(handlers_of(event_type))
 
 
 def _take_in(application: Application, event: Event, body: bytes) -> Received:

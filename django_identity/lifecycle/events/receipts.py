@@ -1,4 +1,7 @@
-"""Erasure receipts. Only with the site's key can a receipt be matched with a subject."""
+"""What stays of a subject: erasure receipts, and the links that were disconnected.
+
+Only with the site's key can a row be matched with a subject.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from datetime import datetime
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from django_identity.lifecycle.events import former_links, rows
-from django_identity.lifecycle.events.keyed_digests import keyed
+from django_identity.lifecycle.events import rows
+from django_identity.lifecycle.events.rows import keyed
 from django_identity.models import (
+    SIGNS_IN,
     ErasureReceipt,
     FormerLink,
     LinkedIdentity,
@@ -43,7 +47,7 @@ def open_receipt(
     Without an identity, the account is the one from which the subject was disconnected.
     """
     subject_digest = digest(application, environment, subject)
-    link = identity or former_links.of_subject(subject_digest).first()
+    link = identity or former_links(subject_digest).first()
     return ErasureReceipt.objects.create(
         application=application,
         environment=environment,
@@ -59,12 +63,9 @@ def open_receipt(
 
 def close(receipt: ErasureReceipt, *, counts: Mapping[str, int]) -> None:
     """Record that the erasure is done, and delete the subject from the receipt."""
-    receipt.subject = ""
-    receipt.user = None
-    receipt.erased_at = timezone.now()
-    receipt.next_attempt_at = None
-    receipt.error = ""
-    receipt.counts = dict(counts)
+    receipt.subject = receipt.error = ""
+    receipt.user = receipt.next_attempt_at = None
+    receipt.erased_at, receipt.counts = timezone.now(), dict(counts)
     receipt.save()
 
 
@@ -86,8 +87,10 @@ def empty_if_forgotten(event: WebhookEvent, *, is_linked: bool) -> None:
     """
     keys = keyed(event.subject_digest)
     if is_linked:
-        erasures = of_subject(event.subject_digest)
-        is_forgotten = erasures.filter(covering_event(event.occurred_at)).exists()
+        # The service's clock may be ahead of the site's. An event with a time-stamp before the
+        # request's is older than the request, so the erasure covers it too.
+        covered = covering(event.occurred_at) | Q(requested_at__gte=event.occurred_at)
+        is_forgotten = of_subject(event.subject_digest).filter(covered).exists()
     else:
         is_forgotten = any(_erased_or_disconnected.rows(key) for key in keys)
     if is_forgotten:
@@ -101,10 +104,26 @@ def covering(moment: object) -> Q:
     return Q(erased_at=None) | Q(erased_at__gte=moment)
 
 
-def covering_event(at: object) -> Q:
-    """Receipts whose erasure covers an event of time ``at``, by the site's or the service's clock.
+def remember_link(identity: LinkedIdentity) -> None:
+    """Keep a digest of the identity's subject, if the identity signed its person in.
 
-    The service's clock may be ahead. An event is still older than the request if its time-stamp is
-    older than the request's time-stamp.
+    A link by code is forgotten: it may be another person's.
     """
-    return covering(at) | Q(requested_at__gte=at)
+    if identity.linked_via not in SIGNS_IN:
+        return
+    FormerLink.objects.update_or_create(
+        user_id=identity.user_id,
+        subject_digest=keyed(identity.subject_digest)[0],
+        defaults={
+            "application": identity.application,
+            "environment": identity.environment,
+            "linked_via": identity.linked_via,
+            "account_made": identity.account_made,
+        },
+    )
+
+
+def former_links(subject_digest: str) -> QuerySet[FormerLink]:
+    """The former links of a subject, the newest first."""
+    former = FormerLink.objects.filter(subject_digest__in=keyed(subject_digest))
+    return former.order_by("-updated_at", "-pk")

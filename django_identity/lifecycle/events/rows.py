@@ -1,4 +1,4 @@
-"""Stored events: the subject's since a moment, and emptied by an erasure."""
+"""Stored events of a subject, and digests that only the site's key can match with a subject."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Case, F, QuerySet, When
+from django.utils.crypto import salted_hmac
 
 from django_identity.handlers import EventType
-from django_identity.lifecycle.events.keyed_digests import keyed
 from django_identity.models import WebhookEvent
 
+SALT = "django_identity.erasure_receipt"
 #: The columns of an emptied event. The digest of its id and its type stay.
 EMPTIED: Mapping[str, Any] = {
     "body_digest": "",
@@ -27,6 +29,14 @@ EMPTIED: Mapping[str, Any] = {
 _NO_HANDLERS = Case(
     When(event_type=EventType.DATA_DELETION_REQUESTED, then=F("next_attempt_at")), default=None
 )
+
+
+def keyed(subject_digest: str) -> list[str]:
+    """The digest of a subject under the site's current key, then under each older key."""
+    return [
+        salted_hmac(SALT, subject_digest, secret=str(key), algorithm="sha256").hexdigest()
+        for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    ]
 
 
 def since(subject_digest: str, moment: datetime) -> QuerySet[WebhookEvent]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -28,19 +27,15 @@ def add(name: str, *, application: Application, count: int = 1) -> None:
     """
     if count <= 0:
         return
-    today = DailyTally.objects.filter(
-        day=_today(),
-        application=application.alias,
-        environment=application.environment,
-        name=name,
-    )
-    if today.update(count=F("count") + count):
-        return
     row = DailyTally(
         day=_today(), application=application.alias, environment=application.environment, name=name
     )
-    DailyTally.objects.bulk_create([row], ignore_conflicts=True)
-    today.update(count=F("count") + count)
+    today = DailyTally.objects.filter(
+        day=row.day, application=row.application, environment=row.environment, name=name
+    )
+    if not today.update(count=F("count") + count):
+        DailyTally.objects.bulk_create([row], ignore_conflicts=True)
+        today.update(count=F("count") + count)
 
 
 def per_day(name: str, *, application: str, environment: str, days: int) -> tuple[DayCount, ...]:
@@ -51,11 +46,8 @@ def per_day(name: str, *, application: str, environment: str, days: int) -> tupl
             day__gte=first, application=application, environment=environment, name=name
         ).values_list("day", "count")
     )
-    return tuple(DayCount(day, held.get(day, 0)) for day in _days(first, days))
-
-
-def _days(first: date, days: int) -> Iterator[date]:
-    return (first + timedelta(days=passed) for passed in range(days))
+    each_day = (first + timedelta(days=passed) for passed in range(days))
+    return tuple(DayCount(day, held.get(day, 0)) for day in each_day)
 
 
 def _today() -> date:

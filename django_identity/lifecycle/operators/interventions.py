@@ -132,19 +132,17 @@ def revoke(identities: Sequence[LinkedIdentity]) -> int:
 
     A sign-in that is in progress is refused, as after a revocation by the service.
     """
-    revoked = [identity for identity in identities if _revoke(identity)]
+    revoked = []
+    for identity in identities:
+        with database.atomic():
+            changed = events.revoke(identity.subject_digest)
+            if changed is not None:
+                signals.announce(signals.consent_revoked, LinkedIdentity, identity=changed)
+                revoked.append(identity)
     for alias in conf.aliases():
         owners = [identity.user for identity in revoked if identity.application == alias]
         arrival.send_change_on_commit(conf.application(alias), owners, change="revoked")
     return len(revoked)
-
-
-def _revoke(identity: LinkedIdentity) -> bool:
-    with database.atomic():
-        revoked = events.revoke(identity.subject_digest)
-        if revoked is not None:
-            signals.announce(signals.consent_revoked, LinkedIdentity, identity=revoked)
-    return revoked is not None
 
 
 def erasure_preview(identity: LinkedIdentity) -> Preview:

@@ -29,7 +29,10 @@ def find_identities(
         return identities
     names = _names(wanted, may_see_people=may_see_people)
     users = database.users().filter(names).values_list("pk", flat=True)
-    subjects = LinkedIdentity.objects.filter(_subjects(wanted)).values_list("pk", flat=True)
+    condition = Q(subject_digest__in=_subject_digests(wanted))
+    if len(wanted) >= SHORTEST_BEGINNING:
+        condition |= Q(subject__startswith=wanted)
+    subjects = LinkedIdentity.objects.filter(condition).values_list("pk", flat=True)
     return identities.filter(
         Q(user_id__in=list(users[:MOST_FOUND])) | Q(pk__in=list(subjects[:MOST_FOUND]))
     )
@@ -54,13 +57,6 @@ def _begins(name: str, wanted: str) -> Q:
     if database.connection().vendor != "postgresql" or not wanted.isascii():
         return Q(**{f"{name}__istartswith": wanted})
     return Q(StartsWith(Upper(Collate(name, "C")), wanted.upper()))
-
-
-def _subjects(wanted: str) -> Q:
-    exact = Q(subject_digest__in=_subject_digests(wanted))
-    if len(wanted) < SHORTEST_BEGINNING:
-        return exact
-    return exact | Q(subject__startswith=wanted)
 
 
 def with_grant(identities: QuerySet[LinkedIdentity], condition: Q) -> QuerySet[LinkedIdentity]:

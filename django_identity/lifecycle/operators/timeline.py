@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from django_identity.lifecycle.arrival.authorization_requests import COMPLETED
 from django_identity.lifecycle.standing.explanation import GateAnswer, explained
@@ -113,19 +114,14 @@ def _own(identity: LinkedIdentity) -> Iterator[Happening]:
 
 
 def _sign_ins(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
-    requests = (
-        AuthorizationRequest.objects.filter(
-            Q(completed_by_id=identity.user_id) | Q(user_id=identity.user_id),
-            application=identity.application,
-            environment=identity.environment,
-            consumed_at__isnull=False,
-        )
-        .order_by("-consumed_at")
-        .values_list("consumed_at", "purpose", "outcome")[:longest]
+    requests = AuthorizationRequest.objects.filter(
+        Q(completed_by_id=identity.user_id) | Q(user_id=identity.user_id),
+        application=identity.application,
+        environment=identity.environment,
+        consumed_at__isnull=False,
     )
-    for at, purpose, outcome in requests:
-        if at is None:
-            continue
+    rows: QuerySet[Any, Any] = requests.values_list("consumed_at", "purpose", "outcome")
+    for at, purpose, outcome in rows.order_by("-consumed_at")[:longest]:
         if outcome != COMPLETED:
             yield Happening(at, Kind.SIGN_IN_FAILED, detail=outcome)
         elif purpose == Purpose.SIGN_IN:
@@ -135,10 +131,7 @@ def _sign_ins(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
 
 
 def _events(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
-    events = (
-        WebhookEvent.objects.filter(subject_digest=identity.subject_digest)
-        .order_by("-occurred_at")
-        .values_list("occurred_at", "event_type", "outcome", "pk")[:longest]
-    )
-    for at, event_type, outcome, pk in events:
+    events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest)
+    rows = events.values_list("occurred_at", "event_type", "outcome", "pk")
+    for at, event_type, outcome, pk in rows.order_by("-occurred_at")[:longest]:
         yield Happening(at, Kind.EVENT, detail=event_type, outcome=outcome, event_id=pk)

@@ -105,25 +105,19 @@ def is_ready() -> bool:
     """
     if any(problem.fatal for problem in conf.problems()):
         return False
-    try:
-        _write_nothing()
-    except (OperationalError, InterfaceError):
-        return _is_ready_on_new_connection()
-    except DatabaseError:
-        return False
-    return True
-
-
-def _is_ready_on_new_connection() -> bool:
     connection = database.connection()
-    if connection.in_atomic_block:
-        return False
-    connection.close()
-    try:
-        _write_nothing()
-    except (DatabaseError, InterfaceError):
-        return False
-    return True
+    for is_new_connection in (False, True):
+        try:
+            _write_nothing()
+        except (OperationalError, InterfaceError):
+            if is_new_connection or connection.in_atomic_block:
+                return False
+            connection.close()
+        except DatabaseError:
+            return False
+        else:
+            return True
+    return False
 
 
 def _write_nothing() -> None:
