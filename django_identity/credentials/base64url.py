@@ -4,8 +4,6 @@ The last character has bits that belong to no octet. If these bits were ignored,
 texts would decode to the same octets (RFC 4648 §3.5), and a changed credential would still verify.
 """
 
-from __future__ import annotations
-
 from binascii import a2b_base64
 from typing import Final
 

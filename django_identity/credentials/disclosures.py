@@ -1,7 +1,5 @@
 """Check the disclosures and read their claims."""
 
-from __future__ import annotations
-
 from binascii import b2a_base64
 from collections.abc import Mapping
 from hashlib import sha256

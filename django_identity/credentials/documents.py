@@ -3,8 +3,6 @@
 It needs the extra ``django-identity[trusted]``. No other module imports it at start-up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 

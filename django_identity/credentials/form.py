@@ -1,7 +1,5 @@
 """Check the outer form of a credential: limits, characters and parts. Nothing is decoded."""
 
-from __future__ import annotations
-
 from typing import Final, TypeAlias
 
 from django_identity.credentials.base64url import ALPHABET, LAST_OCTETS

@@ -1,7 +1,5 @@
 """Check the header of the signed token."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Final
 

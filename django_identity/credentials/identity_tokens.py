@@ -1,7 +1,5 @@
 """Signed tokens that may name the subject: ID tokens and JWT access tokens."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Final
 
 from django.views.decorators.debug import sensitive_variables

@@ -1,7 +1,5 @@
 """JSON values that cannot be changed any more, and what no claim may have in it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final

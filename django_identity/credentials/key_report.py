@@ -1,7 +1,5 @@
 """A report on a key set for operators: its keys by name and thumbprint, and warnings."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

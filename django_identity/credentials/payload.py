@@ -1,7 +1,5 @@
 """Check the signed payload."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from django_identity import strict_json

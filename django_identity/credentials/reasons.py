@@ -1,7 +1,5 @@
 """The reasons to reject a credential, and the order of the checks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self

@@ -1,7 +1,5 @@
 """Verify a credential: an SD-JWT (RFC 9901) with the service's profile."""
 
-from __future__ import annotations
-
 import time
 from datetime import datetime
 from functools import cache

@@ -4,8 +4,6 @@ The trace repeats no check, so it cannot disagree with the verifier: each reason
 one of ``CHECKS``, which are in the order of their run, so the reason tells which checks passed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

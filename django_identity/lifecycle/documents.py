@@ -4,8 +4,6 @@ The database keeps that they were read: when, by which view, of which types. It 
 ``django-identity[trusted]``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

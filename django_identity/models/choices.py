@@ -1,7 +1,5 @@
 """What several tables share: lengths, choices with their labels, manager, time-stamps."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any

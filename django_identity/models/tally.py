@@ -1,7 +1,5 @@
 """Counts for each day, and when each job of the upkeep was last done."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from django.db import models

@@ -1,7 +1,5 @@
 """Create the site's users, and write the fields that the policy returns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

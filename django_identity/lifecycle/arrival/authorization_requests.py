@@ -1,7 +1,5 @@
 """Started sign-ins: stored before the person leaves, and used once when they come back."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 

@@ -4,8 +4,6 @@ A code can be phished, so it verifies the account that is signed in. With
 ``IdentityPolicy.connect_may_sign_in`` it also signs in, or signs up, a person who is not.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from datetime import timedelta

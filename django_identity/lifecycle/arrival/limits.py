@@ -5,8 +5,6 @@ the cache does not answer, attempts are allowed and the failure is logged. Cache
 digests, no user, no browser and no address.
 """
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Mapping
 

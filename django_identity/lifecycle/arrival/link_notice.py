@@ -3,8 +3,6 @@
 A sign-in waits for the mail server at most ``LONGEST_WAIT``, and does not fail if the server fails.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Linking: choose the site's user for a subject, or refuse, and store the service's data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Redemptions of Connect codes: stored before the service is called, so each is sent once."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.contrib.auth.models import AbstractBaseUser

@@ -1,7 +1,5 @@
 """Disconnecting: what follows, and doing it. The rows of the database tell what there is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import AbstractBaseUser

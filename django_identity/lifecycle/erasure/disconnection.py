@@ -1,7 +1,5 @@
 """Disconnect an identity: delete it, empty its events, and remember a digest of its subject."""
 
-from __future__ import annotations
-
 from django.db.models import Q
 
 from django_identity import database, signals

@@ -1,7 +1,5 @@
 """The list of all tables with personal data. Pages, export and erasure use this list."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ Locks are always taken in this order, so that erasures, events and sign-ins cann
 5. the account's other identities.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from dataclasses import replace

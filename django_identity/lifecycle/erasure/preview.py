@@ -1,7 +1,5 @@
 """What an erasure or a revocation would end, for the operator who is asked to confirm it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

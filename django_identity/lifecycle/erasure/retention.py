@@ -1,7 +1,5 @@
 """Retention: reduce old events, and delete old sign-ins and redemptions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta

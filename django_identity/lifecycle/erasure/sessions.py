@@ -1,7 +1,5 @@
 """Find and delete a person's sessions in the database. Other stores cannot list sessions."""
 
-from __future__ import annotations
-
 import re
 import zlib
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping

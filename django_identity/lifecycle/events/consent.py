@@ -6,8 +6,6 @@ last sign-in, which brought tokens, claims and credential; it decides whether a 
 them.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from django.utils import timezone

@@ -4,8 +4,6 @@ A process collects its counts for some seconds, so that a flood of refused deliv
 writes. What a process has collected when it ends is lost; the first delivery counts at once.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import Counter

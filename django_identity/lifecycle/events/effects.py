@@ -5,8 +5,6 @@ order and number of deliveries. It returns False if something newer is known. Th
 the identity's row; ``apply`` changes the instance, and the caller saves it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta

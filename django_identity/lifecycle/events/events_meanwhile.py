@@ -1,7 +1,5 @@
 """Events of a subject that arrive during a sign-in with this subject."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

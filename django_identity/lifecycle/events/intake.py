@@ -4,8 +4,6 @@ An event of a subject without a linked identity is stored too. A sign-in that is
 it there (``events_meanwhile``).
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 import time

@@ -13,8 +13,6 @@ sign-in and an event may then deadlock, and one of them is retried. SQLite has o
 whole database.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 

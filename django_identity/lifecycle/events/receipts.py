@@ -3,8 +3,6 @@
 Only with the site's key can a row be matched with a subject.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 

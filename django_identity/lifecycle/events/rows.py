@@ -1,7 +1,5 @@
 """Stored events of a subject, and digests that only the site's key can match with a subject."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Count sign-ins, re-fetches and refused events for each day."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 

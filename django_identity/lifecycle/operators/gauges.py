@@ -1,7 +1,5 @@
 """Figures that are read from the database whenever metrics are collected."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from django.db import close_old_connections

@@ -1,7 +1,5 @@
 """The actions of an operator on linked identities, and the check of a credential."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence

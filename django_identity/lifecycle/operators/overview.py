@@ -6,8 +6,6 @@ keys. Event figures cover the newest 10,000 events. Figures are cached for one m
 need attention are read at each visit.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Find linked identities and events by user name, e-mail address, subject or event id."""
 
-from __future__ import annotations
-
 from django.contrib.auth import get_user_model
 from django.db.models import Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Collate, Upper

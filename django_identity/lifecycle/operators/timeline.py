@@ -3,8 +3,6 @@
 No token and no credential is loaded.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass

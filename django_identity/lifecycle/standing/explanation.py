@@ -1,7 +1,5 @@
 """The state of every gate for one identity, and what an account needs next."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """A memory for the current request only."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Hashable

@@ -1,7 +1,5 @@
 """The meaning of a proven claim's value. A claim can be proven and still be false."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

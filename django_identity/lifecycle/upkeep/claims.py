@@ -3,8 +3,6 @@
 A claim needs a credential that proves it. A KYC level comes from the service's own answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum

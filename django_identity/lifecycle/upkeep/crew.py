@@ -1,7 +1,5 @@
 """Work off a list of rows in several threads, each with its own database connection."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Generator

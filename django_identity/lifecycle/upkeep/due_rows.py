@@ -19,8 +19,6 @@ row is cheap. A worker that dies leaves a LOST row. Failures are counted at the 
 that kills its workers cannot do so often.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Iterable, Iterator

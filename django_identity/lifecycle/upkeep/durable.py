@@ -1,7 +1,5 @@
 """Write to the database so that an outer transaction cannot roll it back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context

@@ -4,8 +4,6 @@ A row is due until its work is done. An attempt is counted before it starts, so 
 crashes its worker is not retried for ever. The next attempt starts with the next handler.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """When each job was last done, in the database: beat forgets it when its container restarts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta

@@ -5,8 +5,6 @@ generators yield the result of each re-fetch. A caller may stop at any point; le
 were not started are then released.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

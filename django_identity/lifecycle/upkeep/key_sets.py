@@ -4,8 +4,6 @@ Each process fetches the set; it is at most 5 minutes old. Processes share nothi
 to the cache does not allow anybody to forge credentials.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import threading

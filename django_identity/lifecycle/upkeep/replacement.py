@@ -5,8 +5,6 @@ for a limited time after the service last confirmed it (``kyc_checked_at``), so 
 too.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,8 +4,6 @@ If no key opens a value, it is left unchanged: the key may only be missing from 
 code treats such a value as absent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

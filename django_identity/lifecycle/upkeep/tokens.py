@@ -8,8 +8,6 @@ if the row is unchanged. The others wait for it. If a worker dies, its lease end
 the lease. Before ``retry_at`` nobody refreshes, because the last attempt got no usable answer.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable

@@ -5,8 +5,6 @@ parts · ``service_checks`` the service · ``webhook_checks`` deliveries · ``re
 stored rows
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 from django.db import DatabaseError

@@ -1,7 +1,5 @@
 """What a check finds: a level, the cause, and the remedy."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

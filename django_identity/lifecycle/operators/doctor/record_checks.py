@@ -1,7 +1,5 @@
 """What the stored rows tell. The number of queries does not depend on the number of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Whether the service can be reached and accepts this site, for each application."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress

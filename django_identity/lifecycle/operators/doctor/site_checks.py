@@ -3,8 +3,6 @@
 ``is_ready`` is the one query of the health check.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Whether events arrive: secrets, refused deliveries, and a webhook that nobody calls."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import date, timedelta
 
