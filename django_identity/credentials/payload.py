@@ -79,10 +79,7 @@ def require_times(payload: dict[str, Any], *, now: float, leeway: float) -> None
 
 
 def listed_digests(payload: dict[str, Any]) -> frozenset[str]:
-    """The listed digests of disclosures and decoys (RFC 9901 §4.2.4.1, §7.1).
-
-    An absent list counts as an empty one.
-    """
+    """The listed digests of disclosures and decoys, if any (RFC 9901 §4.2.4.1, §7.1)."""
     digests = payload.get("_sd", [])
     if type(digests) is not list or not _STRING.issuperset(map(type, digests)):
         raise CredentialRejected(RejectionReason.PAYLOAD_SD)

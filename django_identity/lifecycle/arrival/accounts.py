@@ -77,10 +77,7 @@ def _only_identity_opens(user: AbstractBaseUser) -> bool:
 
 
 def _leave_out_refused(user: AbstractBaseUser, optional: set[str]) -> set[str]:
-    """Cut or leave out what the service says if the user model refuses it.
-
-    Returns the names of the fields that it still refuses.
-    """
+    """Cut or leave out what the user model refuses. Returns the fields that it still refuses."""
     fields: dict[str, Any] = {name: user._meta.get_field(name) for name in optional}
     for name, field in fields.items():
         longest, value = getattr(field, "max_length", None), getattr(user, name)

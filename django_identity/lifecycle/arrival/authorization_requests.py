@@ -50,10 +50,7 @@ def start(
 
 
 def find(application: Application, *, state: str, browser_key: str) -> AuthorizationRequest:
-    """The sign-in with this state, if this browser started it for this application.
-
-    Raises ``RequestUnknown``.
-    """
+    """The sign-in with this state that this browser started. Raises ``RequestUnknown``."""
     request: AuthorizationRequest | None = AuthorizationRequest.objects.started_in(
         application, state=state, browser_key=browser_key
     ).first()

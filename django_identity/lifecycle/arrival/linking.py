@@ -107,10 +107,7 @@ class _Attempt:
         return digest(application.alias, application.environment, self.data.subject)
 
     def _is_abandoned(self, identity: LinkedIdentity) -> bool:
-        """Whether a code linked the subject to another account, and the consent was revoked since.
-
-        The full sign-in then removes that link.
-        """
+        """Whether to remove a link by code to another account: its consent was revoked since."""
         return (
             not self.data.is_by_code
             and identity.linked_via == LinkedVia.CONNECT
@@ -149,10 +146,7 @@ class _Attempt:
             raise exceptions.UserInactive
 
     def _fit_user(self) -> AbstractBaseUser | None:
-        """Re-read the user, who must not have an identity under this application yet.
-
-        Since the start of the request the user may have been disabled, deleted or made staff.
-        """
+        """Re-read the user, who may have changed, and must not have an identity here yet."""
         if self.user is None:
             return None
         held = LinkedIdentity.objects.under(self.request.application).filter(user_id=self.user.pk)

@@ -33,10 +33,7 @@ CODE_LIFETIME = timedelta(minutes=10)
 def claim(
     application: Application, code: str, *, user: AbstractBaseUser | None
 ) -> ConnectRedemption | None:
-    """Claim the code for this request. Returns None if it was entered before.
-
-    Expired rows are deleted at the same time.
-    """
+    """Claim the code for this request. Returns None if it was entered before."""
     now = timezone.now()
     ConnectRedemption.objects.filter(expires_at__lt=now).delete()
     try:

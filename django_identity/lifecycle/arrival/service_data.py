@@ -79,24 +79,37 @@ class Storing:
 
     def store(self) -> None:
         """Save the data, unless an event since the start of the sign-in revokes it."""
-        was_granted = self.identity.consent == Consent.GRANTED
-        level_before = (self.identity.kyc_level, self.identity.kyc_status)
+        application, data, identity = self.request.application, self.data, self.identity
+        was_granted = identity.consent == Consent.GRANTED
+        level_before = (identity.kyc_level, identity.kyc_status)
         changes = self._set(self._columns())
         claims = None
-        if self.data.claims is not None:
-            claims = replacement.prepare(
-                self.request.application, self.identity, self.data.claims, self.data.proof
-            )
+        if data.claims is not None:
+            claims = replacement.prepare(application, identity, data.claims, data.proof)
             changes |= self._set(claims.columns)
-        if self.data.tokens is not None and (claims is None or self.data.is_incomplete):
-            changes |= self._set({"refetch_due_at": self._due_at()})
-        self._save(changes, claims, was_granted=was_granted)
-        if self.data.is_incomplete:
-            background.enqueue_on_commit(TaskName.REFETCH_ONE, self.identity.pk)
+        if data.is_incomplete:
+            changes |= self._set({"refetch_due_at": timezone.now()})
+            background.enqueue_on_commit(TaskName.REFETCH_ONE, identity.pk)
+        elif data.tokens is not None and claims is None:
+            due_at = replacement.next_refetch(application, identity, claims_due_at=None)
+            changes |= self._set({"refetch_due_at": due_at})
+        answered_at = self._consented_at if data.is_by_code else None
+        since = events_meanwhile.Since(self.request.began_at, answered_at)
+        is_done = was_granted and events_meanwhile.save_if_no_event_came(identity, since, changes)
+        if not is_done:
+            events_meanwhile.save_unless_revoked(identity, since, changes)
+        if claims is not None:
+            replacement.write(identity, claims)
+        elif data.tokens is not None and CLAIMS_SCOPE not in data.scopes:
+            replacement.take_back(identity)
+        if data.tokens is not None:
+            tokens.store(application, identity, data.tokens)
+        if not is_done:
+            events_meanwhile.apply_events_since(identity, since)
         if not was_granted:
-            signals.announce(signals.consent_granted, LinkedIdentity, identity=self.identity)
-        if (self.identity.kyc_level, self.identity.kyc_status) != level_before:
-            signals.announce(signals.kyc_changed, LinkedIdentity, identity=self.identity)
+            signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
+        if (identity.kyc_level, identity.kyc_status) != level_before:
+            signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
 
     def _set(self, columns: Mapping[str, Any]) -> dict[str, Any]:
         """Set these columns only. Others may change meanwhile, so the row is not saved whole."""
@@ -158,36 +171,6 @@ class Storing:
             # that a session that the revocation has ended does not become valid again.
             columns["revoked_at"] = self.request.began_at - timedelta(seconds=1)
         return columns
-
-    def _due_at(self) -> datetime | None:
-        """When what is missing is re-fetched, and without claims the level."""
-        if self.data.is_incomplete:
-            return timezone.now()
-        application = self.request.application
-        return replacement.next_refetch(application, self.identity, claims_due_at=None)
-
-    def _save(
-        self,
-        changes: Mapping[str, Any],
-        claims: replacement.Replacement | None,
-        *,
-        was_granted: bool,
-    ) -> None:
-        """Write row, claims and tokens, then apply the events that arrived during the sign-in."""
-        identity, data = self.identity, self.data
-        answered_at = self._consented_at if data.is_by_code else None
-        since = events_meanwhile.Since(self.request.began_at, answered_at)
-        is_done = was_granted and events_meanwhile.save_if_no_event_came(identity, since, changes)
-        if not is_done:
-            events_meanwhile.save_unless_revoked(identity, since, changes)
-        if claims is not None:
-            replacement.write(identity, claims)
-        elif data.tokens is not None and CLAIMS_SCOPE not in data.scopes:
-            replacement.take_back(identity)
-        if data.tokens is not None:
-            tokens.store(self.request.application, identity, data.tokens)
-        if not is_done:
-            events_meanwhile.apply_events_since(identity, since)
 
     @property
     def _consented_at(self) -> datetime:

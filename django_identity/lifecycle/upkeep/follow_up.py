@@ -56,10 +56,7 @@ def run_handlers(event_id: int) -> bool:
 
 
 def retry_pending(*, stop: Callable[[], bool] = lambda: False) -> int:
-    """Retry pending work: erasures first, then events, oldest first.
-
-    Returns the number of events that are done.
-    """
+    """Retry erasures, then events, oldest first. Returns the number of events that are done."""
     erasure.retry_pending()
     ends_at = time.monotonic() + LONGEST_SECONDS
     due = WebhookEvent.objects.awaiting_handlers(timezone.now()).order_by("next_attempt_at")
@@ -149,12 +146,10 @@ def _take(event_id: int) -> WebhookEvent | None:
 
 
 def _left_to_do(event: WebhookEvent) -> list[tuple[str, Handler]]:
-    """The handlers that have not succeeded. Each attempt starts with the next handler.
-
-    So no handler waits for ever behind one that crashes the worker.
-    """
+    """The handlers that have not succeeded. Each attempt starts with the next handler."""
     registered = handlers_of(event.event_type).items()
     left = [(name, handler) for name, handler in registered if name not in event.handled_by]
+    # No handler waits for ever behind one that crashes the worker.
     first = (event.attempts - 1) % len(left) if left else 0
     return left[first:] + left[:first]
 

@@ -206,12 +206,10 @@ def _reachable_applications() -> list[Application]:
 
 
 def _take_due() -> Iterator[list[int]]:
-    """Pages of due rows, only as many as the rate limit allows before the leases end.
-
-    If an application's service was down, one row is enough to probe it.
-    """
+    """Pages of due rows, only as many as the rate limit allows before the leases end."""
     for application in _reachable_applications():
         if budget.is_away(application):
+            # One row is enough to probe a service that was down.
             yield from due_rows.take(application, most=1, page=1)
             continue
         in_hand = MOST_IN_HAND

@@ -111,10 +111,7 @@ def write(identity: LinkedIdentity, new: Replacement) -> None:
 
 
 def take_back(identity: LinkedIdentity) -> None:
-    """Revoke all claims and forget their values, because the person no longer shows them.
-
-    The identity's row is locked.
-    """
+    """Revoke all claims of a locked identity: the person no longer shows their values."""
     claims = StoredClaim.objects.filter(identity_id=identity.pk)
     held = claims.exclude(revoked=True, value__isnull=True)
     if held.update(revoked=True, value=None, valid_until=None, updated_at=timezone.now()):
@@ -316,11 +313,9 @@ def _as_text(value: object) -> str:
 
 
 def _update(rewritten: Sequence[StoredClaim], columns: Iterable[str]) -> None:
-    """Write ``columns`` of the rows.
-
-    In the common case only the expiry is new, and the same for all: then one UPDATE sets it.
-    """
+    """Write ``columns`` of the rows."""
     now = timezone.now()
+    # In the common case only the expiry is new, and the same for all rows.
     first, *others = ({name: getattr(row, name) for name in columns} for row in rewritten)
     if "value" not in first and all(values == first for values in others):
         same = StoredClaim.objects.filter(pk__in=[row.pk for row in rewritten])

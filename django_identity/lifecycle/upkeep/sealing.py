@@ -47,10 +47,7 @@ COLUMNS: tuple[SealedColumn, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The result for some values of one column.
-
-    ``overtaken``: the site stored a newer value meanwhile, which stays.
-    """
+    """The result for some values of one column. ``overtaken``: a newer value was stored."""
 
     column: str
     resealed: int = 0

@@ -153,16 +153,14 @@ class Reader:
 
     @sensitive_variables()
     def _refresh_token(self, grant: TokenGrant) -> str:
-        """The stored refresh token. Without one, mark the grant and raise.
-
-        A token that no key opens is kept, because the missing key may return.
-        """
+        """The stored refresh token. Without one, mark the grant and raise."""
         token = self._open(grant, "refresh_token")
         if token is not None:
             return token
         if not grant.needs_reauthorization:
             unreadable = exceptions.SealedValueUnreadable.code
             reason = unreadable if grant.refresh_token else "no_refresh_token"
+            # A token that no key opens is kept, because the missing key may return.
             _mark_dead(self.identity, grant, reason=reason, keep_sealed=True)
         raise exceptions.ReauthorizationNeeded("no refresh token that can be used")
 
@@ -181,10 +179,7 @@ class Reader:
 
     @sensitive_variables()
     def _refresh(self, grant: TokenGrant, refresh_token: str) -> HeldToken | None:
-        """Send the refresh token once and store the answer.
-
-        Returns None and discards the answer if the row has changed (a sign-in, a revocation).
-        """
+        """Send the refresh token once and store the answer. None if the row has changed since."""
         asked_at = timezone.now()
         # Until then no other worker can have the lease.
         store_until = time.monotonic() + LEASE.total_seconds() - STORE_MARGIN
@@ -375,11 +370,7 @@ def mark_dead(identity: LinkedIdentity, *, generation: int, reason: str) -> None
 def _mark_dead(
     identity: LinkedIdentity, grant: TokenGrant, *, reason: str, keep_sealed: bool = False
 ) -> bool:
-    """Mark the grant as dead, delete its tokens and send the signal. False if it has changed.
-
-    ``reason``: a code for the log. ``keep_sealed``: keep tokens that no key opens, because the
-    missing key may return.
-    """
+    """Mark the grant as dead, delete its tokens and send the signal. False if it has changed."""
     dropped = {} if keep_sealed else {"access_token": "", "refresh_token": ""}
     marked = _same(grant).update(
         generation=F("generation") + 1, needs_reauthorization=True, lease_until=None,
