@@ -10,5 +10,5 @@ RUN pip install --no-cache-dir ".[demo]" "celery[redis]" "psycopg[binary]>=3.2"
 WORKDIR /app
 COPY manage.py ./
 COPY example_project ./example_project
-RUN useradd --system --home-dir /app demo && mkdir .demo && chown demo .demo
+RUN useradd --system --home-dir /app demo && mkdir .demo certificates && chown demo .demo certificates
 USER demo

@@ -65,6 +65,14 @@ SESSION_COOKIE_SAMESITE = os.environ.get("SESSION_COOKIE_SAMESITE", "Lax")
 DATABASES = {"default": dj_database_url.config(default=f"sqlite:///{BASE_DIR / 'demo.sqlite3'}")}
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["OPTIONS"] = {"timeout": 20, "transaction_mode": "IMMEDIATE"}
+if "CACHE_URL" in os.environ:  # one that all processes share
+    CACHES = {
+        "default": {
+            "BACKEND": "django.core.cache.backends.redis.RedisCache",
+            "LOCATION": os.environ["CACHE_URL"],
+            "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+        }
+    }
 CELERY_BROKER_URL = os.environ.get("CELERY_BROKER_URL", "filesystem://")
 if CELERY_BROKER_URL == "filesystem://":  # no server: messages are files, for one machine
     BROKER_FOLDER = Path(os.environ.get("BROKER_FOLDER", BASE_DIR / ".demo" / "broker"))

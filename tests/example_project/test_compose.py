@@ -19,6 +19,7 @@ import yaml
 
 from django_identity.sandbox import sandbox_application
 from django_identity.sandbox.__main__ import CONTROL_TOKEN_VARIABLE, PORTAL_TOKEN_VARIABLE
+from django_identity.sandbox.server import tls
 from example_project import settings
 from example_project.demo.processes import free_port
 from tests.sandbox.driver import Sandbox
@@ -27,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 SETTINGS = Path(settings.__file__).read_text()
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
+OVER_HTTPS: dict[str, Any] = yaml.safe_load((ROOT / "compose.tls.yaml").read_text())["services"]
 SITE: dict[str, str] = SERVICES["site"]["environment"]
 TOKENS: dict[str, str] = SERVICES["sandbox"]["environment"]
 CONTROL = {"Authorization": f"Bearer {TOKENS['IDENTITY_SANDBOX_CONTROL_TOKEN']}"}
@@ -97,7 +99,7 @@ def test_the_image_has_the_libraries_of_the_addresses() -> None:
 
 def test_every_variable_is_read() -> None:
     """A misspelt one would be ignored without a word."""
-    read = set(re.findall(r'environ\.get\("(\w+)"', SETTINGS)) | {
+    read = set(re.findall(r'environ(?:\.get\(|\[)"(\w+)"', SETTINGS)) | {
         "DATABASE_URL",  # by dj-database-url
         "DJANGO_SETTINGS_MODULE",
         *(f"IDENTITY_{key}" for key in (*settings.TEXTS, *settings.LISTS, *settings.NUMBERS)),
@@ -144,6 +146,32 @@ def test_the_credentials_are_the_local_site_s() -> None:
     host = urlsplit(given["AUTH_URL"]).hostname
     assert SERVICES["sandbox"]["networks"]["default"]["aliases"] == [host]
     assert f"--origin={given['AUTH_URL']}" in SERVICES["sandbox"]["command"]
+
+
+def test_over_https_only_the_addresses_differ() -> None:
+    """The sandbox has the same options, and the site trusts the file that the sandbox writes."""
+    secure = {
+        option.replace("http://sandbox.", "https://sandbox.")
+        for option in SERVICES["sandbox"]["command"]
+    }
+    folder = "/app/certificates"
+    assert set(OVER_HTTPS["sandbox"]["command"]) == secure | {f"--tls={folder}"}
+    assert OVER_HTTPS["site"] == OVER_HTTPS["worker"]
+    changed = OVER_HTTPS["site"]["environment"]
+    assert set(changed) - set(SITE) == {"IDENTITY_CA_FILE"}
+    assert changed["IDENTITY_INSECURE_TEST_HOSTS"] == ""
+    given = sandbox_application(changed["IDENTITY_AUTH_URL"])
+    assert f"--origin={given['AUTH_URL']}" in secure
+    assert changed["IDENTITY_BASE_URL"] == given["BASE_URL"]
+    assert changed["IDENTITY_SERVICE_ACCOUNT_URL"] == given["SERVICE_ACCOUNT_URL"]
+    assert changed["IDENTITY_CA_FILE"] == f"{folder}/{tls.CA_FILE}"
+    assert changed["IDENTITY_CA_FILE"] in OVER_HTTPS["sandbox"]["healthcheck"]["test"][-1]
+    (sandbox_volume,) = OVER_HTTPS["sandbox"]["volumes"]
+    (site_volume,) = OVER_HTTPS["site"]["volumes"]
+    assert site_volume == f"{sandbox_volume}:ro" == f"certificates:{folder}:ro"
+    made = re.search(r"mkdir (.+?) &&", DOCKERFILE)
+    assert made
+    assert Path(folder).name in made[1]
 
 
 @pytest.mark.processes

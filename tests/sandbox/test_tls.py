@@ -90,6 +90,8 @@ def test_given_files(tmp_path: Path) -> None:
     ("options", "words"),
     [
         (["--tls-cert=/no/such/file"], "cannot be used"),
+        (["--tls-cert=/no/such/file"], "/no/such/file"),
+        ([f"--tls-cert={__file__}", "--tls-key=/no/such/key"], "/no/such/key"),
         ([f"--tls-cert={__file__}"], "cannot be used"),
         (["--tls", "--tls-cert=x"], "not both"),
         (["--tls-key=x"], "needs --tls-cert"),

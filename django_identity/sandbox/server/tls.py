@@ -25,6 +25,8 @@ def context(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
     Raises:
         OSError: the files cannot be read, or do not belong together.
     """
+    for path in filter(None, (certificate, key)):
+        path.open("rb").close()  # its error names the file; OpenSSL's does not
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     made.minimum_version = ssl.TLSVersion.TLSv1_2
     made.load_cert_chain(certificate, key)
