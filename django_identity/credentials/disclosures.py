@@ -1,4 +1,4 @@
-"""Check the disclosures and read their claims."""
+"""Check the disclosures and read their claims, which nobody can change."""
 
 from binascii import b2a_base64
 from collections.abc import Mapping
@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from django_identity import strict_json
 from django_identity.credentials import base64url
-from django_identity.credentials.json_values import DIGEST_MEMBERS, freeze, has_digests
 from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
+
+DIGEST_MEMBERS: Final = frozenset({"_sd", "_sd_alg", "..."})
+"""Member names that mean something to SD-JWT (RFC 9901 §4), so that no claim may have them."""
 
 VALIDITY_CLAIMS: Final = frozenset(
     {"iss", "aud", "sub", "environment", "exp", "nbf", "iat", "cnf", "vct", "status"}
@@ -59,8 +61,10 @@ def _claims(disclosures: list[bytes]) -> dict[str, Any]:
     claims: dict[str, Any] = {}
     for text in disclosures:
         disclosure = strict_json.read(base64url.decode(text))
+        if type(disclosure) is list and len(disclosure) == 2:
+            raise CredentialRejected(RejectionReason.DISCLOSURE_ARRAY_ELEMENT)
         if type(disclosure) is not list or len(disclosure) != 3:
-            raise CredentialRejected(_misshapen(disclosure))
+            raise CredentialRejected(RejectionReason.DISCLOSURE_SHAPE)
         salt, name, value = disclosure
         if type(salt) is not str or type(name) is not str:
             raise CredentialRejected(RejectionReason.DISCLOSURE_SHAPE)
@@ -72,7 +76,34 @@ def _claims(disclosures: list[bytes]) -> dict[str, Any]:
     return claims
 
 
-def _misshapen(disclosure: object) -> RejectionReason:
-    if type(disclosure) is list and len(disclosure) == 2:
-        return RejectionReason.DISCLOSURE_ARRAY_ELEMENT
-    return RejectionReason.DISCLOSURE_SHAPE
+def freeze(value: Any) -> Any:
+    """``value`` with read-only mappings for its objects and tuples for its arrays."""
+    kind = type(value)
+    if kind is dict:
+        return MappingProxyType({name: freeze(member) for name, member in value.items()})
+    if kind is list:
+        return tuple(map(freeze, value))
+    return value
+
+
+def has_digests(value: Any) -> bool:
+    """Whether an object in ``value``, or ``value`` itself, has a member for digests."""
+    if type(value) is dict:
+        if not DIGEST_MEMBERS.isdisjoint(value):
+            return True
+        value = value.values()
+    elif type(value) is not list:
+        return False
+    for member in value:
+        if (type(member) is dict or type(member) is list) and has_digests(member):
+            return True
+    return False
+
+
+def thaw(value: Any) -> Any:
+    """The opposite of ``freeze``: fresh dicts and lists, which ``json.dumps`` takes."""
+    if isinstance(value, Mapping):
+        return {name: thaw(member) for name, member in value.items()}
+    if isinstance(value, tuple):
+        return [thaw(element) for element in value]
+    return value

@@ -33,8 +33,8 @@ def open_document(document: str, *, keys: Sequence[Mapping[str, Any]], content_t
     raises ``DocumentUnreadable``. An encrypted document proves nothing about its sender, because
     the public key is public.
     """
-    opened = _opened(document, keys)
-    if opened is not None and _is_of(content_type, opened):
+    opened, is_type = _opened(document, keys), TYPES.get(content_type)
+    if opened is not None and is_type and 0 < len(opened) <= LARGEST and is_type(opened):
         return opened
     detail = "no key opens it" if opened is None else "not of its type and size"
     # Keeps the keys and the content out of the traceback.
@@ -80,12 +80,6 @@ def _fits(header: Mapping[str, Any], key: Mapping[str, Any]) -> bool:
         and header.get("alg") == key["alg"]
         and header.get("enc") == CONTENT_ENCRYPTION
     )
-
-
-def _is_of(content_type: str, content: bytes) -> bool:
-    """Whether ``content`` is of the allowed size and begins as its type does."""
-    is_type = TYPES.get(content_type)
-    return is_type is not None and 0 < len(content) <= LARGEST and is_type(content)
 
 
 def _is_json(content: bytes) -> bool:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from django_identity import strict_json
-from django_identity.credentials.json_values import has_digests
+from django_identity.credentials.disclosures import has_digests
 from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
 

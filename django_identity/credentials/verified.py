@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from django_identity.credentials.json_values import freeze, thaw
+from django_identity.credentials.disclosures import freeze, thaw
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -13,7 +13,6 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, policy
-from django_identity.conf import Application
 from django_identity.credentials.documents import open_document
 from django_identity.exceptions import DocumentsNotAllowed, IdentityError
 from django_identity.lifecycle.upkeep.tokens import Reader
@@ -99,7 +98,7 @@ def _require_consent(identity: LinkedIdentity | None, scope: str) -> LinkedIdent
 
 
 @sensitive_variables()
-def _open(sealed: SealedDocument, application: Application) -> Document:
+def _open(sealed: SealedDocument, application: conf.Application) -> Document:
     described = sealed.metadata
     return Document(
         document_type=described.document_type,

@@ -18,6 +18,7 @@ from django.test import override_settings
 from django.test.utils import setup_test_environment
 from django.utils import timezone
 
+from django_identity import conf
 from django_identity.lifecycle.erasure import erasure
 from django_identity.lifecycle.events import receipts
 from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
@@ -62,11 +63,7 @@ def _person(number: int) -> LinkedIdentity:
 
 def _requested(identity: LinkedIdentity) -> ErasureReceipt:
     return receipts.open_receipt(
-        application="default",
-        environment="test",
-        subject=identity.subject,
-        identity=identity,
-        requested_at=timezone.now(),
+        conf.application(), identity.subject, identity=identity, requested_at=timezone.now()
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
+from django_identity import conf
 from django_identity.background import TaskName, publish_now
 from django_identity.lifecycle.events.receipts import open_receipt
 from django_identity.lifecycle.upkeep import jobs
@@ -102,11 +103,7 @@ def test_urgent_work_does_not_wait_behind_a_backlog(service: StandIn, workers: W
     make_grant(urgent, access_token="at-0-urgent", refresh_token="rt-0-urgent")
     forgotten = make_identity(make_user("forgotten"), subject="forgotten")
     receipt = open_receipt(
-        application="default",
-        environment="test",
-        subject="forgotten",
-        identity=forgotten,
-        requested_at=timezone.now(),
+        conf.application(), "forgotten", identity=forgotten, requested_at=timezone.now()
     )
     publish_now(TaskName.REFETCH_ONE, urgent.pk)
     publish_now(TaskName.RETRY_PENDING)

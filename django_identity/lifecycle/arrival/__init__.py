@@ -1,8 +1,8 @@
 """A person signs in, links an identity, or enters a Connect code.
 
 ``sign_in`` and ``connect`` are the two ways; ``linking`` chooses the account, ``service_data``
-stores the service's data; ``accounts`` creates the site's users; ``authorization_requests`` and
-``redemptions`` store what a person has started; ``limits`` limits Connect codes and started
+stores the service's data; ``accounts`` creates the site's users; ``authorization_requests`` stores
+started sign-ins; ``limits`` limits Connect codes and started
 sign-ins; ``unlinking`` disconnects; ``link_notice`` sends the owner an e-mail about a new link.
 """
 

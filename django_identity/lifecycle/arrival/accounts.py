@@ -124,7 +124,10 @@ def _set_valid(
     """Set the fields of ``changed`` that break no rule. Returns their names."""
     before = {name: getattr(user, name) for name in changed}
     names = set(changed)
-    if _is_taken(site, user, changed):
+    email = changed.get(user.get_email_field_name())
+    owner = site.account_with_email(str(email)) if email else None
+    if owner is not None and owner.pk != user.pk:
+        # The new e-mail address belongs to another account.
         names.remove(user.get_email_field_name())
     while names:
         for name in changed:
@@ -137,15 +140,6 @@ def _set_valid(
     for name in changed.keys() - names:
         setattr(user, name, before[name])
     return names
-
-
-def _is_taken(
-    site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Mapping[str, Any]
-) -> bool:
-    """Whether the new e-mail address belongs to another account."""
-    email = changed.get(user.get_email_field_name())
-    owner = site.account_with_email(str(email)) if email else None
-    return owner is not None and owner.pk != user.pk
 
 
 def _broken_rules(user: AbstractBaseUser, names: set[str]) -> set[str]:

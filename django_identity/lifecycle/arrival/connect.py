@@ -10,12 +10,14 @@ from datetime import timedelta
 from functools import partial
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db import IntegrityError
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import exceptions, policy
+from django_identity import database, exceptions, policy
 from django_identity.conf import Application
-from django_identity.lifecycle.arrival import limits, linking, redemptions, unlinking
+from django_identity.lifecycle.arrival import limits, linking, unlinking
 from django_identity.lifecycle.arrival.service_data import ServiceData
 from django_identity.models import ConnectRedemption, Consent, LinkedIdentity, LinkedVia, Purpose
 from django_identity.service import ServiceClient
@@ -29,6 +31,25 @@ NOTHING_WAS_SENT = (
 )
 # The pauses in which a repeated request waits for the result of the first one.
 PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6)
+
+
+COMPLETED = "completed"
+# A repeated request shows these errors again. After other results it shows "code used".
+CLEAR_NOES: dict[str, type[exceptions.IdentityError]] = {
+    kind.code: kind
+    for kind in (
+        exceptions.ClientRejected,
+        exceptions.ConnectAnswerRefused,
+        exceptions.ConnectCodeRequired,
+        exceptions.EnvironmentMismatch,
+        exceptions.InvalidConnectCode,
+        exceptions.LinkNotAllowed,
+        exceptions.SubjectTaken,
+        exceptions.UserHoldsAnother,
+        exceptions.UserInactive,
+    )
+}
+CODE_LIFETIME = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,33 +106,33 @@ def redeem(
     if not may_redeem(application, user):
         raise exceptions.ConnectSignInNeeded
     code = code_in(pasted)
-    redemption = redemptions.claim(application, code, user=user)
+    redemption = claim_code(application, code, user=user)
     if redemption is None:
         first = _first_submit(application, code, user)
         if first is not None:
             return _result_of(application, first, user)
-        redemption = redemptions.claim(application, code, user=user)
+        redemption = claim_code(application, code, user=user)
     if redemption is None:
         raise exceptions.ConnectCodeInUse
     # A code that was not sent may be entered again.
     try:
         taken = limits.take(application, user=user, address=address)
     except Exception:
-        redemptions.release(redemption)
+        release_code(redemption)
         raise
     try:
         answer = ServiceClient(application).redeem_connect_code(code, application.connect_scopes)
     except exceptions.ServiceError as error:
         if error.may_have_arrived:
-            redemptions.fail(redemption, error)
+            fail_redemption(redemption, error)
         else:
-            redemptions.release(redemption)
+            release_code(redemption)
             limits.give_back(taken)
         raise
     try:
         return _link(application, redemption, answer, user)
     except exceptions.IdentityError as error:
-        redemptions.fail(redemption, error)
+        fail_redemption(redemption, error)
         raise
 
 
@@ -136,7 +157,7 @@ def _link(
         purpose=Purpose.SIGN_IN if user is None else Purpose.LINK,
         user_id=user.pk if user else None,
         began_at=redemption.created_at,
-        complete=partial(redemptions.complete, redemption),
+        complete=partial(complete_redemption, redemption),
     )
     identity, owner = linking.link(request, data, user=user)
     return Redeemed(owner, identity, login=user is None)
@@ -150,14 +171,14 @@ def _first_submit(
 
     A second request of the same person waits a little while the first one may still be running.
     """
-    first = redemptions.find(application, code)
+    first = find_redemption(application, code)
     for pause in PAUSES:
         if first is None or first.outcome or not _is_theirs(first, user):
             break
         if timezone.now() > first.created_at + timedelta(seconds=application.timeout):
             break
         time.sleep(pause)
-        first = redemptions.find(application, code)
+        first = find_redemption(application, code)
     return first
 
 
@@ -173,7 +194,7 @@ def _result_of(
         raise exceptions.ConnectCodeUsed
     if not first.outcome:
         raise exceptions.ConnectCodeInUse
-    failure = redemptions.failure_of(first)
+    failure = failure_of(first)
     if failure is not None:
         raise failure
     identity = identity_of(user, application=application)
@@ -181,3 +202,69 @@ def _result_of(
     if was_theirs and identity is not None and identity.consent == Consent.GRANTED:
         return Redeemed(user, identity, login=False)
     raise exceptions.ConnectCodeUsed
+
+
+# The stored redemptions
+
+
+def claim_code(
+    application: Application, code: str, *, user: AbstractBaseUser | None
+) -> ConnectRedemption | None:
+    """Claim the code for this request. Returns None if it was entered before."""
+    now = timezone.now()
+    ConnectRedemption.objects.filter(expires_at__lt=now).delete()
+    try:
+        with database.atomic():
+            return ConnectRedemption.objects.create(
+                code_digest=_digest(application, code),
+                application=application.alias,
+                environment=application.environment,
+                user_id=user.pk if user else None,
+                expires_at=now + CODE_LIFETIME,
+            )
+    except IntegrityError:
+        return None
+
+
+def find_redemption(application: Application, code: str) -> ConnectRedemption | None:
+    """The redemption of a code that was entered before."""
+    return ConnectRedemption.objects.filter(code_digest=_digest(application, code)).first()
+
+
+def release_code(redemption: ConnectRedemption) -> None:
+    """Delete a redemption whose code was never sent, so that it may be entered again."""
+    ConnectRedemption.objects.filter(pk=redemption.pk).delete()
+
+
+def complete_redemption(
+    redemption: ConnectRedemption, *, completed_by: AbstractBaseUser | None
+) -> None:
+    """Record the user whom the code linked or signed in."""
+    ConnectRedemption.objects.filter(pk=redemption.pk).update(
+        outcome=COMPLETED,
+        completed_by_id=completed_by.pk if completed_by else None,
+        updated_at=timezone.now(),
+    )
+
+
+def fail_redemption(redemption: ConnectRedemption, error: exceptions.IdentityError) -> None:
+    """Record why a sent code linked nobody."""
+    kyc_url = error.kyc_url if isinstance(error, exceptions.VerificationPolicyNotMet) else ""
+    ConnectRedemption.objects.filter(pk=redemption.pk).update(
+        outcome=error.code, kyc_url=kyc_url, updated_at=timezone.now()
+    )
+
+
+def failure_of(redemption: ConnectRedemption) -> exceptions.IdentityError | None:
+    """The error to show to the person who entered the code, or None if the result is unclear."""
+    if redemption.outcome == exceptions.VerificationPolicyNotMet.code:
+        return exceptions.VerificationPolicyNotMet("handed in again", kyc_url=redemption.kyc_url)
+    kind = CLEAR_NOES.get(redemption.outcome)
+    return kind("handed in again") if kind else None
+
+
+def _digest(application: Application, code: str) -> str:
+    """A keyed digest. A plain digest could be reversed, because there are few possible codes."""
+    value = f"{application.alias}/{application.environment}/{code}"
+    hashed = salted_hmac("django_identity.redemptions", value, algorithm="sha256")
+    return hashed.hexdigest()

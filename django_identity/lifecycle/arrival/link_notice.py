@@ -13,12 +13,11 @@ from django.db import connections
 from django_identity import database, policy
 from django_identity.conf import Application
 from django_identity.models import LinkedIdentity
-from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
 from django_identity.telemetry import LogEvent, log_refusal, log_trouble
 from django_identity.texts.advice import service_in_sentence
 
-Build = Callable[[IdentityPolicy], EmailMessage | None]
+Build = Callable[[policy.IdentityPolicy], EmailMessage | None]
 
 LONGEST_WAIT = 1.0
 MOST_AT_ONCE = 16

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from django.utils import timezone
 
 from django_identity import background, signals
-from django_identity.background import TaskName
 from django_identity.credentials import VerifiedCredential
 from django_identity.lifecycle.events import events_meanwhile
 from django_identity.lifecycle.upkeep import replacement, tokens
@@ -89,7 +88,7 @@ class Storing:
             changes |= self._set(claims.columns)
         if data.is_incomplete:
             changes |= self._set({"refetch_due_at": timezone.now()})
-            background.enqueue_on_commit(TaskName.REFETCH_ONE, identity.pk)
+            background.enqueue_on_commit(background.TaskName.REFETCH_ONE, identity.pk)
         elif data.tokens is not None and claims is None:
             due_at = replacement.next_refetch(application, identity, claims_due_at=None)
             changes |= self._set({"refetch_due_at": due_at})

@@ -6,14 +6,13 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Q
 
 from django_identity import conf, policy
-from django_identity.conf import Application
 from django_identity.lifecycle import erasure
 from django_identity.lifecycle.arrival import link_notice
 from django_identity.models import SIGNS_IN, LinkedIdentity, LinkedVia
 
 
 def unlink(
-    user: AbstractBaseUser, *, application: Application, only_via: LinkedVia | None = None
+    user: AbstractBaseUser, *, application: conf.Application, only_via: LinkedVia | None = None
 ) -> bool:
     """Disconnect what is stored under the application, in any environment. False if nothing was.
 
@@ -38,7 +37,7 @@ class Parting:
     comes_back: bool
 
 
-def parting(user: AbstractBaseUser, *, application: Application) -> Parting:
+def parting(user: AbstractBaseUser, *, application: conf.Application) -> Parting:
     """What follows if ``user`` disconnects from the application now."""
     identities = LinkedIdentity.objects.filter(user_id=user.pk, application=application.alias)
     remembers = identities.filter(linked_via__in=SIGNS_IN).exists()
@@ -46,7 +45,7 @@ def parting(user: AbstractBaseUser, *, application: Application) -> Parting:
     return Parting(remembers, remembers and site.may_come_back(user))
 
 
-def application_to_leave(user: AbstractBaseUser, alias: str) -> Application:
+def application_to_leave(user: AbstractBaseUser, alias: str) -> conf.Application:
     """The application ``alias``, even if only an identity of ``user`` still names it.
 
     Raises ``ConfigurationError``.

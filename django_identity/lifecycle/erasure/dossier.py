@@ -13,7 +13,6 @@ from django.utils.functional import Promise
 
 from django_identity.conf import Application
 from django_identity.lifecycle.events import receipts, rows
-from django_identity.lifecycle.events.rows import keyed
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,
@@ -221,7 +220,7 @@ PLACES: tuple[Place, ...] = (
         WebhookEvent,
         _events_of,
         lambda forgotten: WebhookEvent.objects.filter(
-            subject_digest__in=[forgotten.subject_digest, *keyed(forgotten.subject_digest)]
+            subject_digest__in=[forgotten.subject_digest, *rows.keyed(forgotten.subject_digest)]
         ),
         erase=rows.empty,
         shown=("event_type", "occurred_at", "received_at", "payload", "outcome"),

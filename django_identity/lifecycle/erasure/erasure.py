@@ -23,13 +23,10 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, policy, signals
-from django_identity.conf import Application
 from django_identity.exceptions import ConfigurationError, StorageUnavailable
 from django_identity.lifecycle import events
 from django_identity.lifecycle.erasure import dossier, sessions
-from django_identity.lifecycle.erasure.dossier import Forgotten
 from django_identity.lifecycle.events import receipts, rows
-from django_identity.lifecycle.events.rows import keyed
 from django_identity.models import (
     AccountKept,
     ErasureReceipt,
@@ -56,7 +53,7 @@ class AccountStillThere(RuntimeError):
     """The policy deletes accounts, but the row still exists: ``delete`` only hides it."""
 
 
-def application_of_rows(alias: str, *, environment: str | None = None) -> Application:
+def application_of_rows(alias: str, *, environment: str | None = None) -> conf.Application:
     """An application that stored rows name, but that the settings no longer have.
 
     Rows of a removed or renamed alias, or of another environment, have to be erasable. ``None``:
@@ -73,7 +70,7 @@ def application_of_rows(alias: str, *, environment: str | None = None) -> Applic
 
 
 @sensitive_variables()
-def erase_now(application: Application, subject: str) -> ErasureReceipt:
+def erase_now(application: conf.Application, subject: str) -> ErasureReceipt:
     """Revoke at once and then erase, as a deletion event does. For operators.
 
     If the site's own erasure code raised an error, the receipt is pending (``erased_at`` is None)
@@ -84,9 +81,8 @@ def erase_now(application: Application, subject: str) -> ErasureReceipt:
         with database.atomic():
             events.lock_subject(subject_digest)
             receipt = receipts.open_receipt(
-                application=application.alias,
-                environment=application.environment,
-                subject=subject,
+                application,
+                subject,
                 identity=events.revoke(subject_digest),
                 requested_at=timezone.now(),
             )
@@ -230,7 +226,7 @@ def _erase_rows(receipt_id: int, session_keys: list[str]) -> bool:
     receipt.account_kept = _reason_to_keep(receipt, user, made_for_identity=link.account_made)
     _open_other_receipts(receipt, subject_digest, user_id=user_id)
     place, stays = (receipt.application, receipt.environment), bool(receipt.account_kept)
-    counts = Counter(dossier.erase(Forgotten(subject_digest, user_id, *place, stays=stays)))
+    counts = Counter(dossier.erase(dossier.Forgotten(subject_digest, user_id, *place, stays=stays)))
     counts.update(receipt.counts)
     if user is not None and not receipt.account_kept:
         receipt.account_kept = _erase_account(receipt, user)
@@ -310,12 +306,12 @@ def _erase_identities_of(user_id: Any, receipt: ErasureReceipt) -> None:
     """
     others = LinkedIdentity.objects.select_for_update().filter(user_id=user_id)
     for identity in list(others):
-        forgotten = Forgotten(
+        forgotten = dossier.Forgotten(
             identity.subject_digest, user_id, identity.application, identity.environment
         )
         counts = {**dossier.erase(forgotten), "user": 0}
         if not receipts.is_being_erased(identity.subject_digest):
-            _write_receipt(identity, keyed(identity.subject_digest)[0], receipt, counts)
+            _write_receipt(identity, rows.keyed(identity.subject_digest)[0], receipt, counts)
 
 
 def _write_receipt(

@@ -9,7 +9,6 @@ from typing import Any
 from django_identity import policy
 from django_identity.conf import Application
 from django_identity.lifecycle.erasure import dossier, sessions
-from django_identity.lifecycle.erasure.dossier import Forgotten
 from django_identity.models import LinkedIdentity
 
 
@@ -36,7 +35,7 @@ def preview_of(identity: LinkedIdentity, *, application: Application) -> Preview
     is_kept = site.keeps_account(identity.user, made_for_identity=identity.account_made)
     fate = AccountFate.DELETED if site.erasure == "delete" else AccountFate.EMPTIED
     place = (identity.application, identity.environment)
-    forgotten = Forgotten(identity.subject_digest, identity.user_id, *place, stays=is_kept)
+    forgotten = dossier.Forgotten(identity.subject_digest, identity.user_id, *place, stays=is_kept)
     return Preview(
         dossier.counts_of(forgotten),
         None if is_kept else sessions.count_of([identity.user_id]),

@@ -9,7 +9,6 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.conf import Application
 from django_identity.lifecycle.erasure.disconnection import disconnect
 from django_identity.lifecycle.events.rows import EMPTIED
 from django_identity.models import (
@@ -96,7 +95,7 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
     return Purged(payloads=payloads, events=events, requests=requests, identities=identities)
 
 
-def _give_up(rows: QuerySet[WebhookEvent], application: Application) -> int:
+def _give_up(rows: QuerySet[WebhookEvent], application: conf.Application) -> int:
     """Empty events whose handlers still wait after ``EVENT_DAYS``, and say so: they have failed."""
     count = rows.update(
         payload=None,
@@ -109,7 +108,7 @@ def _give_up(rows: QuerySet[WebhookEvent], application: Application) -> int:
     return count
 
 
-def _applications() -> Iterator[tuple[Application, Q]]:
+def _applications() -> Iterator[tuple[conf.Application, Q]]:
     """Each application with the condition for its rows.
 
     Rows of an application that the settings no longer have are kept as long as the shortest-lived

@@ -6,7 +6,6 @@ the identity's row; ``apply`` changes the instance, and the caller saves it.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.dispatch import Signal
@@ -130,22 +129,17 @@ def data_deletion_requested(identity: LinkedIdentity, event: WebhookEvent) -> bo
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """A ``change``, and the ``signal`` that follows if it changed something."""
-
-    change: Callable[[LinkedIdentity, WebhookEvent], bool]
-    signal: Signal | None = None
-
+#: The change, and the signal that follows if it changed something.
+Effect = tuple[Callable[[LinkedIdentity, WebhookEvent], bool], Signal | None]
 
 EFFECTS: Mapping[str, Effect] = {
-    EventType.KYC_VERIFIED: Effect(kyc_verified, signals.kyc_changed),
-    EventType.KYC_REJECTED: Effect(kyc_rejected, signals.kyc_changed),
-    EventType.CLAIM_ISSUED: Effect(claim_issued),
-    EventType.CLAIM_REVOKED: Effect(claim_revoked, signals.claims_changed),
-    EventType.CONSENT_GRANTED: Effect(consent_granted, signals.consent_granted),
-    EventType.CONSENT_REVOKED: Effect(consent_revoked, signals.consent_revoked),
-    EventType.DATA_DELETION_REQUESTED: Effect(data_deletion_requested, signals.consent_revoked),
+    EventType.KYC_VERIFIED: (kyc_verified, signals.kyc_changed),
+    EventType.KYC_REJECTED: (kyc_rejected, signals.kyc_changed),
+    EventType.CLAIM_ISSUED: (claim_issued, None),
+    EventType.CLAIM_REVOKED: (claim_revoked, signals.claims_changed),
+    EventType.CONSENT_GRANTED: (consent_granted, signals.consent_granted),
+    EventType.CONSENT_REVOKED: (consent_revoked, signals.consent_revoked),
+    EventType.DATA_DELETION_REQUESTED: (data_deletion_requested, signals.consent_revoked),
 }
 
 
@@ -161,19 +155,20 @@ def apply_to_subject(event: WebhookEvent) -> LinkedIdentity | None:
     before = dict(vars(identity))
     apply(identity, event)
     identity.save_changes(before)
-    if event.outcome == EventOutcome.APPLIED and (signal := EFFECTS[event.event_type].signal):
+    _change, signal = EFFECTS.get(event.event_type, (None, None))
+    if signal is not None and event.outcome == EventOutcome.APPLIED:
         signals.announce(signal, LinkedIdentity, identity=identity)
     return identity
 
 
 def apply(identity: LinkedIdentity, event: WebhookEvent) -> None:
     """Apply the event to the locked identity, and set the event's outcome."""
-    effect = EFFECTS.get(event.event_type)
-    if effect is None:
+    change, _signal = EFFECTS.get(event.event_type, (None, None))
+    if change is None:
         event.outcome = EventOutcome.IGNORED
     elif not _is_covered(identity, event):
         event.outcome, event.payload = EventOutcome.IGNORED, None
-    elif effect.change(identity, event):
+    elif change(identity, event):
         event.outcome, identity.last_event_digest = EventOutcome.APPLIED, event.event_digest
     else:
         event.outcome = EventOutcome.SUPERSEDED

@@ -11,7 +11,6 @@ from django.utils import timezone
 from django_identity.exceptions import ConsentWithdrawn
 from django_identity.handlers import WITHDRAWALS
 from django_identity.lifecycle.events import effects, receipts, rows
-from django_identity.lifecycle.events.effects import CLOCK_SKEW
 from django_identity.models import Consent, LinkedIdentity
 
 Changes = Mapping[str, Any]
@@ -72,7 +71,7 @@ def apply_events_since(identity: LinkedIdentity, since: Since) -> None:
             before = dict(vars(event))
             effects.apply(identity, event)
             event.save_changes(before)
-        elif event.occurred_at >= since.began_at - CLOCK_SKEW:
+        elif event.occurred_at >= since.began_at - effects.CLOCK_SKEW:
             raise ConsentWithdrawn
     identity.save()
 

@@ -15,11 +15,9 @@ from django.db import DatabaseError, InterfaceError
 from django.utils import timezone
 
 from django_identity import background, database, exceptions, signals
-from django_identity.background import TaskName
 from django_identity.conf import Application
 from django_identity.handlers import EventType, handlers_of
 from django_identity.lifecycle.events import deliveries, effects, receipts, tallies
-from django_identity.lifecycle.events.effects import CLOCK_SKEW, EFFECTS
 from django_identity.lifecycle.events.locks import LOCK_WAIT_SECONDS, transaction_of_event
 from django_identity.lifecycle.events.rows import keyed
 from django_identity.models import EventOutcome, TallyName, WebhookEvent, digest
@@ -103,7 +101,7 @@ def _row_of(application: Application, event: Event) -> WebhookEvent:
     events.
     """
     now = timezone.now()
-    is_known = event.event_type in EFFECTS
+    is_known = event.event_type in effects.EFFECTS
     # Work remains after the response: an erasure, or the site's handlers.
     erases = event.event_type == EventType.DATA_DELETION_REQUESTED
     has_work = erases or bool(handlers_of(event.event_type))
@@ -116,7 +114,7 @@ def _row_of(application: Application, event: Event) -> WebhookEvent:
         event_id=event.event_id,
         event_digest=digest(application.alias, event.event_id),
         event_type=event.event_type,
-        occurred_at=min(event.occurred_at, now + CLOCK_SKEW),
+        occurred_at=min(event.occurred_at, now + effects.CLOCK_SKEW),
         received_at=now,
         subject=event.subject,
         subject_digest=digest(*subject) if event.subject else "",
@@ -131,7 +129,7 @@ def _kept_payload(event: Event) -> Mapping[str, Any] | None:
     """The stored part of the event's data: named members, or all if the type has a handler."""
     if handlers_of(event.event_type):
         return event.content
-    if event.event_type not in EFFECTS:
+    if event.event_type not in effects.EFFECTS:
         return None
     return {name: event.content[name] for name in KEPT_MEMBERS if name in event.content}
 
@@ -139,7 +137,7 @@ def _kept_payload(event: Event) -> Mapping[str, Any] | None:
 def _take_in(application: Application, event: Event, body: bytes) -> Received:
     """Store the event, apply it, and send signals after the commit. Raises ``EventConflict``."""
     # The type for logs and metrics. Types that nobody knows could be anything, and many.
-    known_type = event.event_type if event.event_type in EFFECTS else "other"
+    known_type = event.event_type if event.event_type in effects.EFFECTS else "other"
     row, digests = _row_of(application, event), keyed(hashlib.sha256(body).hexdigest())
     row.body_digest = digests[0]
     with transaction_of_event(row.subject_digest):
@@ -151,9 +149,8 @@ def _take_in(application: Application, event: Event, body: bytes) -> Received:
             if row.event_type == EventType.DATA_DELETION_REQUESTED and row.subject:
                 row.outcome = EventOutcome.APPLIED
                 receipts.open_receipt(
-                    application=row.application,
-                    environment=application.environment,
-                    subject=row.subject,
+                    application,
+                    row.subject,
                     identity=identity,
                     requested_at=row.occurred_at,
                     event_id=row.event_id,
@@ -162,9 +159,9 @@ def _take_in(application: Application, event: Event, body: bytes) -> Received:
                 receipts.empty_if_forgotten(row, is_linked=identity is not None)
             row.save_changes(inserted)
             if row.next_attempt_at is not None:
-                background.enqueue_on_commit(TaskName.RUN_EVENT_HANDLERS, row.pk)
+                background.enqueue_on_commit(background.TaskName.RUN_EVENT_HANDLERS, row.pk)
             if identity is not None and identity.refetch_due_at == row.received_at:
-                background.enqueue_on_commit(TaskName.REFETCH_ONE, identity.pk)
+                background.enqueue_on_commit(background.TaskName.REFETCH_ONE, identity.pk)
             return Received(known_type, row.outcome, row.pk)
         [[stored]] = _body_digests.rows(row.event_digest)
     # Without a digest any body counts as a repeat.

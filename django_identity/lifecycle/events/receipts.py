@@ -9,8 +9,8 @@ from datetime import datetime
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from django_identity.conf import Application
 from django_identity.lifecycle.events import rows
-from django_identity.lifecycle.events.rows import keyed
 from django_identity.models import (
     SIGNS_IN,
     ErasureReceipt,
@@ -32,10 +32,9 @@ _erased_or_disconnected = CompiledQuery(
 
 
 def open_receipt(
-    *,
-    application: str,
-    environment: str,
+    application: Application,
     subject: str,
+    *,
     identity: LinkedIdentity | None,
     requested_at: datetime,
     event_id: str = "",
@@ -44,13 +43,13 @@ def open_receipt(
 
     Without an identity, the account is the one from which the subject was disconnected.
     """
-    subject_digest = digest(application, environment, subject)
+    subject_digest = digest(application.alias, application.environment, subject)
     link = identity or former_links(subject_digest).first()
     return ErasureReceipt.objects.create(
-        application=application,
-        environment=environment,
+        application=application.alias,
+        environment=application.environment,
         subject=subject,
-        subject_digest=keyed(subject_digest)[0],
+        subject_digest=rows.keyed(subject_digest)[0],
         user_id=link.user_id if link else None,
         account_made=link is not None and link.account_made,
         event_id="" if subject in event_id else event_id,
@@ -69,7 +68,7 @@ def close(receipt: ErasureReceipt, *, counts: Mapping[str, int]) -> None:
 
 def of_subject(subject_digest: str) -> QuerySet[ErasureReceipt]:
     """The receipts of a subject, including pending ones."""
-    return ErasureReceipt.objects.filter(subject_digest__in=keyed(subject_digest))
+    return ErasureReceipt.objects.filter(subject_digest__in=rows.keyed(subject_digest))
 
 
 def is_being_erased(subject_digest: str) -> bool:
@@ -83,7 +82,7 @@ def empty_if_forgotten(event: WebhookEvent, *, is_linked: bool) -> None:
     The caller saves the event. A sign-in of the subject that is in progress still finds it by a
     digest that needs the site's key.
     """
-    keys = keyed(event.subject_digest)
+    keys = rows.keyed(event.subject_digest)
     if is_linked:
         # The service's clock may be ahead of the site's. An event with a time-stamp before the
         # request's is older than the request, so the erasure covers it too.
@@ -111,7 +110,7 @@ def remember_link(identity: LinkedIdentity) -> None:
         return
     FormerLink.objects.update_or_create(
         user_id=identity.user_id,
-        subject_digest=keyed(identity.subject_digest)[0],
+        subject_digest=rows.keyed(identity.subject_digest)[0],
         defaults={
             "application": identity.application,
             "environment": identity.environment,
@@ -123,5 +122,5 @@ def remember_link(identity: LinkedIdentity) -> None:
 
 def former_links(subject_digest: str) -> QuerySet[FormerLink]:
     """The former links of a subject, the newest first."""
-    former = FormerLink.objects.filter(subject_digest__in=keyed(subject_digest))
+    former = FormerLink.objects.filter(subject_digest__in=rows.keyed(subject_digest))
     return former.order_by("-updated_at", "-pk")

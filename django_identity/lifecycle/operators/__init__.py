@@ -1,15 +1,13 @@
 """Everything for the site's operators.
 
-- ``overview``: figures of an application
+- ``overview``: figures of an application, and for metrics
 - ``timeline``: the state and the history of one identity
 - ``search``: finds identities and events
 - ``interventions``: the actions of an operator, and the check of a credential
-- ``gauges``: figures for metrics
 - ``doctor``: finds problems of the installation
 """
 
 from django_identity.lifecycle.operators.doctor import Level, diagnose, is_ready
-from django_identity.lifecycle.operators.gauges import gauges
 from django_identity.lifecycle.operators.interventions import (
     ask_service,
     check,
@@ -22,6 +20,7 @@ from django_identity.lifecycle.operators.interventions import (
 from django_identity.lifecycle.operators.overview import (
     NEWEST_EVENTS,
     ApplicationFigures,
+    gauges,
     overview_of,
 )
 from django_identity.lifecycle.operators.search import (

@@ -7,16 +7,18 @@ need attention are read at each visit.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
+from django.db import close_old_connections
 from django.db.models import Case, CharField, Count, Max, Min, Model, Q, QuerySet, Value, When
 from django.utils import timezone
 
+from django_identity import conf
 from django_identity.lifecycle.events import tallies
-from django_identity.lifecycle.events.tallies import DayCount
+from django_identity.lifecycle.upkeep import due_rows
 from django_identity.models import (
     ErasureReceipt,
     EventOutcome,
@@ -28,6 +30,7 @@ from django_identity.models import (
     failing,
 )
 from django_identity.service import shared_state
+from django_identity.telemetry import Gauge
 
 NEWEST_EVENTS = 10_000
 MOST_FAILING = 10_000
@@ -35,6 +38,7 @@ LISTED = 10
 DAYS = 30
 GRANT_ENDS_SOON = timedelta(days=5)
 KEPT_SECONDS = 60
+MOST_GAUGED = 100_000
 CACHE_KEY = "django_identity.overview.1"
 # The upper end of each span of a credential's remaining life, in hours. Longer lives are "24h".
 LIFE_SPANS = (("ran_out", 0), ("1h", 1), ("6h", 6), ("12h", 12))
@@ -89,10 +93,10 @@ class ApplicationFigures:
     events: Mapping[str, int]
     events_since: datetime | None
     failures: Mapping[str, int]
-    sign_ins: tuple[DayCount, ...]
-    refetches: tuple[DayCount, ...]
-    failed_refetches: tuple[DayCount, ...]
-    event_conflicts: tuple[DayCount, ...]
+    sign_ins: tuple[tallies.DayCount, ...]
+    refetches: tuple[tallies.DayCount, ...]
+    failed_refetches: tuple[tallies.DayCount, ...]
+    event_conflicts: tuple[tallies.DayCount, ...]
     attention: Attention
 
 
@@ -119,7 +123,7 @@ def overview_of(
     place = (application, environment)
     by_consent = counted.by_consent.get(place, Counter())
 
-    def daily(name: TallyName) -> tuple[DayCount, ...]:
+    def daily(name: TallyName) -> tuple[tallies.DayCount, ...]:
         return tallies.per_day(name, application=application, environment=environment, days=DAYS)
 
     return ApplicationFigures(
@@ -231,3 +235,23 @@ def _attention(application: str, environment: str) -> Attention:
 def _first(rows: QuerySet[M]) -> Listed[M]:
     found = tuple(rows[: LISTED + 1])
     return Listed(found[:LISTED], len(found) > LISTED)
+
+
+def gauges() -> Iterator[tuple[Gauge, float, Mapping[str, str]]]:
+    """Each gauge of the metrics with its value and attributes. Counts end at 100,000.
+
+    The collector's thread is nobody's request, so the connection is closed if it is too old.
+    """
+    close_old_connections()
+    now = timezone.now()
+    for site in conf.applications():
+        here = {"application": site.alias, "environment": site.environment}
+        due = due_rows.due(site, now=now)
+        yield Gauge.DUE, due.order_by()[:MOST_GAUGED].count(), here
+        oldest = due.aggregate(at=Min("refetch_due_at"))["at"]
+        yield Gauge.LAG, (now - oldest).total_seconds() if oldest else 0.0, here
+        failed = LinkedIdentity.objects.filter(**here, refetch_failures__gt=0)
+        yield Gauge.FAILING, failed[:MOST_GAUGED].count(), here
+    asked_at = ErasureReceipt.objects.pending().aggregate(at=Min("requested_at"))["at"]
+    yield Gauge.OLDEST, (now - asked_at).total_seconds() if asked_at else 0.0, {}
+    close_old_connections()

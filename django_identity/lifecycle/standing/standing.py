@@ -300,6 +300,20 @@ def _read(user_id: Any, application: conf.Application) -> Standing:
     is_dead, died_at, by_code_at, signed_in_at, expires_at, revoked_at, revoked_by = rows[0][6:13]
     if consent != Consent.GRANTED:
         return Standing(barrier=Shortfall(revocation_reason(revoked_by), since=changed_at))
+    # A revocation after the last sign-in has revoked all claims.
+    is_over = revoked_at is not None and signed_in_at <= revoked_at
+    claims = [
+        HeldClaim(
+            claim_type,
+            provider,
+            value,
+            valid_until,
+            is_over or revoked,
+            values.text_in(claim_type, value, application=application.alias),
+        )
+        for *_, claim_type, provider, value, valid_until, revoked in rows
+        if claim_type
+    ]
     return Standing(
         barrier=None,
         kyc_level=kyc_level,
@@ -307,11 +321,7 @@ def _read(user_id: Any, application: conf.Application) -> Standing:
         kyc_holds_until=_kyc_holds_until(
             application, checked_at, scopes, grant_died_at=died_at if is_dead else None
         ),
-        claims=_held(
-            rows,
-            application=application.alias,
-            is_over=revoked_at is not None and signed_in_at <= revoked_at,
-        ),
+        claims=tuple(claims),
         connect_only=connect_only(
             by_code_at=by_code_at, signed_in_at=signed_in_at, expires_at=expires_at
         ),
@@ -369,21 +379,3 @@ def _query(model: type[AbstractBaseUser], application: str, environment: str) ->
         )
 
     return CompiledQuery(build, model._meta.pk)
-
-
-def _held(
-    rows: Sequence[Sequence[Any]], *, application: str, is_over: bool
-) -> tuple[HeldClaim, ...]:
-    """``is_over``: a revocation after the last sign-in has revoked all claims."""
-    return tuple(
-        HeldClaim(
-            claim_type,
-            provider,
-            value,
-            valid_until,
-            is_over or revoked,
-            "" if value is None else values.text_in(claim_type, value, application=application),
-        )
-        for *_, claim_type, provider, value, valid_until, revoked in rows
-        if claim_type
-    )

@@ -1,6 +1,6 @@
 """Background work: re-fetch claims, refresh tokens, run event handlers, keep key sets current.
 
-``jobs`` has the functions for tasks and commands, ``job_runs`` when each was last done,
+``jobs`` has the functions for tasks and commands,
 ``due_rows`` the leases of rows, ``claims`` one re-fetch, ``replacement`` what an answer changes,
 ``tokens`` the refresh under a lease, ``key_sets`` the service's keys and what they verify,
 ``sealing`` the rotation of encryption keys, ``follow_up`` the site's event handlers.
@@ -16,13 +16,14 @@ from django_identity.lifecycle.upkeep.follow_up import (
     run_handlers,
     unknown_events,
 )
-from django_identity.lifecycle.upkeep.job_runs import last_done, record_run
 from django_identity.lifecycle.upkeep.jobs import (
     Tally,
     Upkept,
     count_due,
     keep_alive,
+    last_done,
     publish_due_jobs,
+    record_run,
     refetch_chunk,
     refetch_due,
     refetch_one,

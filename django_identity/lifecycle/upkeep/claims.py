@@ -13,13 +13,11 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, signals
-from django_identity.conf import Application
 from django_identity.lifecycle.upkeep import key_sets, replacement
 from django_identity.lifecycle.upkeep.tokens import Reader
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.service import ServiceClient, backoff, budget
 from django_identity.service.answers import ClaimsAnswer, KycStatus
-from django_identity.service.budget import Priority
 from django_identity.telemetry import LogEvent, log_failure
 
 CLAIMS_SCOPE = "claims:read"
@@ -69,7 +67,7 @@ def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) ->
     if not (may_read_claims(identity) or replacement.may_read_level(identity)):
         _conclude(identity, refetch_due_at=None)
         return Refetched.NOTHING_TO_FETCH
-    sender = client or ServiceClient(application, priority=Priority.UPKEEP)
+    sender = client or ServiceClient(application, priority=budget.Priority.UPKEEP)
     try:
         return _refetch(Reader(application, identity, sender))
     except exceptions.IdentityError as error:
@@ -123,7 +121,7 @@ def columns_of_level(answer: KycStatus, *, checked_at: datetime) -> dict[str, An
     }
 
 
-def _is_level_due(application: Application, identity: LinkedIdentity) -> bool:
+def _is_level_due(application: conf.Application, identity: LinkedIdentity) -> bool:
     """Whether this re-fetch must read the level: once a day, and after an event questioned it."""
     if not replacement.may_read_level(identity):
         return False
@@ -155,7 +153,7 @@ def _check_kyc(reader: Reader) -> exceptions.IdentityError | None:
     return None
 
 
-def _excuse(application: Application, error: exceptions.IdentityError) -> Refetched | None:
+def _excuse(application: conf.Application, error: exceptions.IdentityError) -> Refetched | None:
     """The result of the re-fetch if the identity is not the cause of ``error``."""
     if isinstance(error, exceptions.ReauthorizationNeeded):
         return Refetched.REAUTHORIZATION_NEEDED

@@ -14,7 +14,6 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from django_identity import background, conf, database
-from django_identity.background import TaskName
 from django_identity.handlers import EventType, Handler, handlers_of
 from django_identity.lifecycle.erasure import erasure
 from django_identity.models import EventOutcome, Retained, WebhookEvent, digest
@@ -92,7 +91,7 @@ def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> Replayed:
     whole = [event for event in chosen if not event.is_emptied]
     due = tuple(event.pk for event in whole if _make_due(event, again=again))
     for key in due:
-        background.enqueue_on_commit(TaskName.RUN_EVENT_HANDLERS, key)
+        background.enqueue_on_commit(background.TaskName.RUN_EVENT_HANDLERS, key)
     return Replayed(due, under_way=len(whole) - len(due), emptied=len(chosen) - len(whole))
 
 

@@ -1,4 +1,4 @@
-"""The functions for tasks and commands: publish due identities, and re-fetch them.
+"""The functions for tasks and commands: publish due identities and jobs, and do them.
 
 The database rows tell what is due, not the broker, so lost, late or repeated messages are safe. The
 generators yield the result of each re-fetch. A caller may stop at any point; leases of rows that
@@ -9,25 +9,24 @@ import logging
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import InterfaceError, OperationalError
 from django.db.models import Q
 from django.utils import timezone
 
 from django_identity import background, conf, database
-from django_identity.background import TaskName
 from django_identity.conf import Application
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle.erasure.retention import Purged, purge
 from django_identity.lifecycle.events import tallies
-from django_identity.lifecycle.upkeep import claims, due_rows, follow_up, job_runs, tokens
+from django_identity.lifecycle.upkeep import claims, due_rows, follow_up, tokens
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.lifecycle.upkeep.crew import work_off
-from django_identity.models import Job, LinkedIdentity, TallyName, disabled_account, under
+from django_identity.models import Job, JobRun, LinkedIdentity, TallyName, disabled_account, under
 from django_identity.service import budget
 from django_identity.telemetry import Operation, measured
 
@@ -43,9 +42,14 @@ MOST_GRANTS = 1000
 # Well below the time limit of the tasks, which kills the worker.
 LONGEST_WORK = 240.0
 COUNTED = {Refetched.STORED: TallyName.REFETCHED, Refetched.FAILED: TallyName.REFETCH_FAILED}
-TASK_OF = {Job.KEEP_ALIVE: TaskName.KEEP_ALIVE, Job.PURGE: TaskName.PURGE}
+TASK_OF = {Job.KEEP_ALIVE: background.TaskName.KEEP_ALIVE, Job.PURGE: background.TaskName.PURGE}
 DISABLED_PAUSE = timedelta(days=1)
 UNEXPECTED = "unexpected_error"
+EVERY = timedelta(hours=1)
+#: The jobs that a sweep publishes when they are due.
+HOURLY = (Job.KEEP_ALIVE, Job.PURGE)
+# A job that was published and not done is published again after this time.
+ASKED_AGAIN_AFTER = timedelta(minutes=10)
 
 logger = logging.getLogger("django_identity.upkeep")
 
@@ -69,16 +73,16 @@ def run_all(*, stop: Callable[[], bool] = lambda: False) -> Upkept:
     """
     ends_at = time.monotonic() + LONGEST_WORK
     done = Upkept()
-    with job_runs.record_run(Job.RETRY_PENDING):
+    with record_run(Job.RETRY_PENDING):
         done.events = follow_up.retry_pending(stop=stop)
-    for job in job_runs.take_due():
-        with job_runs.record_run(job):
+    for job in take_due_jobs():
+        with record_run(job):
             if job is Job.KEEP_ALIVE:
                 done.kept_alive = keep_alive(stop=stop)
             else:
                 done.purged = purge()
     _mark_vanished_keys()
-    with job_runs.record_run(Job.SWEEP):
+    with record_run(Job.SWEEP):
         done.refetched = _count_until(ends_at, stop, refetch_due())
     return done
 
@@ -94,7 +98,7 @@ def sweep() -> int:
         for page in _take_due():
             for start in range(0, len(page), CHUNK):
                 chunk = page[start : start + CHUNK]
-                if not _publish(TaskName.REFETCH_CHUNK, chunk):
+                if not _publish(background.TaskName.REFETCH_CHUNK, chunk):
                     due_rows.let_go(page[start:])
                     measurement.outcome = "broker_unavailable"
                     return handed_out
@@ -110,11 +114,11 @@ def _mark_vanished_keys() -> None:
 
 def publish_due_jobs() -> None:
     """Publish the hourly jobs that are due, whatever beat knows of them."""
-    for job in job_runs.take_due():
+    for job in take_due_jobs():
         _publish(TASK_OF[job])
 
 
-def _publish(task: TaskName, *arguments: object) -> bool:
+def _publish(task: background.TaskName, *arguments: object) -> bool:
     """Whether the broker took the message. What it did not take, a later sweep publishes."""
     try:
         background.publish_now(task, *arguments)
@@ -223,8 +227,12 @@ def _refetch_each(ids: Sequence[int]) -> Generator[Refetched]:
     """Re-fetch the due and free rows among ``ids``, until the service takes no calls."""
     counts: Counter[tuple[str, Refetched]] = Counter()
     left = deque(_due_among(ids))
+    # Threads wait for the service at the same time. SQLite has one writer at a time anyway.
+    threads = 1
+    if left and database.connection().vendor != "sqlite":
+        threads = conf.application(left[0].application).refetch_threads
     try:
-        with closing(work_off(left, _refetch, threads=_threads_for(left))) as results:
+        with closing(work_off(left, _refetch, threads=threads)) as results:
             for identity, outcome in results:
                 if outcome is not None:
                     counts[identity.application, outcome] += 1
@@ -238,13 +246,6 @@ def _refetch_each(ids: Sequence[int]) -> Generator[Refetched]:
         for (alias, outcome), count in counts.items():
             if outcome in COUNTED:
                 tallies.add(COUNTED[outcome], application=conf.application(alias), count=count)
-
-
-def _threads_for(rows: Sequence[LinkedIdentity]) -> int:
-    """Threads wait for the service at the same time. SQLite has one writer at a time anyway."""
-    if database.connection().vendor == "sqlite" or not rows:
-        return 1
-    return conf.application(rows[0].application).refetch_threads
 
 
 def _due_among(ids: Sequence[int]) -> list[LinkedIdentity]:
@@ -272,3 +273,30 @@ def _refetch(identity: LinkedIdentity) -> Refetched | None:
         logger.error("re-fetching identity #%s: %s", identity.pk, type(error).__name__)
         claims.note_failure(identity, code=UNEXPECTED)
         return Refetched.FAILED
+
+
+@contextmanager
+def record_run(job: Job) -> Iterator[None]:
+    """Record that ``job`` is done, unless the body raises."""
+    yield
+    JobRun.objects.update_or_create(job=job, defaults={"done_at": timezone.now()})
+
+
+def take_due_jobs() -> list[Job]:
+    """The hourly jobs that are due. Only one of several callers gets each."""
+    now = timezone.now()
+    due = []
+    for job in HOURLY:
+        JobRun.objects.get_or_create(job=job)
+        waiting = JobRun.objects.filter(
+            job=job, done_at__lt=now - EVERY, asked_at__lt=now - ASKED_AGAIN_AFTER
+        )
+        if waiting.update(asked_at=now):
+            due.append(job)
+    return due
+
+
+def last_done() -> Mapping[Job, datetime]:
+    """When each job was last done. A job that never was is missing."""
+    runs = JobRun.objects.exclude(done_at=JobRun._meta.get_field("done_at").default)
+    return {Job(run.job): run.done_at for run in runs}

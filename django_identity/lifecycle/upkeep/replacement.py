@@ -207,7 +207,20 @@ def _rows(
     )
     made: dict[Key, StoredClaim] = {}
     for listed in (*answer.claims, *unlisted):
-        row = _row(identity, listed, disclosed, ends_at)
+        value = disclosed.get(listed.claim_type)
+        is_proven = listed.claim_type in disclosed and _proves(value, listed)
+        expires_at = _earliest(listed.expires_at, _moment(value, "expires_at"))
+        row = StoredClaim(
+            identity=identity,
+            claim_type=listed.claim_type,
+            provider=listed.provider,
+            value=value if is_proven else None,
+            proof_hash=listed.proof_hash,
+            issued_at=_moment(value, "issued_at") if is_proven else None,
+            expires_at=expires_at,
+            valid_until=_earliest(expires_at, ends_at) if is_proven else None,
+            revoked=listed.revoked,
+        )
         earlier = made.setdefault(key_of(row), row)
         earlier.revoked |= row.revoked
     return tuple(made.values())
@@ -216,28 +229,6 @@ def _rows(
 def _is_storable(name: str, value: object) -> bool:
     """PostgreSQL cannot store NUL. A claim that cannot be stored opens no gate."""
     return len(name) <= LONGEST_NAME and "\0" not in name and "\\u0000" not in _as_text(value)
-
-
-def _row(
-    identity: LinkedIdentity,
-    listed: ListedClaim,
-    disclosed: Mapping[str, object],
-    ends_at: datetime | None,
-) -> StoredClaim:
-    value = disclosed.get(listed.claim_type)
-    is_proven = listed.claim_type in disclosed and _proves(value, listed)
-    expires_at = _earliest(listed.expires_at, _moment(value, "expires_at"))
-    return StoredClaim(
-        identity=identity,
-        claim_type=listed.claim_type,
-        provider=listed.provider,
-        value=value if is_proven else None,
-        proof_hash=listed.proof_hash,
-        issued_at=_moment(value, "issued_at") if is_proven else None,
-        expires_at=expires_at,
-        valid_until=_earliest(expires_at, ends_at) if is_proven else None,
-        revoked=listed.revoked,
-    )
 
 
 def _proves(value: object, listed: ListedClaim) -> bool:

@@ -6,13 +6,13 @@ code treats such a value as absent.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from django.db.models import Model, Q, QuerySet
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, vault
-from django_identity.conf import Application
 from django_identity.exceptions import SealedValueUnreadable
 from django_identity.models import AuthorizationRequest, LinkedIdentity, TokenGrant
 
@@ -61,11 +61,8 @@ class Batch:
 
 def count_outdated() -> int:
     """The number of values that are not under the first key of their application."""
-    return sum(
-        _outdated(column, application).count()
-        for application in conf.applications()
-        for column in COLUMNS
-    )
+    places = product(conf.applications(), COLUMNS)
+    return sum(_outdated(column, application).count() for application, column in places)
 
 
 def rotate_keys(*, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
@@ -74,9 +71,14 @@ def rotate_keys(*, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
     It can be stopped between two batches and started again, because each value shows its key. A
     value that the site stores meanwhile is under the first key already and is never overwritten.
     """
-    for application in conf.applications():
-        for column in COLUMNS:
-            yield from _rotate_column(column, application, size)
+    for application, column in product(conf.applications(), COLUMNS):
+        rows = _outdated(column, application).order_by("pk")
+        if column.model is TokenGrant:
+            rows = rows.select_related("identity")
+        batch = list(rows[:size])
+        while batch:
+            yield _rotate_batch(column, application, batch)
+            batch = list(rows.filter(pk__gt=batch[-1].pk)[:size])
 
 
 def find_unreadable(column: SealedColumn) -> QuerySet[Any]:
@@ -89,24 +91,14 @@ def find_unreadable(column: SealedColumn) -> QuerySet[Any]:
     return column.held().exclude(known)
 
 
-def _outdated(column: SealedColumn, application: Application) -> QuerySet[Any]:
+def _outdated(column: SealedColumn, application: conf.Application) -> QuerySet[Any]:
     current = vault.prefix_of(application.encryption_keys[0])
     rows = column.held().filter(**{column.application: application.alias})
     return rows.exclude(**{f"{column.name}__startswith": current})
 
 
-def _rotate_column(column: SealedColumn, application: Application, size: int) -> Iterator[Batch]:
-    rows = _outdated(column, application).order_by("pk")
-    if column.model is TokenGrant:
-        rows = rows.select_related("identity")
-    batch = list(rows[:size])
-    while batch:
-        yield _rotate_batch(column, application, batch)
-        batch = list(rows.filter(pk__gt=batch[-1].pk)[:size])
-
-
 @sensitive_variables()
-def _rotate_batch(column: SealedColumn, application: Application, rows: list[Any]) -> Batch:
+def _rotate_batch(column: SealedColumn, application: conf.Application, rows: list[Any]) -> Batch:
     resealed, unreadable = {}, 0
     for row in rows:
         sealed, context = getattr(row, column.name), row.sealing_context(column.name)

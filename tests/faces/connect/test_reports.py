@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.views.debug import ExceptionReporter
 
 from django_identity import conf
-from django_identity.lifecycle.arrival import connect, limits, redemptions
+from django_identity.lifecycle.arrival import connect, limits
 from django_identity.models import LinkedIdentity
 from tests.faces.connect.pages import PASTED, SECRETS
 from tests.hostile import HostileService
@@ -41,7 +41,7 @@ def reports() -> Iterator[list[str]]:
 
 MOMENTS = pytest.mark.parametrize(
     ("holder", "name"),
-    [(redemptions, "_digest"), (limits, "_count"), (LinkedIdentity, "save")],
+    [(connect, "_digest"), (limits, "_count"), (LinkedIdentity, "save")],
     ids=["before it is claimed", "before it is sent", "after the answer"],
 )
 

@@ -6,7 +6,6 @@ from datetime import date, timedelta
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.conf import Application
 from django_identity.lifecycle.events import deliveries, tallies
 from django_identity.lifecycle.operators.doctor.findings import Finding, Level
 from django_identity.models import TallyName, WebhookEvent
@@ -42,7 +41,7 @@ def check_webhooks() -> Iterator[Finding]:
         yield from _check_refusals(site)
 
 
-def _check_refusals(site: Application) -> Iterator[Finding]:
+def _check_refusals(site: conf.Application) -> Iterator[Finding]:
     for name, (what, remedy) in REFUSED.items():
         count, since, latest = _sum_days(site, name)
         if count:
@@ -52,7 +51,7 @@ def _check_refusals(site: Application) -> Iterator[Finding]:
             yield Finding("webhook", level, said, remedy)
 
 
-def _check_silence(site: Application) -> Iterator[Finding]:
+def _check_silence(site: conf.Application) -> Iterator[Finding]:
     """A sign-in causes an event, so sign-ins without events mean that none arrive."""
     since = timezone.now() - timedelta(days=SILENT_DAYS)
     sign_ins, _, _ = _sum_days(site, TallyName.SIGNED_IN, days=SILENT_DAYS)
@@ -63,7 +62,7 @@ def _check_silence(site: Application) -> Iterator[Finding]:
         yield Finding("webhook", Level.PROBLEM, said, remedy)
 
 
-def _check_secrets(site: Application) -> Iterator[Finding]:
+def _check_secrets(site: conf.Application) -> Iterator[Finding]:
     """Of several secrets: which ones sign events, so that the others may go."""
     if len(site.webhook_secrets) < 2:
         return
@@ -79,7 +78,7 @@ def _check_secrets(site: Application) -> Iterator[Finding]:
 
 
 def _sum_days(
-    site: Application, name: str, *, days: int = DAYS
+    site: conf.Application, name: str, *, days: int = DAYS
 ) -> tuple[int, date | None, date | None]:
     """The sum of the counts, and the first and the last day that had any."""
     each = tallies.per_day(name, application=site.alias, environment=site.environment, days=days)
