@@ -30,12 +30,7 @@ def read_payload(octets: bytes) -> dict[str, Any]:
 
 
 def require_parties(
-    payload: dict[str, Any],
-    *,
-    issuer: str,
-    audience: str,
-    environment: str,
-    subject: str | None,
+    payload: dict[str, Any], *, issuer: str, audience: str, environment: str, subject: str | None
 ) -> None:
     """Check issuer, audience, environment and subject. All must match exactly.
 

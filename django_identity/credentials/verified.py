@@ -58,11 +58,6 @@ class VerifiedCredential:
 
 
 def _restore(
-    subject: str,
-    environment: str,
-    kid: str,
-    claims: dict[str, Any],
-    exp: float,
-    iat: float | None,
+    subject: str, environment: str, kid: str, claims: dict[str, Any], exp: float, iat: float | None
 ) -> VerifiedCredential:
     return VerifiedCredential(subject, environment, kid, freeze(claims), exp, iat)

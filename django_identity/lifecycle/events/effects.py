@@ -14,13 +14,7 @@ from django_identity import conf, signals
 from django_identity.handlers import KYC_TYPES, EventType
 from django_identity.lifecycle.events import receipts
 from django_identity.lifecycle.events.consent import stop_processing
-from django_identity.models import (
-    Consent,
-    EventOutcome,
-    LinkedIdentity,
-    StoredClaim,
-    WebhookEvent,
-)
+from django_identity.models import Consent, EventOutcome, LinkedIdentity, StoredClaim, WebhookEvent
 from django_identity.models.compiled import CompiledQuery
 from django_identity.service.webhooks import KycChange, NamedClaim
 
