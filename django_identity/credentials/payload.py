@@ -36,15 +36,14 @@ def require_parties(
 
     Types must match too: an ``aud`` list that contains the client id is refused.
     """
-    iss = payload.get("iss")
-    if iss != issuer or type(iss) is not str:
-        raise CredentialRejected(RejectionReason.PAYLOAD_ISS)
-    aud = payload.get("aud")
-    if aud != audience or type(aud) is not str:
-        raise CredentialRejected(RejectionReason.PAYLOAD_AUD)
-    signed_environment = payload.get("environment")
-    if signed_environment != environment or type(signed_environment) is not str:
-        raise CredentialRejected(RejectionReason.PAYLOAD_ENVIRONMENT)
+    for name, expected, reason in (
+        ("iss", issuer, RejectionReason.PAYLOAD_ISS),
+        ("aud", audience, RejectionReason.PAYLOAD_AUD),
+        ("environment", environment, RejectionReason.PAYLOAD_ENVIRONMENT),
+    ):
+        signed = payload.get(name)
+        if signed != expected or type(signed) is not str:
+            raise CredentialRejected(reason)
     sub = payload.get("sub")
     # PostgreSQL cannot store NUL in text.
     if type(sub) is not str or not sub or "\0" in sub or (subject is not None and sub != subject):
@@ -63,14 +62,14 @@ def require_times(payload: dict[str, Any], *, now: float, leeway: float) -> None
     if now >= exp:
         raise CredentialRejected(RejectionReason.PAYLOAD_EXPIRED)
     latest = now + leeway if now + leeway < _LAST_DATE else _LAST_DATE
-    if "nbf" in payload:
-        nbf = payload["nbf"]
-        if type(nbf) not in _NUMBERS or not _FIRST_DATE <= nbf <= latest:
-            raise CredentialRejected(RejectionReason.PAYLOAD_NBF)
-    if "iat" in payload:
-        iat = payload["iat"]
-        if type(iat) not in _NUMBERS or not _FIRST_DATE <= iat <= latest:
-            raise CredentialRejected(RejectionReason.PAYLOAD_IAT)
+    for name, reason in (
+        ("nbf", RejectionReason.PAYLOAD_NBF),
+        ("iat", RejectionReason.PAYLOAD_IAT),
+    ):
+        if name in payload:
+            moment = payload[name]
+            if type(moment) not in _NUMBERS or not _FIRST_DATE <= moment <= latest:
+                raise CredentialRejected(reason)
 
 
 def listed_digests(payload: dict[str, Any]) -> frozenset[str]:

@@ -17,7 +17,7 @@ from django_identity.models.choices import (
     Retained,
     Timestamped,
 )
-from django_identity.models.querysets import ErasureReceiptManager, WebhookEventManager
+from django_identity.models.querysets import WebhookEventManager
 
 
 class WebhookEvent(Timestamped):
@@ -108,8 +108,6 @@ class ErasureReceipt(Timestamped):
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
     error = models.CharField(_("error"), max_length=255, blank=True)
-
-    objects: ClassVar[ErasureReceiptManager[ErasureReceipt]] = ErasureReceiptManager()
 
     class Meta:
         verbose_name = _("erasure receipt")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_identity.models.choices import DIGEST_LENGTH, Environment, Purpose, Record, Timestamped
-from django_identity.models.querysets import RequestManager
 
 if TYPE_CHECKING:
     from django_identity.vault import Context
@@ -45,8 +44,6 @@ class AuthorizationRequest(Timestamped):
     expires_at = models.DateTimeField(db_index=True)
     consumed_at = models.DateTimeField(null=True)
     outcome = models.CharField(max_length=64, blank=True)
-
-    objects: ClassVar[RequestManager[AuthorizationRequest]] = RequestManager()
 
     class Meta:
         verbose_name = _("authorization request")

@@ -15,12 +15,7 @@ from django_identity import database
 
 if TYPE_CHECKING:
     from django_identity.conf import Application
-    from django_identity.models import (  # noqa: F401  named in the bases, as text
-        AuthorizationRequest,
-        ErasureReceipt,
-        LinkedIdentity,
-        WebhookEvent,
-    )
+    from django_identity.models import LinkedIdentity, WebhookEvent  # noqa: F401  in the bases
 
 
 def digest(*parts: str) -> str:
@@ -69,19 +64,6 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         return self.filter(application=application.alias, environment=application.environment)
 
 
-class AuthorizationRequestQuerySet(models.QuerySet["AuthorizationRequest"]):
-    def started_in(
-        self, application: Application, *, state: str, browser_key: str
-    ) -> AuthorizationRequestQuerySet:
-        """The request with this state, if it was started in the browser with this key."""
-        return self.filter(
-            state_digest=digest(state),
-            browser_digest=digest(browser_key),
-            application=application.alias,
-            environment=application.environment,
-        )
-
-
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
     def insert(self, event: WebhookEvent) -> bool:
         """Insert an event and set its key. Returns False for a repeat, which changes nothing.
@@ -98,22 +80,6 @@ class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
         event.pk = (rows[0][0] or None) if rows and rows[0] else None
         return event.pk is not None
 
-    def awaiting_handlers(self, now: datetime) -> WebhookEventQuerySet:
-        """Events whose next attempt is due."""
-        return self.filter(next_attempt_at__lte=now)
-
-    def not_under_way(self, now: datetime) -> WebhookEventQuerySet:
-        """Events on which no worker is working: events with a lease have no error."""
-        return self.exclude(next_attempt_at__gt=now, error="")
-
-
-class ErasureReceiptQuerySet(models.QuerySet["ErasureReceipt"]):
-    def pending(self) -> ErasureReceiptQuerySet:
-        """Erasures that are requested and not done."""
-        return self.filter(erased_at=None)
-
 
 LinkedIdentityManager = database.Manager.from_queryset(LinkedIdentityQuerySet)
-RequestManager = database.Manager.from_queryset(AuthorizationRequestQuerySet)
 WebhookEventManager = database.Manager.from_queryset(WebhookEventQuerySet)
-ErasureReceiptManager = database.Manager.from_queryset(ErasureReceiptQuerySet)

@@ -183,7 +183,7 @@ def test_a_request_waits_for_an_older_one_before_it_takes_itself() -> None:
     ErasureReceipt.objects.bulk_create(done)
     for _ in range(2):
         receipt_of(ada, next_attempt_at=now).save()
-    older, younger = ErasureReceipt.objects.pending().order_by("pk")
+    older, younger = ErasureReceipt.objects.filter(erased_at=None).order_by("pk")
     with connection.cursor() as cursor:
         table = " TABLE" * (connection.vendor == "mysql")
         cursor.execute(f"ANALYZE{table} {ErasureReceipt._meta.db_table}")

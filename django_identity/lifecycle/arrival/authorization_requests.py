@@ -51,8 +51,11 @@ def start(
 
 def find(application: Application, *, state: str, browser_key: str) -> AuthorizationRequest:
     """The sign-in with this state that this browser started. Raises ``RequestUnknown``."""
-    request: AuthorizationRequest | None = AuthorizationRequest.objects.started_in(
-        application, state=state, browser_key=browser_key
+    request = AuthorizationRequest.objects.filter(
+        state_digest=digest(state),
+        browser_digest=digest(browser_key),
+        application=application.alias,
+        environment=application.environment,
     ).first()
     if request is None:
         raise RequestUnknown

@@ -96,7 +96,7 @@ def erase_now(application: conf.Application, subject: str) -> ErasureReceipt:
 
 def retry_pending() -> int:
     """Try all pending erasures that are due. Returns the number that are done."""
-    due = ErasureReceipt.objects.pending().filter(next_attempt_at__lte=timezone.now())
+    due = ErasureReceipt.objects.filter(erased_at=None, next_attempt_at__lte=timezone.now())
     keys = due.order_by("next_attempt_at").values_list("pk", flat=True)[:MOST_AT_ONCE]
     return _attempt_each(list(keys))
 
@@ -129,7 +129,7 @@ def _attempt_each(receipt_ids: list[int]) -> int:
 
 def _users_of(receipt_ids: list[int]) -> dict[int, Any]:
     """Receipt -> the user to erase, for those of the receipts that are still pending."""
-    pending = ErasureReceipt.objects.pending().in_bulk(receipt_ids)
+    pending = ErasureReceipt.objects.filter(erased_at=None).in_bulk(receipt_ids)
     digests = {key: _subject_digest(receipt) for key, receipt in pending.items()}
     identities = LinkedIdentity.objects.filter(subject_digest__in=digests.values())
     owners = dict(identities.values_list("subject_digest", "user_id"))
@@ -144,7 +144,7 @@ def _attempt(receipt_id: int, user_id: Any, keys: list[str], signed_out: Session
     ``keys``: the user's sessions. They are added to ``signed_out`` if they must go.
     """
     now = timezone.now()
-    due = ErasureReceipt.objects.pending().filter(pk=receipt_id, next_attempt_at__lte=now)
+    due = ErasureReceipt.objects.filter(pk=receipt_id, erased_at=None, next_attempt_at__lte=now)
     receipt = due.first()
     if receipt is None:
         return False
@@ -180,7 +180,7 @@ def _attempt(receipt_id: int, user_id: Any, keys: list[str], signed_out: Session
 def _erase(receipt: ErasureReceipt, user_id: Any, keys: list[str]) -> bool:
     """Erase in one transaction, after most events. Returns whether the sessions had to go."""
     _empty_most_events(receipt)
-    pending = ErasureReceipt.objects.pending()
+    pending = ErasureReceipt.objects.filter(erased_at=None)
     siblings = pending.filter(user_id=user_id) if user_id is not None else pending.none()
     # Lock all erasures of the account, because concurrent ones would deadlock. Only by primary
     # keys: with two indexes MariaDB's order of locks varies.

@@ -252,6 +252,7 @@ def gauges() -> Iterator[tuple[Gauge, float, Mapping[str, str]]]:
         yield Gauge.LAG, (now - oldest).total_seconds() if oldest else 0.0, here
         failed = LinkedIdentity.objects.filter(**here, refetch_failures__gt=0)
         yield Gauge.FAILING, failed[:MOST_GAUGED].count(), here
-    asked_at = ErasureReceipt.objects.pending().aggregate(at=Min("requested_at"))["at"]
+    pending = ErasureReceipt.objects.filter(erased_at=None)
+    asked_at = pending.aggregate(at=Min("requested_at"))["at"]
     yield Gauge.OLDEST, (now - asked_at).total_seconds() if asked_at else 0.0, {}
     close_old_connections()

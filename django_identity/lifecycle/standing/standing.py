@@ -25,6 +25,16 @@ from django_identity.models.compiled import CompiledQuery, Given
 from django_identity.texts.labels import LEVEL, is_level
 
 VERIFIED = "verified"
+# The columns of the one query, in the order in which ``_read`` takes them.
+OF_IDENTITY = (
+    "consent", "consent_changed_at", "kyc_level", "kyc_status", "kyc_checked_at", "scopes",
+    "grant__needs_reauthorization", "grant__updated_at", "connect_issued_at", "signed_in_at",
+    "credential_expires_at", "revoked_at", "revoked_by",
+)  # fmt: skip
+OF_CLAIM = (
+    "claims__claim_type", "claims__provider", "claims__value", "claims__valid_until",
+    "claims__revoked",
+)  # fmt: skip
 
 
 class Unasked(Enum):
@@ -357,25 +367,6 @@ def _query(model: type[AbstractBaseUser], application: str, environment: str) ->
         identity = LinkedIdentity.objects.filter(
             user_id=user_id, application=application, environment=environment
         )
-        return identity.values_list(
-            "consent",
-            "consent_changed_at",
-            "kyc_level",
-            "kyc_status",
-            "kyc_checked_at",
-            "scopes",
-            "grant__needs_reauthorization",
-            "grant__updated_at",
-            "connect_issued_at",
-            "signed_in_at",
-            "credential_expires_at",
-            "revoked_at",
-            "revoked_by",
-            "claims__claim_type",
-            "claims__provider",
-            "claims__value",
-            "claims__valid_until",
-            "claims__revoked",
-        )
+        return identity.values_list(*OF_IDENTITY, *OF_CLAIM)
 
     return CompiledQuery(build, model._meta.pk)

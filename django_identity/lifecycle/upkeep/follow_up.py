@@ -58,9 +58,10 @@ def retry_pending(*, stop: Callable[[], bool] = lambda: False) -> int:
     """Retry erasures, then events, oldest first. Returns the number of events that are done."""
     erasure.retry_pending()
     ends_at = time.monotonic() + LONGEST_SECONDS
-    due = WebhookEvent.objects.awaiting_handlers(timezone.now()).order_by("next_attempt_at")
+    due = WebhookEvent.objects.filter(next_attempt_at__lte=timezone.now())
+    oldest = due.order_by("next_attempt_at").values_list("pk", flat=True)[:MOST_AT_ONCE]
     done = 0
-    for event_id in list(due.values_list("pk", flat=True)[:MOST_AT_ONCE]):
+    for event_id in list(oldest):
         if stop() or time.monotonic() > ends_at:
             break
         done += run_handlers(event_id)
@@ -99,9 +100,10 @@ def _make_due(event: WebhookEvent, *, again: bool) -> bool:
     now = timezone.now()
     changes: dict[str, Any] = {"handled_by": []} if again else {}
     changes |= {"attempts": 0, "next_attempt_at": now, "handled_at": None, "updated_at": now}
-    rows = WebhookEvent.objects.not_under_way(now).filter(pk=event.pk)
     # Not an event that was emptied since it was read.
-    rows = rows.filter(kept=Retained.EVERYTHING).exclude(event_id="")
+    rows = WebhookEvent.objects.filter(pk=event.pk, kept=Retained.EVERYTHING).exclude(event_id="")
+    # Not an event on which a worker is working: it has a lease and no error.
+    rows = rows.exclude(next_attempt_at__gt=now, error="")
     return bool(rows.update(**changes, history=_history_with(event, now)))
 
 
@@ -137,7 +139,7 @@ def unknown_events(event_ids: list[str]) -> list[str]:
 def _take(event_id: int) -> WebhookEvent | None:
     """The event with a lease, if its next attempt is due."""
     now = timezone.now()
-    due = WebhookEvent.objects.awaiting_handlers(now).filter(pk=event_id)
+    due = WebhookEvent.objects.filter(pk=event_id, next_attempt_at__lte=now)
     taken = due.update(
         attempts=F("attempts") + 1, next_attempt_at=now + LEASE, error="", updated_at=now
     )

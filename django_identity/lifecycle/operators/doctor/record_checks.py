@@ -115,7 +115,7 @@ def check_events() -> Iterator[Finding]:
     yield from report_count(
         "events", Level.PROBLEM, failed, said, "Mend the handler; identity_replay."
     )
-    late = WebhookEvent.objects.awaiting_handlers(now - OVERDUE)
+    late = WebhookEvent.objects.filter(next_attempt_at__lte=now - OVERDUE)
     said = "event(s) wait for their handlers for over 15 minutes"
     yield from report_count("handlers", Level.PROBLEM, late, said, IS_UPKEEP_RUNNING)
     old = Q(pk__in=())
