@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from django.core.cache import cache
 
+from django_identity.lifecycle.events import tallies
 from django_identity.lifecycle.standing.request_memory import memory
 from django_identity.lifecycle.upkeep import key_sets
 from tests.kept_rows import keep_rows
@@ -106,9 +107,10 @@ def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def _no_memory() -> Iterator[None]:
-    """No test sees a key set that another one fetched, nor a standing that one left behind."""
+    """No test sees a key set that another one fetched, nor a standing or counts it left behind."""
     cache.clear()
     key_sets.forget()
+    tallies.forget()
     memory.end()
     yield
     cache.clear()

@@ -72,7 +72,9 @@ IDENTITY = {
         "now() + interval '1 hour' + (n % 82800) * interval '1 second'",
         (7, "NULL"), (8, "now() - interval '1 hour'"),
     ),
-    "refetch_due_at": "CASE WHEN n % 20 > 0 THEN now() + (n % 64800) * interval '1 second' END",
+    # Nothing is due without consent or, as of those whose grant is deleted below, without a grant.
+    "refetch_due_at": "CASE WHEN n % 20 > 0 AND n % 25000 <> 12 "
+    "THEN now() + (n % 64800) * interval '1 second' END",
     "refetch_failures": "CASE WHEN n % 1000 = 0 THEN 3 ELSE 0 END",
     "last_error": "CASE WHEN n % 1000 = 0 THEN 'service_timeout' ELSE '' END",
 }  # fmt: skip

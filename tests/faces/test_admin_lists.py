@@ -205,6 +205,16 @@ def test_identities_are_listed_by_their_due_moment(operator: Client) -> None:
     assert listed[1] == listed[0][::-1]
 
 
+@pytest.mark.parametrize("text", ["mc", "mCdOnAlD_", "MCDONALD_1", "McDonald_1%"])
+def test_a_name_is_found_in_any_case(operator: Client, text: str) -> None:
+    """However many letters there are; other characters stand for themselves."""
+    for number, name in enumerate(("McDonald_1%", "mcdonaldx1")):
+        make_identity(make_user(name), subject=f"s{number}")
+    found = page(operator, IDENTITIES, q=text)
+    assert ">McDonald_1%<" in found
+    assert (">mcdonaldx1<" in found) is (text == "mc")
+
+
 def test_a_search_for_a_subject_is_exact(operator: Client, identity: LinkedIdentity) -> None:
     """Three characters are too few for a beginning, and letters keep their case."""
     assert ">ada<" not in page(operator, IDENTITIES, q=SUBJECT[:3])

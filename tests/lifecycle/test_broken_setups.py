@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from django.test import override_settings
 
 from django_identity import background, conf
-from django_identity.lifecycle.events import deliveries
+from django_identity.lifecycle.events import tallies
 from django_identity.lifecycle.operators.doctor import Level, diagnose
 from django_identity.lifecycle.operators.doctor.service_checks import check_credentials
 from tests.hostile import answer, hostile_service, refusal
@@ -83,7 +83,7 @@ def site(settings: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iter
     """A site that is all right, and a service that knows nobody by the doctor's name."""
     monkeypatch.delenv("CELERY_BROKER_URL", raising=False)
     before = current_app._get_current_object()
-    deliveries.forget()
+    tallies.forget()
     shared = {"default": {"BACKEND": "tests.clock_cache.ClockCache"}}
     with hostile_service() as service, ExitStack() as stack, override_settings(CACHES=shared):
         service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")

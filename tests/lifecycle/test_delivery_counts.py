@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
-from django_identity.lifecycle.events import deliveries
+from django_identity.lifecycle.events import deliveries, tallies
 from django_identity.models import DailyTally
 from tests.deliveries import SECRET, event_body, post, signed
 
@@ -22,9 +22,9 @@ OLDER = "the-webhook-secret-from-before"
 def _anew(settings: Any) -> Iterator[None]:
     given = settings.DJANGO_IDENTITY["default"]
     settings.DJANGO_IDENTITY = {"default": {**given, "WEBHOOK_SECRETS": [SECRET, OLDER]}}
-    deliveries.forget()
+    tallies.forget()
     yield
-    deliveries.forget()
+    tallies.forget()
 
 
 def counted() -> dict[str, int]:
@@ -33,7 +33,7 @@ def counted() -> dict[str, int]:
 
 def later(monkeypatch: pytest.MonkeyPatch) -> None:
     """The time for which a process collects is over."""
-    monkeypatch.setattr(deliveries, "COLLECTED_FOR", 0.0)
+    monkeypatch.setattr(tallies, "COLLECTED_FOR", 0.0)
 
 
 def test_refusals_are_counted_by_reason(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,12 +51,13 @@ def start(
 
 def find(application: Application, *, state: str, browser_key: str) -> AuthorizationRequest:
     """The sign-in with this state that this browser started. Raises ``RequestUnknown``."""
-    request = AuthorizationRequest.objects.filter(
+    started = AuthorizationRequest.objects.filter(
         state_digest=digest(state),
         browser_digest=digest(browser_key),
         application=application.alias,
         environment=application.environment,
-    ).first()
+    )
+    request: AuthorizationRequest | None = next(iter(started), None)
     if request is None:
         raise RequestUnknown
     return request

@@ -13,7 +13,12 @@ from django_identity import background, signals
 from django_identity.credentials import VerifiedCredential
 from django_identity.lifecycle.events import events_meanwhile
 from django_identity.lifecycle.upkeep import replacement, tokens
-from django_identity.lifecycle.upkeep.claims import CLAIMS_SCOPE, NO_LEVEL, columns_of_level
+from django_identity.lifecycle.upkeep.claims import (
+    CLAIMS_SCOPE,
+    NO_LEVEL,
+    columns_of_level,
+    may_read_claims,
+)
 from django_identity.lifecycle.upkeep.replacement import KYC_SCOPE
 from django_identity.models import NEVER, Consent, LinkedIdentity, LinkedVia, Purpose
 from django_identity.service.answers import (
@@ -81,6 +86,7 @@ class Storing:
         application, data, identity = self.request.application, self.data, self.identity
         was_granted = identity.consent == Consent.GRANTED
         level_before = (identity.kyc_level, identity.kyc_status)
+        had_claims = may_read_claims(identity)
         changes = self._set(self._columns())
         claims = None
         if data.claims is not None:
@@ -97,9 +103,11 @@ class Storing:
         is_done = was_granted and events_meanwhile.save_if_no_event_came(identity, since, changes)
         if not is_done:
             events_meanwhile.save_unless_revoked(identity, since, changes)
+        # A row that is as it was read holds claims only if its scopes allowed them.
+        may_hold_claims = had_claims or not is_done
         if claims is not None:
             replacement.write(identity, claims)
-        elif data.tokens is not None and CLAIMS_SCOPE not in data.scopes:
+        elif data.tokens is not None and CLAIMS_SCOPE not in data.scopes and may_hold_claims:
             replacement.take_back(identity)
         if data.tokens is not None:
             tokens.store(application, identity, data.tokens)

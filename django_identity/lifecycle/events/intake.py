@@ -84,13 +84,13 @@ def _authentic(application: Application, body: bytes, *, signature: str) -> Even
     """The event in a signed body. Raises ``SignatureInvalid`` or ``EventUnreadable``, counted."""
     secret = signing_secret(body, signature=signature, secrets=application.webhook_secrets)
     if secret is None:
-        deliveries.count(application, TallyName.BAD_SIGNATURE)
+        tallies.collect(TallyName.BAD_SIGNATURE, application=application)
         raise exceptions.SignatureInvalid
     deliveries.count_signed(application, secret)
     try:
         return Event.parse(body)
     except exceptions.EventUnreadable:
-        deliveries.count(application, TallyName.BAD_EVENT)
+        tallies.collect(TallyName.BAD_EVENT, application=application)
         raise
 
 

@@ -1,13 +1,24 @@
-"""Count sign-ins, re-fetches and refused events for each day."""
+"""Count sign-ins, re-fetches and refused events for each day.
 
-from dataclasses import dataclass
+The row of a day is one for all processes, so a process collects frequent counts for some seconds.
+What it has collected when it ends is lost; the first of them counts at once.
+"""
+
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 
+from django.db import DatabaseError
 from django.db.models import F
 from django.utils import timezone
 
 from django_identity.conf import Application
 from django_identity.models import DailyTally
+
+COLLECTED_FOR = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +27,41 @@ class DayCount:
 
     day: date
     count: int
+
+
+@dataclass(slots=True)
+class _Collected:
+    """The counts of this process that are not written yet, and when it wrote the last ones."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    written_at: float = -COLLECTED_FOR
+
+
+_collected: dict[str, _Collected] = {}
+_writing = threading.Lock()
+
+
+def collect(name: str, *, application: Application) -> None:
+    """Count ``name`` today, with the other counts of some seconds. Must run outside transactions.
+
+    A count that cannot be written is no error: what it counts is done.
+    """
+    with _writing:
+        ours = _collected.setdefault(application.alias, _Collected())
+        ours.counts[name] += 1
+        now = time.monotonic()
+        if now < ours.written_at + COLLECTED_FOR:
+            return
+        ours.written_at = now
+        counts, ours.counts = ours.counts, Counter()
+    with suppress(DatabaseError):
+        for each, number in counts.items():
+            add(each, application=application, count=number)
+
+
+def forget() -> None:
+    """Forget what this process has collected. For tests."""
+    _collected.clear()
 
 
 def add(name: str, *, application: Application, count: int = 1) -> None:
