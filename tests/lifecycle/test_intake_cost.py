@@ -14,7 +14,9 @@ from django_identity.lifecycle.erasure import erasure
 from django_identity.models import WebhookEvent
 from tests.databases import nothing_fails, on_postgresql
 from tests.deliveries import deliver, event_body, post
+from tests.lifecycle.conftest import Published
 from tests.lifecycle.test_events import NOW, linked
+from tests.sandbox.receiver import until
 
 # With a broker: what is to be done after the response is looked up then.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("published")]
@@ -79,3 +81,23 @@ def test_a_repeat_is_no_error() -> None:
     body = event_body("claim.revoked")
     with nothing_fails():
         assert [post(body).status_code for _ in range(3)] == [200] * 3
+
+
+def test_a_row_that_is_due_keeps_its_place(published: Published) -> None:
+    """Its UPDATE changes no indexed column; the re-fetch is still asked for at once."""
+    due_at = NOW - timedelta(hours=1)
+    identity = linked(refetch_due_at=due_at)
+    deliver("claim.issued")
+    identity.refresh_from_db()
+    assert identity.refetch_due_at == due_at
+    until(published)
+    assert published() == [[identity.pk]]
+
+
+def test_a_consent_that_stands_needs_no_search_for_erasures() -> None:
+    """An erasure begins with a revocation."""
+    linked()
+    with CaptureQueriesContext(connection) as captured:
+        deliver("consent.granted")
+    assert not [sent for sent in statements(captured) if "erasurereceipt" in sent]
+    assert WebhookEvent.objects.get().outcome == "applied"

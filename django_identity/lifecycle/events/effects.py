@@ -92,7 +92,11 @@ def consent_granted(identity: LinkedIdentity, event: WebhookEvent) -> bool:
     kept_for = timedelta(days=conf.application(event.application).event_days)
     is_newest = event.occurred_at > identity.consent_changed_at
     is_too_old = event.occurred_at < event.received_at - kept_for
-    if is_too_old or not is_newest or receipts.is_being_erased(identity.subject_digest):
+    if is_too_old or not is_newest:
+        return False
+    # An erasure begins with a revocation.
+    stands = identity.consent == Consent.GRANTED
+    if not stands and receipts.is_being_erased(identity.subject_digest):
         return False
     identity.consent = Consent.GRANTED
     if event.occurred_at <= event.received_at:
@@ -218,6 +222,11 @@ def _replace_kyc(
 
 
 def _make_refetch_due(identity: LinkedIdentity, event: WebhookEvent) -> None:
-    """Make the re-fetch due now, if there is still a grant."""
-    if identity.revoked_at is None or identity.revoked_at < identity.signed_in_at:
+    """Make the re-fetch due now, if there is still a grant.
+
+    A row that is due already keeps its place, so that its UPDATE changes no indexed column.
+    """
+    if identity.revoked_at is not None and identity.revoked_at >= identity.signed_in_at:
+        return
+    if identity.refetch_due_at is None or identity.refetch_due_at > event.received_at:
         identity.refetch_due_at = event.received_at

@@ -20,7 +20,7 @@ from django_identity.handlers import EventType, handlers_of
 from django_identity.lifecycle.events import deliveries, effects, receipts, tallies
 from django_identity.lifecycle.events.locks import LOCK_WAIT_SECONDS, transaction_of_event
 from django_identity.lifecycle.events.rows import keyed
-from django_identity.models import EventOutcome, TallyName, WebhookEvent, digest
+from django_identity.models import EventOutcome, LinkedIdentity, TallyName, WebhookEvent, digest
 from django_identity.models.compiled import CompiledQuery
 from django_identity.service.webhooks import SUBJECTS, Event, signing_secret
 from django_identity.telemetry import Operation, measured
@@ -134,6 +134,13 @@ def _kept_payload(event: Event) -> Mapping[str, Any] | None:
     return {name: event.content[name] for name in KEPT_MEMBERS if name in event.content}
 
 
+def _is_due(identity: LinkedIdentity, event: WebhookEvent) -> bool:
+    """Whether the event has changed something, and the re-fetch is due."""
+    due_at = identity.refetch_due_at
+    is_applied = event.outcome == EventOutcome.APPLIED
+    return is_applied and due_at is not None and due_at <= event.received_at
+
+
 def _take_in(application: Application, event: Event, body: bytes) -> Received:
     """Store the event, apply it, and send signals after the commit. Raises ``EventConflict``."""
     # The type for logs and metrics. Types that nobody knows could be anything, and many.
@@ -160,7 +167,7 @@ def _take_in(application: Application, event: Event, body: bytes) -> Received:
             row.save_changes(inserted)
             if row.next_attempt_at is not None:
                 background.enqueue_on_commit(background.TaskName.RUN_EVENT_HANDLERS, row.pk)
-            if identity is not None and identity.refetch_due_at == row.received_at:
+            if identity is not None and _is_due(identity, row):
                 background.enqueue_on_commit(background.TaskName.REFETCH_ONE, identity.pk)
             return Received(known_type, row.outcome, row.pk)
         [[stored]] = _body_digests.rows(row.event_digest)
