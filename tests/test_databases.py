@@ -70,6 +70,7 @@ def test_relations_are_read_where_they_are_written() -> None:
     assert not TokenGrant.objects.filter(identity=identity).exists()
     identity.refresh_from_db()
     assert database.users().get() == user
+    assert {database.users().db, database.all_users().db} == {"default"}
 
 
 @pytest.mark.django_db

@@ -30,6 +30,7 @@ from django_identity.credentials import RejectionReason
 from django_identity.policy import IdentityPolicy
 from django_identity.telemetry import LogEvent
 from django_identity.testing import plugin
+from tests.sites.table import SITES
 from tests.test_public_api import NAMES
 
 ROOT = Path(__file__).parents[1]
@@ -101,6 +102,13 @@ def test_every_block_of_code_compiles(page: Path) -> None:
     assert all(re.findall(r"^ *```(.*)$", written, re.MULTILINE)[::2])
     for kind, text in BLOCK.findall(written):
         COMPILERS[kind](textwrap.dedent(text))
+
+
+def test_every_site_of_the_tests_is_a_row() -> None:
+    """The page on compatibility says what to set for each of them."""
+    rows = re.findall(r"^\|.*\|.*\|([^|]*)\|$", entries("compatibility.md"), re.MULTILINE)
+    told = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert sorted(told) == sorted(site.name for site in SITES)
 
 
 #: Pages for people who change the package, or who ask what proves a defence.

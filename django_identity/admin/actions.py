@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -139,16 +140,11 @@ def _confirmed(question: Question) -> Callable[[Action], Action]:
                 return act(self, request, chosen)
             except IdentityError as error:
                 messages.error(request, wording.error_in_words(error.code))
-                return _back(chosen)
+                return self.back(chosen)
 
         return action
 
     return decorate
-
-
-def _back(chosen: Chosen) -> HttpResponse:
-    """Redirect to the identity's own page if one was chosen, else to the list."""
-    return redirect(CHANGE_PAGE, chosen[0].pk) if len(chosen) == 1 else redirect(CHANGELIST)
 
 
 class IdentityActions(RecordAdmin):
@@ -189,7 +185,7 @@ class IdentityActions(RecordAdmin):
             made_due = ngettext("%d more is due now.", "%d more are due now.", done.made_due)
             messages.info(request, made_due % done.made_due)
         self.note(request, chosen, CHANGE, gettext("Re-fetched."))
-        return _back(chosen)
+        return self.back(chosen)
 
     @_confirmed(CHECK)
     def check_credential(self, request: HttpRequest, chosen: Chosen) -> HttpResponse:
@@ -206,7 +202,7 @@ class IdentityActions(RecordAdmin):
         text = ngettext("%d identity was revoked.", "%d identities were revoked.", revoked)
         messages.success(request, text % revoked)
         self.note(request, chosen, CHANGE, gettext("Revoked at this site."))
-        return _back(chosen)
+        return self.back(chosen)
 
     @_confirmed(ERASE)
     def erase(self, request: HttpRequest, chosen: Chosen) -> HttpResponse:
@@ -220,7 +216,15 @@ class IdentityActions(RecordAdmin):
                 "The identity is revoked; the site's own part of the erasure is still pending."
             )
             messages.warning(request, text)
-        return redirect(CHANGELIST)
+        return self.back(())
+
+    def back(self, chosen: Chosen) -> HttpResponse:
+        """Redirect to the identity's own page if one was chosen, else to the list.
+
+        A site may have several admins: it is the one in which the operator is.
+        """
+        page, keys = (CHANGE_PAGE, [chosen[0].pk]) if len(chosen) == 1 else (CHANGELIST, [])
+        return redirect(reverse(page, args=keys, current_app=self.admin_site.name))
 
     def choose(
         self, request: HttpRequest, queryset: QuerySet[LinkedIdentity], question: Question

@@ -49,6 +49,8 @@ SITES = (
     Site(name="asynchronous", server="asgi"),
     Site(name="frontend"),
     Site(name="tokens"),
+    Site(name="own_admin"),
+    Site(name="arabic"),
 )
 
 

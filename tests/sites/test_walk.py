@@ -48,6 +48,7 @@ def test_gates(browser: Browser, person: SandboxPerson) -> None:
     """Gates are closed to nobody in particular, open by proof, and closed by another value."""
     assert "for adults" not in browser.open("/adults/").text
     assert browser.path == "/identity/login/"
+    assert browser.fetch("/adults/").status_code == 401
     assert browser.open("/offer/").text == "juice"
     browser.open("/adults/")
     browser.submit(holding="csrfmiddlewaretoken")
