@@ -15,7 +15,6 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.sites.shortcuts import get_current_site
-from django.core.exceptions import FieldDoesNotExist
 from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 from django.utils.module_loading import import_string
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 FIELDS_NEVER_WRITTEN = frozenset({"is_staff", "is_superuser", "is_active", "password"})
 # Claim -> the member of its value with the claim's own noun.
 NOUNS: Mapping[str, str] = {"country_resident": "country"}
-# The table with the addresses of django-allauth, where it is installed.
-ALLAUTH_ADDRESSES: tuple[str, str] = ("account", "EmailAddress")
 PROFILE_FIELDS = ("email", "first_name", "last_name")
 
 
@@ -127,8 +124,9 @@ class IdentityPolicy:
         """The fields of a new user, from the profile, if the user model has them."""
         model = get_user_model()
         fields: dict[str, Any] = {model.USERNAME_FIELD: f"identity-{uuid.uuid4().hex}"}
+        known = {field.name for field in model._meta.get_fields()}
         for name in PROFILE_FIELDS:
-            if _has_field(name) and getattr(profile, name):
+            if name in known and getattr(profile, name):
                 fields[name] = getattr(profile, name)
         return fields
 
@@ -148,12 +146,12 @@ class IdentityPolicy:
         """
         model = get_user_model()
         field = model.get_email_field_name()
-        if not email or not _has_field(field):
+        if not email or field not in {each.name for each in model._meta.get_fields()}:
             return None
         users = database.users()
         holder = users.filter(**{f"{field}__iexact": email}).first()
         if holder is None and apps.is_installed("allauth.account"):
-            addresses = apps.get_model(*ALLAUTH_ADDRESSES)._base_manager
+            addresses = apps.get_model("account", "EmailAddress")._base_manager  # type: ignore[misc]  # allauth's
             verified = addresses.using(database.alias()).filter(email__iexact=email, verified=True)
             return users.filter(pk__in=verified.values("user_id")).first()
         return holder
@@ -278,11 +276,3 @@ def contradicts_itself(claim_type: str, value: Mapping[str, Any]) -> bool:
 def is_privileged(user: AbstractBaseUser) -> bool:
     """Whether ``user`` is of the site's staff."""
     return bool(getattr(user, "is_staff", False) or getattr(user, "is_superuser", False))
-
-
-def _has_field(name: str) -> bool:
-    try:
-        get_user_model()._meta.get_field(name)
-    except FieldDoesNotExist:
-        return False
-    return True

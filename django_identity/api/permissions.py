@@ -31,40 +31,36 @@ class GateClosed(APIException):
             self.auth_header = auth_header
 
 
-class _Combining(permissions.OperationHolderMixin):
+class _Combining:
     """Combine with ``&``, ``|`` and ``~``. ``and``, ``or`` and ``not`` would drop a permission."""
 
     def __bool__(self) -> NoReturn:
         raise TypeError("combine permissions with &, | and ~, not with and, or and not")
 
     def __and__(self: Any, other: Any) -> Any:
-        return _Combined(_AND, self, other)
+        return _Combined(permissions.OperandHolder(_AND, self, other))
 
     def __or__(self: Any, other: Any) -> Any:
-        return _Combined(_OR, self, other)
+        return _Combined(permissions.OperandHolder(_OR, self, other))
 
     def __rand__(self: Any, other: Any) -> Any:
-        return _Combined(_AND, other, self)
+        return _Combined(permissions.OperandHolder(_AND, other, self))
 
     def __ror__(self: Any, other: Any) -> Any:
-        return _Combined(_OR, other, self)
+        return _Combined(permissions.OperandHolder(_OR, other, self))
 
     def __invert__(self: Any) -> Any:
-        return _Negated(_NOT, self)
+        return _Combined(permissions.SingleOperandHolder(_NOT, self))
 
 
-class _Combined(_Combining, permissions.OperandHolder):
-    """Two combined permissions, at least one of them from this module."""
+class _Combined(_Combining):
+    """One or two combined permissions, at least one of them from this module."""
 
-    def __call__(self, *args: Any, **kwargs: Any) -> _Whole:
-        return _Whole(super().__call__(*args, **kwargs))
-
-
-class _Negated(_Combining, permissions.SingleOperandHolder):
-    """The negation of a permission from this module."""
+    def __init__(self, holder: Any) -> None:
+        self._holder = holder
 
     def __call__(self, *args: Any, **kwargs: Any) -> _Whole:
-        return _Whole(super().__call__(*args, **kwargs))
+        return _Whole(self._holder(*args, **kwargs))
 
 
 class _Whole(permissions.BasePermission):

@@ -61,11 +61,6 @@ class CallbackRequestSerializer(serializers.Serializer[dict[str, str]]):
     code = TextField(required=False, trim_whitespace=False, write_only=True)
     error = TextField(required=False, trim_whitespace=False, write_only=True)
 
-    def values_of(self, name: str) -> list[str]:
-        """The member ``name`` as a list of one, or an empty list if the member is missing."""
-        known = self.validated_data if self.is_valid() else {}
-        return [known[name]] if name in known else []
-
 
 class CompletedSerializer(serializers.Serializer[dict[str, str]]):
     """The page to show next."""

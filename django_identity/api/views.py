@@ -31,7 +31,7 @@ from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views import flow
 from django_identity.views.flow import flow_view
 from django_identity.views.problems import CHALLENGE
-from django_identity.views.start import begin_sign_in, browser_key_of, set_browser_cookie
+from django_identity.views.sign_in import begin_sign_in, browser_key_of, set_browser_cookie
 
 TOKEN_SCHEMES = ("bearer", "jwt", "token")
 
@@ -131,8 +131,10 @@ class CallbackView(_Endpoint):
         _refuse_foreign_pages(request, user)
         given = serializers.CallbackRequestSerializer(data=request.data)
         try:
-            query = {name: given.values_of(name) for name in ("state", "code", "error")}
-            returned = arrival.Callback.parse(**query)
+            query = given.validated_data if given.is_valid() else {}
+            names = ("state", "code", "error")
+            values = {name: [query[name]] if name in query else [] for name in names}
+            returned = arrival.Callback.parse(**values)
             completed = arrival.complete(
                 application, returned, browser_key=browser_key_of(request._request), user=user
             )

@@ -21,7 +21,7 @@ from django_identity.lifecycle.standing import said
 from django_identity.models import StoredClaim
 from django_identity.service.moments import bounded, has_no_end
 from django_identity.texts import labels
-from django_identity.texts.sentences import distance
+from django_identity.texts.advice import distance
 
 register = template.Library()
 

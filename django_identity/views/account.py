@@ -20,8 +20,7 @@ from django_identity.backends import end_unlinked_session
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import arrival, erasure, operators, standing
 from django_identity.telemetry import LogEvent, log
-from django_identity.texts import labels
-from django_identity.texts.sentences import advice_on
+from django_identity.texts import advice, labels
 from django_identity.views import flow
 from django_identity.views.addresses import account_url, address_of, login_url, path_of
 from django_identity.views.flow import flow_view
@@ -49,7 +48,7 @@ def account(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     context = {
         "dossier": dossier,
         "shortfall": shortfall,
-        "advice": advice_on(shortfall, request, application),
+        "advice": advice.advice_on(shortfall, request, application),
         "activity": operators.activity_of(dossier.identity) if dossier.identity else (),
         "sessions": sessions,
         "can_sign_out_everywhere": sessions is not None or erasure.can_end_sessions(),
@@ -67,12 +66,14 @@ def sign_out(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     """
     application = flow.application_of(request, alias)
     user = flow.signed_in_user(request)
-    if request.method != "POST" or ("session" in request.POST and user is None):
-        return redirect(address_of("account", application))
-    if "session" in request.POST and user is not None:
-        erasure.end_session(user.pk, request.POST["session"])
-        messages.success(request, _("That browser is signed out."), fail_silently=True)
-        return redirect(address_of("account", application))
+    account_page = redirect(address_of("account", application))
+    if request.method != "POST":
+        return account_page
+    if "session" in request.POST:
+        if user is not None:
+            erasure.end_session(user.pk, request.POST["session"])
+            messages.success(request, _("That browser is signed out."), fail_silently=True)
+        return account_page
     if "everywhere" in request.POST and user is not None:
         erasure.end_all_sessions(user.pk)
     logout(request)

@@ -13,7 +13,7 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 from django_identity import conf
 from django_identity.exceptions import Recovery
 from django_identity.lifecycle.standing import Reason, Shortfall
-from django_identity.texts.sentences import advice_on, why_closed
+from django_identity.texts import advice
 from django_identity.views.addresses import login_url, path_of
 from django_identity.views.pages import page, why_asked
 from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
@@ -53,7 +53,7 @@ class Closed:
     @property
     def detail(self) -> str:
         """For the person: why the gate is closed, and what opens it."""
-        return " ".join(why_closed(self.shortfall, conf.application(self.application)))
+        return " ".join(advice.why_closed(self.shortfall, conf.application(self.application)))
 
     def problem(self) -> dict[str, Any]:
         """The JSON body of the answer."""
@@ -115,7 +115,7 @@ def _explain(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> Http
     application = conf.application(closed.application)
     context = {
         "closed": closed,
-        "advice": advice_on(closed.shortfall, request, application),
+        "advice": advice.advice_on(closed.shortfall, request, application),
         "why": why_asked(application, closed.asked)[0][1],
         **ways,
     }

@@ -6,11 +6,13 @@ import re
 from datetime import timedelta
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
@@ -18,15 +20,56 @@ from django_identity import conf
 from django_identity.backends import begin_session, end_session, rests_on_identity
 from django_identity.exceptions import ConnectCodeMalformed, IdentityError
 from django_identity.lifecycle import arrival, standing
+from django_identity.service.connect_code import LONGEST_PASTE
 from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views import flow
 from django_identity.views.addresses import address_of, login_url
 from django_identity.views.flow import flow_view
-from django_identity.views.forms import ConnectForm
 from django_identity.views.pages import error_page, page, status_words, why_asked
 
 LONGEST_TYPO = 40
 RESEMBLES_CODE = re.compile(r"CNX\W*\w{4}\W*\w{4}", re.IGNORECASE)
+
+
+class ConnectForm(forms.Form):
+    """One field for pasted text; ``lifecycle.arrival`` finds the code in the text.
+
+    Pages only show the unbound form, so that no page contains a code.
+    """
+
+    connect_code = forms.CharField(
+        label=_("Your code"),
+        max_length=LONGEST_PASTE,
+        widget=forms.TextInput(
+            attrs={
+                "class": "identity-code",
+                "autocomplete": "off",
+                "dir": "ltr",
+                "autocapitalize": "characters",
+                "autocorrect": "off",
+                "spellcheck": "false",
+                "enterkeyhint": "go",
+                "placeholder": "CNX-XXXX-XXXX",
+                "aria-describedby": "identity-connect-hint",
+            }
+        ),
+    )
+
+    @classmethod
+    def after(cls, error: IdentityError | None, *, typed: str = "") -> ConnectForm:
+        """The form to show, with ``typed`` in it. After an error the field points to it."""
+        form = cls(initial={"connect_code": typed})
+        if error is not None:
+            form.fields["connect_code"].widget.attrs |= {
+                "aria-invalid": "true",
+                "aria-describedby": "identity-connect-hint identity-connect-error",
+            }
+        return form
+
+    @property
+    def pasted(self) -> str:
+        """The pasted text, or an empty text if the field is invalid."""
+        return str(self.cleaned_data["connect_code"]) if self.is_valid() else ""
 
 
 @flow_view
@@ -40,7 +83,10 @@ def connect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     given = request.POST if request.method == "POST" else request.GET
     next_url = flow.safe_next(given.get("next", ""))
     if not arrival.may_redeem(application, user):
-        return redirect(_sign_in_address(application, next_url))
+        # People with a code sign in on the site's own page, if it has one.
+        back = _here(application, next_url)
+        own = flow.local_sign_in_url(application, coming_back_to=back)
+        return redirect(own or login_url(application, next_url=back))
     if request.method != "POST":
         return _page(request, application, next_url)
     try:
@@ -105,11 +151,13 @@ def _page(
 ) -> HttpResponse:
     """The form below the error of the previous code. Only a text that was no code stays in it."""
     typed = _typo(request) if isinstance(error, ConnectCodeMalformed) else ""
+    held = standing.standing_of(request.user, application=application.alias)
     context: dict[str, Any] = {
         "form": ConnectForm.after(error, typed=typed),
         "next": next_url,
         "scopes": why_asked(application, *application.connect_scopes),
-        "needs_none": _needs_no_code(request, application),
+        # A sign-in at the service brings more than a code.
+        "needs_none": held.is_linked and held.kyc_status == "verified" and not held.connect_only,
     }
     template, here = "django_identity/connect.html", _here(application, next_url)
     if error is None:
@@ -130,18 +178,5 @@ def _typo(request: HttpRequest) -> str:
     return typed if is_harmless and not RESEMBLES_CODE.search(typed) else ""
 
 
-def _needs_no_code(request: HttpRequest, application: conf.Application) -> bool:
-    """Whether the person has signed in at the service, which brings more than a code."""
-    held = standing.standing_of(request.user, application=application.alias)
-    return held.is_linked and held.kyc_status == "verified" and not held.connect_only
-
-
 def _here(application: conf.Application, next_url: str) -> str:
     return flow.with_next(address_of("connect", application), next_url)
-
-
-def _sign_in_address(application: conf.Application, next_url: str) -> str:
-    """The sign-in page for people with a code: the site's own page, if it has one."""
-    back = _here(application, next_url)
-    own = flow.local_sign_in_url(application, coming_back_to=back)
-    return own or login_url(application, next_url=back)

@@ -24,7 +24,6 @@ from django_identity.lifecycle import arrival
 from django_identity.lifecycle.standing import VERIFIED, Reason, revocation_reason
 from django_identity.models import LinkedIdentity
 from django_identity.texts import advice, labels
-from django_identity.texts.sentences import names_for
 from django_identity.views.addresses import path_of
 
 # The service's code for a missing proof of address.
@@ -41,7 +40,7 @@ def page(
 ) -> HttpResponse:
     """Render ``template`` with the names that every page uses."""
     names = {
-        **names_for(request, application),
+        **advice.names_for(request, application),
         "here": path_of(request),
         "session_ended": _session_ended(request),
     }
@@ -72,7 +71,7 @@ def error_page(
         variant = application.environment
     elif isinstance(error, VerificationPolicyNotMet) and error.service_code == POLICY_CODE:
         variant = "poa"
-    names = names_for(request, application) | {
+    names = advice.names_for(request, application) | {
         "name": str(user),
         "minutes": arrival.SIGN_IN_LIFETIME // 60,
     }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import secrets
 
 from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect
@@ -22,13 +24,11 @@ from django_identity.lifecycle import arrival, standing
 from django_identity.models import Purpose
 from django_identity.telemetry import LogEvent, log
 from django_identity.texts import advice, labels
-from django_identity.texts.sentences import advice_on, names_for
 from django_identity.views import flow
-from django_identity.views.addresses import path_of
+from django_identity.views.addresses import address_of, path_of
 from django_identity.views.content_policy import blocks_button
 from django_identity.views.flow import flow_view
 from django_identity.views.pages import page, status_words, why_asked
-from django_identity.views.start import begin_sign_in, browser_key_of, set_browser_cookie
 
 DONE = {
     Purpose.SIGN_IN: gettext_lazy("You are signed in."),
@@ -36,6 +36,7 @@ DONE = {
     Purpose.RENEW: gettext_lazy("Your details were checked again."),
 }
 HOP_MARK = "same_site"
+BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
 # A claim, a claim with its value, or a level. Other text of a link must not appear on the page.
 ASKED = re.compile(r"[A-Za-z0-9_.:-]{1,64}(=[A-Za-z0-9_-]{1,32})?")
 
@@ -84,7 +85,7 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     if completed.login is not None:
         begin_session(request, completed.user, completed.login)
     if completed.identity is not None and completed.purpose is not None:
-        done = advice.fill(DONE[completed.purpose], names_for(request, application))
+        done = advice.fill(DONE[completed.purpose], advice.names_for(request, application))
         words = f"{done} {status_words(completed.identity)}"
         messages.success(request, words, fail_silently=True)
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
@@ -121,7 +122,7 @@ def _button_page(
     if purpose == Purpose.SIGN_IN:
         local_url = flow.local_sign_in_url(application, coming_back_to=next_url)
     else:
-        told = advice_on(shortfall, request, application)
+        told = advice.advice_on(shortfall, request, application)
     context = {
         "purpose": purpose,
         "next": next_url,
@@ -156,3 +157,52 @@ def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:
     query[HOP_MARK] = "1"
     context = {"address": f"{path_of(request)}?{query.urlencode()}"}
     return page(request, application, "django_identity/same_site_hop.html", context)
+
+
+def begin_sign_in(
+    request: HttpRequest,
+    application: conf.Application,
+    *,
+    purpose: Purpose,
+    user: AbstractBaseUser | None,
+    next_url: str,
+) -> tuple[str, str]:
+    """Begin a sign-in for this browser.
+
+    Returns the address to which the browser is sent, and the key for ``set_browser_cookie``.
+    """
+    browser_key = browser_key_of(request) or secrets.token_urlsafe(32)
+    intent = arrival.SignInIntent(
+        purpose=purpose,
+        user=user,
+        next_url=flow.safe_next(next_url),
+        redirect_uri=application.redirect_uri
+        or request.build_absolute_uri(address_of("callback", application)),
+    )
+    origin = flow.client_address(request, application)
+    return arrival.begin(application, intent, browser_key=browser_key, address=origin), browser_key
+
+
+def set_browser_cookie(
+    response: HttpResponseBase, browser_key: str, *, request: HttpRequest
+) -> None:
+    """Set the browser's cookie, for as long as a sign-in may take."""
+    response.set_cookie(
+        _cookie_name(request),
+        browser_key,
+        max_age=arrival.SIGN_IN_LIFETIME,
+        secure=request.is_secure(),
+        httponly=True,
+        samesite="Lax",
+    )
+
+
+def browser_key_of(request: HttpRequest) -> str | None:
+    """The key in this browser's cookie, if any."""
+    key = request.COOKIES.get(_cookie_name(request), "")
+    return key if BROWSER_KEY.fullmatch(key) else None
+
+
+def _cookie_name(request: HttpRequest) -> str:
+    """The cookie's name. Over https it has the prefix that stops other hosts of the domain."""
+    return "__Host-identity_browser" if request.is_secure() else "identity_browser"

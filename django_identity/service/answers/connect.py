@@ -44,35 +44,28 @@ class ConnectAnswer:
         """Parse the ``data`` of the answer. Raises ``MalformedAnswer``; ``SubjectMismatch``."""
         if body.get("status") != "approved":
             raise MalformedAnswer("status is not approved", endpoint="connect")
-        subject = subject_of(body.get("user_id"), "connect")
+        subject, kyc = subject_of(body.get("user_id"), "connect"), None
+        profile = Profile(id=subject)
+        if PROFILE_SCOPE in asked:
+            profile = Profile.parse({"id": subject, **_shared(body, "profile")})
+        if profile.id != subject:
+            raise SubjectMismatch("about another subject", endpoint="connect")
+        if KYC_SCOPE in asked:
+            kyc = KycStatus.parse(_shared(body, "kyc"))
+            if not kyc.status:
+                raise MalformedAnswer("data.kyc without a status", endpoint="connect")
         issued_at = moment_of(body, "issued_at", "connect")
         if issued_at is None:
             raise MalformedAnswer("no issued_at", endpoint="connect")
         return cls(
             request_id=required_text(body, "request_id", "connect", longest=LONGEST_SUBJECT),
             user_id=subject,
-            profile=_connect_profile(body, subject, asked=asked),
-            kyc=_connect_kyc(body) if KYC_SCOPE in asked else None,
+            profile=profile,
+            kyc=kyc,
             issued_at=issued_at,
             signature=required_text(body, "signature", "connect", longest=LONGEST_SIGNATURE),
             received=MappingProxyType(body),
         )
-
-
-def _connect_profile(body: Members, subject: str, *, asked: Collection[str]) -> Profile:
-    if PROFILE_SCOPE not in asked:
-        return Profile(id=subject)
-    profile = Profile.parse({"id": subject, **_shared(body, "profile")})
-    if profile.id != subject:
-        raise SubjectMismatch("about another subject", endpoint="connect")
-    return profile
-
-
-def _connect_kyc(body: Members) -> KycStatus:
-    kyc = KycStatus.parse(_shared(body, "kyc"))
-    if not kyc.status:
-        raise MalformedAnswer("data.kyc without a status", endpoint="connect")
-    return kyc
 
 
 def _shared(body: Members, name: str) -> Members:
