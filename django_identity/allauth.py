@@ -1,7 +1,5 @@
 """A policy for sites with django-allauth: ``"POLICY": "django_identity.allauth.AllauthPolicy"``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

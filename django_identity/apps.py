@@ -1,7 +1,5 @@
 """The app's entry in ``INSTALLED_APPS``."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 from django.apps import AppConfig, apps

@@ -1,7 +1,5 @@
 """The authentication backend for sessions of the identity sign-in, which end with the consent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import copy
 from functools import lru_cache, partial

@@ -4,8 +4,6 @@ Every statement, transaction, lock and on-commit function of the package uses it
 which a gate, a session or a flow rests. A read replica may lag, and a revoked gate would be open.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

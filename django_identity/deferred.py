@@ -4,8 +4,6 @@ httpx, PyJWT and cryptography take more time and memory to load than the rest of
 gates, pages and webhooks need none of them; the first sign-in or call of the service does.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -10,8 +10,6 @@
 A document is held only in memory. Do not store, log or cache it.
 """
 
-from __future__ import annotations
-
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
 

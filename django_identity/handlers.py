@@ -6,8 +6,6 @@ rolls back only the handler's own changes, and other handlers do not wait. A han
 idempotent: if the process dies before the commit, the handler runs again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar

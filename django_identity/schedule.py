@@ -1,7 +1,5 @@
 """The schedule of the tasks. A site's settings may import it before the models are loaded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django_identity.background import TaskName

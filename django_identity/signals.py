@@ -4,8 +4,6 @@
 Django logs the error, and nothing is rolled back.
 """
 
-from __future__ import annotations
-
 from django.dispatch import Signal
 
 from django_identity import database

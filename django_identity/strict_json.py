@@ -5,8 +5,6 @@ infinity, repeated members (the last one wins) and any depth. This reader refuse
 readers may understand differently (RFC 7515 §4, RFC 8259 §6, RFC 8725 §3.7).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any, Final, NoReturn

@@ -4,8 +4,6 @@ The state is in the database: a row is due until its work is done, and leased wh
 on it. ``schedule.beat_schedule()`` is the schedule for Celery's beat.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 from ctypes import c_bool
 from typing import Any

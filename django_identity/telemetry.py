@@ -7,8 +7,6 @@ Attributes of spans and metrics are codes and names: no subject, no user, no add
 exceptions are not recorded, because they may contain personal data.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import time

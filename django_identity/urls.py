@@ -3,8 +3,6 @@
 Each address except ``health`` accepts the alias of an application.
 """
 
-from __future__ import annotations
-
 from django.urls import URLPattern, URLResolver, include, path
 
 from django_identity.views import account, connect, health, sign_in, webhook

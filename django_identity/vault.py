@@ -6,8 +6,6 @@ The context is authenticated with the text, so a value that was copied to anothe
 cannot be unsealed.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -4,8 +4,6 @@
 ``actions`` the actions on identities, ``charts`` the charts of the overview.
 """
 
-from __future__ import annotations
-
 from django_identity.admin import events, identities, overview, receipts
 
 __all__ = ["events", "identities", "overview", "receipts"]

@@ -1,7 +1,5 @@
 """Small charts as SVG shapes, computed on the server."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

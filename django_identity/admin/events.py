@@ -1,7 +1,5 @@
 """The admin of webhook events."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

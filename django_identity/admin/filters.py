@@ -1,7 +1,5 @@
 """Filters with fixed choices, so that they need no query for the choices."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any

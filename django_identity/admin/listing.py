@@ -1,7 +1,5 @@
 """The common base class of the lists: read-only, with queries of bounded cost."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, wraps

@@ -1,7 +1,5 @@
 """The overview page: figures of an application, and what needs attention."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib import admin

@@ -1,7 +1,5 @@
 """The admin of erasure receipts, which contain no personal data."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe

@@ -1,7 +1,5 @@
 """Describes the API's endpoints to drf-spectacular. Loaded where it is installed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from drf_spectacular.extensions import OpenApiViewExtension

@@ -1,7 +1,5 @@
 """The parser of request bodies: one JSON object, with limits for length and depth."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import IO, Any
 

@@ -1,7 +1,5 @@
 """Errors of the API as problems. ``beside``: further members that an endpoint adds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated

@@ -1,7 +1,5 @@
 """Serializers of requests and responses."""
 
-from __future__ import annotations
-
 from datetime import UTC
 
 from rest_framework import serializers

@@ -1,7 +1,5 @@
 """The addresses under ``api/``, in the URL namespace ``identity:api``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module

@@ -1,7 +1,5 @@
 """The views of the JSON API. They use the authentication classes that the site has configured."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any

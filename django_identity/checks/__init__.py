@@ -5,8 +5,6 @@
 user model
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.checks import CheckMessage, Tags, register

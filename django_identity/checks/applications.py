@@ -1,7 +1,5 @@
 """The applications: their keys in ``DJANGO_IDENTITY``, their policy, and what they need beside."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any

@@ -1,7 +1,5 @@
 """What is for development and tests alone: the sandbox, its public credentials, fixtures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.apps import apps

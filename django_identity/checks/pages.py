@@ -1,7 +1,5 @@
 """Sessions, addresses, hosts, and the headers of pages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from django.conf import settings

@@ -1,7 +1,5 @@
 """Databases, caches, broker and clock."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The user model: what a sign-up and a session need of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from django.contrib.auth import get_user_model

@@ -4,8 +4,6 @@ All other code calls ``application("default")``. ``problems()`` lists all mistak
 checks; ``application()`` raises the fatal ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The keys of ``DJANGO_IDENTITY`` with their parsers, and all mistakes that the keys may have."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 import ssl

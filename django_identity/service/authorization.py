@@ -1,7 +1,5 @@
 """The authorization address, the PKCE pair and ``state``. Pure functions."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import secrets

@@ -1,7 +1,5 @@
 """How long to wait after failures: one rule for calls, re-fetches, erasures and handlers."""
 
-from __future__ import annotations
-
 import random
 
 # Beyond it every pause is the longest one, and the power stays a number.

@@ -8,8 +8,6 @@
   refuses the client credentials, the pause is a minute at once. Calls for waiting people are made.
 """
 
-from __future__ import annotations
-
 import hashlib
 import time
 from enum import StrEnum

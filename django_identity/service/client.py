@@ -1,7 +1,5 @@
 """``ServiceClient``: one method for each endpoint of the spec."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ A code is ``CNX-XXXX-XXXX`` with upper-case letters and digits. People paste it 
 spaces or typographic dashes, without hyphens, or with the sentence around it.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -3,8 +3,6 @@
 One deadline covers the wait for a turn, all attempts and the pauses between them.
 """
 
-from __future__ import annotations
-
 import time
 
 from django.views.decorators.debug import sensitive_variables

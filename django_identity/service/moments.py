@@ -1,7 +1,5 @@
 """Parse time-stamps in every form of ISO 8601 with a time of day."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 

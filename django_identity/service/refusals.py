@@ -1,7 +1,5 @@
 """Error answers of the service: its envelope and OAuth's ``{"error": …}``, with any status."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any

@@ -5,8 +5,6 @@ which is local to a process, each process counts alone. After a failure the proc
 cache for some seconds. The wait for a cache that does not answer extends the deadlines of the call.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import os

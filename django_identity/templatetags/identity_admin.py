@@ -1,7 +1,5 @@
 """Filters for the admin's pages; no promise to sites."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Filters for the package's own pages. They are not public, unlike those of ``identity``."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """A whole sign-in with Django's test client, whatever the site's settings for https and cookies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 from urllib.parse import urlsplit

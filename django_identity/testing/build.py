@@ -4,8 +4,6 @@ These functions write to the database and verify nothing. If the proof itself ma
 in at the sandbox.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from datetime import timedelta

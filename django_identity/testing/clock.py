@@ -1,7 +1,5 @@
 """A clock for the site that a test can move."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta

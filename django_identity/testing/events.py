@@ -1,7 +1,5 @@
 """Webhook events: signed and delivered to the site, with or without a sandbox."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

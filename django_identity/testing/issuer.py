@@ -1,7 +1,5 @@
 """Real credentials without a service: an issuer in this process, whose key the site trusts."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

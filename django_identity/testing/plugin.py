@@ -4,8 +4,6 @@ They need pytest-django. Fixtures that start the sandbox also need the extra ``[
 with ``django_db``. One sandbox process serves the whole run.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Iterator
 from datetime import timedelta

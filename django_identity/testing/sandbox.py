@@ -4,8 +4,6 @@ It needs the extra ``django-identity[sandbox]``. All requests go to the control 
 (see ``docs/sandbox.md``).
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Translated names of codes, columns, tables and countries, for people."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

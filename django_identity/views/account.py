@@ -1,7 +1,5 @@
 """The person's own pages: account, download, disconnect."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterator
 
 from asgiref.sync import sync_to_async

@@ -1,7 +1,5 @@
 """Addresses of the package's own pages."""
 
-from __future__ import annotations
-
 from urllib.parse import urlencode
 
 from django.http import HttpRequest

@@ -1,7 +1,5 @@
 """A closed gate: why it is closed, and what it answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -4,8 +4,6 @@ Its form is posted to the site, which redirects to the service. Browsers apply `
 that redirect too. Only a policy in a known setting is seen here, not one of the site's own code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Shared by all views of the flow: headers, application, user, addresses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, NoReturn, ParamSpec

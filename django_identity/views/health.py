@@ -1,7 +1,5 @@
 """A health check for load balancers. It does not say what is wrong."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_http_methods
 

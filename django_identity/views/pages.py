@@ -1,7 +1,5 @@
 """Render pages for people: the names of service and site, and what is said about a reason."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The one JSON body of every refusal: a problem of RFC 9457, for gates, permissions and the API."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any

@@ -1,7 +1,5 @@
 """The login page, the redirect to the service, and the callback."""
 
-from __future__ import annotations
-
 import re
 import secrets
 

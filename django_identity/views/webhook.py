@@ -1,7 +1,5 @@
 """The webhook: the service delivers its events here."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required

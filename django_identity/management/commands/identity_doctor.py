@@ -1,7 +1,5 @@
 """Report problems that an operator can fix."""
 
-from __future__ import annotations
-
 import json
 from argparse import BooleanOptionalAction
 from dataclasses import asdict

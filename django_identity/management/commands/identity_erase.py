@@ -1,7 +1,5 @@
 """Erase a person by hand, as a deletion event does."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser

@@ -1,7 +1,5 @@
 """Delete stored events and started sign-ins that are older than the settings allow."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django_identity.lifecycle import erasure

@@ -1,7 +1,5 @@
 """Do the work of the sweep and its tasks. For cron, on a site without a worker."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Run the site's handlers of stored events again."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

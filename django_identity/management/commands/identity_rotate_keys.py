@@ -1,7 +1,5 @@
 """Re-encrypt all stored secrets under the first of the ``ENCRYPTION_KEYS``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import CommandError

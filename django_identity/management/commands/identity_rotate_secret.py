@@ -1,7 +1,5 @@
 """Ask the service for a new client secret."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser

@@ -1,7 +1,5 @@
 """Do all upkeep that is due. One line in cron replaces the worker and beat."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.management.base import CommandError

@@ -1,7 +1,5 @@
 """Verify one credential as the site would, and print every check."""
 
-from __future__ import annotations
-
 import sys
 from datetime import datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Read the members of an answer: texts, subjects, times and addresses. Each is checked once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from datetime import datetime

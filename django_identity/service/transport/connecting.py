@@ -5,8 +5,6 @@ look-ups of the same host share. The addresses of a host are tried as in RFC 830
 does not answer within 250 ms, the next one is tried in parallel.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import selectors

@@ -5,8 +5,6 @@ work. The client follows no redirect, stores no cookie and ignores proxies of th
 deadline covers the whole call. httpx's own log lines are dropped.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import ssl

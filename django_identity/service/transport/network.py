@@ -5,8 +5,6 @@ call alive for ever. Here each step (name resolution, connection, TLS, reads, wr
 remaining time.
 """
 
-from __future__ import annotations
-
 import selectors
 import socket
 import ssl
