@@ -11,16 +11,7 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import (
-    BooleanField,
-    CharField,
-    F,
-    Field,
-    FileField,
-    IntegerField,
-    TextField,
-    UniqueConstraint,
-)
+from django.db import models
 
 from django_identity import database
 
@@ -68,7 +59,7 @@ def anonymise(user: AbstractBaseUser) -> None:
 def delete_files(user: AbstractBaseUser) -> None:
     """Delete the files of ``user`` from their storage, except a field's default file."""
     for field in user._meta.concrete_fields:
-        if isinstance(field, FileField):
+        if isinstance(field, models.FileField):
             _delete_file(user, field)
 
 
@@ -87,7 +78,7 @@ def _constrained(user: AbstractBaseUser) -> Iterator[str]:
         for together in model._meta.unique_together:
             yield from together
         for constraint in model._meta.constraints:
-            if isinstance(constraint, UniqueConstraint):
+            if isinstance(constraint, models.UniqueConstraint):
                 yield from constraint.fields
                 yield from _named_in(constraint.expressions)
 
@@ -98,21 +89,21 @@ def _named_in(expressions: Iterable[Any]) -> Iterator[str]:
             expression.flatten() if hasattr(expression, "flatten") else [expression]
         )
         for part in parts:
-            if isinstance(part, F):
+            if isinstance(part, models.F):
                 reference: Any = part
                 yield reference.name
 
 
-def _empty(user: AbstractBaseUser, field: Field[Any, Any], *, is_unique: bool) -> None:
-    if isinstance(field, BooleanField) or getattr(field, "auto_now_add", False):
+def _empty(user: AbstractBaseUser, field: models.Field[Any, Any], *, is_unique: bool) -> None:
+    if isinstance(field, models.BooleanField) or getattr(field, "auto_now_add", False):
         return
-    if isinstance(field, FileField):
+    if isinstance(field, models.FileField):
         _delete_file(user, field)
-    elif isinstance(field, (CharField, TextField)) and (is_unique or not field.null):
+    elif isinstance(field, (models.CharField, models.TextField)) and (is_unique or not field.null):
         setattr(user, field.attname, _random_text(field) if is_unique else "")
     elif field.null:
         setattr(user, field.attname, None)
-    elif isinstance(field, IntegerField) and is_unique:
+    elif isinstance(field, models.IntegerField) and is_unique:
         setattr(user, field.attname, _random_number(field))
     elif field.has_default():
         setattr(user, field.attname, field.get_default())
@@ -120,14 +111,14 @@ def _empty(user: AbstractBaseUser, field: Field[Any, Any], *, is_unique: bool) -
         _say_nothing(user, field)
 
 
-def _delete_file(user: AbstractBaseUser, field: FileField) -> None:
+def _delete_file(user: AbstractBaseUser, field: models.FileField) -> None:
     """Delete one file, but not the field's default file, which other accounts share."""
     file = getattr(user, field.name)
     if file.name != field.get_default():
         file.delete(save=False)
 
 
-def _say_nothing(user: AbstractBaseUser, field: Field[Any, Any]) -> None:
+def _say_nothing(user: AbstractBaseUser, field: models.Field[Any, Any]) -> None:
     """Empty one field. A required field of an unknown class is left unchanged."""
     for kind in type(field).__mro__:
         if kind.__name__ in NOTHING:
@@ -135,7 +126,7 @@ def _say_nothing(user: AbstractBaseUser, field: Field[Any, Any]) -> None:
             return
 
 
-def _random_text(field: Field[Any, Any]) -> str:
+def _random_text(field: models.Field[Any, Any]) -> str:
     """A random text, as long as the field allows."""
     text = uuid.uuid4().hex
     if field.max_length is None or len(PREFIX + text) <= field.max_length:
@@ -143,6 +134,6 @@ def _random_text(field: Field[Any, Any]) -> str:
     return text[: field.max_length]
 
 
-def _random_number(field: Field[Any, Any]) -> int:
+def _random_number(field: models.Field[Any, Any]) -> int:
     _, greatest = database.connection().ops.integer_field_range(field.get_internal_type())
     return secrets.randbelow(greatest or 2**31)

@@ -7,15 +7,7 @@ from operator import attrgetter
 from typing import Any, ClassVar
 
 from django.conf import settings
-from django.contrib.auth import (
-    BACKEND_SESSION_KEY,
-    HASH_SESSION_KEY,
-    SESSION_KEY,
-    get_user,
-    get_user_model,
-    login,
-    logout,
-)
+from django.contrib import auth
 from django.contrib.auth.backends import BaseBackend
 from django.db.models import F, Q, QuerySet
 from django.db.models.manager import BaseManager
@@ -65,8 +57,8 @@ def revoked_identity(request: HttpRequest) -> LinkedIdentity | None:
     """The identity whose revocation has ended this browser's session, if that is why it ended."""
     if request.user.is_authenticated or not rests_on_identity(request):
         return None
-    user_id = get_user_model()._meta.pk.to_python(request.session[SESSION_KEY])
-    served = served_at(request.session[BACKEND_SESSION_KEY])
+    user_id = auth.get_user_model()._meta.pk.to_python(request.session[auth.SESSION_KEY])
+    served = served_at(request.session[auth.BACKEND_SESSION_KEY])
     among = (Q(application=alias, environment=environment) for alias, environment in served)
     revoked = LinkedIdentity.objects.filter(
         Q(*among, _connector=Q.OR), user_id=user_id, consent=Consent.REVOKED
@@ -80,7 +72,7 @@ def begin_session(request: HttpRequest, user: Any, identity: LinkedIdentity) -> 
     if len(served_at(path)) == 1:
         # A copy, because the caller's user instance may have a session of another kind too.
         user = _resting(copy(user), identity.pk, identity.revoked_at, path=path)
-    login(request, user, backend=path)
+    auth.login(request, user, backend=path)
 
 
 def backend_of(alias: str) -> str:
@@ -124,22 +116,22 @@ def identity_backends() -> set[str]:
 def rests_on_identity(request: HttpRequest) -> bool:
     """Whether the browser has an identity session."""
     session = getattr(request, "session", None)
-    return session is not None and session.get(BACKEND_SESSION_KEY) in identity_backends()
+    return session is not None and session.get(auth.BACKEND_SESSION_KEY) in identity_backends()
 
 
 def end_session(request: HttpRequest) -> bool:
     """Sign the browser out if its session is an identity session. Return whether it was."""
     if not rests_on_identity(request):
         return False
-    logout(request)
+    auth.logout(request)
     return True
 
 
 def end_unlinked_session(request: HttpRequest) -> bool:
     """End an identity session whose identity was just unlinked. Return whether it ended."""
-    if not rests_on_identity(request) or get_user(request).is_authenticated:
+    if not rests_on_identity(request) or auth.get_user(request).is_authenticated:
         return False
-    logout(request)
+    auth.logout(request)
     return True
 
 
@@ -150,22 +142,22 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
     """
     # Packages that hand out tokens send the signal too, and begin no session.
     session = getattr(request, "session", None)
-    if session is None or SESSION_KEY not in session:
+    if session is None or auth.SESSION_KEY not in session:
         return
     session[SESSION_BEGAN_KEY] = int(timezone.now().timestamp())
-    path = session.get(BACKEND_SESSION_KEY)
+    path = session.get(auth.BACKEND_SESSION_KEY)
     bound_to = getattr(user, "identity_backend", None)
     if bound_to == path:
         return
     if bound_to is not None:
         del user.get_session_auth_hash, user.get_session_auth_fallback_hash, user.identity_backend
-        session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+        session[auth.HASH_SESSION_KEY] = user.get_session_auth_hash()
     if path not in identity_backends():
         return
     loaded = _user_with_consent(user.pk, served_at(path))
     if loaded is not None:
         _resting(user, loaded.identity_pk, loaded.identity_revoked_at, path=path)
-        session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+        session[auth.HASH_SESSION_KEY] = user.get_session_auth_hash()
 
 
 def _user_with_consent(user_id: Any, served: Served) -> Any:
@@ -174,7 +166,7 @@ def _user_with_consent(user_id: Any, served: Served) -> Any:
     The conditions are checked here, because PostgreSQL plans the query without them in half the
     time.
     """
-    manager = get_user_model()._default_manager
+    manager = auth.get_user_model()._default_manager
     # A custom manager may choose its rows anew at each request.
     found = (
         _compiled(manager.model).instances(user_id)

@@ -10,18 +10,7 @@ from datetime import datetime
 from typing import TypeGuard
 
 from django_identity.exceptions import MalformedAnswer
-from django_identity.service.answers.members import (
-    LONGEST_CODE,
-    LONGEST_SUBJECT,
-    SUBJECTS,
-    Members,
-    is_subject,
-    moment_of,
-    named_subject,
-    safe_url,
-    subject_of,
-    text_of,
-)
+from django_identity.service.answers import members
 
 LONGEST_LIFETIME = 86_400.0
 USUAL_LIFETIME = 3600.0
@@ -48,7 +37,7 @@ class TokenAnswer:
     id_token: str = field(repr=False, default="")
 
     @classmethod
-    def parse(cls, body: Members) -> TokenAnswer:
+    def parse(cls, body: members.Members) -> TokenAnswer:
         """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
         kind = body.get("token_type")
         if kind is not None and not (isinstance(kind, str) and kind.lower() == "bearer"):
@@ -59,16 +48,16 @@ class TokenAnswer:
         return cls._of(body)
 
     @classmethod
-    def parse_refreshed(cls, body: Members) -> TokenAnswer:
+    def parse_refreshed(cls, body: members.Members) -> TokenAnswer:
         """As ``parse``, of the answer to a refresh: a usable pair is enough.
 
         The refresh token that was sent is spent by now, so what else is odd is left out.
         """
-        odd = {name: None for name in SUBJECTS if not is_subject(body.get(name))}
+        odd = {name: None for name in members.SUBJECTS if not members.is_subject(body.get(name))}
         return cls._of({**body, **odd})
 
     @classmethod
-    def _of(cls, body: Members) -> TokenAnswer:
+    def _of(cls, body: members.Members) -> TokenAnswer:
         scope, id_token = body.get("scope"), body.get("id_token")
         has_refresh_token = body.get("refresh_token") is not None
         return cls(
@@ -76,7 +65,7 @@ class TokenAnswer:
             refresh_token=_token(body, "refresh_token") if has_refresh_token else None,
             expires_in=_lifetime(body.get("expires_in")),
             scopes=tuple(scope.split()) if _is_scope(scope) else None,
-            subject=named_subject(body, "token"),
+            subject=members.named_subject(body, "token"),
             id_token=id_token if isinstance(id_token, str) else "",
         )
 
@@ -100,21 +89,21 @@ class Profile:
 
     @classmethod
     def parse(
-        cls, body: Members, *, environment: str = "live", plain_hosts: Collection[str] = ()
+        cls, body: members.Members, *, environment: str = "live", plain_hosts: Collection[str] = ()
     ) -> Profile:
         """Raises ``MalformedAnswer``."""
-        country = text_of(body, "country", "profile", longest=LONGEST_CODE)
+        country = members.text_of(body, "country", "profile", longest=members.LONGEST_CODE)
         risk_score = body.get("risk_score")
         if risk_score is not None and type(risk_score) is not int:
             raise MalformedAnswer("risk_score is not a whole number", endpoint="profile")
         return cls(
-            id=subject_of(body.get("id"), "profile"),
-            email=text_of(body, "email", "profile"),
+            id=members.subject_of(body.get("id"), "profile"),
+            email=members.text_of(body, "email", "profile"),
             first_name=_name_of(body, "first_name"),
             last_name=_name_of(body, "last_name"),
             country=country if COUNTRY.fullmatch(country) else "",
-            kyc_level=text_of(body, "kyc_level", "profile", longest=LONGEST_CODE),
-            photo_url=safe_url(
+            kyc_level=members.text_of(body, "kyc_level", "profile", longest=members.LONGEST_CODE),
+            photo_url=members.safe_url(
                 body.get("photo_url"), environment=environment, plain_hosts=plain_hosts
             ),
             risk_score=risk_score,
@@ -141,14 +130,14 @@ class KycStatus:
     subject: str | None = field(default=None, repr=False)
 
     @classmethod
-    def parse(cls, body: Members) -> KycStatus:
+    def parse(cls, body: members.Members) -> KycStatus:
         """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
         return cls(
-            kyc_level=text_of(body, "kyc_level", "kyc", longest=LONGEST_CODE),
-            status=text_of(body, "status", "kyc", longest=LONGEST_CODE),
-            provider=text_of(body, "provider", "kyc", longest=LONGEST_SUBJECT),
-            verified_at=moment_of(body, "verified_at", "kyc"),
-            subject=named_subject(body, "kyc"),
+            kyc_level=members.text_of(body, "kyc_level", "kyc", longest=members.LONGEST_CODE),
+            status=members.text_of(body, "status", "kyc", longest=members.LONGEST_CODE),
+            provider=members.text_of(body, "provider", "kyc", longest=members.LONGEST_SUBJECT),
+            verified_at=members.moment_of(body, "verified_at", "kyc"),
+            subject=members.named_subject(body, "kyc"),
         )
 
 
@@ -156,7 +145,7 @@ def _is_scope(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and SCOPE.fullmatch(value) is not None
 
 
-def _token(body: Members, name: str) -> str:
+def _token(body: members.Members, name: str) -> str:
     token = body.get(name)
     if not isinstance(token, str) or not TOKEN.fullmatch(token):
         raise MalformedAnswer(f"no usable {name}", endpoint="token")
@@ -174,9 +163,9 @@ def _lifetime(given: object) -> float:
     return min(max(seconds, 0.0), LONGEST_LIFETIME)
 
 
-def _name_of(body: Members, name: str) -> str:
+def _name_of(body: members.Members, name: str) -> str:
     """A person's name on one line, without control and direction characters."""
-    text = text_of(body, name, "profile")
+    text = members.text_of(body, name, "profile")
     return " ".join(DIRECTION.sub("", CONTROL.sub(" ", text)).split())
 
 
