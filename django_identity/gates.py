@@ -108,8 +108,7 @@ def claim_required(
     (403) or a callable that takes the request and a ``Closed`` and returns a response. Raises
     ``ImproperlyConfigured`` for arguments that are not non-empty text, such as ``None``.
     """
-    gate = Gate(_requirements(claims, value), application=application, on_closed=on_closed)
-    return _gated(gate)
+    return _gated(Gate(_requirements(claims, value), application=application, on_closed=on_closed))
 
 
 def kyc_level_required(
@@ -168,8 +167,7 @@ class _GateMixin(View):
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         if self.view_is_async:
             return self._dispatch_async(request, *args, **kwargs)
-        gates = tuple(_gates_of(self))
-        if found := _first_closed(gates, request.user):
+        if found := _first_closed(tuple(_gates_of(self)), request.user):
             return answer(request, *found)
         return keep_private(super().dispatch(request, *args, **kwargs))
 
@@ -252,11 +250,10 @@ def _declared(view: _GateMixin) -> Iterator[Gate]:
         # The last base is ``_GateMixin``, which has an application.
         inherited = next(vars(base) for base in above if "identity_application" in vars(base))
         bound = _bind(view, inherited["identity_application"])
-        application = chosen.pop("identity_application", bound)
         yield Gate(
             requirements,
             kyc_level=UNASKED if level == "" else level,
-            application=application,
+            application=chosen.pop("identity_application", bound),
             on_closed=_on_closed(view),
         )
 

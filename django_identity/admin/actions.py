@@ -262,8 +262,7 @@ class IdentityActions(RecordAdmin):
         """The question, with the person's name if one identity was chosen."""
         if question.asks is None or len(chosen) != 1:
             return question.title
-        may_see = self.may_see_people(request)
-        person = wording.person_name(chosen[0].user, may_see=may_see)
+        person = wording.person_name(chosen[0].user, may_see=self.may_see_people(request))
         return str(question.asks) % {"person": person}
 
     @staticmethod

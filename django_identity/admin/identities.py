@@ -46,8 +46,7 @@ class LinkedIdentityAdmin(IdentityActions):
         self, request: HttpRequest, queryset: QuerySet[LinkedIdentity], search_term: str
     ) -> tuple[QuerySet[LinkedIdentity], bool]:
         may_see = self.may_see_people(request)
-        found = operators.find_identities(queryset, search_term, may_see_people=may_see)
-        return found, False
+        return operators.find_identities(queryset, search_term, may_see_people=may_see), False
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -72,10 +71,8 @@ class LinkedIdentityAdmin(IdentityActions):
         identity = self.get_object(request, unquote(object_id))
         name = ""
         if identity is not None:
-            may_see = self.may_see_people(request)
-            name = wording.person_name(identity.user, may_see=may_see)
-        title = _("Staff actions")
-        context = {"title": title, "person_name": name, **(extra_context or {})}
+            name = wording.person_name(identity.user, may_see=self.may_see_people(request))
+        context = {"title": _("Staff actions"), "person_name": name, **(extra_context or {})}
         return super().history_view(request, object_id, context)
 
     def _user_url(self, request: HttpRequest, identity: LinkedIdentity) -> str:

@@ -61,8 +61,7 @@ class BoundedPaginator(_Paginator):
 
     @cached_property
     def _found(self) -> int:
-        rows = cast("QuerySet[Any]", self.object_list)
-        return rows.order_by()[: MOST_LISTED + 1].count()
+        return cast("QuerySet[Any]", self.object_list).order_by()[: MOST_LISTED + 1].count()
 
     @cached_property
     def count(self) -> int:
@@ -172,5 +171,4 @@ class RecordAdmin(_ModelAdmin):
 
     def may(self, request: HttpRequest, verb: str) -> bool:
         """Whether the operator has the permission for ``verb``."""
-        codename = f"{self.opts.app_label}.{verb}_{self.opts.model_name}"
-        return request.user.has_perm(codename)
+        return request.user.has_perm(f"{self.opts.app_label}.{verb}_{self.opts.model_name}")

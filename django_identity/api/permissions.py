@@ -73,8 +73,7 @@ class _Whole(permissions.BasePermission):
         return _noted(view, allowed=self._combined.has_permission(request, view))
 
     def has_object_permission(self, request: Request, view: Any, obj: object) -> bool:
-        allowed = self._combined.has_object_permission(request, view, obj)
-        return _noted(view, allowed=allowed)
+        return _noted(view, allowed=self._combined.has_object_permission(request, view, obj))
 
 
 class _Permission(_Combining, permissions.BasePermission):

@@ -63,8 +63,7 @@ def check_shared_cache(**_kwargs: Any) -> list[CheckMessage]:
 
 def _router_problems() -> Iterator[CheckMessage]:
     """All tables of this package, and the users, must be in one database."""
-    ours = apps.get_app_config("django_identity").get_models()
-    for model in (get_user_model(), *ours):
+    for model in (get_user_model(), *apps.get_app_config("django_identity").get_models()):
         written_to = router.db_for_write(model)
         if written_to != database.alias():
             yield Error(

@@ -69,9 +69,8 @@ class ServiceClient:
     @sensitive_variables()
     def profile(self, subject: str | None, *, access_token: str) -> answers.Profile:
         """The profile of ``subject``, or of the access token's user."""
-        body = self._read("profile", subject, access_token)
         profile = answers.Profile.parse(
-            body,
+            self._read("profile", subject, access_token),
             environment=self._application.environment,
             plain_hosts=self._application.insecure_test_hosts,
         )
@@ -237,8 +236,7 @@ class ServiceClient:
         url = f"{self._application.auth_url}/oauth2/token"
         sent = {"grant_type": grant_type, **form, **credentials}
         seconds = min(TOKEN_SECONDS, self._application.timeout)
-        call = Call("token", "POST", url, form=sent, seconds=seconds, sent_once=True)
-        return self._call(call)
+        return self._call(Call("token", "POST", url, form=sent, seconds=seconds, sent_once=True))
 
     @sensitive_variables()
     def _read(self, endpoint: str, subject: str | None, access_token: str) -> dict[str, Any]:

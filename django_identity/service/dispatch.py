@@ -71,8 +71,7 @@ def _send_once(application: Application, call: Call) -> Answer:
         budget.note(application, call.endpoint, None if is_answer else error)
         raise
     if answer.status == 429:
-        seconds = refusals.pause(answer.headers)
-        budget.pause(application, endpoint=call.endpoint, seconds=seconds)
+        budget.pause(application, endpoint=call.endpoint, seconds=refusals.pause(answer.headers))
     budget.note(application, call.endpoint, refusals.error_in(application, call.endpoint, answer))
     return answer
 

@@ -117,8 +117,7 @@ def _pooled(process: int) -> BaseCache | None:
     if names is None:
         return None
     options = {**given.get("OPTIONS", {}), **dict.fromkeys(names, SOCKET_SECONDS)}
-    handler = CacheHandler({"default": {**given, "OPTIONS": options}})
-    return handler.create_connection("default")
+    return CacheHandler({"default": {**given, "OPTIONS": options}}).create_connection("default")
 
 
 def _guard(work: Callable[[], Value], *, otherwise: Value) -> Value:

@@ -157,9 +157,8 @@ class GateNode(template.Node):
     @_no_if_it_fails
     def _is_open(self, context: Context) -> bool:
         named = {name: given.resolve(context) for name, given in self.named.items()}
-        claims = tuple(Requirement.parse(given.resolve(context)) for given in self.claims)
         gate = Gate(
-            claims,
+            tuple(Requirement.parse(given.resolve(context)) for given in self.claims),
             kyc_level=named.get("level", UNASKED),
             application=named.get("application", conf.DEFAULT_ALIAS),
         )

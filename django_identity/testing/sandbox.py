@@ -152,8 +152,7 @@ class RunningSandbox:
 
     def send_events_to(self, client_id: str, url: str, *, secret: str = "") -> None:
         """Send the events of the application to ``url``, signed with ``secret``; none if empty."""
-        listed = self.control("GET", "applications")
-        for application in listed:
+        for application in self.control("GET", "applications"):
             for mode, known in application["clients"].items():
                 if known == client_id:
                     hook = {"mode": mode, "url": url, "secret": secret}

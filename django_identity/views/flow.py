@@ -153,8 +153,7 @@ def failure(
     restart_url = _restart_url(request, error, application)
     context: dict[str, Any] = {"restart_url": restart_url, "local_sign_in_url": None}
     if error.recovery is Recovery.SIGN_IN_TO_LINK:
-        other_way = local_sign_in_url(application, coming_back_to=restart_url)
-        context["local_sign_in_url"] = other_way
+        context["local_sign_in_url"] = local_sign_in_url(application, coming_back_to=restart_url)
     return error_page(request, application, "django_identity/error.html", error, context)
 
 

@@ -84,8 +84,7 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
         begin_session(request, completed.user, completed.login)
     if completed.identity is not None and completed.purpose is not None:
         done = advice.fill(DONE[completed.purpose], advice.names_for(request, application))
-        words = f"{done} {status_words(completed.identity)}"
-        messages.success(request, words, fail_silently=True)
+        messages.success(request, f"{done} {status_words(completed.identity)}", fail_silently=True)
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
     return redirect(flow.landing_url(completed.next_url))
 

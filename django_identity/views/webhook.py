@@ -38,8 +38,7 @@ def webhook(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     application = application_or_404(alias)
     try:
         body = _bounded_body(request)
-        signature = request.META.get(SIGNATURE, "")
-        received = events.receive(application, body, signature=signature)
+        received = events.receive(application, body, signature=request.META.get(SIGNATURE, ""))
     except _Unfit as unfit:
         return _refusal(unfit.code, unfit.status)
     except (EventRefused, StorageUnavailable) as error:

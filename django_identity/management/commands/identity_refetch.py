@@ -50,8 +50,7 @@ class Command(IdentityCommand):
         total = len(named) if ids else upkeep.count_due()
         outcomes = upkeep.refetch_these(named) if ids else upkeep.refetch_due(most=limit)
         tally: upkeep.Tally = Counter()
-        bar = self.progress(total=min(total, limit or total))
-        with bar as progress, closing(outcomes):
+        with self.progress(total=min(total, limit or total)) as progress, closing(outcomes):
             for outcome in outcomes:
                 tally[outcome] += 1
                 progress.update()

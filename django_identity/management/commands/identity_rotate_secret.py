@@ -48,7 +48,6 @@ class Command(IdentityCommand):
 
 
 def _state_after(error: ServiceError) -> str:
-    is_clear_no = isinstance(error, ServiceRefusal | RateLimited)
-    if is_clear_no or not error.may_have_arrived:
+    if isinstance(error, ServiceRefusal | RateLimited) or not error.may_have_arrived:
         return "The secret is the same as before."
     return "The secret may have been changed: if sign-ins fail now, rotate it again."

@@ -49,8 +49,7 @@ def _resolve(host: str, port: int, *, seconds: float) -> list[Address]:
         lookup = _lookups.get((host, port))
         if lookup is None:
             lookup = _lookups[host, port] = Future()
-            work = (host, port, lookup)
-            threading.Thread(target=_look_up, args=work, daemon=True).start()
+            threading.Thread(target=_look_up, args=(host, port, lookup), daemon=True).start()
     return lookup.result(timeout=max(0.0, seconds))
 
 
