@@ -114,7 +114,6 @@ def identity_backends() -> set[str]:
 
 
 def rests_on_identity(request: HttpRequest) -> bool:
-    """Whether the browser has an identity session."""
     session = getattr(request, "session", None)
     return session is not None and session.get(auth.BACKEND_SESSION_KEY) in identity_backends()
 

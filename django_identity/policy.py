@@ -274,5 +274,4 @@ def contradicts_itself(claim_type: str, value: Mapping[str, Any]) -> bool:
 
 
 def is_privileged(user: AbstractBaseUser) -> bool:
-    """Whether ``user`` is of the site's staff."""
     return bool(getattr(user, "is_staff", False) or getattr(user, "is_superuser", False))

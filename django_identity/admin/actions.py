@@ -171,7 +171,6 @@ class IdentityActions(RecordAdmin):
 
     @_confirmed(REFETCH)
     def refetch(self, request: HttpRequest, chosen: Chosen) -> HttpResponse:
-        """Re-fetch a few identities now, make the others due, and report the results."""
         done = operators.refetch_now(chosen)
         fetched = ngettext(
             "%d identity was re-fetched.", "%d identities were re-fetched.", done.fetched
@@ -189,7 +188,6 @@ class IdentityActions(RecordAdmin):
 
     @_confirmed(CHECK)
     def check_credential(self, request: HttpRequest, chosen: Chosen) -> HttpResponse:
-        """Verify the stored credential and show every check."""
         trace = operators.check_credential(chosen[0])
         self.note(request, chosen, CHANGE, gettext("Checked the credential."))
         context = self.context(request, CHECK.title, identity=chosen[0], trace=trace)
@@ -197,7 +195,6 @@ class IdentityActions(RecordAdmin):
 
     @_confirmed(REVOKE)
     def revoke(self, request: HttpRequest, chosen: Chosen) -> HttpResponse:
-        """Revoke at this site: all gates close at once."""
         revoked = operators.revoke(chosen)
         text = ngettext("%d identity was revoked.", "%d identities were revoked.", revoked)
         messages.success(request, text % revoked)

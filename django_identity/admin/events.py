@@ -80,7 +80,6 @@ class WebhookEventAdmin(RecordAdmin):
 
     @admin.action(description=_("Replay the site's handlers"), permissions=["replay"])
     def replay(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> HttpResponse | None:
-        """Run the site's handlers again, after a confirmation."""
         chosen = tuple(queryset.order_by("pk")[: MOST_REPLAYED + 1])
         if len(chosen) > MOST_REPLAYED:
             text = ngettext("Choose %d event.", "Choose %d events at most.", MOST_REPLAYED)

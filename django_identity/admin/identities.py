@@ -51,7 +51,6 @@ class LinkedIdentityAdmin(IdentityActions):
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """The page of one identity, with the actions that the operator may use."""
         identity, may_see = context["original"], self.may_see_people(request)
         email = wording.email_of(identity.user)
         context |= {
@@ -92,7 +91,6 @@ class LinkedIdentityAdmin(IdentityActions):
 
     @admin.display(description=_("person"))
     def masked_person(self, identity: LinkedIdentity) -> str:
-        """The person's name for operators who may not see users."""
         return wording.person_name(identity.user, may_see=False)
 
     @admin.display(description=_("KYC"))
@@ -109,7 +107,6 @@ class LinkedIdentityAdmin(IdentityActions):
 
     @admin.display(description=_("re-fetch due"), ordering="refetch_due_at")
     def refetch_due(self, identity: LinkedIdentity) -> SafeString:
-        """When the re-fetch is due, and the number of its failures in a row."""
         due, count = wording.due(identity.refetch_due_at), identity.refetch_failures
         if not count:
             return format_html("{}", due)

@@ -170,5 +170,4 @@ class RecordAdmin(_ModelAdmin):
             messages.warning(request, text % gone)
 
     def may(self, request: HttpRequest, verb: str) -> bool:
-        """Whether the operator has the permission for ``verb``."""
         return request.user.has_perm(f"{self.opts.app_label}.{verb}_{self.opts.model_name}")

@@ -171,7 +171,6 @@ def person_name(user: AbstractBaseUser, *, may_see: bool) -> str:
 
 
 def email_of(user: AbstractBaseUser) -> str:
-    """The account's e-mail address, or an empty text."""
     return str(getattr(user, user.get_email_field_name(), "") or "")
 
 
@@ -277,7 +276,6 @@ def badge_of(row: LinkedIdentity | ErasureReceipt | WebhookEvent) -> SafeString 
 
 
 def environment_badge(environment: str) -> SafeString:
-    """A badge that marks test data."""
     if environment == Environment.LIVE:
         return format_html('<span class="identity-badge">{}</span>', _("live"))
     return format_html('<span class="identity-badge identity-badge-test">{}</span>', _("TEST DATA"))

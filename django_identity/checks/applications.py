@@ -21,7 +21,6 @@ def check_applications(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def problems_of(application: conf.Application) -> Iterator[CheckMessage]:
-    """The problems of one application."""
     alias, is_live = application.alias, application.environment == "live"
     try:
         policy.load(application.policy)

@@ -33,7 +33,6 @@ def problems() -> Iterator[CheckMessage]:
 
 
 def problems_of(application: conf.Application) -> Iterator[CheckMessage]:
-    """The problems of one application's pages."""
     # Other people may own hosts of a wildcard domain.
     is_open = any(host == "*" or host.startswith(".") for host in settings.ALLOWED_HOSTS)
     if is_open and application.redirect_uri is None:

@@ -89,7 +89,6 @@ def applications() -> tuple[Application, ...]:
 
 
 def aliases() -> tuple[str, ...]:
-    """The aliases in the setting, in their order."""
     return tuple(_setting())
 
 

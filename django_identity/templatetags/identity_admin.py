@@ -39,7 +39,6 @@ def named(code: str) -> Words:
 
 @register.filter
 def gate_reason(answer: GateAnswer) -> Words:
-    """Why the gate is open or closed."""
     if answer.shortfall is not None:
         return wording.GATE_REASONS[answer.shortfall.reason]
     if is_level(answer.asked):
@@ -82,7 +81,6 @@ def as_json(value: object) -> str:
 
 @register.filter
 def happened(happening: Happening) -> Words:
-    """The text of an entry of the timeline."""
     words = wording.HAPPENINGS[happening.kind]
     if happening.kind is Kind.EVENT:
         return f"{words}: {happening.detail}"

@@ -67,7 +67,6 @@ def _date_and_time() -> str:
 
 @register.filter
 def is_past(given: datetime) -> bool:
-    """Whether ``given`` is in the past."""
     return given <= timezone.now()
 
 

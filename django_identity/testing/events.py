@@ -61,12 +61,9 @@ def deliver_event(
 
 
 def _subject_of(person: SandboxPerson | LinkedIdentity | str) -> str:
-    match person:
-        case SandboxPerson():
-            return person.user_id
-        case LinkedIdentity():
-            return person.subject
-    return person
+    if isinstance(person, LinkedIdentity):
+        return person.subject
+    return person.user_id if isinstance(person, SandboxPerson) else person
 
 
 @dataclass(frozen=True, slots=True)

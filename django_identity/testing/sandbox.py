@@ -140,9 +140,8 @@ class RunningSandbox:
         kinds = [kind for kind, is_asked in asked.items() if is_asked]
         if len(kinds) != 1:
             raise SandboxError("fail_next takes one of status, delay, malformed and drop")
-        how: dict[str, Any] = {"status": status} if status else {}
-        if delay:
-            how["seconds"] = delay
+        amounts = {"status": status, "seconds": delay}
+        how = {name: amount for name, amount in amounts.items() if amount}
         self.control("POST", "faults", kind=kinds[0], endpoint=endpoint, times=times, **how)
 
     def requests(self, endpoint: str = "") -> list[dict[str, Any]]:

@@ -188,7 +188,6 @@ def level_name(level: str) -> str:
 
 
 def level_in_words(level: str) -> Text:
-    """The name of a level that a person has."""
     if not level or level in WORDS:
         return WORDS.get(level, "")
     return format_lazy(_("verification at level {level}"), level=level_name(level))
@@ -249,7 +248,6 @@ def _countries() -> dict[str, dict[str, str]]:
 
 
 def label_of(field: str) -> Text:
-    """The name of the column ``field`` on the person's own pages."""
     return LABELS.get(field, field)
 
 

@@ -71,7 +71,6 @@ class Closed:
 
 
 def answer(request: HttpRequest, on_closed: OnClosed, closed: Closed) -> Any:
-    """The response of a closed gate."""
     if callable(on_closed):
         return keep_private(on_closed(request, closed))
     return keep_private(_own_answer(request, on_closed, closed), "Accept", "HX-Request")

@@ -195,7 +195,6 @@ def set_browser_cookie(
 
 
 def browser_key_of(request: HttpRequest) -> str | None:
-    """The key in this browser's cookie, if any."""
     key = request.COOKIES.get(_cookie_name(request), "")
     return key if BROWSER_KEY.fullmatch(key) else None
 

@@ -1,4 +1,5 @@
-"""The service's answers as frozen values, parsed and bounded once.
+"""The service's answers as frozen values, parsed and bounded once. Each ``parse`` raises
+``MalformedAnswer`` for what it cannot use.
 
 ``people`` tokens, profile, KYC · ``claims`` · ``connect`` · ``documents`` of the trusted tier ·
 ``developer`` secrets and test users · ``members`` reads the members of all of them

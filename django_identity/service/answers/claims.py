@@ -55,7 +55,6 @@ class ClaimsAnswer:
 
     @classmethod
     def parse(cls, body: Members) -> ClaimsAnswer:
-        """Raises ``MalformedAnswer``."""
         listed, credential = body.get("claims"), body.get("credential")
         if not isinstance(listed, list) or len(listed) > MOST_CLAIMS:
             raise MalformedAnswer("claims is not a list of usable length", endpoint="claims")
@@ -85,7 +84,6 @@ class ClaimsVerdict:
 
     @classmethod
     def parse(cls, body: Members) -> ClaimsVerdict:
-        """Raises ``MalformedAnswer``."""
         valid, claims = body.get("valid"), body.get("claims")
         if not isinstance(valid, bool):
             raise MalformedAnswer("valid is not a boolean", endpoint="verify_claims")

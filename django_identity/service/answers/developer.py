@@ -18,7 +18,6 @@ class RotatedSecret:
 
     @classmethod
     def parse(cls, body: dict[str, Any]) -> RotatedSecret:
-        """Raises ``MalformedAnswer``."""
         return cls(
             mode=required_line(body, "mode", "rotate_secret"),
             client_id=required_line(body, "clientId", "rotate_secret"),
@@ -36,7 +35,6 @@ class NewTestUser:
 
     @classmethod
     def parse(cls, body: dict[str, Any]) -> NewTestUser:
-        """Raises ``MalformedAnswer``."""
         return cls(
             user_id=required_line(body, "userId", "test_users"),
             email=required_line(body, "email", "test_users"),

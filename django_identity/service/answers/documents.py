@@ -39,7 +39,6 @@ class DocumentMetadata:
 
     @classmethod
     def parse(cls, body: Members, endpoint: str) -> DocumentMetadata:
-        """Raises ``MalformedAnswer``."""
         return cls(
             document_type=required_line(body, "document_type", endpoint, longest=LONGEST_CODE),
             document_id=text_of(body, "document_id", endpoint, longest=255),
@@ -58,7 +57,6 @@ class SealedDocument:
 
     @classmethod
     def parse(cls, body: Members, endpoint: str) -> SealedDocument:
-        """Raises ``MalformedAnswer``."""
         return cls(
             metadata=DocumentMetadata.parse(body, endpoint),
             content_type=required_line(body, "content_type", endpoint, longest=LONGEST_CODE),
@@ -67,7 +65,6 @@ class SealedDocument:
 
 
 def parse_documents(body: Members, parse: Parser[T], *, endpoint: str) -> tuple[T, ...]:
-    """Raises ``MalformedAnswer``."""
     listed = body.get("documents")
     if not isinstance(listed, list) or len(listed) > MOST_DOCUMENTS:
         raise MalformedAnswer("documents is not a list of usable length", endpoint=endpoint)

@@ -91,7 +91,6 @@ class Profile:
     def parse(
         cls, body: members.Members, *, environment: str = "live", plain_hosts: Collection[str] = ()
     ) -> Profile:
-        """Raises ``MalformedAnswer``."""
         country = members.text_of(body, "country", "profile", longest=members.LONGEST_CODE)
         risk_score = body.get("risk_score")
         if risk_score is not None and type(risk_score) is not int:
