@@ -77,22 +77,16 @@ def _read(request: HttpRequest, *, has_length: bool) -> bytes:
     body. In that case the server's own stream is read.
     """
     environ = getattr(request, "environ", None)
-    if has_length or environ is None:
-        stream = request
-    elif environ.get("wsgi.input_terminated"):
+    stream: Any = request
+    if not has_length and environ is not None:
+        if not environ.get("wsgi.input_terminated"):
+            raise _Unfit(411, "length_required")
         stream = environ["wsgi.input"]
-    else:
-        raise _Unfit(411, "length_required")
     body = b""
-    while len(body) <= LARGEST_BODY and (more := _more(stream, LARGEST_BODY + 1 - len(body))):
-        body += more
-    return body
-
-
-def _more(stream: Any, size: int) -> bytes:
-    """Read at most ``size`` more bytes. Raises ``_Unfit`` for a broken body."""
     try:
-        return bytes(stream.read(size))
+        while len(body) <= LARGEST_BODY and (more := stream.read(LARGEST_BODY + 1 - len(body))):
+            body += bytes(more)
     # Each server raises its own class of errors for a broken chunk.
     except Exception as error:
         raise _Unfit(400, "body_cut_off") from error
+    return body

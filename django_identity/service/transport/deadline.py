@@ -1,7 +1,5 @@
 """One deadline for a call, or for several together."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator
@@ -12,18 +10,13 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class _Deadline:
-    """``ends_at``: of ``time.monotonic``. ``outer``: the deadline of the block around it."""
+    """``ends_at``: of ``time.monotonic``."""
 
     ends_at: float
-    outer: _Deadline | None
-
-    def chain(self) -> Iterator[_Deadline]:
-        yield self
-        if self.outer is not None:
-            yield from self.outer.chain()
 
 
-_current: ContextVar[_Deadline | None] = ContextVar("identity_deadline", default=None)
+# The deadline of the current block, and those of the blocks around it.
+_current: ContextVar[tuple[_Deadline, ...]] = ContextVar("identity_deadlines", default=())
 
 
 @contextmanager
@@ -32,7 +25,7 @@ def within(seconds: float) -> Iterator[None]:
 
     A block inside another one also ends with the outer one.
     """
-    token = _current.set(_Deadline(time.monotonic() + seconds, _current.get()))
+    token = _current.set((*_current.get(), _Deadline(time.monotonic() + seconds)))
     try:
         yield
     finally:
@@ -41,14 +34,11 @@ def within(seconds: float) -> Iterator[None]:
 
 def seconds_left() -> float:
     """The remaining seconds of the current block, negative after its end; infinite without one."""
-    current = _current.get()
-    if current is None:
-        return math.inf
-    return min(deadline.ends_at for deadline in current.chain()) - time.monotonic()
+    ends = (deadline.ends_at for deadline in _current.get())
+    return min(ends, default=math.inf) - time.monotonic()
 
 
 def postpone(seconds: float) -> None:
     """End the current blocks later, because the time was lost to something else."""
-    current = _current.get()
-    for deadline in current.chain() if current else ():
+    for deadline in _current.get():
         deadline.ends_at += seconds
