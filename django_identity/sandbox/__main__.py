@@ -86,7 +86,7 @@ def _serve(arguments: Sequence[str]) -> int:
         if options.verbose:
             logging.getLogger("django_identity.sandbox.requests").setLevel(logging.DEBUG)
         http_server.start(listening)
-        stop_sending = http_server.start_sender()
+        stop_sending = http_server.start_sender(options.webhook_ca)
         _announce(origin, portal_token, certificates if options.tls is not None else None)
         stopping.wait()
         stop_sending()
@@ -147,6 +147,9 @@ def _parse(arguments: Sequence[str]) -> argparse.Namespace:
         action="append",
         default=[],
         help="a private host that events may be sent to, whoever registers the address",
+    )
+    parser.add_argument(
+        "--webhook-ca", metavar="FILE", type=trigger.authorities, help=trigger.CA_HELP
     )
     parser.add_argument("--verbose", action="store_true", help="log each request's method and path")
     for switch in fields(Switches):

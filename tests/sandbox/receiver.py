@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -36,13 +37,16 @@ class Received:
 class Receiver:
     """Answers 200 unless ``answers`` holds another status for the next requests."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Received] = []
         self.answers: list[int] = []
         self.location = ""
         self.seconds = 0.0
         self.body = b'{"received": true}'
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._scheme = "https" if tls else "http"
+        if tls:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
         self._thread.start()
 
@@ -52,7 +56,7 @@ class Receiver:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/webhooks"
+        return f"{self._scheme}://127.0.0.1:{self.port}/webhooks"
 
     @property
     def events(self) -> list[dict[str, Any]]:

@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.sandbox.driver import Sandbox, SecureSandbox
+from tests.sandbox.driver import REDIRECT_URI, Sandbox, SecureSandbox
+from tests.sandbox.receiver import SECRET, Receiver
 from tests.service.authority import Authority
 
 pytestmark = pytest.mark.processes
@@ -104,4 +105,29 @@ def test_unusable_files_are_a_clear_message(options: list[str], words: str) -> N
     )
     assert ended.returncode == 2
     assert words in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_events_go_to_an_https_site_of_a_private_authority(tmp_path: Path) -> None:
+    """As the live mode of a site needs it, tried on one machine."""
+    authority = Authority(tmp_path)
+    options = ("--webhook-ca", str(authority.file))
+    with Receiver(authority.server_context()) as receiver, Sandbox(*options) as sandbox:
+        hears = {"mode": "live", "url": receiver.url, "secret": SECRET}
+        shop = sandbox.control("POST", "applications", name="Shop", redirect_uris=[REDIRECT_URI])
+        sandbox.control("POST", f"applications/{shop['app_id']}/webhook", **hears)
+        sandbox.control(
+            "POST", "events", client_id=shop["live"]["client_id"], event_type="kyc.verified"
+        )
+        assert receiver.wait_for(1)[0]["event_type"] == "kyc.verified"
+
+
+def test_an_unusable_webhook_ca_is_a_clear_message() -> None:
+    """As with the sandbox's own certificate."""
+    ended = subprocess.run(
+        [*COMMAND, "--webhook-ca=/no/such/file"],
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert "/no/such/file" in ended.stderr
     assert "Traceback" not in ended.stderr

@@ -5,11 +5,13 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
 from django_identity.sandbox.events.trigger import main
 from tests.sandbox.receiver import SECRET, Receiver
+from tests.service.authority import Authority
 
 TYPES = [
     "kyc.verified",
@@ -153,3 +155,27 @@ def test_missing_secret_is_told(trigger: Trigger, monkeypatch: pytest.MonkeyPatc
     result = trigger("kyc.verified", "--to", "http://127.0.0.1:1/")
     assert result.returncode == 2
     assert "--secret" in result.stderr
+
+
+def test_an_https_receiver_of_a_private_authority(trigger: Trigger, tmp_path: Path) -> None:
+    """Its authority is named; without that, no event leaves."""
+    authority = Authority(tmp_path)
+    with Receiver(authority.server_context()) as receiver:
+        options = ("consent.revoked", "--to", receiver.url)
+        refused = trigger(*options)
+        assert (refused.returncode, receiver.requests) == (1, [])
+        assert "TLS failed" in refused.stdout
+        assert trigger(*options, "--webhook-ca", str(authority.file)).returncode == 0
+        assert receiver.types == ["consent.revoked"]
+
+
+@pytest.mark.parametrize("name", ["nothing.pem", "empty.pem"])
+def test_an_unusable_ca_file_is_a_clear_message(
+    trigger: Trigger, tmp_path: Path, name: str
+) -> None:
+    """Before anything is sent."""
+    (tmp_path / "empty.pem").touch()
+    path = str(tmp_path / name)
+    ended = trigger("consent.revoked", "--to", "https://127.0.0.1/", "--webhook-ca", path)
+    assert ended.returncode == 2
+    assert path in ended.stderr

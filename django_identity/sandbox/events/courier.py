@@ -3,9 +3,11 @@
 import hashlib
 import hmac
 import secrets
+import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import httpx
 
@@ -49,14 +51,28 @@ def new_secret() -> str:
     return f"whsec_{secrets.token_urlsafe(32)}"
 
 
+def trusting(ca_file: Path) -> ssl.SSLContext:
+    """Return what trusts the authorities in ``ca_file`` beside the public ones.
+
+    Raises:
+        ValueError: the file cannot be read, or holds no certificate.
+    """
+    context = httpx.create_ssl_context(trust_env=False)
+    try:
+        context.load_verify_locations(ca_file)
+    except OSError as error:
+        raise ValueError(f"{ca_file} cannot be used: {error}.") from error
+    return context
+
+
 class Courier:
     """Sends requests: follows no redirect, reuses no connection, uses no proxy."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         # If the receiver closed a reused connection at the same time, it would look like a failure.
         limits = httpx.Limits(max_keepalive_connections=0)
         self._client = httpx.Client(
-            verify=_TLS, limits=limits, trust_env=False, follow_redirects=False
+            verify=tls or _TLS, limits=limits, trust_env=False, follow_redirects=False
         )
 
     def send(

@@ -1,6 +1,7 @@
 """The threads that send due deliveries."""
 
 import logging
+import ssl
 import threading
 from contextlib import closing
 
@@ -24,7 +25,8 @@ class Sender:
     database therefore sends again what the previous process was sending when it ended.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
         self._in_flight: dict[int, int] = {}
         self._stopping = False
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(THREADS)]
@@ -43,7 +45,7 @@ class Sender:
 
     def _work(self) -> None:
         """Send one delivery after the other, until the stop."""
-        with closing(Courier()) as courier:
+        with closing(Courier(self._tls)) as courier:
             while not self._stopping:
                 try:
                     self._attempt_next(courier)

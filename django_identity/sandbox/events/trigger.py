@@ -3,12 +3,14 @@
 import argparse
 import json
 import os
+import ssl
 import sys
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 
 from django_identity.sandbox.events.addresses import InvalidAddress, require_address
-from django_identity.sandbox.events.courier import Courier, Outcome
+from django_identity.sandbox.events.courier import Courier, Outcome, trusting
 from django_identity.sandbox.events.event import Event, EventType, new_event_id, timestamp
 from django_identity.sandbox.instruments import clock, switches
 from django_identity.sandbox.instruments.switches import EventJson
@@ -16,6 +18,7 @@ from django_identity.sandbox.instruments.switches import EventJson
 NAME = "trigger"
 ACKNOWLEDGED, REFUSED = 0, 1
 LONGEST_WAIT = 3600
+CA_HELP = "authorities to trust for events over https, beside the public ones"
 SECRET_VARIABLE = "IDENTITY_WEBHOOK_SECRET"  # noqa: S105 -- a name, no secret
 _DEFAULT_USER = "00000000-0000-4000-8000-000000000001"
 
@@ -35,7 +38,7 @@ def main(arguments: Sequence[str]) -> int:
         switches.change({"event_json": EventJson.INDENTED})
     body = _event(options).body()
     sys.stdout.write(f"POST {options.to}\n{body}\n\n")
-    with closing(Courier()) as courier:
+    with closing(Courier(options.webhook_ca)) as courier:
         outcome = courier.send(
             options.to, body.encode(), secret=secret, seconds=options.timeout, privately=True
         )
@@ -66,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--any-type", action="store_true", help="send types that are not listed")
     parser.add_argument("--indented", action="store_true", help="write the JSON with line breaks")
+    parser.add_argument("--webhook-ca", metavar="FILE", type=authorities, help=CA_HELP)
     parser.add_argument("--timeout", type=_seconds, default=10, help="seconds to wait (10)")
     return parser
 
@@ -94,6 +98,14 @@ def _address(text: str) -> str:
         return require_address(text)
     except InvalidAddress as error:
         raise argparse.ArgumentTypeError(f"{text!r} cannot be sent to. {error}") from error
+
+
+def authorities(text: str) -> ssl.SSLContext:
+    """Read a file of certificates."""
+    try:
+        return trusting(Path(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _seconds(text: str) -> float:

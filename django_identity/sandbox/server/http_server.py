@@ -149,10 +149,10 @@ def start(server: SandboxServer) -> None:
     answering.start()
 
 
-def start_sender() -> Callable[[], None]:
-    """Begin to send webhooks; return what ends it."""
+def start_sender(tls: ssl.SSLContext | None) -> Callable[[], None]:
+    """Begin to send webhooks, over https to whom ``tls`` trusts; return what ends it."""
     # Named, not imported: models can be loaded once ``start_django`` has run and not before.
-    sender = import_string("django_identity.sandbox.events.sender.Sender")()
+    sender = import_string("django_identity.sandbox.events.sender.Sender")(tls)
     sender.start()
     stop_sending: Callable[[], None] = sender.stop
     return stop_sending
