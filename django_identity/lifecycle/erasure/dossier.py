@@ -57,7 +57,7 @@ def _delete(rows: QuerySet[Any]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A table with personal data. Columns are ``shown`` or ``withheld`` (secrets, internals).
+    """A table with personal data. Only the columns ``shown`` are shown; a test lists the others.
 
     ``of_forgotten`` finds the rows of an erasure, and ``erase`` erases them.
     """
@@ -66,7 +66,6 @@ class Place:
     of_user: OfUser
     of_forgotten: OfForgotten
     shown: tuple[str, ...]
-    withheld: tuple[str, ...]
     erase: Callable[[QuerySet[Any]], int] = _delete
 
 
@@ -177,20 +176,12 @@ PLACES: tuple[Place, ...] = (
             "credential_issued_at", "credential_expires_at", "connect_request_id",
             "connect_issued_at", "connect_person", "created_at", "updated_at",
         ),
-        withheld=(
-            "id", "user", "subject_digest", "credential", "credential_kid",
-            "refetch_due_at", "refetch_taken_until", "refetch_started", "refetch_failures",
-            "last_error", "signed_in_at", "revoked_at", "claims_revoked_at", "kyc_changed_at",
-            "kyc_rank",
-            "last_event_digest",
-        ),
     ),
     Place(
         FormerLink,
         lambda user: FormerLink.objects.filter(user_id=user.pk),
         lambda forgotten: receipts.former_links(forgotten.subject_digest),
         shown=("application", "environment", "linked_via", "account_made", "created_at"),
-        withheld=("id", "user", "subject_digest", "updated_at"),
     ),
     Place(
         StoredClaim,
@@ -199,22 +190,16 @@ PLACES: tuple[Place, ...] = (
             "claim_type", "provider", "value", "proof_hash", "issued_at", "expires_at",
             "valid_until", "revoked",
         ),
-        withheld=("id", "identity", "created_at", "updated_at"),
     ),
     Place(
         TokenGrant,
         *_of_identity(TokenGrant),
         shown=("scopes", "access_expires_at", "refresh_expires_at", "needs_reauthorization"),
-        withheld=(
-            "id", "identity", "access_token", "refresh_token", "generation", "lease_until",
-            "retry_at", "created_at", "updated_at",
-        ),
     ),
     Place(
         DocumentReading,
         *_of_identity(DocumentReading),
         shown=("created_at", "scope", "document_types", "view"),
-        withheld=("id", "identity", "read_by", "updated_at"),
     ),
     Place(
         WebhookEvent,
@@ -224,30 +209,16 @@ PLACES: tuple[Place, ...] = (
         ),
         erase=rows.empty,
         shown=("event_type", "occurred_at", "received_at", "payload", "outcome"),
-        withheld=(
-            "id", "application", "event_id", "event_digest", "body_digest", "subject",
-            "subject_digest", "kept", "handled_at", "handled_by", "attempts", "next_attempt_at",
-            "error", "history", "created_at", "updated_at",
-        ),
     ),
     Place(
         AuthorizationRequest,
         *_of_visitor(AuthorizationRequest),
         shown=("purpose", "created_at", "outcome", "next"),
-        withheld=(
-            "id", "state_digest", "browser_digest", "application", "environment", "user",
-            "completed_by", "code_verifier", "redirect_uri", "scopes", "expires_at",
-            "consumed_at", "updated_at",
-        ),
     ),
     Place(
         ConnectRedemption,
         *_of_visitor(ConnectRedemption),
         shown=("created_at", "outcome"),
-        withheld=(
-            "id", "code_digest", "application", "environment", "user", "completed_by",
-            "expires_at", "kyc_url", "updated_at",
-        ),
     ),
 )  # fmt: skip
 
