@@ -14,10 +14,11 @@ from django.db import connections
 from django.test import override_settings
 from django.utils import timezone
 
-from django_identity.lifecycle.upkeep import jobs, key_sets
+from django_identity.lifecycle.upkeep import jobs
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.models import LinkedIdentity
 from tests.hostile import HostileService, html
+from tests.lifecycle.key_sets.steps import time_passes
 from tests.records import make_grant, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,7 +34,7 @@ class Clock:
 
     def passes(self, *, minutes: float) -> None:
         self.offset += minutes * 60
-        key_sets.age(minutes * 60)
+        time_passes(minutes * 60)
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ import pytest
 from django.test import Client, override_settings
 
 from django_identity.lifecycle.standing import Requirement, standing_of
-from django_identity.lifecycle.upkeep import key_sets, refetch_due
+from django_identity.lifecycle.upkeep import refetch_due
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.at_once import at_once
 from tests.faces.conftest import begin, come_back, sign_in
 from tests.hostile import HostileService, silent
+from tests.lifecycle.key_sets.steps import time_passes
 from tests.lifecycle.test_consent import is_signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -56,7 +57,7 @@ def test_what_comes_too_late_is_left_to_upkeep(
     assert not standing_of(identity.user).has_claim(ADULT)
     assert standing_of(identity.user).has_kyc_level("level_2") == (endpoint != "kyc")
     service.answers.clear()
-    key_sets.age(60)
+    time_passes(60)
     list(refetch_due())
     standing = standing_of(LinkedIdentity.objects.get().user)
     assert standing.has_claim(ADULT)

@@ -9,7 +9,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
-from django_identity.lifecycle.events import deliveries, tallies
+from django_identity.lifecycle.events import tallies
 from django_identity.models import DailyTally
 from tests.deliveries import SECRET, event_body, post, signed
 
@@ -61,8 +61,8 @@ def test_the_secret_in_use_is_counted_and_not_told(monkeypatch: pytest.MonkeyPat
     body = event_body("kyc.verified")
     assert post(body, signature=signed(body, secret=OLDER)).status_code == 200
     (name,) = counted()
-    assert name == next(deliveries.secret_names(OLDER))
-    assert name != next(deliveries.secret_names(SECRET))
+    assert name == next(tallies.secret_names(OLDER))
+    assert name != next(tallies.secret_names(SECRET))
     assert OLDER not in name
 
 

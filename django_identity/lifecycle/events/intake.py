@@ -17,7 +17,7 @@ from django.utils import timezone
 from django_identity import background, database, exceptions, signals
 from django_identity.conf import Application
 from django_identity.handlers import EventType, handlers_of
-from django_identity.lifecycle.events import deliveries, effects, receipts, tallies
+from django_identity.lifecycle.events import effects, receipts, tallies
 from django_identity.lifecycle.events.locks import LOCK_WAIT_SECONDS, transaction_of_event
 from django_identity.lifecycle.events.rows import keyed
 from django_identity.models import EventOutcome, LinkedIdentity, TallyName, WebhookEvent, digest
@@ -86,7 +86,7 @@ def _authentic(application: Application, body: bytes, *, signature: str) -> Even
     if secret is None:
         tallies.collect(TallyName.BAD_SIGNATURE, application=application)
         raise exceptions.SignatureInvalid
-    deliveries.count_signed(application, secret)
+    tallies.count_signed(application, secret)
     try:
         return Event.parse(body)
     except exceptions.EventUnreadable:

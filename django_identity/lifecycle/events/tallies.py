@@ -1,4 +1,4 @@
-"""Count sign-ins, re-fetches and refused events for each day.
+"""Count sign-ins, re-fetches, refused events and the use of webhook secrets for each day.
 
 The row of a day is one for all processes, so a process collects frequent counts for some seconds.
 What it has collected when it ends is lost; the first of them counts at once.
@@ -7,18 +7,23 @@ What it has collected when it ends is lost; the first of them counts at once.
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 
+from django.conf import settings
 from django.db import DatabaseError
 from django.db.models import F
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 from django_identity.conf import Application
 from django_identity.models import DailyTally
 
 COLLECTED_FOR = 10.0
+SALT = "django_identity.webhook_secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +102,20 @@ def per_day(name: str, *, application: str, environment: str, days: int) -> tupl
 def _today() -> date:
     now: datetime = timezone.now()
     return now.astimezone(UTC).date()
+
+
+def count_signed(application: Application, secret: str) -> None:
+    """Count a delivery that ``secret`` signed, if there are several secrets."""
+    if len(application.webhook_secrets) > 1:
+        collect(next(secret_names(secret)), application=application)
+
+
+def secret_names(secret: str) -> Iterator[str]:
+    """The name of ``secret`` in the tallies, under the site's current key, then its older keys."""
+    for key in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS):
+        yield _secret_name(secret, str(key))
+
+
+@cache
+def _secret_name(secret: str, key: str) -> str:
+    return f"secret.{salted_hmac(SALT, secret, secret=key, algorithm='sha256').hexdigest()[:8]}"

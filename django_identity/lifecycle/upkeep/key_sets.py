@@ -215,14 +215,6 @@ def trust(application: Application, keys: KeySet) -> None:
     origin.keys, origin.began, origin.lifetime = keys, time.monotonic(), OLDEST
 
 
-def age(seconds: float) -> None:
-    """Make all key sets of this process older. For tests."""
-    for origin in _origins.values():
-        origin.began -= seconds
-        origin.paused_until -= seconds
-        origin.asked = deque((moment - seconds for moment in origin.asked), origin.asked.maxlen)
-
-
 def _origin_of(application: Application) -> _Origin:
     """The state for the application's origin, which live and test applications share.
 

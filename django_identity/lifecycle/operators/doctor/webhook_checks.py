@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle.events import deliveries, tallies
+from django_identity.lifecycle.events import tallies
 from django_identity.lifecycle.operators.doctor.findings import Finding, Level
 from django_identity.models import TallyName, WebhookEvent
 
@@ -67,7 +67,7 @@ def _check_secrets(site: conf.Application) -> Iterator[Finding]:
     if len(site.webhook_secrets) < 2:
         return
     for number, secret in enumerate(site.webhook_secrets, start=1):
-        used = [_sum_days(site, name) for name in deliveries.secret_names(secret)]
+        used = [_sum_days(site, name) for name in tallies.secret_names(secret)]
         days = [latest for _, _, latest in used if latest is not None]
         said = f"{site.alias}: secret {number} of {len(site.webhook_secrets)}"
         if days:
