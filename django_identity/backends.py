@@ -128,10 +128,8 @@ def end_session(request: HttpRequest) -> bool:
 
 def end_unlinked_session(request: HttpRequest) -> bool:
     """End an identity session whose identity was just unlinked. Return whether it ended."""
-    if not rests_on_identity(request) or auth.get_user(request).is_authenticated:
-        return False
-    auth.logout(request)
-    return True
+    is_over = rests_on_identity(request) and not auth.get_user(request).is_authenticated
+    return is_over and end_session(request)
 
 
 def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> None:

@@ -122,6 +122,7 @@ class IdentityError(Exception):
     - ``reference``: an id that the page and the log line both show.
     - ``next_url``: the page that the person wanted, if known.
     - ``http_status``: the status of the response.
+    - ``retry_after``: the seconds until another try can succeed, if known, else zero.
     """
 
     code: ClassVar[str] = "identity_error"
@@ -131,9 +132,9 @@ class IdentityError(Exception):
     public_message: ClassVar[str | Promise] = _("Something went wrong. Please try again.")
     next_url: str = ""
 
-    def __init__(self, detail: str = "") -> None:
+    def __init__(self, detail: str = "", *, retry_after: float = 0) -> None:
         super().__init__(detail or self.code)
-        self.detail = detail
+        self.detail, self.retry_after = detail, retry_after
         self.reference = secrets.token_hex(4)
 
 
@@ -304,8 +305,8 @@ class ServiceError(IdentityError):
     code = "service_error"
     public_message = _("The identity service gave an answer that this site cannot use.")
 
-    def __init__(self, detail: str = "", *, endpoint: str = "") -> None:
-        super().__init__(f"{endpoint}: {detail}" if endpoint else detail)
+    def __init__(self, detail: str = "", *, endpoint: str = "", retry_after: float = 0) -> None:
+        super().__init__(f"{endpoint}: {detail}" if endpoint else detail, retry_after=retry_after)
         self.endpoint = endpoint
 
 
@@ -328,15 +329,9 @@ class KeysUnavailable(ServiceUnavailable):
 
 
 class RateLimited(ServiceError):
-    """``retry_after``: seconds until the service accepts calls again."""
-
     code = "rate_limited"
     http_status = 503
     public_message = _("The identity service is busy. Please try again in a moment.")
-
-    def __init__(self, detail: str = "", *, endpoint: str = "", retry_after: float = 0.0) -> None:
-        super().__init__(detail, endpoint=endpoint)
-        self.retry_after = retry_after
 
 
 class MalformedAnswer(ServiceError):
@@ -441,21 +436,15 @@ class TooManyTries(FlowError):
     public_message = _("Too many codes were entered in a short time.")
 
     def __init__(self, detail: str = "", *, retry_after: int = 0, most: int = 0) -> None:
-        super().__init__(detail)
-        self.retry_after, self.most = retry_after, most
+        super().__init__(detail, retry_after=retry_after)
+        self.most = most
 
 
 class TooManyStarts(FlowError):
-    """``retry_after``: seconds until a sign-in may be started again. Nothing was started."""
-
     code = "too_many_starts"
     http_status = 429
     recovery = Recovery.RETRY
     public_message = _("Too many sign-ins were started from here. Please wait ten minutes.")
-
-    def __init__(self, detail: str = "", *, retry_after: int = 0) -> None:
-        super().__init__(detail)
-        self.retry_after = retry_after
 
 
 class ConnectAnswerRefused(LinkingRefused):

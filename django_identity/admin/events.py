@@ -1,6 +1,7 @@
 """The admin of webhook events."""
 
 import json
+from functools import partialmethod
 from typing import Any
 
 from django.contrib import admin, messages
@@ -39,6 +40,7 @@ class WebhookEventAdmin(RecordAdmin):
     search_words = _("A whole event id or a whole subject.")
     fields = ("event_type",)
     actions = ("replay",)
+    has_replay_permission = partialmethod(RecordAdmin.may, verb="replay")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[WebhookEvent]:
         """All events except those that the purge has reduced to a digest."""
@@ -49,9 +51,6 @@ class WebhookEventAdmin(RecordAdmin):
         self, request: HttpRequest, queryset: QuerySet[WebhookEvent], search_term: str
     ) -> tuple[QuerySet[WebhookEvent], bool]:
         return operators.find_events(queryset, search_term), False
-
-    def has_replay_permission(self, request: HttpRequest) -> bool:
-        return self.may(request, "replay")
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any

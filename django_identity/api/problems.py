@@ -17,7 +17,7 @@ def problem(error: IdentityError, **beside: object) -> Response:
     headers = {}
     if kyc_url := getattr(error, "kyc_url", ""):
         beside["kyc_url"] = kyc_url
-    if seconds := int(getattr(error, "retry_after", 0)):
+    if seconds := int(error.retry_after):
         beside["retry_after"] = seconds
         headers["Retry-After"] = str(seconds)
     body = problem_body(

@@ -164,7 +164,7 @@ def _page(
         return page(request, application, template, context)
     context |= {
         "is_spent": arrival.is_spent(error),
-        "until": timezone.now() + timedelta(seconds=getattr(error, "retry_after", 0)),
+        "until": timezone.now() + timedelta(seconds=error.retry_after),
         "account_url": address_of("account", application),
         "local_sign_in_url": flow.local_sign_in_url(application, coming_back_to=here),
     }

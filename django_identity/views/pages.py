@@ -80,7 +80,7 @@ def error_page(
         "error_sentence": advice.fill(sentence, names),
     }
     response = page(request, application, template, {**context, **told}, status=error.http_status)
-    if seconds := math.ceil(getattr(error, "retry_after", 0)):
+    if seconds := math.ceil(error.retry_after):
         response["Retry-After"] = str(seconds)
     return response
 
