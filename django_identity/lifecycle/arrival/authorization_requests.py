@@ -93,8 +93,3 @@ def close(
         code_verifier="",
         updated_at=timezone.now(),
     )
-
-
-def was_completed_by(request: AuthorizationRequest, user: AbstractBaseUser) -> bool:
-    """Whether this sign-in already signed ``user`` in."""
-    return request.outcome == COMPLETED and request.completed_by_id == user.pk

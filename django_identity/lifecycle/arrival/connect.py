@@ -118,7 +118,7 @@ def redeem(
     try:
         taken = limits.take(application, user=user, address=address)
     except Exception:
-        release_code(redemption)
+        redemption.delete()
         raise
     try:
         answer = ServiceClient(application).redeem_connect_code(code, application.connect_scopes)
@@ -126,7 +126,7 @@ def redeem(
         if error.may_have_arrived:
             fail_redemption(redemption, error)
         else:
-            release_code(redemption)
+            redemption.delete()
             limits.give_back(taken)
         raise
     try:
@@ -171,14 +171,15 @@ def _first_submit(
 
     A second request of the same person waits a little while the first one may still be running.
     """
-    first = find_redemption(application, code)
+    rows = ConnectRedemption.objects.filter(code_digest=_digest(application, code))
+    first = rows.first()
     for pause in PAUSES:
         if first is None or first.outcome or not _is_theirs(first, user):
             break
         if timezone.now() > first.created_at + timedelta(seconds=application.timeout):
             break
         time.sleep(pause)
-        first = find_redemption(application, code)
+        first = rows.first()
     return first
 
 
@@ -194,9 +195,10 @@ def _result_of(
         raise exceptions.ConnectCodeUsed
     if not first.outcome:
         raise exceptions.ConnectCodeInUse
-    failure = failure_of(first)
-    if failure is not None:
-        raise failure
+    if first.outcome == exceptions.VerificationPolicyNotMet.code:
+        raise exceptions.VerificationPolicyNotMet("handed in again", kyc_url=first.kyc_url)
+    if first.outcome in CLEAR_NOES:
+        raise CLEAR_NOES[first.outcome]("handed in again")
     identity = identity_of(user, application=application)
     was_theirs = first.completed_by_id == user.pk
     if was_theirs and identity is not None and identity.consent == Consent.GRANTED:
@@ -226,16 +228,6 @@ def claim_code(
         return None
 
 
-def find_redemption(application: Application, code: str) -> ConnectRedemption | None:
-    """The redemption of a code that was entered before."""
-    return ConnectRedemption.objects.filter(code_digest=_digest(application, code)).first()
-
-
-def release_code(redemption: ConnectRedemption) -> None:
-    """Delete a redemption whose code was never sent, so that it may be entered again."""
-    ConnectRedemption.objects.filter(pk=redemption.pk).delete()
-
-
 def complete_redemption(
     redemption: ConnectRedemption, *, completed_by: AbstractBaseUser | None
 ) -> None:
@@ -253,14 +245,6 @@ def fail_redemption(redemption: ConnectRedemption, error: exceptions.IdentityErr
     ConnectRedemption.objects.filter(pk=redemption.pk).update(
         outcome=error.code, kyc_url=kyc_url, updated_at=timezone.now()
     )
-
-
-def failure_of(redemption: ConnectRedemption) -> exceptions.IdentityError | None:
-    """The error to show to the person who entered the code, or None if the result is unclear."""
-    if redemption.outcome == exceptions.VerificationPolicyNotMet.code:
-        return exceptions.VerificationPolicyNotMet("handed in again", kyc_url=redemption.kyc_url)
-    kind = CLEAR_NOES.get(redemption.outcome)
-    return kind("handed in again") if kind else None
 
 
 def _digest(application: Application, code: str) -> str:

@@ -137,7 +137,8 @@ def complete(
     request = authorization_requests.find(
         application, state=callback.state, browser_key=browser_key
     )
-    if user is not None and authorization_requests.was_completed_by(request, user):
+    was_completed = request.outcome == authorization_requests.COMPLETED
+    if user is not None and was_completed and request.completed_by_id == user.pk:
         return Completed(user, request.next)
     if callback.error is None:
         # Raised before the sign-in is claimed, so the person can use it after the pause.
