@@ -7,7 +7,7 @@ too.
 
 import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -282,11 +282,12 @@ def _replace(identity: LinkedIdentity, wanted: Iterable[StoredClaim]) -> bool:
             columns |= differing
             for name in WRITTEN:
                 setattr(before, name, getattr(after, name))
+            before.updated_at = timezone.now()
             rewritten.append(before)
     if gone:
         StoredClaim.objects.filter(pk__in=gone).delete()
     if rewritten:
-        _update(rewritten, columns)
+        StoredClaim.objects.bulk_update(rewritten, [*columns, "updated_at"])
     if new:
         StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
     return has_changed
@@ -301,20 +302,6 @@ def _differing(before: StoredClaim, after: StoredClaim) -> set[str]:
 def _as_text(value: object) -> str:
     """A text for comparison, because in Python ``True`` equals ``1``, but not for a gate."""
     return json.dumps(value, sort_keys=True)
-
-
-def _update(rewritten: Sequence[StoredClaim], columns: Iterable[str]) -> None:
-    """Write ``columns`` of the rows."""
-    now = timezone.now()
-    # In the common case only the expiry is new, and the same for all rows.
-    first, *others = ({name: getattr(row, name) for name in columns} for row in rewritten)
-    if "value" not in first and all(values == first for values in others):
-        same = StoredClaim.objects.filter(pk__in=[row.pk for row in rewritten])
-        same.update(updated_at=now, **first)
-        return
-    for row in rewritten:
-        row.updated_at = now
-    StoredClaim.objects.bulk_update(rewritten, [*columns, "updated_at"])
 
 
 def _revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> bool:
