@@ -73,11 +73,13 @@ class Browser:
     def submit(self, action: str = "", *, holding: str = "", **typed: str) -> httpx.Response:
         """Submit the form with this address and this field or button."""
         forms = _Page(self.page.text).forms
-        form = next(
+        fitting = [
             form
             for form in forms
             if form.action.endswith(action) and (not holding or holding in form.fields)
-        )
+        ]
+        assert fitting, f"{self.page.status_code} {self.page.url}: {self.page.text}"
+        form = fitting[0]
         here = str(self.page.url)
         self._form_action = _form_action(self.page)
         return self._follow(
