@@ -1,5 +1,8 @@
 """Signed tokens that may name the subject: ID tokens and JWT access tokens."""
 
+# Annotations name classes of modules that load later.
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Final
 
 from django.views.decorators.debug import sensitive_variables

@@ -1,5 +1,6 @@
 """The service's published keys, parsed once and strictly into loaded verification keys."""
 
+# Annotations name classes of modules that load later.
 from __future__ import annotations
 
 from collections import Counter

@@ -1,5 +1,8 @@
 """Verify a credential: an SD-JWT (RFC 9901) with the service's profile."""
 
+# Annotations name classes of modules that load later.
+from __future__ import annotations
+
 import time
 from datetime import datetime
 from functools import cache
