@@ -114,13 +114,10 @@ class Timestamped(Record):
     class Meta(Record.Meta):
         abstract = True
 
-    def save_changes(self, before: Mapping[str, Any], *, always: bool = False) -> None:
-        """Save the columns that differ from ``before``, an earlier copy of ``vars(self)``.
-
-        ``always``: write ``updated_at`` even if no other column differs.
-        """
+    def save_changes(self, before: Mapping[str, Any]) -> None:
+        """Save the columns that differ from ``before``, an earlier copy of ``vars(self)``."""
         changed = [name for name, value in vars(self).items() if value != before.get(name)]
-        if changed or always:
+        if changed:
             self.save(update_fields=[*changed, "updated_at"])
 
 

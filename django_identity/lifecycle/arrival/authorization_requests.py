@@ -51,13 +51,12 @@ def start(
 
 def find(application: Application, *, state: str, browser_key: str) -> AuthorizationRequest:
     """The sign-in with this state that this browser started. Raises ``RequestUnknown``."""
-    started = AuthorizationRequest.objects.filter(
+    request = AuthorizationRequest.objects.filter(
         state_digest=digest(state),
         browser_digest=digest(browser_key),
         application=application.alias,
         environment=application.environment,
-    )
-    request: AuthorizationRequest | None = next(iter(started), None)
+    ).first()
     if request is None:
         raise RequestUnknown
     return request

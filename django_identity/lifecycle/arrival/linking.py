@@ -14,7 +14,7 @@ from django_identity.conf import Application
 from django_identity.lifecycle import erasure
 from django_identity.lifecycle.arrival import accounts, link_notice
 from django_identity.lifecycle.arrival.service_data import ServiceData, Storing
-from django_identity.lifecycle.events import lock_subject, receipts
+from django_identity.lifecycle.events import lock_subject, receipts, tallies
 from django_identity.models import (
     NEVER,
     Consent,
@@ -22,6 +22,7 @@ from django_identity.models import (
     LinkedIdentity,
     LinkedVia,
     Purpose,
+    TallyName,
     digest,
 )
 
@@ -66,7 +67,7 @@ class _Attempt:
     def link(self) -> tuple[LinkedIdentity, AbstractBaseUser]:
         application, profile = self.request.application, self.data.profile
         identities = LinkedIdentity.objects.filter(subject_digest=self._digest)
-        identity = next(iter(identities.select_related("user")), None)
+        identity = identities.select_related("user").first()
         abandoned = identity if identity and self._is_abandoned(identity) else None
         identity = None if abandoned else identity
         held: LinkedIdentity | FormerLink | None = identity or self._former_link()
@@ -95,6 +96,9 @@ class _Attempt:
                 link_notice.send_on_commit(application, identity, user=owner, profile=profile)
             elif self.request.purpose == Purpose.RENEW:
                 link_notice.send_change_on_commit(application, [owner], change="renewed")
+            if not self.data.is_by_code:
+                # The last statement: the row of the day is locked by all sign-ins.
+                tallies.add(TallyName.SIGNED_IN, application=application)
         return identity, owner
 
     @property

@@ -20,9 +20,8 @@ from django_identity.conf import Application
 from django_identity.lifecycle.arrival import authorization_requests, limits, linking
 from django_identity.lifecycle.arrival.authorization_requests import SignInIntent
 from django_identity.lifecycle.arrival.service_data import ServiceData
-from django_identity.lifecycle.events import tallies
 from django_identity.lifecycle.upkeep import key_sets
-from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TallyName
+from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose
 from django_identity.service import ServiceClient, budget, refusals
 from django_identity.service.answers import Profile
 from django_identity.service.authorization import authorization_url, pkce_pair, state_value
@@ -177,7 +176,6 @@ def _complete_claimed(
         complete=partial(authorization_requests.close, request),
     )
     identity, owner = linking.link(link_request, data, user=user)
-    tallies.collect(TallyName.SIGNED_IN, application=application)
     login = identity if purpose == Purpose.SIGN_IN else None
     return Completed(owner, request.next, login, identity, purpose)
 

@@ -152,8 +152,7 @@ def apply_to_subject(event: WebhookEvent) -> LinkedIdentity | None:
         return None
     before = dict(vars(identity))
     apply(identity, event)
-    # Also if nothing else changed: a sign-in that has begun sees by the row that an event came.
-    identity.save_changes(before, always=True)
+    identity.save_changes(before)
     _change, signal = EFFECTS.get(event.event_type, (None, None))
     if signal is not None and event.outcome == EventOutcome.APPLIED:
         signals.announce(signal, LinkedIdentity, identity=identity)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, Q, QuerySet
 from django.utils import timezone
 
 from django_identity.exceptions import ConsentWithdrawn
@@ -32,14 +32,18 @@ class Since:
 def save_if_no_event_came(identity: LinkedIdentity, since: Since, changes: Changes) -> bool:
     """Save ``changes`` to a granted row if no event of the subject arrived since the start.
 
-    Every event of the subject writes the row, so the row's own time shows it, even if the event
-    commits while this statement waits for the row. An erasure needs no search: its request revokes
-    the consent, and its end deletes the row. Another change of the row only takes the longer way.
+    If an event, or another sign-in, commits while this statement waits for the row, the row's own
+    time shows it; the statement's snapshot does not contain the event. An erasure needs no search:
+    its request revokes the consent, and its end deletes the row.
     """
-    if identity.updated_at >= since.began_at:
+    if identity.created_at >= since.began_at:
         return False
+    events = rows.since(identity.subject_digest, since.began_at)
     undisturbed = LinkedIdentity.objects.filter(
-        pk=identity.pk, consent=Consent.GRANTED, updated_at=identity.updated_at
+        ~Exists(events.order_by()),
+        pk=identity.pk,
+        consent=Consent.GRANTED,
+        updated_at=identity.updated_at,
     )
     return _save(undisturbed, since, changes)
 

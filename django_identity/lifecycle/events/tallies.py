@@ -1,7 +1,7 @@
 """Count sign-ins, re-fetches, refused events and the use of webhook secrets for each day.
 
-The row of a day is one for all processes, so a process collects frequent counts for some seconds.
-What it has collected when it ends is lost; the first of them counts at once.
+A process collects what a delivery leaves no row of for some seconds, so that a flood of refused
+deliveries costs few writes. What it has collected when it ends is lost; the first counts at once.
 """
 
 import threading
@@ -49,7 +49,7 @@ _writing = threading.Lock()
 def collect(name: str, *, application: Application) -> None:
     """Count ``name`` today, with the other counts of some seconds. Must run outside transactions.
 
-    A count that cannot be written is no error: what it counts is done.
+    A count that cannot be written is no error: the delivery has its answer already.
     """
     with _writing:
         ours = _collected.setdefault(application.alias, _Collected())
