@@ -57,6 +57,21 @@ def test_a_live_token_costs_one_query_and_no_call(
     assert service.requests == []
 
 
+def test_a_failure_after_the_grant_was_read_counts(
+    service: HostileService, identity: LinkedIdentity
+) -> None:
+    """A chunk reads its grants beforehand. What was sent meanwhile is not sent again."""
+    expired(identity)
+    grant = TokenGrant.objects.get()
+    TokenGrant.objects.update(retry_at=timezone.now() + timedelta(seconds=30))
+    reader = tokens.Reader(
+        conf.application(), identity, ServiceClient(conf.application()), grant=grant
+    )
+    with pytest.raises(RefreshPending):
+        reader.token()
+    assert service.refresh_tokens == []
+
+
 def test_a_refresh_stores_both_tokens(service: HostileService, identity: LinkedIdentity) -> None:
     """The rotated refresh token takes the place of the spent one."""
     expired(identity)

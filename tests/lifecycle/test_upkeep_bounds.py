@@ -177,7 +177,7 @@ def test_a_database_that_does_not_answer_is_nobodys_failure(service: HostileServ
     make_grant(identity)
 
     def failing(execute: Any, sql: str, *rest: Any) -> Any:
-        if "_tokengrant" in sql:
+        if "_storedclaim" in sql:
             raise OperationalError
         return execute(sql, *rest)
 

@@ -15,7 +15,7 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import conf, database, exceptions, signals
 from django_identity.lifecycle.upkeep import key_sets, replacement
 from django_identity.lifecycle.upkeep.tokens import Reader
-from django_identity.models import Consent, LinkedIdentity
+from django_identity.models import Consent, LinkedIdentity, TokenGrant
 from django_identity.service import ServiceClient, backoff, budget
 from django_identity.service.answers import ClaimsAnswer, KycStatus
 from django_identity.telemetry import LogEvent, log_failure
@@ -55,13 +55,19 @@ class Refetched(StrEnum):
 
 
 @sensitive_variables()
-def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) -> Refetched:
+def refetch(
+    identity: LinkedIdentity,
+    *,
+    client: ServiceClient | None = None,
+    grant: TokenGrant | None = None,
+) -> Refetched:
     """Re-read the claims of ``identity``, and its KYC level if due, and store what is proven.
 
     It costs at most one refresh and two reads, unless a token is refused before its expiry.
-    ``identity`` is a row that was just read. If its consent, due date or credential has changed in
-    the database since, the answer is discarded. The result is written to the row. An answer that
-    fails a check may only revoke. Must run outside any transaction.
+    ``identity`` is a row that was just read, and so is its ``grant``, if given. If its consent, due
+    date or credential has changed in the database since, the answer is discarded. The result is
+    written to the row. An answer that fails a check may only revoke. Must run outside any
+    transaction.
     """
     application = conf.application(identity.application)
     if not (may_read_claims(identity) or replacement.may_read_level(identity)):
@@ -69,7 +75,7 @@ def refetch(identity: LinkedIdentity, *, client: ServiceClient | None = None) ->
         return Refetched.NOTHING_TO_FETCH
     sender = client or ServiceClient(application, priority=budget.Priority.UPKEEP)
     try:
-        return _refetch(Reader(application, identity, sender))
+        return _refetch(Reader(application, identity, sender, grant=grant))
     except exceptions.IdentityError as error:
         outcome = _excuse(application, error)
         if outcome is None:

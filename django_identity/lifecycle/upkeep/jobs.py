@@ -13,9 +13,10 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import InterfaceError, OperationalError
-from django.db.models import Q
+from django.db.models import Case, Q, When
 from django.utils import timezone
 
 from django_identity import background, conf, database
@@ -252,11 +253,18 @@ def _due_among(ids: Sequence[int]) -> list[LinkedIdentity]:
     """The due rows of active accounts, under the applications that are set up."""
     now, ours = timezone.now(), under(conf.applications())
     rows = LinkedIdentity.objects.filter(ours, pk__in=ids, refetch_due_at__lte=now)
-    # A disabled account may be enabled again without notice.
-    rows.filter(disabled_account()).update(
-        refetch_due_at=now + DISABLED_PAUSE, refetch_taken_until=None, refetch_started=False
-    )
-    return list(rows.defer("credential").order_by("refetch_due_at", "pk"))
+    is_disabled = Case(When(disabled_account(), then=True), default=False)
+    found = rows.annotate(is_disabled=is_disabled).defer("credential")
+    if len(ids) <= CHUNK:
+        # With a longer list, grants would be old when their turn comes.
+        found = found.select_related("grant")
+    due: list[Any] = list(found.order_by("refetch_due_at", "pk"))
+    if disabled := [row.pk for row in due if row.is_disabled]:
+        # A disabled account may be enabled again without notice.
+        rows.filter(pk__in=disabled).update(
+            refetch_due_at=now + DISABLED_PAUSE, refetch_taken_until=None, refetch_started=False
+        )
+    return [row for row in due if not row.is_disabled]
 
 
 def _refetch(identity: LinkedIdentity) -> Refetched | None:
@@ -264,7 +272,7 @@ def _refetch(identity: LinkedIdentity) -> Refetched | None:
     if not due_rows.start(identity):
         return None
     try:
-        return claims.refetch(identity)
+        return claims.refetch(identity, grant=getattr(identity, "grant", None))
     except (OperationalError, InterfaceError):
         # Nothing can be written now. The lease expires by itself.
         raise

@@ -72,7 +72,8 @@ class Reader:
     """Reads from the service with the person's access token, refreshed once if it is refused.
 
     ``rejected``: a token that the service refused before its expiry, so it is not used again.
-    ``beyond``: only tokens of a generation after this one are used.
+    ``beyond``: only tokens of a generation after this one are used. ``grant``: the row, if it was
+    just read; it is not read again before its first use.
     """
 
     application: Application
@@ -80,6 +81,7 @@ class Reader:
     client: ServiceClient
     rejected: str | None = field(default=None, repr=False)
     beyond: int = 0
+    grant: TokenGrant | None = field(default=None, repr=False)
     _held: HeldToken | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -108,7 +110,8 @@ class Reader:
     @sensitive_variables()
     def token(self) -> HeldToken:
         """A valid access token: the stored one, or a new one."""
-        grant = _grant_of(self.identity) if may_read_first() else None
+        grant, self.grant = self.grant, None
+        grant = grant or (_grant_of(self.identity) if may_read_first() else None)
         return self._usable_token(grant) or durably(partial(self.renew, grant))
 
     @sensitive_variables()
@@ -329,7 +332,9 @@ def lease(grant: TokenGrant) -> bool:
     unbelieved = Q(lease_until__gt=now + LONGEST_BELIEVED_LEASE)
     free = Q(lease_until=None) | Q(lease_until__lte=now) | unbelieved
     try:
-        return bool(_same(grant).filter(free).update(lease_until=now + LEASE, updated_at=now))
+        # Not after an attempt that has failed since the grant was read.
+        same = _same(grant).filter(free, retry_at=grant.retry_at)
+        return bool(same.update(lease_until=now + LEASE, updated_at=now))
     except OperationalError:
         raise exceptions.RefreshPending(
             "the grant is locked in the database", endpoint="token"
