@@ -10,10 +10,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 SETTING = "DJANGO_IDENTITY"
-ENVIRONMENTS = ("live", "test")
 SHORTEST_SECRET = 16
 SHORTEST_SPAN, LONGEST_SPAN = timedelta(hours=1), timedelta(days=366)
-HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+HOST = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
+# A colon ends the client id in Basic credentials (RFC 7617 §2).
+CLIENT_ID = "[^:]+"
 RATE = re.compile(r"(?P<calls>[1-9][0-9]{0,5})/(?P<unit>s|min)")
 SECONDS_IN = {"s": 1.0, "min": 60.0}
 
@@ -61,22 +62,14 @@ def _text(value: object) -> str:
     return value
 
 
-def _client_id(value: object) -> str:
-    """Refuse a colon, because it ends the client id in Basic credentials (RFC 7617 §2)."""
-    text = _text(value)
-    if ":" in text:
-        raise ValueError
-    return text
+def _matching(pattern: str) -> Callable[[object], str]:
+    def parse(value: object) -> str:
+        found = re.fullmatch(pattern, _text(value))
+        if found is None:
+            raise ValueError
+        return found[0]
 
-
-def _environment(value: object) -> str:
-    if value not in ENVIRONMENTS:
-        raise ValueError
-    return str(value)
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(_text, _list(value)))
+    return parse
 
 
 def _list(value: object) -> tuple[Any, ...]:
@@ -85,16 +78,17 @@ def _list(value: object) -> tuple[Any, ...]:
     return tuple(value)
 
 
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(map(_text, _list(value)))
+
+
 def _hosts(value: object) -> tuple[str, ...]:
-    hosts = tuple(host.lower() for host in _texts(value))
-    if not all(map(HOST.fullmatch, hosts)):
-        raise ValueError
-    return hosts
+    return tuple(map(_matching(HOST), (host.lower() for host in _texts(value))))
 
 
 def _scopes(value: object) -> tuple[str, ...]:
-    scopes = _texts(value)
-    if not scopes or any(" " in scope for scope in scopes):
+    scopes = tuple(map(_matching("[^ ]+"), _list(value)))
+    if not scopes:
         raise ValueError
     return scopes
 
@@ -213,11 +207,11 @@ LONGEST_RETRY_DAYS = 2
 SPAN = "a datetime.timedelta from an hour to a year"
 
 RULES: Mapping[str, Rule] = {
-    "ENVIRONMENT": Rule(_environment, '"live" or "test"', required=True),
+    "ENVIRONMENT": Rule(_matching("live|test"), '"live" or "test"', required=True),
     "BASE_URL": Rule(_base, "an http(s) address that ends in /api/v1", required=True),
     "AUTH_URL": Rule(_base, "an http(s) address", required=True),
     "API_ORIGIN": Rule(_or_none(_base), "an http(s) address without a path, or None"),
-    "CLIENT_ID": Rule(_client_id, "a text without a colon", required=True),
+    "CLIENT_ID": Rule(_matching(CLIENT_ID), "a text without a colon", required=True),
     "CLIENT_SECRET": Rule(_text, "a text", required=True),
     "WEBHOOK_SECRETS": Rule(_texts, "a list of texts", default=()),
     "SCOPES": Rule(_scopes, "a list of scopes", default=SCOPES),

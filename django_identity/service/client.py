@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from django_identity.conf import Application
 from django_identity.service import answers, refusals
 from django_identity.service.budget import Priority
 from django_identity.service.dispatch import send
-from django_identity.service.transport import LARGEST_ANSWER, Call, exchange
+from django_identity.service.transport import Call, exchange
 
 LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0
@@ -179,26 +179,15 @@ class ServiceClient:
         return answers.NewTestUser.parse(body)
 
     @sensitive_variables()
-    def _to(
-        self,
-        endpoint: str,
-        path: str,
-        authorization: str,
-        *,
-        json: Mapping[str, Any] | None = None,
-        largest: int = LARGEST_ANSWER,
-        sent_once: bool = False,
-    ) -> Call:
+    def _to(self, endpoint: str, path: str, authorization: str, **options: Any) -> Call:
         """A call of ``path`` below the base address: a POST with ``json``, else a GET."""
         return Call(
             endpoint,
-            "GET" if json is None else "POST",
+            "POST" if "json" in options else "GET",
             f"{self._application.base_url}{path}",
             {"Authorization": authorization},
-            json=json,
             seconds=self._application.timeout,
-            largest=largest,
-            sent_once=sent_once,
+            **options,
         )
 
     @sensitive_variables()

@@ -1,6 +1,5 @@
 """Run the site's handlers of stored events again."""
 
-from datetime import datetime
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -22,20 +21,13 @@ class Command(IdentityCommand):
         parser.add_argument("--since", type=moment, help="Events received since this time (UTC).")
         parser.add_argument("--again", action="store_true", help="Run succeeded handlers too.")
 
-    def handle(
-        self,
-        *,
-        event_ids: list[str],
-        failed: bool,
-        since: datetime | None,
-        again: bool,
-        **_options: Any,
-    ) -> None:
+    def handle(self, **options: Any) -> None:
+        event_ids, failed, since = (options[name] for name in ("event_ids", "failed", "since"))
         if not (event_ids or failed or since):
             raise CommandError("Name events, or say --failed or --since.")
         chosen = upkeep.choose_events(event_ids, failed=failed, since=since)
         unknown = upkeep.unknown_events(event_ids)
-        replayed, done = upkeep.replay(chosen, again=again), 0
+        replayed, done = upkeep.replay(chosen, again=options["again"]), 0
         with self.progress(total=len(replayed.due)) as progress:
             for key in replayed.due:
                 done += upkeep.run_handlers(key)

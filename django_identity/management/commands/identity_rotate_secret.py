@@ -36,7 +36,13 @@ class Command(IdentityCommand):
                 app_id, mode=registered.environment, portal_token=token
             )
         except ServiceError as error:
-            raise CommandError(f"{error.code}: {error}. {_state_after(error)}") from None
+            is_same = isinstance(error, ServiceRefusal | RateLimited) or not error.may_have_arrived
+            state = (
+                "The secret is the same as before."
+                if is_same
+                else "The secret may have been changed: if sign-ins fail now, rotate it again."
+            )
+            raise CommandError(f"{error.code}: {error}. {state}") from None
         if (rotated.mode, rotated.client_id) != (registered.environment, registered.client_id):
             raise CommandError(
                 f"The answer has the secret of {rotated.client_id} ({rotated.mode}), not of the "
@@ -45,9 +51,3 @@ class Command(IdentityCommand):
             )
         self.stderr.write("The new CLIENT_SECRET; it is not shown again:")
         self.stdout.write(rotated.client_secret)
-
-
-def _state_after(error: ServiceError) -> str:
-    if isinstance(error, ServiceRefusal | RateLimited) or not error.may_have_arrived:
-        return "The secret is the same as before."
-    return "The secret may have been changed: if sign-ins fail now, rotate it again."

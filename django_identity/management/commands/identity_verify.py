@@ -1,7 +1,6 @@
 """Verify one credential as the site would, and print every check."""
 
 import sys
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,30 +41,20 @@ class Command(IdentityCommand):
         parser.add_argument("--now", type=moment, help="Verify as of this ISO 8601 time (UTC).")
 
     @sensitive_variables()
-    def handle(
-        self,
-        *,
-        file: str,
-        application: str,
-        jwks: str | None,
-        subject: str | None,
-        now: datetime | None,
-        ask_service: bool,
-        **_options: Any,
-    ) -> None:
-        credential = _read(file).decode("utf-8", "replace").strip()
+    def handle(self, **options: Any) -> None:
+        application, jwks = conf.application(options["application"]), options["jwks"]
+        credential = _read(options["file"]).decode("utf-8", "replace").strip()
         found = operators.check(
-            conf.application(application),
+            application,
             credential,
-            subject=subject,
-            now=now,
+            subject=options["subject"],
+            now=options["now"],
             keys=None if jwks is None else KeySet.from_text(_read(jwks)),
         )
         for line in found.lines():
             self.stdout.write(line)
-        if ask_service:
-            said = operators.ask_service(conf.application(application), credential)
-            self._compare(found.reason, said)
+        if options["ask_service"]:
+            self._compare(found.reason, operators.ask_service(application, credential))
         if found.reason is not None:
             raise CommandError(f"rejected: {found.reason}")
 
