@@ -1,32 +1,67 @@
 """Many callers at once, in processes and threads of their own, on the test's database.
 
-``python -m tests.crowd module:function THREADS ARGUMENT…`` is what each process runs; it prints one
-JSON line for each call.
+The processes are forked from one that has imported everything; each prints one JSON line for each
+call.
 """
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
-import subprocess
 import sys
+import threading
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import django
+from django.apps import apps
 from django.conf import settings
 from django.db import connection, connections
+from django.test import override_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 DATABASE_KEYS = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
+FORKING = multiprocessing.get_context("forkserver")
+FORKING.set_forkserver_preload(["tests.crowd_imports"])
 
 
-def start(target: str, *arguments: object, threads: int = 1) -> subprocess.Popen[str]:
-    """A process that calls ``target`` with ``arguments`` in that many threads."""
-    command = [sys.executable, "-m", "tests.crowd", target, str(threads), *map(str, arguments)]
-    return subprocess.Popen(command, cwd=ROOT, env=shared(), stdout=subprocess.PIPE, text=True)
+class Caller:
+    """A process of the crowd. ``stdout``: what it prints; ``returncode``: how it ended."""
+
+    def __init__(self, target: str, threads: int, arguments: tuple[str, ...]) -> None:
+        said, saying = FORKING.Pipe(duplex=False)
+        given = (saying, shared(), target, threads, arguments)
+        self._process = FORKING.Process(target=_run, args=given)
+        with said, saying:
+            self._process.start()
+            self.stdout = open(os.dup(said.fileno()), encoding="utf-8")
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def communicate(self, timeout: float) -> tuple[str, None]:
+        """What it prints until its end. It is killed after ``timeout`` seconds."""
+        too_late = threading.Timer(timeout, self.kill)
+        too_late.start()
+        with self.stdout:
+            said = self.stdout.read()
+        self._process.join()
+        too_late.cancel()
+        return said, None
+
+
+def start(target: str, *arguments: object, threads: int = 1) -> Caller:
+    """A process that calls ``module:function`` with ``arguments`` in that many threads."""
+    return Caller(target, threads, tuple(map(str, arguments)))
 
 
 def shared() -> dict[str, str]:
@@ -42,13 +77,13 @@ def shared() -> dict[str, str]:
 def join() -> None:
     """Set Django up in this process, on the test's database and with its settings."""
     given = json.loads(os.environ["CROWD"])
-    settings.DATABASES["default"].update(given["database"])
-    settings.DJANGO_IDENTITY = given["identity"]
-    settings.CACHES = given["caches"]
-    django.setup()
+    if not apps.ready:
+        django.setup()
+    connections.settings["default"].update(given["database"])
+    override_settings(DJANGO_IDENTITY=given["identity"], CACHES=given["caches"]).enable()
 
 
-def outcomes(*processes: subprocess.Popen[str], patience: float = 60) -> list[Any]:
+def outcomes(*processes: Caller, patience: float = 60) -> list[Any]:
     """What all calls of these processes returned."""
     said = []
     for process in processes:
@@ -65,15 +100,21 @@ def _called(function: Any, arguments: list[str]) -> str:
         connections.close_all()
 
 
-def _main(target: str, threads: str, *arguments: str) -> None:
+def _run(
+    saying: Connection,
+    environ: Mapping[str, str],
+    target: str,
+    threads: int,
+    arguments: tuple[str, ...],
+) -> None:
+    os.dup2(saying.fileno(), sys.stdout.fileno())
+    os.environ.clear()
+    os.environ.update(environ)
     join()
     module, _, name = target.partition(":")
     function = getattr(import_module(module), name)
-    with ThreadPoolExecutor(int(threads)) as pool:
-        calls = [pool.submit(_called, function, list(arguments)) for _ in range(int(threads))]
+    with saying, ThreadPoolExecutor(threads) as pool:
+        calls = [pool.submit(_called, function, list(arguments)) for _ in range(threads)]
     for call in calls:
         sys.stdout.write(call.result() + "\n")
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    sys.stdout.flush()

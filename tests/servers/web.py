@@ -8,7 +8,6 @@ from __future__ import annotations
 import http.client
 import os
 import signal
-import subprocess
 import sys
 from types import TracebackType
 from typing import Self
@@ -66,7 +65,7 @@ class Web:
     """The running server, on the test's database."""
 
     def __enter__(self) -> Self:
-        self._process: subprocess.Popen[str] = crowd.start("tests.servers.web:serve")
+        self._process = crowd.start("tests.servers.web:serve")
         self.port = self._heard()
         self._child = self._heard()
         return self
@@ -101,5 +100,4 @@ class Web:
         self._child = self._heard()
 
     def _heard(self) -> int:
-        assert self._process.stdout is not None
         return int(self._process.stdout.readline())
