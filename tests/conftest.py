@@ -6,7 +6,10 @@ import gc
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,9 @@ pytest_plugins = ["django_identity.testing.plugin"]
 # Every worker, and every process that a test starts, begins sooner with compiled files.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Until the tests are collected there is no garbage to collect.
+gc.disable()
+ROOT = Path(__file__).resolve().parent.parent
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences"}
 
 
@@ -62,6 +68,8 @@ LONGEST_FILES = (
     "lifecycle/test_model.py",
 )
 WORKERS_BESIDE_CORES = 1
+# Objects that are made before garbage is collected: with fewer it takes a part of each test's time.
+GARBAGE = 50_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -70,10 +78,34 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.loadscopereorder = False
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """In a fresh clone, each worker of xdist compiles a share of the test files for all of them.
+
+    Otherwise all of them would compile the same file at the same time. A file that cannot be
+    imported, or warns, is imported again by the collection, which reports it.
+    """
+    given = getattr(session.config, "workerinput", None)
+    if given is None or [Path(each).name for each in session.config.args] != ["tests"]:
+        return
+    number, count = int(given["workerid"].removeprefix("gw")), given["workercount"]
+    files = [
+        path
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if (path.parent / "__init__.py").exists()
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for path in files[number::count]:
+            with suppress(Exception, pytest.skip.Exception):
+                import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+
+
 def pytest_collection_finish() -> None:
     """What was imported and collected stays to the end: no later collection of garbage reads it."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(GARBAGE)
+    gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -39,7 +39,7 @@ class Caller:
         self._process = FORKING.Process(target=_run, args=given)
         with said, saying:
             self._process.start()
-            self.stdout = open(os.dup(said.fileno()), encoding="utf-8")
+            self.stdout = os.fdopen(os.dup(said.fileno()), encoding="utf-8")
 
     @property
     def returncode(self) -> int | None:

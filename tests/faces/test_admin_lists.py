@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -63,32 +64,38 @@ def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) 
 
 
 @pytest.mark.parametrize(
-    ("name", "query"),
+    ("name", "queries"),
     [
-        (IDENTITIES, {}),
-        (IDENTITIES, {"q": "u1"}),
-        (IDENTITIES, {"q": "subject-5"}),
-        (IDENTITIES, {"p": "1"}),
-        (IDENTITIES, {"created_at__gte": YESTERDAY, "created_at__lt": TOMORROW}),
-        (IDENTITIES, {"of": "default", "environment__exact": "test", "consent__exact": "granted",
-                      "level": "level_2", "status": "verified", "fresh": "long",
-                      "failing": "no", "grant": "none", "q": "u"}),
-        (EVENTS, {}),
-        (EVENTS, {"q": "subject-5"}),
-        (EVENTS, {"q": "event-5"}),
-        (EVENTS, {"p": "1"}),
-        (EVENTS, {"received_at__gte": YESTERDAY, "received_at__lt": TOMORROW}),
-        (EVENTS, {"of": "default", "type": "claim.issued", "outcome__exact": "applied",
-                  "q": "subject-5"}),
-        (RECEIPTS, {}),
-        (RECEIPTS, {"p": "1"}),
-        (RECEIPTS, {"requested_at__gte": YESTERDAY, "requested_at__lt": TOMORROW}),
-        (RECEIPTS, {"of": "default", "environment__exact": "test", "erased_at__isempty": "1"}),
+        (IDENTITIES, (
+            {},
+            {"q": "u1"},
+            {"q": "subject-5"},
+            {"p": "1"},
+            {"created_at__gte": YESTERDAY, "created_at__lt": TOMORROW},
+            {"of": "default", "environment__exact": "test", "consent__exact": "granted",
+             "level": "level_2", "status": "verified", "fresh": "long", "failing": "no",
+             "grant": "none", "q": "u"},
+        )),
+        (EVENTS, (
+            {},
+            {"q": "subject-5"},
+            {"q": "event-5"},
+            {"p": "1"},
+            {"received_at__gte": YESTERDAY, "received_at__lt": TOMORROW},
+            {"of": "default", "type": "claim.issued", "outcome__exact": "applied",
+             "q": "subject-5"},
+        )),
+        (RECEIPTS, (
+            {},
+            {"p": "1"},
+            {"requested_at__gte": YESTERDAY, "requested_at__lt": TOMORROW},
+            {"of": "default", "environment__exact": "test", "erased_at__isempty": "1"},
+        )),
     ],
-    ids=lambda given: given if isinstance(given, str) else "+".join(given) or "plain",
+    ids=lambda given: given if isinstance(given, str) else "",
 )  # fmt: skip
 def test_a_list_costs_eight_queries_at_most(
-    operator: Client, identity: LinkedIdentity, name: str, query: dict[str, str]
+    operator: Client, identity: LinkedIdentity, name: str, queries: tuple[dict[str, str], ...]
 ) -> None:
     """However many rows it has, filters and search included; and none is about every row."""
     for number in range(60):
@@ -98,15 +105,18 @@ def test_a_list_costs_eight_queries_at_most(
             application="default", environment="test", subject_digest=f"d{number}",
             requested_at=timezone.now(),
         )  # fmt: skip
-    with CaptureQueriesContext(connection) as captured:
-        text = page(operator, name, **query)
-    assert 'id="result_list"' in text
-    asked = [one["sql"] for one in captured]
-    assert len(asked) <= 8
-    counts = [sql for sql in asked if "COUNT(" in sql]
-    assert counts
-    assert all("LIMIT 10001" in sql for sql in counts)
-    assert not [sql for sql in asked if re.search(r"\b(DISTINCT|MIN\(|MAX\()", sql)]
+    for query in queries:
+        # As the first request of a process does.
+        ContentType.objects.clear_cache()
+        with CaptureQueriesContext(connection) as captured:
+            text = page(operator, name, **query)
+        assert 'id="result_list"' in text, query
+        asked = [one["sql"] for one in captured]
+        assert len(asked) <= 8, query
+        counts = [sql for sql in asked if "COUNT(" in sql]
+        assert counts, query
+        assert all("LIMIT 10001" in sql for sql in counts), query
+        assert not [sql for sql in asked if re.search(r"\b(DISTINCT|MIN\(|MAX\()", sql)], query
 
 
 @pytest.mark.parametrize(
