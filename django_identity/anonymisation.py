@@ -85,9 +85,7 @@ def _constrained(user: AbstractBaseUser) -> Iterator[str]:
 
 def _named_in(expressions: Iterable[Any]) -> Iterator[str]:
     for expression in expressions:
-        parts: Iterable[Any] = (
-            expression.flatten() if hasattr(expression, "flatten") else [expression]
-        )
+        parts = expression.flatten() if hasattr(expression, "flatten") else [expression]
         for part in parts:
             if isinstance(part, models.F):
                 reference: Any = part

@@ -81,10 +81,9 @@ def describe(view: str, asks: Any, answers: Any, *problems: int) -> None:
         target_class: Any = f"django_identity.api.views.{view}"
 
         def view_replacement(self) -> Any:
-            own = {"__doc__": self.target_class.__doc__}
-            return type(
-                view, (self.target_class,), own | {"schema": Endpoint(asks, answers, problems)}
-            )
+            schema = Endpoint(asks, answers, problems)
+            own = {"__doc__": self.target_class.__doc__, "schema": schema}
+            return type(view, (self.target_class,), own)
 
 
 describe("MeView", None, Me)

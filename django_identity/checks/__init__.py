@@ -17,12 +17,7 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
     """Check the other settings that the package depends on."""
     if any(problem.fatal for problem in conf.problems()):
         return []
-    found = [
-        *pages.problems(),
-        *storage.problems(),
-        *users.problems(),
-        *applications.shared_problems(),
-    ]
+    found = [each for room in (applications, pages, storage, users) for each in room.problems()]
     for application in conf.applications():
         for room in (applications, pages, users):
             found += room.problems_of(application)

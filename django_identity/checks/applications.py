@@ -63,7 +63,7 @@ def problems_of(application: conf.Application) -> Iterator[CheckMessage]:
         )
 
 
-def shared_problems() -> Iterator[CheckMessage]:
+def problems() -> Iterator[CheckMessage]:
     """A secret of both environments: whoever signs test events could sign live ones."""
     test, live = (
         {

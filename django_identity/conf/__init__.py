@@ -26,8 +26,7 @@ class Application:
 
     ``base_url`` ends in ``/api/v1``; ``auth_url`` and ``api_origin`` have no trailing slash.
     ``timeout`` is the total number of seconds one call may take, ``callback_seconds`` all calls of
-    a callback together. ``rate_limit`` is a number of
-    calls and the seconds they are for.
+    a callback together. ``rate_limit`` is a number of calls and the seconds they are for.
     ``starts_per_browser`` and ``starts_per_address``: sign-ins that may be started in ten minutes.
     ``kyc_holds``: how long a KYC level counts after the service last confirmed it;
     ``connect_kyc_holds``: the same for a level from a Connect code.

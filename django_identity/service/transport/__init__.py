@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from django_identity.conf import Application
 from django_identity.deferred import Deferred
 from django_identity.service.transport.deadline import postpone, seconds_left, within
-from django_identity.service.transport.messages import LARGEST_ANSWER, Answer, Call
+from django_identity.service.transport.messages import Answer, Call
 
 if TYPE_CHECKING:
     import httpx
@@ -21,16 +21,7 @@ if TYPE_CHECKING:
 else:
     http = Deferred("django_identity.service.transport.http")
 
-__all__ = [
-    "LARGEST_ANSWER",
-    "Answer",
-    "Call",
-    "exchange",
-    "http_client",
-    "postpone",
-    "seconds_left",
-    "within",
-]
+__all__ = ["Answer", "Call", "exchange", "http_client", "postpone", "seconds_left", "within"]
 
 
 def exchange(application: Application, call: Call) -> Answer:
