@@ -38,13 +38,13 @@ project_copyright = f"2026, {author}"
 release = version_of("django-identity")
 version = ".".join(release.split(".")[:2])
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "public_tables"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "public_tables"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "tasklist"]
 exclude_patterns = ["_build"]
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": False}
+autodoc_default_options = {"members": True}
 python_use_unqualified_type_names = True
 suppress_warnings = [
     "myst.xref_missing"
