@@ -1,11 +1,14 @@
 """The forms of the console."""
 
+import re
 from dataclasses import asdict, fields
 from enum import StrEnum
 from typing import Any
 
 from django import forms
 from django.db.models import QuerySet
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -15,6 +18,7 @@ from django_identity.sandbox.instruments.switches import Switches
 from django_identity.sandbox.models import Client, User
 from django_identity.sandbox.pages.wording import CLAIMS
 
+_NAME = re.compile(r"`([^`]+)`")
 MOST_CHARACTERS = 200_000
 OFFERED = 50
 ENDPOINTS = ("token", "profile", "kyc", "claims", "connect", "jwks", "authorize")
@@ -94,9 +98,14 @@ class SwitchesForm(forms.Form):
         self.initial = asdict(switches.current())
         for switch in fields(Switches):
             self.fields[switch.name] = _switch_field(
-                switch.default, gettext(switch.metadata["help"])
+                switch.default, _explained(gettext(switch.metadata["help"]))
             )
             self.fields[switch.name].label = switch.name
+
+
+def _explained(text: str) -> SafeString:
+    """Return the explanation for a page: names between back quotes are code there."""
+    return mark_safe(_NAME.sub(r"<code>\1</code>", escape(text)))  # noqa: S308 -- escaped
 
 
 def _switch_field(default: object, help_text: str) -> forms.Field:
