@@ -145,6 +145,15 @@ def _said(compiled: gettext.NullTranslations, english: str, context: str) -> str
     return compiled.pgettext(context, english) if context else compiled.gettext(english)
 
 
+@pytest.mark.parametrize("locale", CATALOGUES, ids=lambda locale: locale.parent.name)
+def test_french_marks_keep_to_their_word(locale: Path) -> None:
+    """A no-break space stands before each mark of two parts, so that no line begins with one."""
+    loose = re.compile(r"[^\u00a0\u202f\W][:;?!](?=\s|$)| [:;?!](?=\s|$)")
+
+    texts = texts_of(locale, "fr")[1]
+    assert [form for text in texts for form in text.translated if loose.search(form)] == []
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("language", "sentence"),
