@@ -1,16 +1,19 @@
-"""Check the outer form of a credential: limits, characters and parts. Nothing is decoded."""
+"""Check the outer form of a credential, and the header of the signed token."""
 
+from functools import lru_cache
 from typing import Final, TypeAlias
 
-from django_identity.credentials.base64url import ALPHABET, LAST_OCTETS
+from django_identity import strict_json
+from django_identity.credentials import base64url
 from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
 
+_KEY_SOURCES: Final = frozenset({"jwk", "jku", "x5c", "x5u"})
 MAX_CHARACTERS: Final = 128 * 1024
 MAX_HEADER_CHARACTERS: Final = 4 * 1024
 MAX_DISCLOSURES: Final = 200
 
-_CHARACTERS: Final = ALPHABET + b".~"
+_CHARACTERS: Final = base64url.ALPHABET + b".~"
 
 Parts: TypeAlias = tuple[bytes, list[bytes], list[bytes]]
 
@@ -39,6 +42,31 @@ def take_apart(credential: str) -> Parts:
     if not all(disclosures) or text.find(b".", len(token)) != -1:
         raise CredentialRejected(RejectionReason.FORMAT_DISCLOSURE)
     for part in segments + disclosures:
-        if part[-1] not in LAST_OCTETS[len(part) & 3]:
+        if part[-1] not in base64url.LAST_OCTETS[len(part) & 3]:
             raise CredentialRejected(RejectionReason.ENCODING)
     return token, segments, disclosures
+
+
+@lru_cache(maxsize=64)  # a service has few headers; what is refused is never kept
+def read_kid(segment: bytes) -> str:
+    """Check the header and return its ``kid``. Unknown members are ignored.
+
+    The header only chooses one of the service's published keys (RFC 8725 §3.1). It does not choose
+    the algorithm, and a header that brings or points to a key is refused.
+    """
+    try:
+        header = strict_json.read_object(base64url.decode(segment))
+    except strict_json.NotStrictJSON:
+        raise CredentialRejected(RejectionReason.HEADER_JSON) from None
+    if header.get("alg") != "ES256":
+        raise CredentialRejected(RejectionReason.HEADER_ALG)
+    if header.get("typ") != "dc+sd-jwt":
+        raise CredentialRejected(RejectionReason.HEADER_TYP)
+    if "crit" in header:
+        raise CredentialRejected(RejectionReason.HEADER_CRIT)
+    if not _KEY_SOURCES.isdisjoint(header):
+        raise CredentialRejected(RejectionReason.HEADER_KEY_SOURCE)
+    kid = header.get("kid")
+    if not isinstance(kid, str):
+        raise CredentialRejected(RejectionReason.HEADER_KID)
+    return kid

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from django_identity.credentials import base64url
 from django_identity.credentials.disclosures import read_claims, require_listed
-from django_identity.credentials.form import take_apart
-from django_identity.credentials.header import read_kid
+from django_identity.credentials.form import read_kid, take_apart
 from django_identity.credentials.keys import KeySet, SigningKey
 from django_identity.credentials.payload import (
     listed_digests,

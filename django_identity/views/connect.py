@@ -20,6 +20,7 @@ from django_identity import conf
 from django_identity.backends import begin_session, end_session, rests_on_identity
 from django_identity.exceptions import ConnectCodeMalformed, IdentityError
 from django_identity.lifecycle import arrival, standing
+from django_identity.models import LinkedVia
 from django_identity.service.connect_code import LONGEST_PASTE
 from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views import flow
@@ -134,7 +135,7 @@ def _undone(
     request: HttpRequest, application: conf.Application, user: AbstractBaseUser
 ) -> HttpResponse:
     """Undo the link. A second press has nothing to undo and signs nobody out."""
-    unlinked = arrival.undo_code_link(user, application=application)
+    unlinked = arrival.unlink(user, application=application, only_via=LinkedVia.CONNECT)
     identity = None if unlinked else arrival.identity_of(user, application=application)
     signed_out = identity is not None and end_session(request)
     if unlinked:

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from django_identity.lifecycle.upkeep.crew import work_off
+from django_identity.lifecycle.upkeep.threads import work_off
 
 
 def test_all_is_done_once_and_at_the_same_time() -> None:

@@ -13,7 +13,6 @@ from django_identity.lifecycle.arrival.connect import (
     is_spent,
     may_redeem,
     redeem,
-    undo_code_link,
 )
 from django_identity.lifecycle.arrival.link_notice import send_change_on_commit
 from django_identity.lifecycle.arrival.sign_in import (
@@ -41,6 +40,5 @@ __all__ = [
     "redeem",
     "require_open",
     "send_change_on_commit",
-    "undo_code_link",
     "unlink",
 ]

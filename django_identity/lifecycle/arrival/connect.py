@@ -17,7 +17,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database, exceptions, policy
 from django_identity.conf import Application
-from django_identity.lifecycle.arrival import limits, linking, unlinking
+from django_identity.lifecycle.arrival import limits, linking
 from django_identity.lifecycle.arrival.service_data import ServiceData
 from django_identity.models import ConnectRedemption, Consent, LinkedIdentity, LinkedVia, Purpose
 from django_identity.service import ServiceClient
@@ -70,14 +70,6 @@ def is_by_code(identity: LinkedIdentity) -> bool:
     """Whether a code was redeemed for the identity, without a full sign-in after it."""
     was_by_code = identity.linked_via != LinkedVia.OAUTH or bool(identity.connect_person)
     return was_by_code and identity.consent == Consent.GRANTED
-
-
-def undo_code_link(user: AbstractBaseUser, *, application: Application) -> bool:
-    """Remove the link that a code has made to the account of ``user``.
-
-    Returns False if the account has no identity that only a code has linked.
-    """
-    return unlinking.unlink(user, application=application, only_via=LinkedVia.CONNECT)
 
 
 def may_redeem(application: Application, user: AbstractBaseUser | None) -> bool:

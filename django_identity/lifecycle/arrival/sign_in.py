@@ -4,13 +4,11 @@ There are three purposes: ``sign_in``, ``link`` (tied to the user who started it
 (which must return the same subject).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.views.decorators.debug import sensitive_variables
@@ -48,7 +46,7 @@ class Callback:
     error: exceptions.IdentityError | None = None
 
     @classmethod
-    def parse(cls, *, state: list[str], code: list[str], error: list[str]) -> Callback:
+    def parse(cls, *, state: list[str], code: list[str], error: list[str]) -> Self:
         """Parse the values of each query parameter. Raises ``CallbackInvalid``."""
         if len(state) != 1 or len(code) + len(error) != 1:
             raise exceptions.CallbackInvalid("state, and one of code and error, once each")
@@ -59,14 +57,11 @@ class Callback:
         if code:
             return cls(state[0], code[0])
         # A malformed error is still an error. Its text is not used.
-        return cls(state[0], error=_refusal(error[0] if ERROR.fullmatch(error[0]) else "invalid"))
-
-
-def _refusal(error: str) -> exceptions.IdentityError:
-    if error == exceptions.AccessDenied.code:
-        return exceptions.AccessDenied()
-    code = exceptions.shaped_code(error)
-    return refusals.of_callback(error) or exceptions.AuthorizationRefused(code)
+        said = error[0] if ERROR.fullmatch(error[0]) else "invalid"
+        if said == exceptions.AccessDenied.code:
+            return cls(state[0], error=exceptions.AccessDenied())
+        refused = exceptions.AuthorizationRefused(exceptions.shaped_code(said))
+        return cls(state[0], error=refusals.of_callback(said) or refused)
 
 
 @dataclass(frozen=True, slots=True)

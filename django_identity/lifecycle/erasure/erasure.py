@@ -1,12 +1,8 @@
 """Erase all data about a person in one transaction, and keep a receipt without personal data.
 
-Locks are always taken in this order, so that erasures, events and sign-ins cannot deadlock:
-
-1. the pending receipts of the account (two requests for one account run one after the other);
-2. the subject of the receipt, then its identity;
-3. the account's other subjects, in the order of their digests;
-4. the account itself, by what the policy does to it;
-5. the account's other identities.
+The locks come in the order of ``events.locks``: the account's pending receipts (two requests for
+one account run one after the other), the subject and its identity; then the account's other
+subjects by their digests, the account itself, and its other identities.
 """
 
 import time

@@ -7,7 +7,7 @@ events · ``receipts`` erasure receipts · ``locks`` the locking order
 
 from django_identity.lifecycle.events.consent import revoke
 from django_identity.lifecycle.events.effects import CLOCK_SKEW
-from django_identity.lifecycle.events.intake import Received, receive
+from django_identity.lifecycle.events.intake import receive
 from django_identity.lifecycle.events.locks import lock_subject
 
-__all__ = ["CLOCK_SKEW", "Received", "lock_subject", "receive", "revoke"]
+__all__ = ["CLOCK_SKEW", "lock_subject", "receive", "revoke"]

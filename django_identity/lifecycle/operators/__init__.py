@@ -9,7 +9,6 @@
 
 from django_identity.lifecycle.operators.doctor import Level, diagnose, is_ready
 from django_identity.lifecycle.operators.interventions import (
-    ask_service,
     check,
     check_credential,
     erase,
@@ -31,7 +30,6 @@ from django_identity.lifecycle.operators.search import (
 )
 from django_identity.lifecycle.operators.timeline import (
     Happening,
-    Inspection,
     Kind,
     activity_of,
     report_on,
@@ -41,11 +39,9 @@ __all__ = [
     "NEWEST_EVENTS",
     "ApplicationFigures",
     "Happening",
-    "Inspection",
     "Kind",
     "Level",
     "activity_of",
-    "ask_service",
     "check",
     "check_credential",
     "diagnose",

@@ -20,8 +20,6 @@ from django_identity.lifecycle.upkeep import jobs, key_sets
 from django_identity.lifecycle.upkeep.claims import Refetched
 from django_identity.lifecycle.upkeep.key_sets import verify_for
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
-from django_identity.service import ServiceClient
-from django_identity.service.answers import ClaimsVerdict
 
 FETCHED_AT_ONCE = 10
 LONGEST_WAIT = 20.0
@@ -101,12 +99,6 @@ def check(
     if keys is not None or found.reason is not RejectionReason.KEY:
         return found
     return check_with(key_sets.refresh(application, unknown_in=used))
-
-
-@sensitive_variables()
-def ask_service(application: Application, credential: str) -> ClaimsVerdict:
-    """The service's own verdict on ``credential``. Raises a ``ServiceError``."""
-    return ServiceClient(application).verify_claims(credential)
 
 
 @sensitive_variables()

@@ -1,13 +1,11 @@
 """The standing of one user: the state of every gate, filter, permission and page."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, StrEnum
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
@@ -62,7 +60,7 @@ class Requirement:
             require_text(self.value, "a claim's value")
 
     @classmethod
-    def parse(cls, text: str) -> Requirement:
+    def parse(cls, text: str) -> Self:
         """``"age_over_18"`` or ``"country_resident=NG"``."""
         require_text(text, "what a gate asks for")
         claim_type, asks_value, value = text.partition("=")

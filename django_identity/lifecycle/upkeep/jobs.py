@@ -26,7 +26,7 @@ from django_identity.lifecycle.erasure.retention import Purged, purge
 from django_identity.lifecycle.events import tallies
 from django_identity.lifecycle.upkeep import claims, due_rows, follow_up, tokens
 from django_identity.lifecycle.upkeep.claims import Refetched
-from django_identity.lifecycle.upkeep.crew import work_off
+from django_identity.lifecycle.upkeep.threads import work_off
 from django_identity.models import Job, JobRun, LinkedIdentity, TallyName, disabled_account, under
 from django_identity.service import budget
 from django_identity.telemetry import Operation, measured

@@ -23,8 +23,8 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, signals, vault
 from django_identity.conf import Application
-from django_identity.lifecycle.upkeep.durable import durably, may_read_first
 from django_identity.lifecycle.upkeep.key_sets import subject_of
+from django_identity.lifecycle.upkeep.threads import durably, may_read_first
 from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
 from django_identity.service import ServiceClient, backoff
 from django_identity.service.answers import TokenAnswer

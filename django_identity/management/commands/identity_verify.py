@@ -12,6 +12,7 @@ from django_identity.credentials import KeySet, RejectionReason
 from django_identity.credentials.form import MAX_CHARACTERS
 from django_identity.lifecycle import operators
 from django_identity.management.command import IdentityCommand, moment
+from django_identity.service import ServiceClient
 from django_identity.service.answers import ClaimsVerdict
 
 STANDARD_INPUT = "-"
@@ -54,7 +55,7 @@ class Command(IdentityCommand):
         for line in found.lines():
             self.stdout.write(line)
         if options["ask_service"]:
-            self._compare(found.reason, operators.ask_service(application, credential))
+            self._compare(found.reason, ServiceClient(application).verify_claims(credential))
         if found.reason is not None:
             raise CommandError(f"rejected: {found.reason}")
 

@@ -1,15 +1,22 @@
-"""Write to the database so that an outer transaction cannot roll it back."""
+"""Threads with their own database connections.
 
-from collections.abc import Callable
+``durably`` writes so that an outer transaction cannot roll it back; ``work_off`` works off a list.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from queue import SimpleQueue
 from typing import TypeVar
 
 from django.db import connections
 
 from django_identity import database
 
-Result = TypeVar("Result")
+T = TypeVar("T")
+R = TypeVar("R")
 
 # The caller's transaction may have locked the same row while it waits for this thread. No database
 # detects that deadlock, so give up after this time.
@@ -23,7 +30,7 @@ PATIENCE = {
 }
 
 
-def durably(work: Callable[[], Result]) -> Result:
+def durably(work: Callable[[], R]) -> R:
     """Run ``work`` so that its writes are committed, and return its result.
 
     Outside a transaction it runs here. Inside a transaction it runs in a thread with its own
@@ -58,7 +65,7 @@ def _could_roll_back() -> bool:
         return True
 
 
-def _impatiently(work: Callable[[], Result]) -> Result:
+def _impatiently(work: Callable[[], R]) -> R:
     before, after = PATIENCE.get(database.connection().vendor, ("", ""))
     try:
         _execute(before)
@@ -74,3 +81,45 @@ def _execute(statement: str) -> None:
     if statement:
         with database.connection().cursor() as cursor:
             cursor.execute(statement)
+
+
+def work_off(left: deque[T], work: Callable[[T], R], *, threads: int) -> Generator[tuple[T, R]]:
+    """Take each item from ``left``, and yield it with ``work(item)``, in the order of completion.
+
+    When the generator is closed or ``work`` raises, no further item is taken, and the items in hand
+    are finished. With one thread the caller's own thread works.
+    """
+    if threads <= 1 or len(left) <= 1:
+        while left:
+            item = left.popleft()
+            yield item, work(item)
+        return
+    # Each thread puts None when it ends.
+    results: SimpleQueue[tuple[T, R] | None] = SimpleQueue()
+    stopping = threading.Event()
+
+    def take_items() -> None:
+        try:
+            while not stopping.is_set():
+                try:
+                    item = left.popleft()
+                except IndexError:
+                    return
+                results.put((item, work(item)))
+        except BaseException:
+            stopping.set()
+            raise
+        finally:
+            connections.close_all()
+            results.put(None)
+
+    crew_size = min(threads, len(left))
+    with ThreadPoolExecutor(crew_size) as pool:
+        crew = [pool.submit(copy_context().run, take_items) for _ in range(crew_size)]
+        try:
+            for _ in crew:
+                yield from iter(results.get, None)
+        finally:
+            stopping.set()
+    for member in crew:
+        member.result()
