@@ -86,6 +86,10 @@ def test_the_image_has_what_the_commands_need() -> None:
     for path in " ".join(copied).split():
         assert (ROOT / path).exists()
         assert f"!{path}" in let_through
+    # The last match wins: these stay out of the folders that are let through.
+    assert {"**/.*", "**/*.sqlite3", "**/*.pem"} <= {
+        *let_through[let_through.index("!django_identity") :]
+    }
 
 
 def test_the_image_has_the_libraries_of_the_addresses() -> None:
