@@ -102,7 +102,8 @@ def _empty(user: AbstractBaseUser, field: models.Field[Any, Any], *, is_unique: 
     elif field.null:
         setattr(user, field.attname, None)
     elif isinstance(field, models.IntegerField) and is_unique:
-        setattr(user, field.attname, _random_number(field))
+        _, greatest = database.connection().ops.integer_field_range(field.get_internal_type())
+        setattr(user, field.attname, secrets.randbelow(greatest or 2**31))
     elif field.has_default():
         setattr(user, field.attname, field.get_default())
     else:
@@ -130,8 +131,3 @@ def _random_text(field: models.Field[Any, Any]) -> str:
     if field.max_length is None or len(PREFIX + text) <= field.max_length:
         return PREFIX + text
     return text[: field.max_length]
-
-
-def _random_number(field: models.Field[Any, Any]) -> int:
-    _, greatest = database.connection().ops.integer_field_range(field.get_internal_type())
-    return secrets.randbelow(greatest or 2**31)

@@ -28,7 +28,11 @@ def code_in(pasted: str) -> str:
     text = _plain(pasted)
     # A text that contains nothing else may have any spacing.
     alone = re.sub("[ -]", "", text)
-    found = _codes(_WRITTEN_OUT, text) or _codes(_ALONE, alone) or _loose(text)
+    found = _codes(_WRITTEN_OUT, text) or _codes(_ALONE, alone)
+    if not found:
+        # In a sentence without hyphens a code with a digit wins: "CNX code from" is text.
+        loose = _codes(_LOOSE, text)
+        found = {code for code in loose if any(map(str.isdigit, code))} or loose
     if len(found) != 1:
         raise ConnectCodeMalformed(f"{len(found)} codes")
     return found.pop()
@@ -50,9 +54,3 @@ def _plain(pasted: str) -> str:
 
 def _codes(pattern: re.Pattern[str], text: str) -> set[str]:
     return {f"CNX-{first}-{second}" for first, second in pattern.findall(text)}
-
-
-def _loose(text: str) -> set[str]:
-    """Codes without hyphens in a sentence. Codes with a digit win: "CNX code from" is text."""
-    found = _codes(_LOOSE, text)
-    return {code for code in found if any(map(str.isdigit, code))} or found

@@ -47,7 +47,10 @@ class Issuer:
         """
         registered, now = conf.application(application), timezone.now()
         key_sets.trust(registered, self.keys)
-        disclosures = [_disclosure(name, value) for name, value in claims.items()]
+        disclosures = [
+            _base64url(json.dumps([secrets.token_urlsafe(16), name, value]).encode())
+            for name, value in claims.items()
+        ]
         members = {
             "iss": registered.api_origin,
             "aud": registered.client_id,
@@ -56,7 +59,9 @@ class Issuer:
             "iat": int(now.timestamp()),
             "exp": int((now + lifetime).timestamp()),
             "_sd_alg": "sha-256",
-            "_sd": sorted(_digest(disclosure) for disclosure in disclosures),
+            "_sd": sorted(
+                _base64url(hashlib.sha256(each.encode()).digest()) for each in disclosures
+            ),
             **payload,
         }
         header = {"typ": "dc+sd-jwt", "kid": KID}
@@ -88,14 +93,6 @@ class Issuer:
         with database.atomic():
             identity.save()
             replacement.write(identity, new)
-
-
-def _disclosure(name: str, value: Any) -> str:
-    return _base64url(json.dumps([secrets.token_urlsafe(16), name, value]).encode())
-
-
-def _digest(disclosure: str) -> str:
-    return _base64url(hashlib.sha256(disclosure.encode()).digest())
 
 
 def _base64url(octets: bytes) -> str:
