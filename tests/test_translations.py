@@ -154,6 +154,12 @@ def test_french_marks_keep_to_their_word(locale: Path) -> None:
     assert [form for text in texts for form in text.translated if loose.search(form)] == []
 
 
+def test_no_sentence_begins_with_the_service() -> None:
+    """Its name is "identity" by default, and a sentence begins with a capital."""
+    texts = texts_of(APP, "fr")[1]
+    assert [each for each in texts if each.english[0].startswith("%(service_name)s")] == []
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("language", "sentence"),
