@@ -104,6 +104,16 @@ def test_every_block_of_code_compiles(page: Path) -> None:
         COMPILERS[kind](textwrap.dedent(text))
 
 
+def test_every_system_check_is_a_row() -> None:
+    """Once, and no row is about a check that is gone."""
+    told = re.findall(r"^\| `django_identity\.([EW]\d{3})`", entries("checks.md"), re.MULTILINE)
+    sources = [*ROOT.glob("django_identity/checks/*.py"), *ROOT.glob("django_identity/conf/*.py")]
+    used = {
+        id_ for each in sources for id_ in re.findall(r"\b[EW]\d{3}\b", each.read_text("utf-8"))
+    }
+    assert sorted(told) == sorted(used)
+
+
 def test_every_site_of_the_tests_is_a_row() -> None:
     """The page on compatibility says what to set for each of them."""
     rows = re.findall(r"^\|.*\|.*\|([^|]*)\|$", entries("compatibility.md"), re.MULTILINE)

@@ -233,6 +233,14 @@ def test_a_failure_is_ordered(
     assert [each["endpoint"] for each in identity_sandbox.requests("token")] == ["token"] * 2
 
 
+def test_a_failure_is_ordered_twice(
+    client: Client, identity_sign_in: SignIn, identity_sandbox: RunningSandbox
+) -> None:
+    identity_sandbox.fail_next("token", status=500, times=2)
+    answers = [identity_sign_in(client).status_code for _ in range(3)]
+    assert [status == 302 for status in answers] == [False, False, True]
+
+
 def test_a_failure_is_of_one_kind(identity_sandbox: RunningSandbox) -> None:
     """Two at once, none, a name that no endpoint has, a consent that was never given: mistakes."""
     for how in ({}, {"status": 500, "drop": True}):
