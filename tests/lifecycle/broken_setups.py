@@ -249,6 +249,11 @@ def wrong_webhook_secret(site: Site) -> None:
     post(event_body("kyc.verified"), signature="0" * 64)
 
 
+def stranger_at_the_webhook(site: Site) -> None:
+    post(event_body("kyc.verified"), signature="0" * 64)
+    post(event_body("kyc.verified"))
+
+
 def garbage_in_webhooks(site: Site) -> None:
     post(b"{}")
 

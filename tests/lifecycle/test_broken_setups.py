@@ -53,6 +53,7 @@ SETUPS: list[tuple[Callable[[Site], None], str, Level, str, str]] = [
     (broken.lost_key, "sealed_values", PROBLEM, "no key of ENCRYPTION_KEYS opens", "key back"),
     (broken.no_webhook_secret, "webhook", WARNING, "no WEBHOOK_SECRETS", "revocation"),
     (broken.wrong_webhook_secret, "webhook", PROBLEM, "1 refused with a wrong signature", "portal"),
+    (broken.stranger_at_the_webhook, "webhook", WARNING, "1 refused with a wrong", "portal"),
     (broken.garbage_in_webhooks, "webhook", PROBLEM, "signed and no event", "Tell the service"),
     (broken.conflicting_events, "webhook", PROBLEM, "another body", "Tell the service"),
     (broken.no_events, "webhook", PROBLEM, "no event in 7 days, and 1 sign-in", "Register"),
