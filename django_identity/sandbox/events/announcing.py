@@ -35,6 +35,9 @@ def announce(
 
 def _consented(person: User, kind: EventType) -> list[Client]:
     """Return the credential sets that ``kind`` concerns."""
+    # A new account has none, and each of its claims is announced: the join would cost far more.
+    if not person.consent_set.exists():
+        return []
     consents = person.consent_set.select_related("client").order_by("pk")
     if kind is not EventType.DATA_DELETION_REQUESTED:
         consents = consents.filter(revoked_at=None)
