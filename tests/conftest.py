@@ -66,6 +66,12 @@ LONGEST_FILES = (
     "faces/bad_input/test_answers.py",
     "openapi/test_sandbox_document.py",
     "lifecycle/test_model.py",
+    "faces/test_arabic.py",
+    "sandbox/test_languages.py",
+    "sandbox/test_pages.py",
+    "sandbox/test_user_endpoints.py",
+    "testing/test_fixtures.py",
+    "test_strict_json.py",
 )
 WORKERS_BESIDE_CORES = 1
 # Objects that are made before garbage is collected: with fewer it takes a part of each test's time.
