@@ -39,13 +39,13 @@ class KycChange:
     def parse(cls, content: dict[str, Any], event_type: str) -> KycChange:
         """A rejection that calls itself verified stays a rejection."""
         implied = VERIFIED if event_type == EventType.KYC_VERIFIED else REJECTED
-        stated = text_of(content, "status", ENDPOINT, longest=LONGEST_TYPE)
+        stated = _text(content, "status", longest=LONGEST_TYPE)
         status = implied if content.get("status") is None else stated
         contradicts = event_type == EventType.KYC_REJECTED and status == VERIFIED
         return cls(
             status=REJECTED if contradicts else status,
-            level=text_of(content, "kyc_level", ENDPOINT, longest=LONGEST_TYPE),
-            provider=text_of(content, "provider", ENDPOINT, longest=LONGEST_ID),
+            level=_text(content, "kyc_level", longest=LONGEST_TYPE),
+            provider=_text(content, "provider", longest=LONGEST_ID),
         )
 
 
@@ -59,8 +59,8 @@ class NamedClaim:
     @classmethod
     def parse(cls, content: dict[str, Any]) -> NamedClaim:
         """A provider without a type names nothing."""
-        claim_type = text_of(content, "claim_type", ENDPOINT, longest=128)
-        provider = text_of(content, "provider", ENDPOINT, longest=128)
+        claim_type = _text(content, "claim_type", longest=128)
+        provider = _text(content, "provider", longest=128)
         return cls(claim_type, provider if claim_type else "")
 
 
@@ -103,8 +103,8 @@ def signing_secret(body: bytes, *, signature: str, secrets: Iterable[str]) -> st
 
 
 def _event(members: dict[str, Any]) -> Event:
-    event_type = canonical(required_text(members, "event_type", ENDPOINT, longest=LONGEST_TYPE))
-    occurred_at = parse_moment(required_text(members, "timestamp", ENDPOINT))
+    event_type = canonical(_text(members, "event_type", longest=LONGEST_TYPE, required=True))
+    occurred_at = parse_moment(_text(members, "timestamp", longest=LONGEST_TYPE, required=True))
     if occurred_at < EARLIEST:
         raise MalformedAnswer("timestamp is before 1970", endpoint=ENDPOINT)
     content = members.get("data")
@@ -112,7 +112,7 @@ def _event(members: dict[str, Any]) -> Event:
         raise MalformedAnswer("data is not an object", endpoint=ENDPOINT)
     _require_storable(content)
     return Event(
-        event_id=required_text(members, "event_id", ENDPOINT, longest=LONGEST_ID),
+        event_id=_text(members, "event_id", longest=LONGEST_ID, required=True),
         event_type=event_type,
         kyc=KycChange.parse(content, event_type) if event_type in KYC_TYPES else None,
         claim=NamedClaim.parse(content) if event_type in CLAIM_TYPES else None,
@@ -120,6 +120,12 @@ def _event(members: dict[str, Any]) -> Event:
         subject=_subject(content, is_known_type=event_type in KNOWN_TYPES),
         occurred_at=occurred_at,
     )
+
+
+def _text(members: dict[str, Any], name: str, *, longest: int, required: bool = False) -> str:
+    """A text member. Raises ``MalformedAnswer`` if it is invalid, or is missing and required."""
+    read = required_text if required else text_of
+    return read(members, name, ENDPOINT, longest=longest)
 
 
 def _subject(content: Mapping[str, Any], *, is_known_type: bool) -> str:
