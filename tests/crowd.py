@@ -26,6 +26,8 @@ from django.test import override_settings
 
 ROOT = Path(__file__).resolve().parent.parent
 DATABASE_KEYS = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
+#: Of one process. A server has 100 connections, and up to four processes of a test share them.
+MOST_CONNECTIONS = 20
 FORKING = multiprocessing.get_context("forkserver")
 FORKING.set_forkserver_preload(["tests.crowd_imports"])
 
@@ -60,7 +62,10 @@ class Caller:
 
 
 def start(target: str, *arguments: object, threads: int = 1) -> Caller:
-    """A process that calls ``module:function`` with ``arguments`` in that many threads."""
+    """A process that calls ``module:function`` with ``arguments`` in that many threads.
+
+    On a database server only ``MOST_CONNECTIONS`` of them call at the same time.
+    """
     return Caller(target, threads, tuple(map(str, arguments)))
 
 
@@ -113,7 +118,8 @@ def _run(
     join()
     module, _, name = target.partition(":")
     function = getattr(import_module(module), name)
-    with saying, ThreadPoolExecutor(threads) as pool:
+    at_once = threads if connection.vendor == "sqlite" else min(threads, MOST_CONNECTIONS)
+    with saying, ThreadPoolExecutor(at_once) as pool:
         calls = [pool.submit(_called, function, list(arguments)) for _ in range(threads)]
     for call in calls:
         sys.stdout.write(call.result() + "\n")
