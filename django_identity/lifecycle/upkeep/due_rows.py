@@ -117,7 +117,7 @@ def start(identity: LinkedIdentity) -> bool:
     Returns False if another worker has begun, the row has changed, or it has lost too many workers.
     """
     now = timezone.now()
-    if state_of(identity, now) is State.STARTED or _is_set_aside(identity, now):
+    if state_of(identity, now) is State.STARTED or _set_aside_if_lost(identity, now):
         return False
     until = now + STARTED_FOR
     begun = _unchanged(identity).update(
@@ -157,7 +157,7 @@ def mark_vanished_keys(application: Application) -> int:
 
 def _hand_out(rows: list[LinkedIdentity], *, now: datetime) -> list[int]:
     """Lease these rows with one conditional UPDATE. Returns those that were still free."""
-    ids = [row.pk for row in rows if not _is_set_aside(row, now)]
+    ids = [row.pk for row in rows if not _set_aside_if_lost(row, now)]
     if not ids:
         return []
     until = timezone.now() + HANDED_OUT_FOR
@@ -173,8 +173,11 @@ def _hand_out(rows: list[LinkedIdentity], *, now: datetime) -> list[int]:
     return [pk for pk in ids if pk in mine]
 
 
-def _is_set_aside(row: LinkedIdentity, now: datetime) -> bool:
-    """Postpone a row that has lost too many workers, unless one has leased it since it was read."""
+def _set_aside_if_lost(row: LinkedIdentity, now: datetime) -> bool:
+    """Postpone a row that has lost too many workers. Returns whether it has lost so many.
+
+    A row that a worker has leased since it was read stays as it is.
+    """
     if state_of(row, now) is not State.LOST or row.refetch_failures < MOST_LOST_WORKERS:
         return False
     put_off = _unchanged(row).update(
