@@ -28,6 +28,11 @@ class _Compiled:
         self.converters = list(compiler.get_converters(columns).items())
         self.model, self.annotations = query.model, compiler.annotation_col_map or {}
         self.names = [field.attname for field in query.model._meta.concrete_fields]
+        # The columns of the relation that ``select_related`` joins, at most one, come last.
+        related: Any = query.query.select_related or ()
+        self.joined: Any = next((query.model._meta.get_field(name) for name in related), None)
+        own = len(self.names) + len(self.annotations)
+        self.joined_names = [column.target.attname for column in columns[own:]]
 
 
 class CompiledQuery:
@@ -57,6 +62,12 @@ class CompiledQuery:
             instance = compiled.model.from_db(connection.alias, compiled.names, row[:width])
             for name, place in compiled.annotations.items():
                 setattr(instance, name, row[place])
+            if compiled.joined is not None:
+                values = row[-len(compiled.joined_names) :]
+                joined = compiled.joined.related_model.from_db(
+                    connection.alias, compiled.joined_names, values
+                )
+                compiled.joined.set_cached_value(instance, joined)
             yield instance
 
     def _compiled(self, using: str) -> _Compiled:

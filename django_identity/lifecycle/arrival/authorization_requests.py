@@ -10,9 +10,14 @@ from django_identity import vault
 from django_identity.conf import Application
 from django_identity.exceptions import RequestExpired, RequestUnknown, RequestUsed
 from django_identity.models import AuthorizationRequest, Purpose, digest
+from django_identity.models.compiled import CompiledQuery
 from django_identity.service.authorization import PkcePair
 
 COMPLETED = "completed"
+_OF_STATE = CompiledQuery(
+    lambda given: AuthorizationRequest.objects.filter(state_digest=given),
+    AuthorizationRequest._meta.get_field("state_digest"),
+)
 # Seconds from the button to the callback. A first verification at the service takes long.
 SIGN_IN_LIFETIME = 3600
 
@@ -51,15 +56,11 @@ def start(
 
 def find(application: Application, *, state: str, browser_key: str) -> AuthorizationRequest:
     """The sign-in with this state that this browser started. Raises ``RequestUnknown``."""
-    request = AuthorizationRequest.objects.filter(
-        state_digest=digest(state),
-        browser_digest=digest(browser_key),
-        application=application.alias,
-        environment=application.environment,
-    ).first()
-    if request is None:
-        raise RequestUnknown
-    return request
+    started = (application.alias, application.environment, digest(browser_key))
+    for request in _OF_STATE.instances(digest(state)):
+        if (request.application, request.environment, request.browser_digest) == started:
+            return request  # type: ignore[no-any-return]
+    raise RequestUnknown
 
 
 def claim(request: AuthorizationRequest) -> None:
@@ -68,15 +69,12 @@ def claim(request: AuthorizationRequest) -> None:
     Raises ``RequestUsed`` or ``RequestExpired``.
     """
     now = timezone.now()
-    still_open = AuthorizationRequest.objects.filter(
-        pk=request.pk, consumed_at=None, expires_at__gt=now
-    )
-    if still_open.update(consumed_at=now, updated_at=now):
-        request.consumed_at = now
-        return
     if request.consumed_at is None and request.expires_at <= now:
         raise RequestExpired
-    raise RequestUsed
+    unused = AuthorizationRequest.objects.filter(pk=request.pk, consumed_at=None)
+    if not unused.update(consumed_at=now, updated_at=now):
+        raise RequestUsed
+    request.consumed_at = now
 
 
 def close(

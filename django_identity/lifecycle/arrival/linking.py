@@ -25,6 +25,12 @@ from django_identity.models import (
     TallyName,
     digest,
 )
+from django_identity.models.compiled import CompiledQuery
+
+_OF_SUBJECT = CompiledQuery(
+    lambda given: LinkedIdentity.objects.filter(subject_digest=given).select_related("user"),
+    LinkedIdentity._meta.get_field("subject_digest"),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +72,7 @@ class _Attempt:
 
     def link(self) -> tuple[LinkedIdentity, AbstractBaseUser]:
         application, profile = self.request.application, self.data.profile
-        identities = LinkedIdentity.objects.filter(subject_digest=self._digest)
-        identity = identities.select_related("user").first()
+        identity = next(_OF_SUBJECT.instances(self._digest), None)
         abandoned = identity if identity and self._is_abandoned(identity) else None
         identity = None if abandoned else identity
         held: LinkedIdentity | FormerLink | None = identity or self._former_link()

@@ -84,6 +84,7 @@ class Storing:
     def store(self) -> None:
         """Save the data, unless an event since the start of the sign-in revokes it."""
         application, data, identity = self.request.application, self.data, self.identity
+        before = dict(vars(identity))
         was_granted = identity.consent == Consent.GRANTED
         level_before = (identity.kyc_level, identity.kyc_status)
         had_claims = may_read_claims(identity)
@@ -100,7 +101,7 @@ class Storing:
             changes |= self._set({"refetch_due_at": due_at})
         answered_at = self._consented_at if data.is_by_code else None
         since = events_meanwhile.Since(self.request.began_at, answered_at)
-        is_done = was_granted and events_meanwhile.save_if_no_event_came(identity, since, changes)
+        is_done = events_meanwhile.save_if_no_event_came(identity, since, changes, before=before)
         if not is_done:
             events_meanwhile.save_unless_revoked(identity, since, changes)
         # A row that is as it was read holds claims only if its scopes allowed them.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Exists, Q, QuerySet
+from django.db.models import Exists, Q
 from django.utils import timezone
 
 from django_identity.exceptions import ConsentWithdrawn
@@ -28,29 +28,49 @@ class Since:
     began_at: datetime
     answered_at: datetime | None = None
 
+    @property
+    def earliest(self) -> datetime:
+        """A revocation at this time or later is newer than the consent."""
+        return self.answered_at or self.began_at
 
-def save_if_no_event_came(identity: LinkedIdentity, since: Since, changes: Changes) -> bool:
+
+def save_if_no_event_came(
+    identity: LinkedIdentity, since: Since, changes: Changes, *, before: Changes
+) -> bool:
     """Save ``changes`` to a granted row if no event of the subject arrived since the start.
+
+    ``before``: the row as it was read. Only columns that differ from it are written.
 
     If an event, or another sign-in, commits while this statement waits for the row, the row's own
     time shows it; the statement's snapshot does not contain the event. An erasure needs no search:
     its request revokes the consent, and its end deletes the row.
     """
-    if identity.created_at >= since.began_at:
+    revoked_at = before["revoked_at"]
+    is_withdrawn = revoked_at is not None and revoked_at >= since.earliest
+    is_new = identity.created_at >= since.began_at
+    if before["consent"] != Consent.GRANTED or is_withdrawn or is_new:
         return False
-    events = rows.since(identity.subject_digest, since.began_at)
     undisturbed = LinkedIdentity.objects.filter(
-        ~Exists(events.order_by()),
+        ~Exists(rows.since(identity.subject_digest, since.began_at)),
         pk=identity.pk,
         consent=Consent.GRANTED,
         updated_at=identity.updated_at,
     )
-    return _save(undisturbed, since, changes)
+    new = {name: value for name, value in changes.items() if value != before[name]}
+    return bool(undisturbed.update(updated_at=timezone.now(), **new))
 
 
 def save_unless_revoked(identity: LinkedIdentity, since: Since, changes: Changes) -> None:
-    """Save ``changes`` and so lock the row for later events. Raises ``ConsentWithdrawn``."""
-    if not _save(LinkedIdentity.objects.filter(pk=identity.pk), since, changes):
+    """Save ``changes`` and so lock the row for later events.
+
+    Raises ``ConsentWithdrawn`` if the consent was revoked since the start.
+    """
+    standing = LinkedIdentity.objects.filter(pk=identity.pk)
+    standing = standing.exclude(revoked_at__gte=since.earliest)
+    if since.answered_at is not None:
+        revoked = Q(consent=Consent.REVOKED, consent_changed_at__gte=since.answered_at)
+        standing = standing.exclude(revoked)
+    if not standing.update(updated_at=timezone.now(), **changes):
         raise ConsentWithdrawn
 
 
@@ -66,7 +86,7 @@ def apply_events_since(identity: LinkedIdentity, since: Since) -> None:
     identity.refresh_from_db()
     events = rows.since(identity.subject_digest, since.began_at)
     # MariaDB waits here for an event that is just being stored.
-    for event in list(events.select_for_update()):
+    for event in list(events.order_by("occurred_at", "event_digest").select_for_update()):
         if event.event_type not in WITHDRAWALS:
             before = dict(vars(event))
             effects.apply(identity, event)
@@ -74,12 +94,3 @@ def apply_events_since(identity: LinkedIdentity, since: Since) -> None:
         elif event.occurred_at >= since.began_at - effects.CLOCK_SKEW:
             raise ConsentWithdrawn
     identity.save()
-
-
-def _save(identities: QuerySet[LinkedIdentity], since: Since, changes: Changes) -> bool:
-    """Save ``changes``, unless the consent was revoked since the start."""
-    standing = identities.exclude(revoked_at__gte=since.answered_at or since.began_at)
-    if since.answered_at is not None:
-        revoked = Q(consent=Consent.REVOKED, consent_changed_at__gte=since.answered_at)
-        standing = standing.exclude(revoked)
-    return bool(standing.update(updated_at=timezone.now(), **changes))

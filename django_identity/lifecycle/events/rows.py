@@ -38,10 +38,9 @@ def keyed(subject_digest: str) -> list[str]:
 
 
 def since(subject_digest: str, moment: datetime) -> QuerySet[WebhookEvent]:
-    """The subject's events that were received at ``moment`` or later, oldest first."""
+    """The subject's events that were received at ``moment`` or later."""
     digests = [subject_digest, *keyed(subject_digest)]
-    events = WebhookEvent.objects.filter(subject_digest__in=digests, received_at__gte=moment)
-    return events.order_by("occurred_at", "event_digest")
+    return WebhookEvent.objects.filter(subject_digest__in=digests, received_at__gte=moment)
 
 
 def empty(rows: QuerySet[WebhookEvent]) -> int:
