@@ -4,6 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -14,8 +15,19 @@ from django.utils.translation import ngettext
 
 from django_identity.admin import filters, wording
 from django_identity.admin.actions import IdentityActions
+from django_identity.admin.listing import InOneDirection
 from django_identity.lifecycle import operators
-from django_identity.models import LinkedIdentity
+from django_identity.models import Consent, LinkedIdentity
+
+
+class IdentityList(InOneDirection):
+    """The list of identities. Without consent none has a due date, so that order is by age."""
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
+        # PostgreSQL would look for these rows behind all that have a date.
+        if self.params.get("consent__exact") == Consent.REVOKED:
+            return ["-pk"]
+        return super().get_ordering(request, queryset)
 
 
 @admin.register(LinkedIdentity)
@@ -37,6 +49,9 @@ class LinkedIdentityAdmin(IdentityActions):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LinkedIdentity]:
         return super().get_queryset(request).select_related("user").defer("credential")
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return IdentityList
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
         first = "person" if self.may_see_people(request) else "masked_person"

@@ -215,6 +215,19 @@ def test_identities_are_listed_by_their_due_moment(operator: Client) -> None:
     assert listed[1] == listed[0][::-1]
 
 
+@pytest.mark.parametrize("order", ["7", "-7"])
+def test_without_consent_the_order_by_due_date_is_by_age(operator: Client, order: str) -> None:
+    """None of them has a date, and no index begins with those that have none."""
+    for name in ("older", "newer"):
+        make_identity(make_user(name), subject=f"of {name}", consent=Consent.REVOKED)
+    asked = {"consent__exact": Consent.REVOKED, "o": order}
+    with CaptureQueriesContext(connection) as captured:
+        text = page(operator, IDENTITIES, **asked)
+    assert re.findall(r">(older|newer)<", text) == ["newer", "older"]
+    orders = [each["sql"].partition(" ORDER BY ")[2] for each in captured]
+    assert not any("refetch_due_at" in order for order in orders)
+
+
 @pytest.mark.parametrize("text", ["mc", "mCdOnAlD_", "MCDONALD_1", "McDonald_1%"])
 def test_a_name_is_found_in_any_case(operator: Client, text: str) -> None:
     """However many letters there are; other characters stand for themselves."""
