@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from django_identity import conf, signals
 from django_identity.lifecycle.erasure import erasure
@@ -65,6 +67,29 @@ def test_claims_of_a_sign_in_meanwhile_go_with_their_scope(service: HostileServi
     assert others == [1, 302]
     claim = StoredClaim.objects.get()
     assert (claim.revoked, claim.value, claim.valid_until) == (True, None, None)
+
+
+def test_a_re_fetch_that_began_meanwhile_lets_go(service: HostileService) -> None:
+    """A worker leases the row after it was read, which leaves the row's own time as it is."""
+    late = Client()
+    sign_in(Client())
+    state = begin(late)
+    rows = LinkedIdentity.objects.all()
+    leased: list[int] = []
+
+    def meanwhile(execute: Any, sql: str, *given: Any) -> Any:
+        done = execute(sql, *given)
+        if sql.startswith("SELECT") and "linkedidentity" in sql and not leased:
+            leased.append(1)
+            until = timezone.now() + timedelta(minutes=5)
+            rows.update(refetch_taken_until=until, refetch_started=True, refetch_failures=1)
+        return done
+
+    with connection.execute_wrapper(meanwhile):
+        assert come_back(late, state).status_code == 302
+    assert leased
+    lease = rows.values_list("refetch_taken_until", "refetch_started", "refetch_failures").get()
+    assert lease == (None, False, 0)
 
 
 def test_claims_go_with_their_scope_once(service: HostileService) -> None:

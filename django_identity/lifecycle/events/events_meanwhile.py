@@ -39,7 +39,7 @@ def save_if_no_event_came(
 ) -> bool:
     """Save ``changes`` to a granted row if no event of the subject arrived since the start.
 
-    ``before``: the row as it was read. Only columns that differ from it are written.
+    ``before``: the row as it was read.
 
     If an event, or another sign-in, commits while this statement waits for the row, the row's own
     time shows it; the statement's snapshot does not contain the event. An erasure needs no search:
@@ -56,8 +56,7 @@ def save_if_no_event_came(
         consent=Consent.GRANTED,
         updated_at=identity.updated_at,
     )
-    new = {name: value for name, value in changes.items() if value != before[name]}
-    return bool(undisturbed.update(updated_at=timezone.now(), **new))
+    return bool(undisturbed.update(updated_at=timezone.now(), **changes))
 
 
 def save_unless_revoked(identity: LinkedIdentity, since: Since, changes: Changes) -> None:
