@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 from django.apps import apps
-from django.db.models import Field, UniqueConstraint
+from django.db import connection
+from django.db.models import F, Field, UniqueConstraint
+from django.test.utils import CaptureQueriesContext
+
+from django_identity.models import LinkedIdentity
+from django_identity.models.compiled import CompiledQuery
+from tests.records import make_identity, make_user
 
 RECORDS = {
     "AuthorizationRequest": """state_digest browser_digest application environment purpose user next
@@ -46,3 +52,30 @@ def test_what_is_one_of_a_kind_is_unique_by_itself() -> None:
         field = apps.get_model("django_identity", record)._meta.get_field(column)
         assert isinstance(field, Field)
         assert field.unique
+
+
+@pytest.mark.django_db
+def test_a_compiled_query_gives_what_the_plain_one_gives() -> None:
+    """The row, its annotation and the joined user with all fields, in one statement."""
+    made = make_identity(make_user("ada", email="ada@example.org"), scopes=["profile:read"])
+    compiled = CompiledQuery(
+        lambda given: (
+            LinkedIdentity.objects.filter(subject=given)
+            .annotate(name=F("user__username"))
+            .select_related("user")
+        ),
+        LinkedIdentity._meta.get_field("subject"),
+    )
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as captured:
+            (found,) = compiled.instances(made.subject)
+            user = found.user
+        assert len(captured) == 1
+    plain = LinkedIdentity.objects.get(pk=made.pk)
+    assert found.name == "ada"
+    for read, stored in ((found, plain), (user, plain.user)):
+        assert read._state.db == stored._state.db
+        assert not read._state.adding
+        for field in stored._meta.concrete_fields:
+            assert getattr(read, field.attname) == getattr(stored, field.attname)
+    assert list(compiled.instances("nobody")) == []
