@@ -6,7 +6,7 @@ which a gate, a session or a flow rests. A read replica may lag, and a revoked g
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
@@ -75,5 +75,7 @@ class Manager(models.Manager[Row]):
     """Reads from this database, too, unless a caller names another one."""
 
     def get_queryset(self) -> models.QuerySet[Row]:
-        rows = super().get_queryset()
-        return rows if self._db else rows.using(alias())
+        # Like ``using``, which would copy each new queryset.
+        rows: Any = super().get_queryset()
+        rows._db = self._db or alias()
+        return cast("models.QuerySet[Row]", rows)

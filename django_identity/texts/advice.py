@@ -243,17 +243,11 @@ def distance(moment: datetime) -> str:
 
 
 def names_for(request: HttpRequest | None, application: Application) -> dict[str, Any]:
-    """The names of service and site, and the site's links to help, privacy and contact.
+    """The names of service and site.
 
     ``service`` and ``site`` stand in sentences; ``service_name`` and ``site_name`` stand alone.
     """
-    chosen = policy.load(application.policy)
-    site_name = chosen.site_name(request)
-    links = (
-        (gettext("Help"), chosen.help_url),
-        (gettext("Privacy"), chosen.privacy_url),
-        (gettext("Contact"), chosen.contact_url),
-    )
+    site_name = policy.load(application.policy).site_name(request)
     return {
         "application": application,
         "service_name": service_alone(application.service_name),
@@ -262,8 +256,18 @@ def names_for(request: HttpRequest | None, application: Application) -> dict[str
         "site_name": site_name,
         "home_url": get_script_prefix(),
         "site": site_name or gettext("this site"),
-        "page_links": [(text, resolve_url(address)) for text, address in links if address],
     }
+
+
+def page_links(application: Application) -> list[tuple[str, str]]:
+    """The site's links to help, privacy and contact: text and address."""
+    chosen = policy.load(application.policy)
+    links = (
+        (gettext("Help"), chosen.help_url),
+        (gettext("Privacy"), chosen.privacy_url),
+        (gettext("Contact"), chosen.contact_url),
+    )
+    return [(text, resolve_url(address)) for text, address in links if address]
 
 
 def advice_on(

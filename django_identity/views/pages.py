@@ -39,6 +39,7 @@ def page(
     """Render ``template`` with the names that every page uses."""
     names = {
         **advice.names_for(request, application),
+        "page_links": advice.page_links(application),
         "here": path_of(request),
         "session_ended": _session_ended(request),
     }

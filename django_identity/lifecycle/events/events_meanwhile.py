@@ -13,6 +13,7 @@ from django_identity.handlers import WITHDRAWALS
 from django_identity.lifecycle.events import effects, receipts, rows
 from django_identity.models import Consent, LinkedIdentity
 
+LEASE = frozenset({"refetch_taken_until", "refetch_started", "refetch_failures"})
 Changes = Mapping[str, Any]
 
 
@@ -39,7 +40,9 @@ def save_if_no_event_came(
 ) -> bool:
     """Save ``changes`` to a granted row if no event of the subject arrived since the start.
 
-    ``before``: the row as it was read.
+    ``before``: the row as it was read. Columns that keep their value are not written: SQLite would
+    write each index of such a column anew. A worker that leases the row leaves its ``updated_at``
+    as it is, so the columns of the lease are always written.
 
     If an event, or another sign-in, commits while this statement waits for the row, the row's own
     time shows it; the statement's snapshot does not contain the event. An erasure needs no search:
@@ -56,7 +59,8 @@ def save_if_no_event_came(
         consent=Consent.GRANTED,
         updated_at=identity.updated_at,
     )
-    return bool(undisturbed.update(updated_at=timezone.now(), **changes))
+    new = {name: value for name, value in changes.items() if name in LEASE or value != before[name]}
+    return bool(undisturbed.update(updated_at=timezone.now(), **new))
 
 
 def save_unless_revoked(identity: LinkedIdentity, since: Since, changes: Changes) -> None:
