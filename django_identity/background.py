@@ -162,7 +162,8 @@ def _queue_for(app: Celery, task: TaskName) -> str | None:
     """The queue of a task in bulk, unless the site routes the task itself. None: the default."""
     if task not in BULK:
         return None
-    name, routed = upkeep_queue(app), app.amqp.router.route({}, task)["queue"].name
+    # A site's route may name an exchange or a priority, and no queue.
+    name, routed = upkeep_queue(app), app.amqp.router.route({}, task).get("queue")
     can_be_used = app.conf.task_create_missing_queues or name in app.amqp.queues
-    is_default = routed == app.conf.task_default_queue
+    is_default = routed is not None and routed.name == app.conf.task_default_queue
     return name if is_default and can_be_used else None
