@@ -9,11 +9,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -37,6 +39,7 @@ from django_identity.telemetry import (
 from tests.deliveries import SECRET, event_body, post
 from tests.faces.conftest import sign_in
 from tests.hostile import HostileService, hostile_service
+from tests.records import make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -183,7 +186,11 @@ def test_events_sweeps_and_erasures_are_measured(
 
 
 def test_the_gauges_are_read_from_the_database(points: Any) -> None:
-    """Due, failing, lag and the oldest pending erasure, once for all gauges."""
+    """Due, failing, lag and the oldest pending erasure. A row in a worker's hands does not fail."""
+    make_identity(
+        make_user(), refetch_failures=1, refetch_started=True,
+        refetch_taken_until=timezone.now() + timedelta(minutes=5),
+    )  # fmt: skip
     post(event_body("data.deletion_requested"))
     time.sleep(SNAPSHOT_SECONDS)
     found = points()

@@ -250,7 +250,7 @@ def gauges() -> Iterator[tuple[Gauge, float, Mapping[str, str]]]:
         yield Gauge.DUE, due.order_by()[:MOST_GAUGED].count(), here
         oldest = due.aggregate(at=Min("refetch_due_at"))["at"]
         yield Gauge.LAG, (now - oldest).total_seconds() if oldest else 0.0, here
-        failed = LinkedIdentity.objects.filter(**here, refetch_failures__gt=0)
+        failed = LinkedIdentity.objects.filter(failing(now), **here)
         yield Gauge.FAILING, failed[:MOST_GAUGED].count(), here
     pending = ErasureReceipt.objects.filter(erased_at=None)
     asked_at = pending.aggregate(at=Min("requested_at"))["at"]
