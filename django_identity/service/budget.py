@@ -184,9 +184,9 @@ def _is_outage(error: exceptions.IdentityError | None) -> bool:
 
 
 def is_everybodys(application: Application, error: exceptions.IdentityError) -> bool:
-    """Whether the service is down, so that the failure has nothing to do with one person."""
-    concerns_all = isinstance(error, exceptions.ClientRejected) or _is_outage(error)
-    return concerns_all and is_away(application)
+    """Whether the client is rejected or the service is down: no failure of one person."""
+    rejected = isinstance(error, exceptions.ClientRejected)
+    return rejected or (_is_outage(error) and is_away(application))
 
 
 def is_away(application: Application) -> bool:

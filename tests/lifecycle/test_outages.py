@@ -65,6 +65,18 @@ def test_rejected_credentials_close_upkeep(
     assert "ClientRejected" in line.getMessage()
 
 
+def test_rejected_credentials_are_nobodys_failure_without_a_cache(
+    service: HostileService, settings: Any
+) -> None:
+    """A cache that is down forgets the pause. The rows have failed no more for that."""
+    backend = "django.core.cache.backends.dummy.DummyCache"
+    settings.CACHES = {"default": {"BACKEND": backend}}
+    due(3)
+    service.answers["token"] = INVALID_CLIENT
+    assert list(refetch_due()) == [Refetched.NOT_NOW]
+    assert nothing_is_lost()
+
+
 def test_one_probe_a_minute(service: HostileService, caplog: pytest.LogCaptureFixture) -> None:
     """The probe that is refused too is followed by another minute, and by no other line."""
     due(4)
