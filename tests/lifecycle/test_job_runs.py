@@ -21,7 +21,7 @@ from django_identity.models import (
     Purpose,
 )
 from django_identity.service import budget
-from tests.hostile import HostileService
+from tests.hostile import HostileService, html
 from tests.lifecycle.conftest import celery_app
 from tests.records import make_event, make_grant, make_identity, make_user
 
@@ -96,4 +96,12 @@ def test_a_service_that_is_away_is_an_exit_code(service: HostileService) -> None
     for _ in range(12):  # so many that the pause outlasts a slow machine
         budget.note(conf.application(), "claims", ServiceUnavailable())
     with pytest.raises(CommandError, match="takes no calls"):
+        call_command("identity_upkeep")
+
+
+def test_a_key_set_that_is_away_is_an_exit_code(service: HostileService) -> None:
+    """No claim can be verified, so nothing was re-fetched."""
+    make_grant(make_identity(make_user("due"), refetch_due_at=timezone.now() - HOUR))
+    service.answers["jwks"] = html("500 Oops")
+    with pytest.raises(CommandError, match="Nothing could be re-fetched"):
         call_command("identity_upkeep")

@@ -22,8 +22,11 @@ class Command(IdentityCommand):
         self._report(done)
         if was_stopped:
             raise CommandError("Stopped. What was not done stays due.", returncode=INTERRUPTED)
-        if upkeep.takes_no_calls() or done.refetched[upkeep.Refetched.NOT_NOW]:
+        tally, ended = done.refetched, upkeep.Refetched
+        if upkeep.takes_no_calls() or tally[ended.NOT_NOW]:
             raise CommandError("The service takes no calls at the moment. The rest stays due.")
+        if tally[ended.POSTPONED] and not tally[ended.STORED]:
+            raise CommandError("Nothing could be re-fetched. It stays due; see the log.")
 
     def _report(self, done: upkeep.Upkept) -> None:
         for outcome, count in sorted(done.refetched.items()):
