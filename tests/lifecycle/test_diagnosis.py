@@ -251,6 +251,7 @@ def test_failed_events_are_a_problem() -> None:
     for outcome in EventOutcome:
         WebhookEvent.objects.create(
             application="default",
+            event_id=outcome.value,
             event_digest=outcome.value,
             occurred_at=now,
             received_at=now,

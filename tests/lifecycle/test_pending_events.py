@@ -90,6 +90,22 @@ def test_a_replay_refuses_an_erased_persons_event(register: Register) -> None:
     assert len(calls) == 1
 
 
+def test_a_failed_event_without_content_is_no_problem(register: Register) -> None:
+    """Nobody can replay it, so the doctor asks nobody to, and ends with 0."""
+    register("kyc.verified", "failing", [RuntimeError()])
+    deliver("kyc.verified")
+    WebhookEvent.objects.update(outcome="failed", next_attempt_at=None)
+
+    def said() -> list[tuple[str, str]]:
+        found = (each for each in diagnose() if each.check == "events")
+        return [(each.level.value, each.message) for each in found]
+
+    assert said() == [("PROBLEM", "1 event(s) failed")]
+    deliver("data.deletion_requested")
+    erasure.retry_pending()
+    assert said() == [("warning", "1 event(s) failed, and their content is deleted")]
+
+
 def test_an_erasure_cancels_waiting_handlers(register: Register) -> None:
     """All but those of the deletion itself."""
     calls, of_deletion = (

@@ -111,10 +111,11 @@ def check_grants() -> Iterator[Finding]:
 def check_events() -> Iterator[Finding]:
     now = timezone.now()
     failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED)
-    said = "event(s) failed"
-    yield from report_count(
-        "events", Level.PROBLEM, failed, said, "Mend the handler; identity_replay."
-    )
+    emptied = ~Q(kept=Retained.EVERYTHING) | Q(event_id="")
+    said, remedy = "event(s) failed", "Mend the handler; identity_replay."
+    yield from report_count("events", Level.PROBLEM, failed.exclude(emptied), said, remedy)
+    said, remedy = f"{said}, and their content is deleted", "They cannot be replayed."
+    yield from report_count("events", Level.WARNING, failed.filter(emptied), said, remedy)
     late = WebhookEvent.objects.filter(next_attempt_at__lte=now - OVERDUE)
     said = "event(s) wait for their handlers for over 15 minutes"
     yield from report_count("handlers", Level.PROBLEM, late, said, IS_UPKEEP_RUNNING)
