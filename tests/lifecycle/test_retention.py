@@ -11,11 +11,13 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from django_identity import tasks
+from django_identity.lifecycle import upkeep
 from django_identity.lifecycle.erasure import retention
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,
     Consent,
+    Job,
     LinkedIdentity,
     WebhookEvent,
 )
@@ -140,6 +142,7 @@ def test_the_command_says_what_went() -> None:
     out = io.StringIO()
     call_command("identity_purge", stdout=out)
     assert out.getvalue().startswith("1 payload(s) emptied, 1 event(s) reduced to a digest")
+    assert Job.PURGE in upkeep.last_done()
     with pytest.raises(CommandError):
         call_command("identity_purge", "--batch", "0")
 

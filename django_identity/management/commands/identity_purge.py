@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle import erasure, upkeep
 from django_identity.management.command import BatchCommand
 
 
@@ -15,7 +15,8 @@ class Command(BatchCommand):
     batch = erasure.BATCH
 
     def handle(self, *, batch: int, **_options: Any) -> None:
-        with self.progress(total=erasure.count_purgeable()) as progress:
+        total = erasure.count_purgeable()
+        with upkeep.record_run(upkeep.Job.PURGE), self.progress(total=total) as progress:
             purged = erasure.purge(size=batch, progress=progress.update)
         self.stdout.write(
             f"{purged.payloads} payload(s) emptied, {purged.events} event(s) reduced to a digest, "
