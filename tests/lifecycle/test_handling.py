@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from django_identity import handlers, tasks
 from django_identity.handlers import on_event
+from django_identity.lifecycle import upkeep
 from django_identity.lifecycle.upkeep import follow_up
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from tests.deliveries import deliver
@@ -285,6 +286,30 @@ def test_a_replay_skips_what_a_worker_is_running(register: Register) -> None:
     raises.clear()
     call_command("identity_replay", "evt_slow", stdout=said)
     assert "1 event(s) replayed, 1 done" in said.getvalue()
+    assert len(calls) == 2
+
+
+def test_a_replay_that_a_worker_did_is_no_failure(
+    register: Register, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker hears of the events too, and may be faster than the command."""
+    raises: list[BaseException] = []
+    calls = register("kyc.verified", "first", raises)
+    deliver("kyc.verified", event_id="evt_x")
+    replay = follow_up.replay
+
+    def replay_beside_a_worker(*given: Any, **more: Any) -> follow_up.Replayed:
+        replayed = replay(*given, **more)
+        for key in replayed.due:
+            follow_up.run_handlers(key)
+        return replayed
+
+    monkeypatch.setattr(upkeep, "replay", replay_beside_a_worker)
+    said = io.StringIO()
+    call_command("identity_replay", "evt_x", stdout=said)
+    assert "1 event(s) replayed, 1 done" in said.getvalue()
+    raises.append(RuntimeError())
+    assert "1 not done" in refused_replay("evt_x", "--again")
     assert len(calls) == 2
 
 

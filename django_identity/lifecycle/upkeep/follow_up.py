@@ -96,6 +96,15 @@ def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> Replayed:
     return Replayed(due, under_way=len(whole) - len(due), emptied=len(chosen) - len(whole))
 
 
+def results_of(keys: list[int]) -> tuple[int, int]:
+    """The numbers of these events that are done, and that failed at their last attempt.
+
+    A worker is running the handlers of the others.
+    """
+    events = WebhookEvent.objects.defer("payload").in_bulk(keys).values()
+    return sum(bool(each.handled_at) for each in events), sum(bool(each.error) for each in events)
+
+
 def _make_due(event: WebhookEvent, *, again: bool) -> bool:
     now = timezone.now()
     changes: dict[str, Any] = {"handled_by": []} if again else {}

@@ -27,15 +27,19 @@ class Command(IdentityCommand):
             raise CommandError("Name events, or say --failed or --since.")
         chosen = upkeep.choose_events(event_ids, failed=failed, since=since)
         unknown = upkeep.unknown_events(event_ids)
-        replayed, done = upkeep.replay(chosen, again=options["again"]), 0
+        replayed, left = upkeep.replay(chosen, again=options["again"]), []
         with self.progress(total=len(replayed.due)) as progress:
             for key in replayed.due:
-                done += upkeep.run_handlers(key)
+                if not upkeep.run_handlers(key):
+                    left.append(key)
                 progress.update()
+        # A worker may have been faster with some of them.
+        by_worker, failed = upkeep.results_of(left)
+        done = len(replayed.due) - len(left) + by_worker
         self.stdout.write(f"{len(replayed.due)} event(s) replayed, {done} done")
-        if replayed.under_way:
-            self.stdout.write(f"{replayed.under_way} skipped: a worker is running their handlers")
-        self._complain(replayed, unknown, failed=len(replayed.due) - done)
+        if under_way := replayed.under_way + len(left) - by_worker - failed:
+            self.stdout.write(f"{under_way} skipped: a worker is running their handlers")
+        self._complain(replayed, unknown, failed=failed)
 
     def _complain(self, replayed: upkeep.Replayed, unknown: list[str], *, failed: int) -> None:
         """Exit with 1 if an operator has to look."""
