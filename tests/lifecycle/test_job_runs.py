@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from datetime import timedelta
 
 import pytest
@@ -13,12 +14,16 @@ from django_identity.background import TaskName
 from django_identity.exceptions import ServiceUnavailable
 from django_identity.handlers import forget, on_event
 from django_identity.lifecycle import upkeep
+from django_identity.lifecycle.events.receipts import open_receipt
+from django_identity.lifecycle.upkeep import jobs
 from django_identity.models import (
     AuthorizationRequest,
+    ErasureReceipt,
     Job,
     JobRun,
     LinkedIdentity,
     Purpose,
+    TokenGrant,
 )
 from django_identity.service import budget
 from tests.hostile import HostileService, html
@@ -69,9 +74,19 @@ def test_each_job_records_when_it_was_done(service: HostileService) -> None:
 
 
 def test_one_command_does_everything(service: HostileService) -> None:
-    """Re-fetches, handlers that wait, the purge; a second run finds nothing to do."""
-    due = make_identity(make_user("due"), subject="subject-1", refetch_due_at=timezone.now() - HOUR)
+    """Erasures, handlers, unused grants, purge, re-fetches; a second run finds nothing to do."""
+    now = timezone.now()
+    due = make_identity(make_user("due"), subject="subject-1", refetch_due_at=now - HOUR)
     make_grant(due)
+    # The service publishes no key of this name.
+    unproven = make_identity(make_user("old"), subject="old", refetch_due_at=now + HOUR)
+    LinkedIdentity.objects.filter(pk=unproven.pk).update(credential_kid="withdrawn")
+    unused = make_grant(
+        make_identity(make_user("unused"), subject="unused"), refresh_token="rt-unused",
+        refresh_expires_at=now + 24 * HOUR, access_expires_at=now - 48 * HOUR,
+    )  # fmt: skip
+    forgotten = make_identity(make_user("forgotten"), subject="forgotten")
+    open_receipt(conf.application(), "forgotten", identity=forgotten, requested_at=now)
     AuthorizationRequest.objects.create(
         state_digest="0" * 64, application="default", environment="test",
         purpose=Purpose.SIGN_IN, expires_at=timezone.now() - HOUR,
@@ -88,6 +103,36 @@ def test_one_command_does_everything(service: HostileService) -> None:
     assert not AuthorizationRequest.objects.exists()
     assert handled == [event.pk]
     assert service.calls("claims") == 1
+    assert not ErasureReceipt.objects.filter(erased_at=None).exists()
+    assert TokenGrant.objects.get(pk=unused.pk).generation == unused.generation + 1
+    assert LinkedIdentity.objects.get(pk=unproven.pk).last_error == "reauthorization_needed"
+
+
+def test_a_run_ends_in_time(service: HostileService, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After four minutes no re-fetch begins; the rest stays due and free."""
+    monkeypatch.setattr(jobs, "LONGEST_WORK", 0.0)
+    for n in range(3):
+        due_at = timezone.now() - HOUR
+        make_grant(make_identity(make_user(f"u{n}"), subject=f"s-{n}", refetch_due_at=due_at))
+    assert upkeep.run_all().refetched.total() == 1
+    assert LinkedIdentity.objects.filter(refetch_taken_until=None).count() == 3
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_a_run_that_is_stopped_begins_nothing_more(service: HostileService) -> None:
+    """Ctrl-C while a handler runs: neither the purge nor a re-fetch begins."""
+    due = make_identity(make_user("due"), subject="subject-1", refetch_due_at=timezone.now() - HOUR)
+    make_grant(due)
+    make_event(due, "kyc.verified", next_attempt_at=timezone.now() - HOUR)
+    on_event("kyc.verified", name="stopped")(lambda event: signal.raise_signal(signal.SIGINT))
+    try:
+        with pytest.raises(CommandError, match="Stopped") as stopped:
+            call_command("identity_upkeep")
+    finally:
+        forget("stopped")
+    assert stopped.value.returncode == 130
+    assert Job.PURGE not in upkeep.last_done()
+    assert service.calls("claims") == 0
 
 
 def test_a_service_that_is_away_is_an_exit_code(service: HostileService) -> None:

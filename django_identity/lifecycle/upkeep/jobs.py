@@ -70,12 +70,14 @@ class Upkept:
 def run_all(*, stop: Callable[[], bool] = lambda: False) -> Upkept:
     """Do what is due: erasures, event handlers, the hourly jobs, re-fetches. The urgent work first.
 
-    Stops starting re-fetches after four minutes, or when ``stop`` returns true. The rest stays due.
+    No re-fetch begins after four minutes, or when ``stop`` returns true. The rest stays due.
     """
     ends_at = time.monotonic() + LONGEST_WORK
     done = Upkept()
     with record_run(Job.RETRY_PENDING):
         done.events = follow_up.retry_pending(stop=stop)
+    if stop():
+        return done
     for job in take_due_jobs():
         with record_run(job):
             if job is Job.KEEP_ALIVE:
