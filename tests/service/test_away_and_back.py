@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from django_identity import conf
-from django_identity.exceptions import ServiceAway, ServiceUnavailable
+from django_identity.exceptions import ClientRejected, ServiceAway, ServiceUnavailable
 from django_identity.service import budget
 
 MINUTE = 60.0
@@ -89,3 +89,13 @@ def test_an_outage_is_remembered_from_its_last_failure_on(clock: Clock) -> None:
     assert budget.is_away(conf.application())
     clock.passes(11 * MINUTE)
     assert not budget.is_away(conf.application())
+
+
+def test_a_rejected_client_is_tried_once_a_minute(clock: Clock) -> None:
+    """From the first refusal on."""
+    for _ in range(3):
+        budget.note(conf.application(), "claims", ClientRejected())
+        clock.passes(59)
+        assert not budget.may_try(conf.application())
+        clock.passes(1.1)
+        assert [is_admitted(), is_admitted()] == [True, False]
