@@ -129,7 +129,7 @@ def test_handlers_do_not_wait_for_what_is_gone() -> None:
 
 
 def test_the_task_purges() -> None:
-    """What beat calls once a day."""
+    """What beat calls each hour."""
     event = received(31)
     tasks.purge.run()
     event.refresh_from_db()
