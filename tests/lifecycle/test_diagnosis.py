@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from celery import Celery, current_app
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -302,6 +302,19 @@ def test_a_database_without_tables_is_a_problem_and_no_traceback(service: Hostil
         findings = list(diagnose())
     assert findings[-1].check == "database"
     assert findings[-1].level is Level.PROBLEM
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+def test_a_dead_database_is_a_problem_and_no_traceback(error: type[Exception]) -> None:
+    """Whichever error the driver raises for a connection that was cut."""
+
+    def refuse(*_given: Any) -> Any:
+        raise error
+
+    with connection.execute_wrapper(refuse):
+        found = list(diagnose())
+    assert (found[-1].check, found[-1].level) == ("database", Level.PROBLEM)
+    assert error.__name__ in found[-1].message
 
 
 def test_nothing_of_a_person_is_said() -> None:

@@ -7,7 +7,7 @@ stored rows
 
 from collections.abc import Callable, Iterator
 
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 
 from django_identity import conf
 from django_identity.lifecycle.operators.doctor import (
@@ -59,7 +59,7 @@ def diagnose(*, probe: bool | None = None) -> Iterator[Finding]:
     for check in WITH_DATABASE:
         try:
             yield from check()
-        except DatabaseError as error:
+        except (DatabaseError, InterfaceError) as error:
             said = f"it does not answer ({type(error).__name__})"
             remedy = "Start it, correct DATABASES, or run manage.py migrate."
             yield Finding("database", Level.PROBLEM, said, remedy)
