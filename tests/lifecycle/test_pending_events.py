@@ -20,6 +20,7 @@ from django_identity.models import Retained, WebhookEvent
 from tests.deliveries import deliver
 from tests.lifecycle.test_handling import Register, make_due, refused_replay
 from tests.lifecycle.test_handling import register as register
+from tests.records import make_event, make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -59,6 +60,16 @@ def test_an_event_that_nobody_handled_fails_visibly(register: Register, caplog: 
     tasks.purge.run()
     event.refresh_from_db()
     assert (event.kept, event.subject) == (Retained.DIGEST_ONLY, "")
+
+
+def test_the_line_names_an_application_that_is_gone(caplog: Any) -> None:
+    """And not the default one, whose days its events keep."""
+    identity = make_identity(make_user(), application="former")
+    make_event(identity, "kyc.verified", next_attempt_at=timezone.now())
+    received(days=181)
+    retention.purge()
+    (line,) = [each for each in caplog.records if each.name == "django_identity"]
+    assert line.getMessage() == "identity.event.not_handled application=former count=1"
 
 
 def test_the_days_are_longer_than_the_retries() -> None:

@@ -1,5 +1,6 @@
 """Retention: reduce old events, and delete old sign-ins and redemptions."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -80,7 +81,7 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
             events += emptied
             progress(emptied)
         for rows in _batches(whole.filter(received_at__lt=rows_before), size):
-            payloads += _give_up(rows, application)
+            payloads += _give_up(rows)
         revoked_before = now - timedelta(days=application.revoked_days)
         revoked = LinkedIdentity.objects.filter(
             of_alias, consent=Consent.REVOKED, consent_changed_at__lt=revoked_before
@@ -95,17 +96,19 @@ def purge(*, size: int = BATCH, progress: Callable[[int], object] = lambda rows:
     return Purged(payloads=payloads, events=events, requests=requests, identities=identities)
 
 
-def _give_up(rows: QuerySet[WebhookEvent], application: conf.Application) -> int:
+def _give_up(rows: QuerySet[WebhookEvent]) -> int:
     """Empty events whose handlers still wait after ``EVENT_DAYS``, and say so: they have failed."""
-    count = rows.update(
+    counts = Counter(rows.values_list("application", flat=True))
+    emptied = rows.update(
         payload=None,
         kept=Retained.NO_PAYLOAD,
         outcome=EventOutcome.FAILED,
         error=NEVER_HANDLED,
         next_attempt_at=None,
     )
-    log_error(LogEvent.EVENTS_NOT_HANDLED, application=application.alias, count=count)
-    return count
+    for alias, count in counts.items():
+        log_error(LogEvent.EVENTS_NOT_HANDLED, application=alias, count=count)
+    return emptied
 
 
 def _applications() -> Iterator[tuple[conf.Application, Q]]:
