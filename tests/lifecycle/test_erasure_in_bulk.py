@@ -15,6 +15,7 @@ from django.db.models import ProtectedError
 from django.test.utils import CaptureQueriesContext
 
 from django_identity.lifecycle.erasure import erasure
+from django_identity.lifecycle.upkeep import follow_up
 from django_identity.models import ErasureReceipt, WebhookEvent
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import deliver
@@ -50,6 +51,15 @@ def test_the_sessions_are_searched_once_for_all() -> None:
     assert list(Session.objects.values_list("session_key", flat=True)) == ["g" * 32]
     counted = ErasureReceipt.objects.values_list("counts", flat=True)
     assert [counts["session"] for counts in counted] == [1] * 4
+
+
+def test_a_stop_leaves_the_rest_pending() -> None:
+    """A worker that shuts down ends after the erasure in hand, and leaves no session of it."""
+    pending(3)
+    for left in (2, 1):
+        follow_up.retry_pending(stop=lambda: True)
+        assert ErasureReceipt.objects.filter(erased_at=None).count() == left
+        assert Session.objects.count() == left
 
 
 def test_a_store_that_lists_no_sessions_is_not_searched(settings: Any) -> None:

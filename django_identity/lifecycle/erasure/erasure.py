@@ -7,6 +7,7 @@ subjects by their digests, the account itself, and its other identities.
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -90,11 +91,11 @@ def erase_now(application: conf.Application, subject: str) -> ErasureReceipt:
     return receipt
 
 
-def retry_pending() -> int:
-    """Try all pending erasures that are due. Returns the number that are done."""
+def retry_pending(*, stop: Callable[[], bool] = lambda: False) -> int:
+    """Try all pending erasures that are due, until ``stop``. Returns the number that are done."""
     due = ErasureReceipt.objects.filter(erased_at=None, next_attempt_at__lte=timezone.now())
     keys = due.order_by("next_attempt_at").values_list("pk", flat=True)[:MOST_AT_ONCE]
-    return _attempt_each(list(keys))
+    return _attempt_each(list(keys), stop=stop)
 
 
 def attempt(receipt_id: int) -> bool:
@@ -102,7 +103,7 @@ def attempt(receipt_id: int) -> bool:
     return bool(_attempt_each([receipt_id]))
 
 
-def _attempt_each(receipt_ids: list[int]) -> int:
+def _attempt_each(receipt_ids: list[int], *, stop: Callable[[], bool] = lambda: False) -> int:
     """Try each of the erasures. The sessions are searched once for all, before and after."""
     began_at = timezone.now()
     users = _users_of(receipt_ids)
@@ -115,7 +116,7 @@ def _attempt_each(receipt_ids: list[int]) -> int:
         for receipt_id, user_id in users.items():
             keys = found.get(user_id, [])
             done += _attempt(receipt_id, user_id, keys, signed_out)
-            if time.monotonic() > ends_at:
+            if stop() or time.monotonic() > ends_at:
                 break
     finally:
         # Robust: the accounts are erased, so an error of the session store is only logged.

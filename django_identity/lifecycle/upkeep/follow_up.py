@@ -56,7 +56,7 @@ def run_handlers(event_id: int) -> bool:
 
 def retry_pending(*, stop: Callable[[], bool] = lambda: False) -> int:
     """Retry erasures, then events, oldest first. Returns the number of events that are done."""
-    erasure.retry_pending()
+    erasure.retry_pending(stop=stop)
     ends_at = time.monotonic() + LONGEST_SECONDS
     due = WebhookEvent.objects.filter(next_attempt_at__lte=timezone.now())
     oldest = due.order_by("next_attempt_at").values_list("pk", flat=True)[:MOST_AT_ONCE]
