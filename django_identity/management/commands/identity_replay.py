@@ -34,12 +34,12 @@ class Command(IdentityCommand):
                     left.append(key)
                 progress.update()
         # A worker may have been faster with some of them.
-        by_worker, failed = upkeep.results_of(left)
+        by_worker, raised = upkeep.results_of(left)
         done = len(replayed.due) - len(left) + by_worker
         self.stdout.write(f"{len(replayed.due)} event(s) replayed, {done} done")
-        if under_way := replayed.under_way + len(left) - by_worker - failed:
+        if under_way := replayed.under_way + len(left) - by_worker - raised:
             self.stdout.write(f"{under_way} skipped: a worker is running their handlers")
-        self._complain(replayed, unknown, failed=failed)
+        self._complain(replayed, unknown, failed=raised)
 
     def _complain(self, replayed: upkeep.Replayed, unknown: list[str], *, failed: int) -> None:
         """Exit with 1 if an operator has to look."""
