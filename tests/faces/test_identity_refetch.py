@@ -238,14 +238,6 @@ def test_nobody_is_an_error(service: HostileService, three: list[LinkedIdentity]
     assert "error 1: No linked identity" in refetch(999_999)
 
 
-def test_named_ones_that_fail_are_an_error(
-    service: HostileService, three: list[LinkedIdentity]
-) -> None:
-    """None of them was re-fetched; one that was is enough for success."""
-    assert "error 1: No linked identity" in refetch(three[1].pk, three[2].pk)
-    assert "error" not in refetch(three[0].pk, three[1].pk)
-
-
 def test_a_dead_service_without_keys_is_an_error(
     service: HostileService, three: list[LinkedIdentity]
 ) -> None:

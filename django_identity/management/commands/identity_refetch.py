@@ -38,11 +38,9 @@ class Command(IdentityCommand):
             raise CommandError("Stopped. What was not done stays due.", returncode=INTERRUPTED)
         if is_away or tally[upkeep.Refetched.NOT_NOW]:
             raise CommandError("The service takes no calls at the moment. The rest stays due.")
-        if tally[upkeep.Refetched.STORED]:
-            return
-        if ids:
-            raise CommandError("No linked identity with these ids could be re-fetched.")
-        if tally[upkeep.Refetched.POSTPONED]:
+        if ids and not tally:
+            raise CommandError("No linked identity with these ids can be re-fetched.")
+        if tally[upkeep.Refetched.POSTPONED] and not tally[upkeep.Refetched.STORED]:
             raise CommandError("Nothing could be re-fetched. It stays due; see the log.")
 
     def _refetch(
