@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.benchmarks.peers.environment import Room
 
-ROUNDS = 10
+ROUNDS = 30
 AT_ONCE = 8  # pieces of work before the next contender's turn
 STARTS = 5
 SIGN_IN = ("ours", "ours_all", "allauth", "allauth_tokens", "social", "oidc", "authlib")
