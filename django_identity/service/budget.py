@@ -78,15 +78,14 @@ def pause(application: Application, *, endpoint: str, seconds: float) -> None:
         shared_state.write(name, until, seconds=length)
 
 
-def paused_for(application: Application, *endpoints: str) -> float:
-    """Seconds until endpoints of these classes may be called again, or zero."""
-    names = [_pause_name(application, endpoint) for endpoint in endpoints]
-    return max(0.0, shared_state.read(*names) - time.time())
+def paused_for(application: Application, endpoint: str) -> float:
+    """Seconds until endpoints of this class may be called again, or zero."""
+    return max(0.0, shared_state.read(_pause_name(application, endpoint)) - time.time())
 
 
 def require_sign_in(application: Application, *, patience: float) -> None:
     """Raises ``RateLimited`` if a pause that is longer than ``patience`` would stop a sign-in."""
-    pause = paused_for(application, *SIGN_IN_ENDPOINTS)
+    pause = max(paused_for(application, endpoint) for endpoint in SIGN_IN_ENDPOINTS)
     if pause > patience:
         raise _rate_limited("token", pause)
 

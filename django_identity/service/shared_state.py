@@ -6,6 +6,7 @@ cache for some seconds. The wait for a cache that does not answer extends the de
 """
 
 import logging
+import math
 import os
 import time
 from collections.abc import Callable
@@ -43,14 +44,10 @@ _silent_until = 0.0
 LARGEST_NUMBER = 1e10
 
 
-def read(*names: str) -> float:
-    """The largest of the numbers under ``names``. One that is missing or invalid counts as zero."""
-
-    def numbers() -> list[float]:
-        return [float(value or 0.0) for value in _cache().get_many(names).values()]
-
-    held = _guard(numbers, otherwise=list[float]())
-    return max((number for number in held if 0.0 <= number <= LARGEST_NUMBER), default=0.0)
+def read(name: str) -> float:
+    """The number under ``name``, or zero if it is missing or invalid."""
+    number = _guard(lambda: float(_cache().get(name) or 0.0), otherwise=0.0)
+    return number if math.isfinite(number) and 0.0 <= number <= LARGEST_NUMBER else 0.0
 
 
 def write(name: str, value: float | str, *, seconds: float) -> None:
