@@ -5,8 +5,7 @@ which a gate, a session or a flow rests. A read replica may lag, and a revoked g
 """
 
 from collections.abc import Callable
-from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from django.apps import apps
 from django.contrib.auth import get_user_model
@@ -66,7 +65,6 @@ def holds(row: models.Model) -> bool:
     return read_from == router.db_for_read(type(row)) or router.allow_relation(row, ours)
 
 
-@cache
 def _identities() -> type[models.Model]:
     return apps.get_model("django_identity", "LinkedIdentity")
 
@@ -75,7 +73,5 @@ class Manager(models.Manager[Row]):
     """Reads from this database, too, unless a caller names another one."""
 
     def get_queryset(self) -> models.QuerySet[Row]:
-        # Like ``using``, which would copy each new queryset.
-        rows: Any = super().get_queryset()
-        rows._db = self._db or alias()
-        return cast("models.QuerySet[Row]", rows)
+        rows = super().get_queryset()
+        return rows if self._db else rows.using(alias())

@@ -56,11 +56,11 @@ def start(
 
 def find(application: Application, *, state: str, browser_key: str) -> AuthorizationRequest:
     """The sign-in with this state that this browser started. Raises ``RequestUnknown``."""
+    found: AuthorizationRequest | None = next(_OF_STATE.instances(digest(state)), None)
     started = (application.alias, application.environment, digest(browser_key))
-    for request in _OF_STATE.instances(digest(state)):
-        if (request.application, request.environment, request.browser_digest) == started:
-            return request  # type: ignore[no-any-return]
-    raise RequestUnknown
+    if found is None or (found.application, found.environment, found.browser_digest) != started:
+        raise RequestUnknown
+    return found
 
 
 def claim(request: AuthorizationRequest) -> None:
