@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 
 from django_identity import database
@@ -19,14 +20,23 @@ TABLES = {
 
 
 class AllauthPolicy(IdentityPolicy):
-    """The defaults, and an erasure that covers allauth's tables."""
+    """The defaults, with allauth's ways in, and an erasure that covers allauth's tables."""
 
-    def may_come_back(self, user: AbstractBaseUser) -> bool:
-        """Not if the account has another way in: a password or a social account."""
-        has_social_account = any(
-            rows.exists() for label, rows in _rows_of(user) if label == "socialaccount"
-        )
-        return super().may_come_back(user) and not has_social_account
+    set_password_url = "account_set_password"  # noqa: S105  a URL name
+
+    def has_other_way_in(self, user: AbstractBaseUser) -> bool:
+        """A password, a social account, a passkey or a code by e-mail, as far as allauth has it."""
+        if super().has_other_way_in(user):
+            return True
+        theirs = dict(_rows_of(user))
+        ways = []
+        if "socialaccount" in theirs:
+            ways.append(theirs["socialaccount"])
+        if "mfa" in theirs and getattr(settings, "MFA_PASSKEY_LOGIN_ENABLED", False):
+            ways.append(theirs["mfa"].filter(type="webauthn"))
+        if "account" in theirs and getattr(settings, "ACCOUNT_LOGIN_BY_CODE_ENABLED", False):
+            ways.append(theirs["account"].filter(verified=True))
+        return any(rows.exists() for rows in ways)
 
     def erase_user(self, user: AbstractBaseUser) -> None:
         """Delete allauth's addresses, social accounts with tokens, authenticators and sessions."""

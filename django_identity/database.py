@@ -30,6 +30,16 @@ def atomic(*, durable: bool = False) -> Atomic:
     return transaction.atomic(using=alias(), durable=durable)
 
 
+def require_no_transaction() -> None:
+    """Raise ``RuntimeError`` inside a transaction. That of Django's ``TestCase`` is none."""
+    if connection().get_autocommit():
+        return
+    if not connection().in_atomic_block:
+        raise RuntimeError("autocommit is off")
+    with atomic(durable=True):
+        """Django raises it here."""
+
+
 def on_commit(function: Callable[[], object]) -> None:
     """Call ``function`` when the current transaction has committed. Its errors are only logged."""
     transaction.on_commit(function, using=alias(), robust=True)
@@ -62,7 +72,8 @@ def holds(row: models.Model) -> bool:
         return True
     ours = _identities()()
     ours._state.db = here
-    return read_from == router.db_for_read(type(row)) or router.allow_relation(row, ours)
+    # ``__class__``: a request's user is a lazy object.
+    return read_from == router.db_for_read(row.__class__) or router.allow_relation(row, ours)
 
 
 def _identities() -> type[models.Model]:

@@ -18,36 +18,37 @@ from django_identity.exceptions import DocumentsNotAllowed
 from django_identity.lifecycle import documents
 from django_identity.lifecycle.documents import Document
 from django_identity.models import LinkedIdentity
-from django_identity.service.answers import DocumentMetadata
 from django_identity.views.closed import keep_private
 from django_identity.views.flow import signed_in_user
 
-__all__ = ["Document", "DocumentMetadata", "document_response", "documents_of", "metadata_of"]
+__all__ = ["Document", "document_response", "documents_of"]
 
 
 def documents_of(
     request: HttpRequest,
     *,
+    scope: str = documents.CONTENT,
     user: AbstractBaseUser | None = None,
     application: str = conf.DEFAULT_ALIAS,
 ) -> tuple[Document, ...]:
     """The documents of ``user``, by default of the signed-in person, opened in memory.
 
-    The policy's ``may_read_documents`` decides, and the person must have consented to
-    ``documents:read``. The reading is recorded with the name of the request's view. Raises
-    ``DocumentsNotAllowed`` (Django answers 403) and what ``lifecycle.documents.read`` raises.
+    With ``scope="documents:metadata"`` they have no content. The policy's ``may_read_documents``
+    decides, and the person must have consented to the scope. Each reading is a log line with the
+    name of the request's view. Raises ``DocumentsNotAllowed`` (Django answers 403) and what
+    ``lifecycle.documents.read`` raises.
     """
-    return documents.read(_reading(request, user, application))
-
-
-def metadata_of(
-    request: HttpRequest,
-    *,
-    user: AbstractBaseUser | None = None,
-    application: str = conf.DEFAULT_ALIAS,
-) -> tuple[DocumentMetadata, ...]:
-    """Which documents ``user`` has, without their content (scope ``documents:metadata``)."""
-    return documents.read_metadata(_reading(request, user, application))
+    asked_by = signed_in_user(request)
+    whose = user or asked_by
+    if asked_by is None or whose is None:
+        raise DocumentsNotAllowed("nobody is signed in")
+    here = LinkedIdentity.objects.under(conf.application(application))
+    identity = here.filter(user_id=whose.pk).first()
+    if identity is None:
+        raise DocumentsNotAllowed("the person has no linked identity")
+    # The name of the request's URL, or the dotted path of its view.
+    view = request.resolver_match.view_name if request.resolver_match else ""
+    return documents.read(identity, scope=scope, asked_by=asked_by, view=view)
 
 
 def document_response(document: Document) -> HttpResponse:
@@ -58,16 +59,3 @@ def document_response(document: Document) -> HttpResponse:
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
     keep_private(response)
     return response
-
-
-def _reading(request: HttpRequest, user: AbstractBaseUser | None, alias: str) -> documents.Reading:
-    asked_by, application = signed_in_user(request), conf.application(alias)
-    whose = user or asked_by
-    if asked_by is None or whose is None:
-        raise DocumentsNotAllowed("nobody is signed in")
-    identity = LinkedIdentity.objects.under(application).filter(user_id=whose.pk).first()
-    if identity is None:
-        raise DocumentsNotAllowed("the person has no linked identity")
-    # The name of the request's URL, or the dotted path of its view.
-    view = request.resolver_match.view_name if request.resolver_match else ""
-    return documents.Reading(identity, asked_by, view)

@@ -1,21 +1,20 @@
-"""Gates: open a view only to people with a proven claim or a KYC level.
+"""Gates: open a view only to people with proven claims or a KYC level.
 
 ::
 
     @claim_required("age_over_18")
     def bar(request): ...
 
-    @claim_required("country_resident", value="NG", on_closed="forbid")
+    @claim_required("age_over_18", "country_resident=NG", on_closed="forbid")
     async def local_offer(request): ...
 
     class Vault(KycLevelRequiredMixin, TemplateView):
         required_kyc_level = "level_2"
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
 from functools import wraps
-from inspect import getattr_static, isfunction, signature
+from inspect import iscoroutine
 from typing import Any
 
 from asgiref.sync import iscoroutinefunction, sync_to_async
@@ -25,15 +24,8 @@ from django.http import HttpRequest
 from django.views import View
 
 from django_identity import conf
-from django_identity.lifecycle.standing import (
-    UNASKED,
-    Requirement,
-    Standing,
-    Unasked,
-    require_text,
-    standing_of,
-)
-from django_identity.texts import labels
+from django_identity.lifecycle.requirements import Requirement, require_text
+from django_identity.lifecycle.standing import standing_of
 from django_identity.views.closed import (
     CLAIM_MISSING,
     KYC_LEVEL_MISSING,
@@ -52,70 +44,68 @@ __all__ = [
     "aclaims_of",
     "claim_required",
     "claims_of",
+    "closed_to",
     "kyc_level_required",
 ]
 
-# The limit of remembered requirements, in case a gate takes its requirement from the request.
-MOST_ASKED = 1000
-_asked: set[str] = set()
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def note_asked(*asked: object) -> None:
-    """Remember the claims and levels that a gate of this site requires."""
-    _asked.update(text for text in asked if isinstance(text, str) and len(_asked) < MOST_ASKED)
-
-
-def was_asked(text: str) -> bool:
-    """Whether a gate of this site requires this claim or level. A link may name no other."""
-    return text in _asked
-
-
-@dataclass(frozen=True, slots=True)
 class Gate:
-    """The requirements of a view: proven claims, a KYC level, or both.
+    """What a view asks for: claims that must all be proven, or a KYC level.
 
-    Raises ``ImproperlyConfigured`` if there is no requirement, or one that is not non-empty text.
+    A claim is ``"age_over_18"``, which must be true, or ``"country_resident=NG"``. ``on_closed`` is
+    ``"redirect"`` (to the login page, which says what is missing and how to get it), ``"forbid"``
+    (403), or a callable that takes the request and a ``Closed`` and returns a response. Raises
+    ``ImproperlyConfigured`` if nothing is asked, or something that is not non-empty text.
     """
 
-    claims: tuple[Requirement, ...] = ()
-    kyc_level: str | Unasked = UNASKED
-    application: str = conf.DEFAULT_ALIAS
-    on_closed: OnClosed = "redirect"
-
-    def __post_init__(self) -> None:
-        if not all(isinstance(claim, Requirement) for claim in self.claims):
-            raise ImproperlyConfigured("the claims of a gate are Requirements")
-        if self.kyc_level is not UNASKED:
-            require_text(self.kyc_level, "a KYC level")
-        elif not self.claims:
-            raise ImproperlyConfigured("a gate that asks for nothing would be open to everybody")
-        if self.on_closed not in ("redirect", "forbid") and not callable(self.on_closed):
+    def __init__(
+        self,
+        *claims: str,
+        kyc_level: str = "",
+        application: str = conf.DEFAULT_ALIAS,
+        on_closed: OnClosed = "redirect",
+    ) -> None:
+        if bool(claims) is (kyc_level != ""):
+            raise ImproperlyConfigured("a gate asks for claims or for a KYC level")
+        if not claims:
+            require_text(kyc_level, "a KYC level")
+        if on_closed not in ("redirect", "forbid") and not callable(on_closed):
             raise ImproperlyConfigured('on_closed is "redirect", "forbid" or a callable')
-        note_asked(*map(str, self.claims), self.kyc_level)
-        labels.note_level(self.kyc_level)
+        self.claims = tuple(map(Requirement.parse, claims))
+        self.kyc_level, self.application, self.on_closed = kyc_level, application, on_closed
+
+
+def closed_to(gate: Gate, user: object) -> Closed | None:
+    """Why ``gate`` is closed to ``user`` at this moment, or None if it is open."""
+    standing = standing_of(user, application=gate.application)
+    if gate.kyc_level:
+        code, missing, asked = KYC_LEVEL_MISSING, gate.kyc_level, gate.kyc_level
+        shortfall = standing.level_shortfall(gate.kyc_level)
+    else:
+        first = next((each for each in gate.claims if standing.shortfall(each)), gate.claims[0])
+        code, missing, asked = CLAIM_MISSING, first.claim_type, str(first)
+        shortfall = standing.shortfall(first)
+    if shortfall is None:
+        return None
+    if not getattr(user, "is_authenticated", False):
+        code, shortfall = NOT_SIGNED_IN, None
+    return Closed(code, missing, gate.application, asked, shortfall)
 
 
 def claim_required(
-    *claims: str,
-    value: str | Unasked = UNASKED,
-    application: str = conf.DEFAULT_ALIAS,
-    on_closed: OnClosed = "redirect",
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Open a sync or async view only to people for whom all ``claims`` are proven.
-
-    ``value`` requires this value of a single claim, instead of true. ``on_closed`` is
-    ``"redirect"`` (to the login page, which says what is missing and how to get it), ``"forbid"``
-    (403) or a callable that takes the request and a ``Closed`` and returns a response. Raises
-    ``ImproperlyConfigured`` for arguments that are not non-empty text, such as ``None``.
-    """
-    return _gated(Gate(_requirements(claims, value), application=application, on_closed=on_closed))
+    *claims: str, application: str = conf.DEFAULT_ALIAS, on_closed: OnClosed = "redirect"
+) -> Decorator:
+    """Open a sync or async view only to people for whom all ``claims`` are proven."""
+    return _decorator(Gate(*claims, application=application, on_closed=on_closed))
 
 
 def kyc_level_required(
     level: str, *, application: str = conf.DEFAULT_ALIAS, on_closed: OnClosed = "redirect"
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Open a view only to people whom the service verified at ``level`` or above."""
-    return _gated(Gate(kyc_level=level, application=application, on_closed=on_closed))
+) -> Decorator:
+    """Open a sync or async view only to people verified at ``level`` or above."""
+    return _decorator(Gate(kyc_level=level, application=application, on_closed=on_closed))
 
 
 def claims_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> dict[str, bool | str]:
@@ -130,234 +120,114 @@ async def aclaims_of(
     return await sync_to_async(claims_of)(user, application=application)
 
 
-def closed_to(gate: Gate, user: object) -> Closed | None:
-    """Why ``gate`` is closed to ``user`` at this moment, or None if it is open."""
-    closed = _first_missing(gate, standing_of(user, application=gate.application))
-    if closed is None or getattr(user, "is_authenticated", False):
-        return closed
-    return replace(closed, code=NOT_SIGNED_IN, shortfall=None)
-
-
-class _GateMixin(View):
+class GateMixin(View):
     """For class-based views, sync and async. Put it first among the bases.
 
-    The requirements of all classes in the MRO apply. A subclass can only add requirements.
+    What the classes of a view ask for adds up: a subclass takes nothing away. Each class asks about
+    its own ``identity_application``.
     """
 
     identity_application: str = conf.DEFAULT_ALIAS
     on_closed: OnClosed = "redirect"
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        claims, value = getattr(cls, "required_claims", ()), getattr(cls, "required_value", UNASKED)
-        if isinstance(claims, tuple | list):
-            note_asked(*(claim if value is UNASKED else f"{claim}={value}" for claim in claims))
-        level = getattr(cls, "required_kyc_level", "") or UNASKED
-        note_asked(level)
-        labels.note_level(level)
-
-    def get_gate(self) -> Gate:
-        """An additional gate for the request. Subclasses may override it."""
-        raise NotImplementedError
-
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:
         return login_not_required(super().as_view(**initkwargs))
 
+    def declared(self, name: str) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """``name`` of the view and of each of its classes, with the rest of that gate."""
+        for layer in (self, *type(self).__mro__):
+            if name in vars(layer) and vars(layer).get("__module__") != __name__:
+                alias = getattr(layer, "identity_application", self.identity_application)
+                yield vars(layer)[name], {"application": alias, "on_closed": self.on_closed}
+
+    def guarded(self, view: Callable[..., Any], gates: list[Gate]) -> Callable[..., Any]:
+        if not gates:
+            raise ImproperlyConfigured(f"a mixin of {type(self).__name__} asks for nothing")
+        return _guarded(view, gates, is_async=self.view_is_async)
+
+
+class ClaimRequiredMixin(GateMixin):
+    """The ``required_claims`` of all classes: ``("age_over_18", "country_resident=NG")``."""
+
+    required_claims: tuple[str, ...] | list[str] = ()
+
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        if self.view_is_async:
-            return self._dispatch_async(request, *args, **kwargs)
-        if found := _first_closed(tuple(_gates_of(self)), request.user):
-            return answer(request, *found)
-        return keep_private(super().dispatch(request, *args, **kwargs))
-
-    async def _dispatch_async(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        gates = await sync_to_async(lambda: tuple(_gates_of(self)))()
-        if found := await _first_closed_async(gates, request):
-            return await sync_to_async(answer)(request, *found)
-        return keep_private(await super().dispatch(request, *args, **kwargs))  # type: ignore[misc]  # async view
+        gates = []
+        for claims, rest in self.declared("required_claims"):
+            if not isinstance(claims, tuple | list):
+                raise ImproperlyConfigured("required_claims is a tuple or a list of claims")
+            gates.append(Gate(*claims, **rest))
+        return self.guarded(super().dispatch, gates)(request, *args, **kwargs)
 
 
-class ClaimRequiredMixin(_GateMixin):
-    """``required_claims`` must be proven. ``required_value`` requires a value of a single claim."""
-
-    required_claims: tuple[str, ...] = ()
-    required_value: str | Unasked = UNASKED
-
-    def get_gate(self) -> Gate:
-        return Gate(
-            _requirements(self.required_claims, self.required_value),
-            application=self.identity_application,
-            on_closed=_on_closed(self),
-        )
-
-
-class KycLevelRequiredMixin(_GateMixin):
-    """The person must be verified at ``required_kyc_level`` or above."""
+class KycLevelRequiredMixin(GateMixin):
+    """The person must be verified at the ``required_kyc_level`` of each class, or above."""
 
     required_kyc_level: str = ""
 
-    def get_gate(self) -> Gate:
-        return Gate(
-            kyc_level=self.required_kyc_level,
-            application=self.identity_application,
-            on_closed=_on_closed(self),
-        )
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        asked = self.declared("required_kyc_level")
+        gates = [Gate(kyc_level=level, **rest) for level, rest in asked]
+        return self.guarded(super().dispatch, gates)(request, *args, **kwargs)
 
 
-_OURS = (_GateMixin, ClaimRequiredMixin, KycLevelRequiredMixin)
-
-
-def _gates_of(view: _GateMixin) -> Iterator[Gate]:
-    """All gates of ``view``: those that its classes declare, and those of ``get_gate``.
-
-    Raises ``ImproperlyConfigured`` if a mixin is used without a requirement.
-    """
-    declared, added = tuple(_declared(view)), tuple(_added(view))
-    for mixin, is_asked in (
-        (ClaimRequiredMixin, any(gate.claims for gate in declared)),
-        (KycLevelRequiredMixin, any(gate.kyc_level is not UNASKED for gate in declared)),
-    ):
-        if isinstance(view, mixin) and not is_asked and not added:
-            raise ImproperlyConfigured(f"{type(view).__name__}: {mixin.__name__} asks for nothing")
-    yield from declared
-    yield from added
-
-
-def _declared(view: _GateMixin) -> Iterator[Gate]:
-    """A gate for each class that declares a requirement, from the instance to the last base.
-
-    A value belongs to the claim of the same class, or of the nearest class that has a claim. An
-    application is inherited; without a requirement it belongs to the next class that has one.
-    """
-    chosen: dict[str, Any] = {}
-    for held, above in _layers(view):
-        for name in ("required_value", "identity_application"):
-            if name in held:
-                chosen.setdefault(name, _bind(view, held[name]))
-        claims = _bind(view, held.get("required_claims", ()))
-        level = _bind(view, held.get("required_kyc_level", ""))
-        if claims == () and level == "":
-            continue
-        requirements: tuple[Requirement, ...] = ()
-        if claims != ():
-            value = chosen.pop("required_value", _value_above(view, above))
-            if "required_value" in held and value != _bind(view, held["required_value"]):
-                raise ImproperlyConfigured(
-                    "a subclass cannot replace the value that a base requires"
-                )
-            requirements = _requirements(claims, value)
-        # The last base is ``_GateMixin``, which has an application.
-        inherited = next(vars(base) for base in above if "identity_application" in vars(base))
-        bound = _bind(view, inherited["identity_application"])
-        yield Gate(
-            requirements,
-            kyc_level=UNASKED if level == "" else level,
-            application=chosen.pop("identity_application", bound),
-            on_closed=_on_closed(view),
-        )
-
-
-def _added(view: _GateMixin) -> Iterator[Gate]:
-    """A gate for each class of the site that overrides ``get_gate``."""
-    for held, _above in _layers(view):
-        if "get_gate" in held:
-            gate = _bind(view, held["get_gate"])()
-            if not isinstance(gate, Gate):
-                raise ImproperlyConfigured(f"{type(view).__name__}.get_gate() must return a Gate")
-            yield gate
-
-
-def _layers(view: _GateMixin) -> Iterator[tuple[Mapping[str, Any], tuple[type, ...]]]:
-    """The own attributes of the instance and of each class of the site, with its bases."""
-    yield vars(view), type(view).__mro__
-    for owner in type(view).__mro__:
-        if owner not in _OURS:
-            yield vars(owner), owner.__mro__[1:]
-
-
-def _value_above(view: _GateMixin, above: tuple[type, ...]) -> Any:
-    """The value of a base that declares no claim itself."""
-    for base in above:
-        if base in _OURS or "required_claims" in vars(base):
-            break
-        if "required_value" in vars(base):
-            return _bind(view, vars(base)["required_value"])
-    return UNASKED
-
-
-def _bind(view: _GateMixin, found: Any) -> Any:
-    """A class attribute as the instance sees it, including properties and methods."""
-    return found.__get__(view, type(view)) if hasattr(type(found), "__get__") else found
-
-
-def _on_closed(view: _GateMixin) -> OnClosed:
-    """``on_closed``. A function of a request and a ``Closed`` is not bound; a method is."""
-    given = getattr_static(view, "on_closed")
-    if isfunction(given) and len(signature(given).parameters) < len(("self", "request", "closed")):
-        return given
-    return view.on_closed
-
-
-def _requirements(claims: Any, value: str | Unasked) -> tuple[Requirement, ...]:
-    if not claims or not isinstance(claims, tuple | list | set | frozenset):
-        raise ImproperlyConfigured("name at least one claim, as a list of names")
-    if value is not UNASKED and len(claims) != 1:
-        raise ImproperlyConfigured("a value belongs to exactly one claim")
-    return tuple(Requirement(claim, value) for claim in claims)
-
-
-def _gated(gate: Gate) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator. Under ``LoginRequiredMiddleware`` the gate answers, and not the middleware."""
+def _decorator(gate: Gate) -> Decorator:
+    """Under ``LoginRequiredMiddleware`` the gate answers, and not the middleware."""
 
     def decorate(view: Callable[..., Any]) -> Callable[..., Any]:
-        if iscoroutinefunction(view):
-
-            @wraps(view)
-            async def gated_async(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
-                if found := await _first_closed_async((gate,), request):
-                    return await sync_to_async(answer)(request, *found)
-                return keep_private(await view(request, *args, **kwargs))
-
-            return login_not_required(gated_async)
-
-        @wraps(view)
-        def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
-            if found := _first_closed((gate,), request.user):
-                return answer(request, *found)
-            return keep_private(view(request, *args, **kwargs))
-
-        return login_not_required(gated)
+        return login_not_required(_guarded(view, [gate], is_async=_is_async(view)))
 
     return decorate
 
 
-def _first_closed(gates: Iterable[Gate], user: object) -> tuple[OnClosed, Closed] | None:
-    """``on_closed`` of the first gate that is closed to ``user``, and what it misses first."""
+def _is_async(view: Any) -> bool:
+    """Whether ``view`` is awaited: an async function, or ``dispatch`` of an async class.
+
+    ``method_decorator`` gives the latter as a partial of the bound method.
+    """
+    if iscoroutinefunction(view):
+        return True
+    while view is not None:
+        owner = getattr(getattr(view, "func", view), "__self__", None)
+        if getattr(owner, "view_is_async", False):
+            return True
+        view = getattr(view, "__wrapped__", None)
+    return False
+
+
+def _guarded(view: Callable[..., Any], gates: list[Gate], *, is_async: bool) -> Callable[..., Any]:
+    """``view`` behind ``gates``. Caches keep nothing of what they answer."""
+    if is_async:
+
+        @wraps(view)
+        async def gated_async(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
+            user = await request.auser()
+            # A middleware may have replaced one of ``request.user`` and ``request.auser`` alone.
+            found = await sync_to_async(_first_closed)(gates, user)
+            if not found and await sync_to_async(lambda: request.user != user)():
+                found = await sync_to_async(_first_closed)(gates, request.user)
+            if found:
+                return await sync_to_async(answer)(request, *found)
+            return keep_private(await view(request, *args, **kwargs))
+
+        return gated_async
+
+    @wraps(view)
+    def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
+        if found := _first_closed(gates, request.user):
+            return answer(request, *found)
+        response = view(request, *args, **kwargs)
+        if iscoroutine(response):
+            response.close()
+            raise ImproperlyConfigured("a sync gate stands around an async view")
+        return keep_private(response)
+
+    return gated
+
+
+def _first_closed(gates: list[Gate], user: object) -> tuple[OnClosed, Closed] | None:
     for gate in gates:
         if closed := closed_to(gate, user):
             return gate.on_closed, closed
-    return None
-
-
-async def _first_closed_async(
-    gates: Sequence[Gate], request: HttpRequest
-) -> tuple[OnClosed, Closed] | None:
-    """The same for ``request.auser()`` and ``request.user``: a middleware may replace one alone."""
-    user: Any = await request.auser()
-    if not hasattr(request, "_cached_user"):
-        # Django keeps the session's user there, and so reads it once for both names.
-        request._cached_user = user  # type: ignore[attr-defined]
-    return await sync_to_async(
-        lambda: _first_closed(gates, user) or _first_closed(gates, request.user)
-    )()
-
-
-def _first_missing(gate: Gate, standing: Standing) -> Closed | None:
-    for claim in gate.claims:
-        if lack := standing.shortfall(claim):
-            return Closed(CLAIM_MISSING, claim.claim_type, gate.application, str(claim), lack)
-    level = gate.kyc_level
-    if level is not UNASKED and (lack := standing.level_shortfall(level)):
-        return Closed(KYC_LEVEL_MISSING, level, gate.application, level, lack)
     return None

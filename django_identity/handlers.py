@@ -1,7 +1,7 @@
 """``@on_event("kyc.verified")``: the site's own code for every event of a type.
 
 A handler gets the ``WebhookEvent`` in a task, in its own transaction, after the event was stored
-and applied. If a handler raises an error, it is retried eight times over about a day. The error
+and applied. If a handler raises an error, it is tried twelve times within a day. The error
 rolls back only the handler's own changes, and other handlers do not wait. A handler must be
 idempotent: if the process dies before the commit, the handler runs again.
 """

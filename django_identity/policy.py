@@ -12,11 +12,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from django.apps import apps
-from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.contrib.sites.shortcuts import get_current_site
 from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
+from django.utils.functional import Promise
 from django.utils.module_loading import import_string
 
 from django_identity import anonymisation, database
@@ -24,10 +23,10 @@ from django_identity.exceptions import ConfigurationError
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
-    from django.http import HttpRequest
 
     from django_identity.models import LinkedIdentity
-    from django_identity.service.answers import ConnectAnswer, KycStatus, Profile
+    from django_identity.service.answers import KycStatus, Profile
+    from django_identity.service.connect import ConnectAnswer
 
 FIELDS_NEVER_WRITTEN = frozenset({"is_staff", "is_superuser", "is_active", "password"})
 # Claim -> the member of its value with the claim's own noun.
@@ -38,12 +37,16 @@ PROFILE_FIELDS = ("email", "first_name", "last_name")
 class IdentityPolicy:
     """The defaults: anyone may sign up, and no field of an existing user is overwritten."""
 
-    #: Whether a Connect code signs in a person who is not signed in. (A code can be phished.)
-    connect_may_sign_in: bool = False
+    #: The site's name on pages and in e-mails. By default that of ``django.contrib.sites``.
+    site_name: str | Promise = ""
+    #: Why the site asks for a scope, a claim or a level: ``{"age_over_18": _("…")}``.
+    reasons: Mapping[str, str | Promise] = {}
     #: The site's own pages, as addresses or URL names; the package's pages link to them.
     help_url: str | None = None
     privacy_url: str | None = None
     contact_url: str | None = None
+    #: Where a person sets a password, before the identity that made the account is disconnected.
+    set_password_url: str | None = None
     #: Whether people may erase themselves on the page of their details.
     people_may_erase: bool = True
     #: How an erasure treats the site's user: ``"anonymise"`` or ``"delete"``.
@@ -58,7 +61,7 @@ class IdentityPolicy:
 
         By default a Connect code (``profile.by_code``) does not link staff: it may be another
         person's code. The method is called again, without ``by_code``, when the full sign-in
-        confirms a link by code, and with it when only a code leads to a sign-in.
+        confirms a link by code.
         """
         return not (profile.by_code and is_privileged(user))
 
@@ -66,59 +69,29 @@ class IdentityPolicy:
         """Whether an identity may sign ``user`` in."""
         return True
 
-    def site_name(self, request: HttpRequest | None) -> str:
-        """The site's name on pages and in e-mails: by default the name of ``django.contrib.sites``.
+    def has_other_way_in(self, user: AbstractBaseUser) -> bool:
+        """Whether ``user`` can sign in without the identity that made the account.
 
-        An empty text if the site has no name; pages then say "this site".
+        Only then may that identity be disconnected. By default: whether the account has a password.
         """
-        if not apps.is_installed("django.contrib.sites"):
-            return ""
-        if request is None and not hasattr(settings, "SITE_ID"):
-            return ""
-        return str(get_current_site(request).name)
+        return user.has_usable_password()
 
-    def why_we_ask(self, asked: str) -> str:
-        """Why the site asks for ``asked``: a scope, a claim, or a level. By default no reason."""
-        return ""
+    def notice(self, user: AbstractBaseUser, *, change: str, **context: Any) -> EmailMessage | None:
+        """The e-mail to ``user`` about a change of their connection, or None to send none.
 
-    def may_come_back(self, user: AbstractBaseUser) -> bool:
-        """Whether an identity that was disconnected from ``user`` may sign ``user`` in again.
-
-        By default only if the account has no password. The owner of a password signs in with it,
-        and links the identity from within the account.
+        ``change``: ``"linked"`` (with ``identity``, and ``person``, the masked name of whose it
+        is), ``"renewed"``, ``"disconnected"``, or ``"revoked"`` by an operator. ``context`` has the
+        names of ``service`` and ``site_name`` too. By default ``link_notice.txt`` or
+        ``change_notice.txt`` goes to the account's e-mail address, if it has one.
         """
-        return not user.has_usable_password()
-
-    def link_notice(
-        self, user: AbstractBaseUser, identity: LinkedIdentity, *, person: str
-    ) -> EmailMessage | None:
-        """The e-mail to ``user`` about a new link, or None to send none.
-
-        ``person``: the masked name of the linked person, or an empty text. By default the templates
-        ``django_identity/link_notice_subject.txt`` and ``link_notice.txt`` are sent to the
-        account's e-mail address, if it has one.
-        """
-        return self._notice("link_notice", user, identity=identity, person=person)
-
-    def change_notice(
-        self, user: AbstractBaseUser, *, change: str, service: str
-    ) -> EmailMessage | None:
-        """The e-mail to ``user`` about a change, or None to send none.
-
-        ``change``: ``"renewed"``, ``"disconnected"``, or ``"revoked"`` by an operator. ``service``:
-        the service's name in a sentence. The templates are ``change_notice_subject.txt`` and
-        ``change_notice.txt``.
-        """
-        return self._notice("change_notice", user, change=change, service=service)
-
-    def _notice(self, name: str, user: AbstractBaseUser, **context: Any) -> EmailMessage | None:
         address = getattr(user, get_user_model().get_email_field_name(), "")
         if not address:
             return None
-        context |= {"user": user, "site_name": self.site_name(None)}
-        subject = render_to_string(f"django_identity/{name}_subject.txt", context)
-        text = render_to_string(f"django_identity/{name}.txt", context)
-        return EmailMessage(" ".join(subject.split()), text, to=[address])
+        kind = "link_notice" if change == "linked" else "change_notice"
+        name = f"django_identity/{kind}"
+        context |= {"user": user, "change": change}
+        subject = " ".join(render_to_string(f"{name}_subject.txt", context).split())
+        return EmailMessage(subject, render_to_string(f"{name}.txt", context), to=[address])
 
     def new_user_fields(self, *, profile: Profile, kyc: KycStatus | None) -> Mapping[str, Any]:
         """The fields of a new user, from the profile, if the user model has them."""
@@ -163,15 +136,6 @@ class IdentityPolicy:
         made can check it here, because the package does not.
         """
         return True
-
-    def user_of_principal(self, principal: object) -> AbstractBaseUser | None:
-        """The user whom ``principal`` represents, or None.
-
-        Gates call this method if ``request.user`` is not an instance of the user model: the holder
-        of a stateless token, an API key, a device. The default is None, because the primary keys of
-        such objects are not those of users.
-        """
-        return None
 
     def claim_value(self, claim_type: str, value: Any) -> str | None:
         """The text in a claim's value that a gate with a value compares, or None.
@@ -218,18 +182,6 @@ class IdentityPolicy:
             anonymisation.delete_files(user)
         else:
             anonymisation.anonymise(user)
-
-    def client_address(self, request: HttpRequest) -> str:
-        """The person's network address, without a port. Connect codes are limited by it.
-
-        The default is the address of the connection's other end. Behind a proxy that is the
-        proxy's own, so read the header that your proxy sets, and only what your proxy wrote.
-        """
-        return str(request.META.get("REMOTE_ADDR", ""))
-
-    def local_sign_in_url(self) -> str | None:
-        """The site's own sign-in page for people with an account, or None."""
-        return getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None)
 
 
 @cache

@@ -3,7 +3,7 @@
 Each address except ``health`` accepts the alias of an application.
 """
 
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import path
 
 from django_identity.views import account, connect, health, sign_in, webhook
 
@@ -22,12 +22,9 @@ PAGES = {
     "webhook": webhook.webhook,
 }
 
-urlpatterns: list[URLPattern | URLResolver] = [
+urlpatterns = [
     path(f"{page}/{alias}", view, name=page.replace("-", "_"))
     for page, view in PAGES.items()
     for alias in ("", "<slug:alias>/")
 ]
-urlpatterns += [
-    path("health/", health.health, name="health"),
-    path("api/", include("django_identity.api.urls")),
-]
+urlpatterns.append(path("health/", health.health, name="health"))

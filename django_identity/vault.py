@@ -1,100 +1,62 @@
-"""Encryption at rest: ``seal``, ``unseal`` and ``reseal`` texts with the application's keys.
+"""Encryption at rest, by Fernet (AES-128-CBC with HMAC-SHA256) under the application's keys.
 
-AES-256-GCM (NIST SP 800-38D) with a random 96-bit nonce, under the first of ``ENCRYPTION_KEYS``.
-The sealed value starts with the key's id, so that values under older keys can still be unsealed.
-The context is authenticated with the text, so a value that was copied to another row or column
-cannot be unsealed.
+The first of ``ENCRYPTION_KEYS`` encrypts, and each of them opens. What is sealed begins with its
+context as a line of JSON, so a value that was copied to another row or column does not open.
 """
 
 import base64
-import binascii
-import hashlib
-import os
+import json
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.kdf import hkdf
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity.deferred import Deferred
 from django_identity.exceptions import SealedValueUnreadable
+from django_identity.secrets import Secret
 
-if TYPE_CHECKING:
-    from cryptography import exceptions
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.ciphers import aead
-    from cryptography.hazmat.primitives.kdf import hkdf
-else:
-    exceptions = Deferred("cryptography.exceptions")
-    hashes = Deferred("cryptography.hazmat.primitives.hashes")
-    aead = Deferred("cryptography.hazmat.primitives.ciphers.aead")
-    hkdf = Deferred("cryptography.hazmat.primitives.kdf.hkdf")
-
-VERSION = "v1"
-NONCE_BYTES = 12
 Context = tuple[str, ...]
 
 
-@sensitive_variables()
-def seal(text: str, *, keys: tuple[str, ...], context: Context) -> str:
-    """Encrypt ``text`` under the first of ``keys``. To unseal it, pass the same ``context``."""
-    key = _key(keys[0])
-    nonce = os.urandom(NONCE_BYTES)
-    sealed = aead.AESGCM(key).encrypt(nonce, text.encode(), _bound(context))
-    return f"{VERSION}.{_key_id(key)}.{base64.urlsafe_b64encode(nonce + sealed).decode()}"
+def seal(secret: Secret, *, keys: tuple[Secret, ...], context: Context) -> str:
+    """Encrypt ``secret`` under the first of ``keys``. To unseal it, pass the same ``context``."""
+    return _ring(keys).encrypt(f"{json.dumps(context)}\n{secret.reveal()}".encode()).decode()
 
 
-def unseal(sealed: str, *, keys: tuple[str, ...], context: Context) -> str:
+def unseal(sealed: str, *, keys: tuple[Secret, ...], context: Context) -> Secret:
     """Decrypt a value of ``seal``.
 
     Raises ``SealedValueUnreadable`` if no key fits or the value has another context.
     """
-    opened = _open(sealed, keys, context)
-    if opened is None:
-        # Keeps the keys out of the traceback: sensitive_variables would add a frame with them.
-        del keys
+    secret = _opened(sealed, keys, context)
+    if secret is None:
         raise SealedValueUnreadable("no key opens it")
-    return opened
+    return secret
 
 
-@sensitive_variables()
-def reseal(sealed: str, *, keys: tuple[str, ...], context: Context) -> str:
-    """Encrypt a sealed value again, under the first of ``keys``.
-
-    Raises ``SealedValueUnreadable`` if no key fits or the value has another context.
-    """
-    return seal(unseal(sealed, keys=keys, context=context), keys=keys, context=context)
-
-
-def prefix_of(secret: str) -> str:
-    """The prefix of all values that are sealed under the key ``secret``."""
-    return f"{VERSION}.{_key_id(_key(secret))}."
-
-
-@sensitive_variables()
-def _open(sealed: str, keys: tuple[str, ...], context: Context) -> str | None:
-    version, _, rest = sealed.partition(".")
-    key_id, _, body = rest.partition(".")
-    key = {_key_id(key): key for key in map(_key, keys)}.get(key_id)
-    if version != VERSION or key is None:
-        return None
+def rotate(sealed: str, *, keys: tuple[Secret, ...]) -> str | None:
+    """``sealed`` under the first of ``keys``, with its context, or None if no key opens it."""
     try:
-        held = base64.urlsafe_b64decode(body)
-        nonce, sealed_text = held[:NONCE_BYTES], held[NONCE_BYTES:]
-        return aead.AESGCM(key).decrypt(nonce, sealed_text, _bound(context)).decode()
-    except (binascii.Error, ValueError, exceptions.InvalidTag):
-        # Not base64url, incomplete, changed, or copied from another row or column.
+        return _ring(keys).rotate(sealed.encode()).decode()
+    except (InvalidToken, ValueError):
         return None
+
+
+@sensitive_variables()
+def _opened(sealed: str, keys: tuple[Secret, ...], context: Context) -> Secret | None:
+    try:
+        line, _, text = _ring(keys).decrypt(sealed.encode()).decode().partition("\n")
+    except (InvalidToken, ValueError):
+        return None
+    return Secret(text) if line == json.dumps(context) else None
 
 
 @lru_cache(maxsize=64)
-def _key(secret: str) -> bytes:
-    derivation = hkdf.HKDF(hashes.SHA256(), length=32, salt=None, info=b"django_identity.vault.v1")
-    return derivation.derive(secret.encode())
+def _ring(keys: tuple[Secret, ...]) -> MultiFernet:
+    return MultiFernet([Fernet(base64.urlsafe_b64encode(_derived(key))) for key in keys])
 
 
-def _key_id(key: bytes) -> str:
-    return hashlib.sha256(b"django_identity.vault.id" + key).hexdigest()[:8]
-
-
-def _bound(context: Context) -> bytes:
-    return b"".join(len(part.encode()).to_bytes(4) + part.encode() for part in context)
+def _derived(key: Secret) -> bytes:
+    derivation = hkdf.HKDF(hashes.SHA256(), length=32, salt=None, info=b"django_identity.vault")
+    return derivation.derive(key.reveal().encode())

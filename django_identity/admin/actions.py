@@ -1,10 +1,9 @@
-"""The actions on linked identities, each with its own permission and confirmation page."""
+"""The actions on linked identities, each with its own permission. What cannot be undone asks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partialmethod, wraps
+from functools import partialmethod
 from typing import Any
 
 from django import forms
@@ -19,63 +18,32 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import database
-from django_identity.admin import wording
-from django_identity.admin.listing import CONFIRMED, RecordAdmin
-from django_identity.admin.wording import Words
-from django_identity.backends import backend_of
-from django_identity.exceptions import IdentityError
+from django_identity.admin.listing import RecordAdmin
+from django_identity.error_table import hint_of
 from django_identity.lifecycle import operators
-from django_identity.lifecycle.erasure import sessions_ended_by
 from django_identity.models import Consent, LinkedIdentity
+from django_identity.texts import operators as wording
+from django_identity.texts.operators import Words
 
-CHANGELIST = "admin:django_identity_linkedidentity_changelist"
 CHANGE_PAGE = "admin:django_identity_linkedidentity_change"
+CONFIRMED = "confirmed"
+MOST_REFETCHED = 1_000
 Chosen = tuple[LinkedIdentity, ...]
-Action = Callable[[Any, HttpRequest, Any], HttpResponse]
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The confirmation page of an action. ``most``: the largest number of rows at once.
-
-    ``permission``: the verb of the permission. ``asks``: the title for one person.
-    """
+    """The confirmation page of an action on ``most`` rows. ``asks``: the title for one person."""
 
     action: str
-    permission: str
     title: Words
     text: Words
     button: Words
-    most: int
-    is_dangerous: bool = False
-    asks: Words | None = None
+    asks: Words
+    most: int = 100
 
 
-REFETCH = Question(
-    "refetch",
-    "refetch",
-    _("Re-fetch now"),
-    _(
-        "The service is asked for the claims again. The first ten are fetched while you wait; the "
-        "others are made due and fetched in the background."
-    ),
-    _("Re-fetch"),
-    most=1_000,
-)
-CHECK = Question(
-    "check_credential",
-    "check",
-    _("Check the credential now"),
-    _(
-        "The stored credential is verified again with the service's current keys, and every check "
-        "is shown. Nothing is changed."
-    ),
-    _("Check"),
-    most=1,
-)
 REVOKE = Question(
-    "revoke",
     "revoke",
     _("Revoke at this site"),
     _(
@@ -83,12 +51,19 @@ REVOKE = Question(
         "end. The consent at the service stays as it is; the person can come back by signing in."
     ),
     _("Revoke"),
-    most=100,
-    is_dangerous=True,
-    asks=_("Revoke %(person)s at this site?"),
+    _("Revoke %(person)s at this site?"),
+)
+DISCONNECT = Question(
+    "disconnect",
+    _("Disconnect"),
+    _(
+        "The link is deleted: this identity no longer signs in to the account. A deletion that the "
+        "person asks for at the service afterwards finds nobody here."
+    ),
+    _("Disconnect"),
+    _("Disconnect %(person)s?"),
 )
 ERASE = Question(
-    "erase",
     "erase",
     _("Erase"),
     _(
@@ -96,11 +71,9 @@ ERASE = Question(
         "good, and the site's user is treated as its policy says. This cannot be undone."
     ),
     _("Erase for good"),
+    _("Erase %(person)s?"),
     most=1,
-    is_dangerous=True,
-    asks=_("Erase %(person)s?"),
 )
-QUESTIONS = (REFETCH, CHECK, REVOKE, ERASE)
 
 
 class EraseForm(forms.Form):
@@ -124,86 +97,73 @@ class EraseForm(forms.Form):
         return typed
 
 
-def _confirmed(question: Question) -> Callable[[Action], Action]:
-    """Decorate an action, which runs with the chosen identities after the confirmation page."""
-
-    def decorate(act: Action) -> Action:
-        @admin.action(description=question.title, permissions=[question.permission])
-        @wraps(act)
-        def action(
-            self: IdentityActions, request: HttpRequest, queryset: QuerySet[LinkedIdentity]
-        ) -> HttpResponse:
-            chosen = self.choose(request, queryset, question)
-            if isinstance(chosen, HttpResponse):
-                return chosen
-            try:
-                return act(self, request, chosen)
-            except IdentityError as error:
-                messages.error(request, wording.error_in_words(error.code))
-                return self.back(chosen)
-
-        return action
-
-    return decorate
-
-
 class IdentityActions(RecordAdmin):
     """The actions of the list. The buttons on an identity's own page post to them too."""
 
-    actions = tuple(question.action for question in QUESTIONS)
+    actions = ("refetch", "revoke", "disconnect", "erase")
     has_refetch_permission = partialmethod(RecordAdmin.may, verb="refetch")
-    has_check_permission = partialmethod(RecordAdmin.may, verb="check")
     has_revoke_permission = partialmethod(RecordAdmin.may, verb="revoke")
     has_erase_permission = partialmethod(RecordAdmin.may, verb="erase")
 
-    @database.non_atomic
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """The list and its actions, outside a transaction, because a re-fetch needs that."""
-        return super().changelist_view(request, extra_context)
+    def allowed_actions(self, request: HttpRequest, identity: LinkedIdentity) -> list[Any]:
+        """Name and title of each action that the operator may use and that can do something."""
+        useless = ("refetch", "revoke") if identity.consent == Consent.REVOKED else ()
+        found = self.get_action_choices(request, default_choices=[])
+        return [(name, title) for name, title in found if name not in useless]
 
-    def allowed_actions(self, request: HttpRequest, identity: LinkedIdentity) -> list[Question]:
-        """The actions that the operator may use and that can do something. Dangerous ones last."""
-        is_revoked = identity.consent == Consent.REVOKED
-        offered = (ERASE,) if is_revoked else QUESTIONS
-        return [question for question in offered if self.may(request, question.permission)]
-
-    @_confirmed(REFETCH)
-    def refetch(self, request: HttpRequest, chosen: Chosen) -> HttpResponse:
+    @admin.action(description=_("Re-fetch now"), permissions=["refetch"])
+    def refetch(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
+        """Fetch the first ten while the operator waits; the others are made due."""
+        chosen = tuple(queryset.order_by("pk")[:MOST_REFETCHED])
         done = operators.refetch_now(chosen)
-        fetched = ngettext(
-            "%d identity was re-fetched.", "%d identities were re-fetched.", done.fetched
-        )
         if done.fetched:
-            messages.success(request, fetched % done.fetched)
+            text = ngettext(
+                "%d identity was re-fetched.", "%d identities were re-fetched.", done.fetched
+            )
+            messages.success(request, text % done.fetched)
         for code, count in done.failed.items():
             failed = ngettext("%d re-fetch failed:", "%d re-fetches failed:", count) % count
-            messages.error(request, f"{failed} {wording.error_in_words(code)}")
+            messages.error(request, f"{failed} {hint_of(code)}")
         if done.made_due:
             made_due = ngettext("%d more is due now.", "%d more are due now.", done.made_due)
             messages.info(request, made_due % done.made_due)
         self.note(request, chosen, CHANGE, gettext("Re-fetched."))
         return self.back(chosen)
 
-    @_confirmed(CHECK)
-    def check_credential(self, request: HttpRequest, chosen: Chosen) -> HttpResponse:
-        trace = operators.check_credential(chosen[0])
-        self.note(request, chosen, CHANGE, gettext("Checked the credential."))
-        context = self.context(request, CHECK.title, identity=chosen[0], trace=trace)
-        return TemplateResponse(request, "admin/django_identity/check.html", context)
-
-    @_confirmed(REVOKE)
-    def revoke(self, request: HttpRequest, chosen: Chosen) -> HttpResponse:
+    @admin.action(description=REVOKE.title, permissions=["revoke"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
+        chosen = self.confirmed(request, queryset, REVOKE)
+        if isinstance(chosen, HttpResponse):
+            return chosen
         revoked = operators.revoke(chosen)
         text = ngettext("%d identity was revoked.", "%d identities were revoked.", revoked)
         messages.success(request, text % revoked)
         self.note(request, chosen, CHANGE, gettext("Revoked at this site."))
         return self.back(chosen)
 
-    @_confirmed(ERASE)
-    def erase(self, request: HttpRequest, chosen: Chosen) -> HttpResponse:
-        """Erase one person, after the operator typed the subject."""
+    @admin.action(description=DISCONNECT.title, permissions=["revoke"])
+    def disconnect(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
+        """Remove links. One that made its account stays, unless the owner has another way in."""
+        chosen = self.confirmed(request, queryset, DISCONNECT)
+        if isinstance(chosen, HttpResponse):
+            return chosen
+        kept = operators.disconnect(chosen)
+        removed = [identity for identity in chosen if identity not in kept]
+        if removed:
+            text = ngettext("%d link was removed.", "%d links were removed.", len(removed))
+            messages.success(request, text % len(removed))
+        for identity in kept:
+            text = gettext("The link of %(person)s stays: it is the only way in to the account.")
+            messages.warning(request, text % {"person": self.name_of(request, identity)})
+        self.note(request, removed, CHANGE, gettext("Disconnected."))
+        return self.to_list()
+
+    @admin.action(description=ERASE.title, permissions=["erase"])
+    def erase(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
+        """Erase one person, after the operator typed the address."""
+        chosen = self.confirmed(request, queryset, ERASE)
+        if isinstance(chosen, HttpResponse):
+            return chosen
         receipt = operators.erase(chosen[0])
         self.note(request, chosen, DELETION, gettext("Erased."))
         if receipt.erased_at is not None:
@@ -213,60 +173,43 @@ class IdentityActions(RecordAdmin):
                 "The identity is revoked; the site's own part of the erasure is still pending."
             )
             messages.warning(request, text)
-        return self.back(())
+        return self.to_list()
 
     def back(self, chosen: Chosen) -> HttpResponse:
-        """Redirect to the identity's own page if one was chosen, else to the list.
+        """To the identity's own page if one was chosen and is still there, else to the list."""
+        # A link by code is deleted when it is revoked.
+        if len(chosen) != 1 or not LinkedIdentity.objects.filter(pk=chosen[0].pk).exists():
+            return self.to_list()
+        site = self.admin_site.name
+        return redirect(reverse(CHANGE_PAGE, args=[chosen[0].pk], current_app=site))
 
-        A site may have several admins: it is the one in which the operator is.
-        """
-        page, keys = (CHANGE_PAGE, [chosen[0].pk]) if len(chosen) == 1 else (CHANGELIST, [])
-        return redirect(reverse(page, args=keys, current_app=self.admin_site.name))
-
-    def choose(
+    def confirmed(
         self, request: HttpRequest, queryset: QuerySet[LinkedIdentity], question: Question
     ) -> Chosen | HttpResponse:
         """The chosen identities after the confirmation; before it, the confirmation page."""
         chosen = tuple(queryset.select_related("user").order_by("pk")[: question.most + 1])
-        if len(chosen) > question.most:
+        if not 0 < len(chosen) <= question.most:
             text = ngettext("Choose %d identity.", "Choose %d identities at most.", question.most)
             messages.error(request, text % question.most)
-            return redirect(request.get_full_path())
-        self.tell_of_gone(request, chosen)
-        if not chosen:
-            return redirect(request.get_full_path())
-        is_confirmed = CONFIRMED in request.POST
-        form = None
+            return self.to_list()
+        form, is_confirmed = None, CONFIRMED in request.POST
         if question is ERASE:
-            given = request.POST if is_confirmed else None
             email = wording.email_of(chosen[0].user) if self.may_see_people(request) else ""
+            given = request.POST if is_confirmed else None
             form = EraseForm(given, wanted=email or chosen[0].subject)
         if is_confirmed and (form is None or form.is_valid()):
             return chosen
+        title = question.title
+        if len(chosen) == 1:
+            title = str(question.asks) % {"person": self.name_of(request, chosen[0])}
         context = self.context(
             request,
-            self._title(request, question, chosen),
+            title,
             question=question,
             chosen=chosen,
             form=form,
-            losses=self._losses(question, chosen),
+            losses=wording.losses(operators.erasure_preview(chosen[0])) if form else (),
             checkbox_name=ACTION_CHECKBOX_NAME,
             select_across=request.POST.get("select_across", "0"),
         )
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)
-
-    def _title(self, request: HttpRequest, question: Question, chosen: Chosen) -> Words:
-        """The question, with the person's name if one identity was chosen."""
-        if question.asks is None or len(chosen) != 1:
-            return question.title
-        person = wording.person_name(chosen[0].user, may_see=self.may_see_people(request))
-        return str(question.asks) % {"person": person}
-
-    @staticmethod
-    def _losses(question: Question, chosen: Chosen) -> list[str]:
-        """What the action ends or deletes."""
-        if question is ERASE:
-            return wording.losses(operators.erasure_preview(chosen[0]))
-        if question is REVOKE:
-            return wording.ended_sessions(sessions_ended_by(chosen, backend_of=backend_of))
-        return []

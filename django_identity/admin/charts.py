@@ -7,8 +7,8 @@ from django.utils import formats
 from django.utils.translation import get_language_bidi
 from django.utils.translation import gettext as _
 
-from django_identity.admin.wording import Words
-from django_identity.lifecycle.upkeep import DayCount
+from django_identity.lifecycle.operators import DayCount
+from django_identity.texts.operators import Words
 
 WIDTH = 320
 ROW_HEIGHT = 34

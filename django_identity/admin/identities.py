@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -13,55 +13,44 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from django_identity.admin import filters, wording
+from django_identity.admin import filters
 from django_identity.admin.actions import IdentityActions
-from django_identity.admin.listing import InOneDirection
+from django_identity.admin.overview import OverviewPage
 from django_identity.lifecycle import operators
-from django_identity.models import Consent, LinkedIdentity
-
-
-class IdentityList(InOneDirection):
-    """The list of identities. Without consent none has a due date, so that order is by age."""
-
-    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
-        # PostgreSQL would look for these rows behind all that have a date.
-        if self.params.get("consent__exact") == Consent.REVOKED:
-            return ["-pk"]
-        return super().get_ordering(request, queryset)
+from django_identity.models import LinkedIdentity
+from django_identity.texts import operators as wording
 
 
 @admin.register(LinkedIdentity)
-class LinkedIdentityAdmin(IdentityActions):
+class LinkedIdentityAdmin(IdentityActions, OverviewPage):
     """The list, and a page with all facts about one identity."""
 
     list_display = (
-        "person", "short_subject", "where", "consent", "kyc", "freshness", "refetch_due",
+        "person", "short_subject", "where", "state", "kyc", "freshness", "refetch_due",
     )  # fmt: skip
     list_filter = (
-        filters.ApplicationFilter, "environment", "consent", filters.KycLevelFilter,
-        filters.KycStatusFilter, filters.FreshnessFilter, filters.FailingFilter,
-        filters.GrantFilter, ("created_at", filters.DateFilter),
+        filters.APPLICATION, "environment", "consent", filters.KYC_LEVEL, filters.KYC_STATUS,
+        filters.FRESHNESS, filters.FAILING, filters.GRANT, "created_at",
     )  # fmt: skip
-    search_fields = ("subject",)
+    search_fields = ("^subject",)
     search_words = _("The beginning of a user name, an e-mail address or a subject.")
-    sortable_by = ("refetch_due",)
     fields = ("application",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LinkedIdentity]:
-        return super().get_queryset(request).select_related("user").defer("credential")
+        return operators.with_erasures(super().get_queryset(request).select_related("user"))
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return IdentityList
-
-    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
         first = "person" if self.may_see_people(request) else "masked_person"
-        return first, *self.list_display[1:]
+        return [first, *super().get_list_display(request)[1:]]
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[LinkedIdentity], search_term: str
-    ) -> tuple[QuerySet[LinkedIdentity], bool]:
-        may_see = self.may_see_people(request)
-        return operators.find_identities(queryset, search_term, may_see_people=may_see), False
+    def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
+        """Whoever may not see users finds none: even a match would tell something about one."""
+        if not self.may_see_people(request):
+            return self.search_fields
+        model = get_user_model()
+        held = {field.name for field in model._meta.get_fields()}
+        names = {model.USERNAME_FIELD, model.get_email_field_name()} & held
+        return (*self.search_fields, *(f"^user__{name}" for name in sorted(names)))
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
@@ -74,7 +63,7 @@ class LinkedIdentityAdmin(IdentityActions):
             "may_see_people": may_see,
             "email": email if may_see else "",
             "user_url": self._user_url(request, identity),
-            "title": wording.person_name(identity.user, may_see=may_see),
+            "title": self.name_of(request, identity),
         }
         return super().render_change_form(request, context, *args, **kwargs)
 
@@ -83,9 +72,7 @@ class LinkedIdentityAdmin(IdentityActions):
     ) -> HttpResponse:
         """What staff did to the identity, under the person's name."""
         identity = self.get_object(request, unquote(object_id))
-        name = ""
-        if identity is not None:
-            name = wording.person_name(identity.user, may_see=self.may_see_people(request))
+        name = self.name_of(request, identity) if identity is not None else ""
         context = {"title": _("Staff actions"), "person_name": name, **(extra_context or {})}
         return super().history_view(request, object_id, context)
 
@@ -108,6 +95,13 @@ class LinkedIdentityAdmin(IdentityActions):
     def masked_person(self, identity: LinkedIdentity) -> str:
         return wording.person_name(identity.user, may_see=False)
 
+    @admin.display(description=_("consent"))
+    def state(self, identity: LinkedIdentity) -> SafeString | str:
+        consent = identity.get_consent_display()
+        if not getattr(identity, "has_pending_erasure", False):
+            return consent
+        return format_html("{} {}", consent, wording.warning_badge(_("erasure pending")))
+
     @admin.display(description=_("KYC"))
     def kyc(self, identity: LinkedIdentity) -> SafeString:
         level = wording.level_name(identity.kyc_level)
@@ -120,10 +114,10 @@ class LinkedIdentityAdmin(IdentityActions):
         words = wording.freshness(moment)
         return format_html('<span title="{}">{}</span>', wording.spelt(moment), words)
 
-    @admin.display(description=_("re-fetch due"), ordering="refetch_due_at")
+    @admin.display(description=_("re-fetch due"))
     def refetch_due(self, identity: LinkedIdentity) -> SafeString:
         due, count = wording.due(identity.refetch_due_at), identity.refetch_failures
         if not count:
             return format_html("{}", due)
-        badge = '{} <span class="identity-badge identity-closed">{}</span>'
-        return format_html(badge, due, ngettext("failed %d time", "failed %d times", count) % count)
+        failed = ngettext("failed %d time", "failed %d times", count) % count
+        return format_html("{} {}", due, wording.warning_badge(failed))

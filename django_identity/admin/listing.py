@@ -1,27 +1,26 @@
 """The common base class of the lists: read-only, with queries of bounded cost."""
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, wraps
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import LogEntry
-from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth import get_user_model
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.response import TemplateResponse
-from django.urls import URLPattern
+from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
-from django_identity.admin import wording
-from django_identity.admin.wording import Words
+from django_identity import conf, database
+from django_identity.error_table import hint_of
+from django_identity.exceptions import IdentityError
+from django_identity.texts import operators as wording
+from django_identity.texts.operators import Words
 
 if TYPE_CHECKING:  # generic for the type checker alone
     _Paginator = Paginator[Any]
@@ -30,30 +29,9 @@ else:
     _Paginator, _ModelAdmin = Paginator, admin.ModelAdmin
 
 MOST_LISTED = 10_000
-#: Characters that change the order in which the text around them is shown.
-BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-View = Callable[..., HttpResponse]
 PER_PAGE = 50
-CONFIRMED = "confirmed"
-
-
-def with_visible_controls(view: View) -> View:
-    """The same page, but with each bidirectional control as its code: none may reorder text."""
-
-    def shown(response: HttpResponse) -> None:
-        text = response.content.decode(response.charset)
-        if BIDI_CONTROLS.search(text):
-            escaped = BIDI_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-            response.content = escaped.encode(response.charset)
-
-    @wraps(view)
-    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        response = view(request, *args, **kwargs)
-        if isinstance(response, TemplateResponse):
-            response.add_post_render_callback(shown)
-        return response
-
-    return wrapped
+# Columns and filters that tell nothing where the site has one application.
+OF_SEVERAL = ("where", "environment")
 
 
 class BoundedPaginator(_Paginator):
@@ -61,7 +39,8 @@ class BoundedPaginator(_Paginator):
 
     @cached_property
     def _found(self) -> int:
-        return cast("QuerySet[Any]", self.object_list).order_by()[: MOST_LISTED + 1].count()
+        rows = cast("QuerySet[Any]", self.object_list).order_by().values("pk")
+        return rows[: MOST_LISTED + 1].count()
 
     @cached_property
     def count(self) -> int:
@@ -70,16 +49,6 @@ class BoundedPaginator(_Paginator):
     @property
     def is_more(self) -> bool:
         return self._found > MOST_LISTED
-
-
-class InOneDirection(ChangeList):
-    """An order whose last column, the primary key, has the direction of the first, as an index."""
-
-    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
-        columns = super().get_ordering(request, queryset)
-        if set(columns[1:]) == {"-pk"} and not str(columns[0]).startswith("-"):
-            return [columns[0], "pk"]
-        return columns
 
 
 class RecordAdmin(_ModelAdmin):
@@ -91,22 +60,13 @@ class RecordAdmin(_ModelAdmin):
     list_per_page = PER_PAGE
     list_max_show_all = PER_PAGE
     ordering = ("-pk",)
+    sortable_by = ()
     #: The label of the search field. ``search_help_text`` would hide the field's label from axe.
     search_words: Words = ""
     change_list_template = "admin/django_identity/change_list.html"
 
     class Media:
         css = {"all": ["django_identity/admin.css"]}
-
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
-        return InOneDirection
-
-    def get_urls(self) -> list[URLPattern]:
-        """The pages, which show texts of the service and of people."""
-        patterns = super().get_urls()
-        for pattern in patterns:
-            pattern.callback = with_visible_controls(pattern.callback)
-        return patterns
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
@@ -117,21 +77,63 @@ class RecordAdmin(_ModelAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
+    def get_list_display(self, request: HttpRequest) -> list[Any]:
+        return self._that_differ(super().get_list_display(request))
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        return self._that_differ(super().get_list_filter(request))
+
+    @staticmethod
+    def _that_differ(names: Iterable[Any]) -> list[Any]:
+        is_one = len(conf.aliases()) == 1
+        return [name for name in names if not (is_one and name in OF_SEVERAL)]
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Search once. Django would search for the count, and again for the rows."""
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        if search_term:
+            keys = found.order_by("-pk").values_list("pk", flat=True)[: MOST_LISTED + 1]
+            found = queryset.filter(pk__in=list(keys))
+        return found, may_repeat
+
     def lookup_allowed(self, lookup: str, value: Any, request: Any = None) -> bool:
         """Allow only the lookups of the list's own filters. Django would allow any column.
 
         With a lookup by prefix an operator could find out, letter by letter, what no page shows.
         """
-        offered: Iterable[Any] = self.get_list_filter(request)
-        names: list[Any] = [given[0] if isinstance(given, tuple) else given for given in offered]
+        names: list[Any] = [
+            each[0] if isinstance(each, tuple) else each for each in self.list_filter
+        ]
         parameters = [getattr(given, "parameter_name", None) for given in names]
         return lookup in parameters or lookup.partition("__")[0] in names
+
+    @database.non_atomic
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The list and its actions, outside a transaction, because a re-fetch needs that."""
+        try:
+            return super().changelist_view(request, extra_context)
+        except IdentityError as error:
+            messages.error(request, hint_of(error.code))
+            return self.to_list()
+
+    def to_list(self) -> HttpResponse:
+        """To the list of the admin in which the operator is: a site may have several."""
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
+        return redirect(reverse(name, current_app=self.admin_site.name))
 
     def may_see_people(self, request: HttpRequest) -> bool:
         """Whether the operator may see the site's users, and so their e-mail addresses."""
         users = get_user_model()._meta
         names = (f"{users.app_label}.{verb}_{users.model_name}" for verb in ("view", "change"))
         return any(map(request.user.has_perm, names))
+
+    def name_of(self, request: HttpRequest, identity: Any) -> str:
+        """The person's name, as far as the operator may see it."""
+        return wording.person_name(identity.user, may_see=self.may_see_people(request))
 
     def context(self, request: HttpRequest, title: Words, **more: Any) -> dict[str, Any]:
         """The context of a page beside the list and the form."""
@@ -150,18 +152,6 @@ class RecordAdmin(_ModelAdmin):
     def note(self, request: HttpRequest, rows: Sequence[Model], flag: int, message: str) -> None:
         """Write one line for each row to Django's log: who did what, without personal data."""
         LogEntry.objects.log_actions(cast("int", request.user.pk), rows, flag, message)
-
-    def tell_of_gone(self, request: HttpRequest, chosen: Sequence[Model]) -> None:
-        """Tell the operator if chosen rows no longer exist."""
-        selected = set(request.POST.getlist(ACTION_CHECKBOX_NAME))
-        gone = len(selected) - len(chosen)
-        if gone > 0 and request.POST.get("select_across", "0") == "0":
-            text = ngettext(
-                "%d chosen entry is no longer in this list.",
-                "%d chosen entries are no longer in this list.",
-                gone,
-            )
-            messages.warning(request, text % gone)
 
     def may(self, request: HttpRequest, verb: str) -> bool:
         return request.user.has_perm(f"{self.opts.app_label}.{verb}_{self.opts.model_name}")

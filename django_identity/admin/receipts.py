@@ -1,40 +1,61 @@
 """The admin of erasure receipts, which contain no personal data."""
 
-from django.contrib import admin
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.models import CHANGE
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.admin import filters, wording
+from django_identity.admin import filters
 from django_identity.admin.listing import RecordAdmin
+from django_identity.lifecycle import operators
 from django_identity.models import ErasureReceipt
 from django_identity.texts import labels
+from django_identity.texts import operators as wording
 
 
 @admin.register(ErasureReceipt)
 class ErasureReceiptAdmin(RecordAdmin):
-    """Read-only: operators cannot write receipts."""
+    """Read-only: operators cannot write receipts. A pending erasure can be tried now."""
 
-    list_display = ("receipt", "application", "environment_badge", "requested_at", "erased")
-    list_filter = (
-        filters.ApplicationFilter, "environment", ("erased_at", admin.EmptyFieldListFilter),
-        ("requested_at", filters.DateFilter),
-    )  # fmt: skip
-    sortable_by = ("requested_at",)
+    list_display = ("receipt", "where", "requested_at", "erased", "attempts")
+    list_filter = (filters.APPLICATION, ("erased_at", admin.EmptyFieldListFilter), "requested_at")
     fields = (
-        "where", "event_id", "requested_at", "erased", "attempts", "next_attempt_at", "trouble",
-        "counted", "account_kept", "digest",
+        "application", "event_id", "requested_at", "erased", "attempts", "next_attempt_at",
+        "trouble", "covered", "account_kept",
     )  # fmt: skip
-    readonly_fields = ("where", "erased", "trouble", "counted", "digest")
+    readonly_fields = ("erased", "trouble", "covered")
+    actions = ("try_now",)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        is_pending = context["original"].erased_at is None
+        context["may_try_now"] = is_pending and self.has_erase_permission(request)
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def has_erase_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("django_identity.erase_linkedidentity")
+
+    @admin.action(description=_("Try now"), permissions=["erase"])
+    def try_now(self, request: HttpRequest, queryset: QuerySet[ErasureReceipt]) -> None:
+        pending = tuple(queryset.filter(erased_at=None).order_by("pk")[: operators.TRIED_AT_ONCE])
+        done = operators.try_erasures(pending)
+        self.note(request, pending, CHANGE, gettext("Tried again."))
+        text = ngettext("%d erasure is done.", "%d erasures are done.", done)
+        messages.success(request, text % done)
+        if left := len(pending) - done:
+            text = ngettext("%d erasure is still pending.", "%d erasures are still pending.", left)
+            messages.warning(request, text % left)
 
     @admin.display(description=_("receipt"))
     def receipt(self, receipt: ErasureReceipt) -> str:
         return str(receipt)
-
-    @admin.display(description=_("environment"))
-    def environment_badge(self, receipt: ErasureReceipt) -> SafeString:
-        return wording.environment_badge(receipt.environment)
 
     @admin.display(description=_("last error"))
     def trouble(self, receipt: ErasureReceipt) -> SafeString | str:
@@ -43,15 +64,14 @@ class ErasureReceiptAdmin(RecordAdmin):
             return "-"
         return format_html('<code dir="ltr">{}</code>', receipt.error)
 
-    @admin.display(description=_("what was erased"))
-    def counted(self, receipt: ErasureReceipt) -> SafeString | str:
+    @admin.display(description=_("tables that it covered"))
+    def covered(self, receipt: ErasureReceipt) -> SafeString | str:
         kinds = ((labels.kind_of(table)[0], count) for table, count in receipt.counts.items())
         return format_html_join(mark_safe("<br>"), "{}: {}", kinds) or "-"
 
-    @admin.display(description=_("subject digest"))
-    def digest(self, receipt: ErasureReceipt) -> SafeString:
-        return format_html('<bdi class="identity-subject">{}</bdi>', receipt.subject_digest)
-
     @admin.display(description=_("erased"))
-    def erased(self, receipt: ErasureReceipt) -> str:
-        return wording.spelt(receipt.erased_at) or gettext("pending")
+    def erased(self, receipt: ErasureReceipt) -> SafeString | str:
+        is_pending = receipt.erased_at is None
+        return (
+            wording.warning_badge(_("pending")) if is_pending else wording.spelt(receipt.erased_at)
+        )

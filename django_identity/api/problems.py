@@ -1,29 +1,53 @@
-"""Errors of the API as problems. ``beside``: further members that an endpoint adds."""
+"""Errors as problems of RFC 9457: the ``EXCEPTION_HANDLER`` of these views, and of a site's."""
 
 from typing import Any
 
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
 from rest_framework.response import Response
-from rest_framework.views import exception_handler
+from rest_framework.views import exception_handler as rest_framework_handler
 
 from django_identity import conf
 from django_identity.exceptions import IdentityError, Recovery
-from django_identity.telemetry import LogEvent, log_failure
+from django_identity.texts import advice
 from django_identity.views.problems import MEDIA_TYPE, problem_body
 
+OF_GATES = ("missing", "recovery")
 
-def problem(error: IdentityError, **beside: object) -> Response:
-    """The response for an ``IdentityError``, with ``kyc_url`` and ``retry_after`` if known."""
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Every refusal has one form, those of Django REST framework included."""
+    if isinstance(error, IdentityError):
+        return _of_ours(error, (context.get("kwargs") or {}).get("alias", conf.DEFAULT_ALIAS))
+    response = rest_framework_handler(error, context)
+    if response is not None:
+        is_unknown = isinstance(error, NotAuthenticated | AuthenticationFailed)
+        code, detail = _first_of(response.data)
+        response.data = problem_body(
+            response.status_code,
+            code=code,
+            detail=detail,
+            recovery=Recovery.SIGN_IN_TO_LINK if is_unknown else Recovery.CONTACT,
+            # A gate's permission says what is missing, and what opens it.
+            beside={name: response.data[name] for name in OF_GATES if name in response.data},
+        )
+        response.content_type = MEDIA_TYPE
+    return response
+
+
+def _of_ours(error: IdentityError, alias: str) -> Response:
+    """With ``kyc_url`` and ``retry_after`` if they are known."""
+    beside: dict[str, object] = {}
     headers = {}
     if kyc_url := getattr(error, "kyc_url", ""):
         beside["kyc_url"] = kyc_url
     if seconds := int(error.retry_after):
         beside["retry_after"] = seconds
         headers["Retry-After"] = str(seconds)
+    application = conf.application(alias if alias in conf.aliases() else conf.DEFAULT_ALIAS)
     body = problem_body(
         error.http_status,
         code=error.code,
-        detail=str(error.public_message),
+        detail=advice.words_of(error, None, application)[1],
         recovery=error.recovery,
         reference=error.reference,
         beside=beside,
@@ -31,23 +55,13 @@ def problem(error: IdentityError, **beside: object) -> Response:
     return Response(body, body["status"], headers=headers, content_type=MEDIA_TYPE)
 
 
-def as_problem(error: Exception, context: dict[str, Any], **beside: object) -> Response | None:
-    """An error of Django REST framework in the same form. It is not logged: no reference."""
-    if isinstance(error, IdentityError):
-        alias = str(context["kwargs"].get("alias", conf.DEFAULT_ALIAS))
-        log_failure(LogEvent.SIGN_IN_FAILED, error, application=alias)
-        return problem(error, **beside)
-    response = exception_handler(error, context)
-    if response is None:
-        return None
-    detail = response.data.get("detail", "")
-    signs_in = isinstance(error, NotAuthenticated | AuthenticationFailed)
-    response.data = problem_body(
-        response.status_code,
-        code=getattr(detail, "code", "error"),
-        detail=str(detail),
-        recovery=Recovery.SIGN_IN_TO_LINK if signs_in else Recovery.CONTACT,
-        beside=beside,
-    )
-    response.content_type = MEDIA_TYPE
-    return response
+def _first_of(found: Any) -> tuple[str, str]:
+    """Code and sentence. Of several errors of a body the first, after the member's name."""
+    member = ""
+    while isinstance(found, dict | list):
+        if isinstance(found, dict):
+            member, found = next(iter(found.items()))
+        else:
+            found = found[0]
+    is_named = member not in ("detail", "non_field_errors")
+    return found.code, f"{member}: {found}" if is_named else str(found)

@@ -1,95 +1,102 @@
-"""Serializers of requests and responses."""
+"""One serializer for each endpoint: what it asks for is write-only, what it answers read-only."""
 
 from datetime import UTC
+from functools import partial
+from typing import Any
 
+from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
 from django_identity.models import LinkedIdentity
-from django_identity.service.connect_code import LONGEST_PASTE
+from django_identity.service.connect import LONGEST_PASTE
+from django_identity.views.flow import may_lead_to
+
+_Moment = partial(serializers.DateTimeField, read_only=True, allow_null=True, default_timezone=UTC)
 
 
-class TextField(serializers.CharField):
-    """A text. Django REST framework's own field takes numbers, too."""
-
-    def to_internal_value(self, data: object) -> str:
-        if not isinstance(data, str):
-            self.fail("invalid")
-        return super().to_internal_value(data)
+class _Texts(serializers.ListField):
+    child = serializers.CharField()
 
 
-class ConnectRequestSerializer(serializers.Serializer[dict[str, str]]):
-    """The pasted text with the Connect code."""
+class StrictMixin:
+    """Refuses members that the endpoint does not have."""
 
-    connect_code = TextField(max_length=LONGEST_PASTE, write_only=True)
+    def validate(self: Any, attrs: dict[str, Any]) -> dict[str, Any]:
+        asked = {name for name, field in self.fields.items() if not field.read_only}
+        if self.initial_data.keys() - asked:
+            raise serializers.ValidationError(
+                _("The body has a member that is not known."), "unknown_member"
+            )
+        return attrs
 
 
-class ConnectedSerializer(serializers.ModelSerializer[LinkedIdentity]):
-    """What the site now stores, and the masked owner of the code, without the subject."""
+class LoginSerializer(StrictMixin, serializers.Serializer[dict[str, str]]):
+    """``next``: a path of the site, or an address under an origin of ``CSRF_TRUSTED_ORIGINS``."""
 
-    scopes = serializers.ListField(child=serializers.CharField(), read_only=True)
-    kyc_verified_at = serializers.DateTimeField(
-        read_only=True, allow_null=True, default_timezone=UTC
+    next = serializers.CharField(allow_blank=True, default="", write_only=True)
+    authorization_url = serializers.URLField(
+        read_only=True, help_text="Send the browser to this address."
     )
 
-    class Meta:
-        model = LinkedIdentity
-        fields = (
-            "consent", "linked_via", "connect_person", "scopes", "kyc_level", "kyc_status",
-            "kyc_provider", "kyc_verified_at",
-        )  # fmt: skip
-        read_only_fields = fields
+    def validate_next(self, given: str) -> str:
+        if given and not may_lead_to(given):
+            raise serializers.ValidationError(
+                _("The next page is not one of this site."), "next_refused"
+            )
+        return given
 
 
-class LoginRequestSerializer(serializers.Serializer[dict[str, str]]):
-    """The page to show after the sign-in: a path of the site."""
+class CallbackSerializer(StrictMixin, serializers.Serializer[dict[str, str]]):
+    """The query of the service's redirect, and the page to show next."""
 
-    next = TextField(allow_blank=True, required=False, default="", write_only=True)
-
-
-class StartedSerializer(serializers.Serializer[dict[str, str]]):
-    """The address to which the frontend sends the browser."""
-
-    authorization_url = serializers.URLField(read_only=True)
-
-
-class CallbackRequestSerializer(serializers.Serializer[dict[str, str]]):
-    """The query of the service's redirect: ``state``, and ``code`` or ``error``."""
-
-    state = TextField(required=False, trim_whitespace=False, write_only=True)
-    code = TextField(required=False, trim_whitespace=False, write_only=True)
-    error = TextField(required=False, trim_whitespace=False, write_only=True)
-
-
-class CompletedSerializer(serializers.Serializer[dict[str, str]]):
-    """The page to show next."""
-
+    state = serializers.CharField(trim_whitespace=False, write_only=True)
+    code = serializers.CharField(required=False, trim_whitespace=False, write_only=True)
+    error = serializers.CharField(required=False, trim_whitespace=False, write_only=True)
     next = serializers.CharField(read_only=True)
 
 
-class MeSerializer(serializers.Serializer[dict[str, object]]):
-    """The standing of a person, as every gate sees it, without name, address and subject.
+class ConnectSerializer(StrictMixin, serializers.ModelSerializer[LinkedIdentity]):
+    """The pasted text; what the site stores now, and the masked owner of the code."""
 
-    ``kyc_status`` is ``run_out`` for a level that no longer counts. The scopes are those that the
-    site would ask for. ``csrf_token`` is for the header of the next request.
-    """
+    connect_code = serializers.CharField(max_length=LONGEST_PASTE, write_only=True)
+    scopes = _Texts(read_only=True)
+    kyc_verified_at = _Moment()
+
+    class Meta:
+        model = LinkedIdentity
+        read_only_fields = (
+            "consent", "linked_via", "connect_person", "scopes", "kyc_level", "kyc_status",
+            "kyc_provider", "kyc_verified_at",
+        )  # fmt: skip
+        fields = ("connect_code", *read_only_fields)
+
+
+class MeSerializer(serializers.Serializer[dict[str, object]]):
+    """The standing of a person, as every gate sees it, without name, address and subject."""
 
     is_authenticated = serializers.BooleanField(read_only=True)
     is_linked = serializers.BooleanField(source="standing.is_linked", read_only=True)
-    consent_revoked_at = serializers.DateTimeField(
-        source="standing.consent_revoked_at", read_only=True, default_timezone=UTC, allow_null=True
-    )
+    consent_revoked_at = _Moment(source="standing.consent_revoked_at")
     kyc_level = serializers.CharField(source="standing.kyc_level", read_only=True)
-    kyc_status = serializers.CharField(source="standing.kyc_status_now", read_only=True)
-    kyc_holds_until = serializers.DateTimeField(
-        source="standing.kyc_holds_until", read_only=True, default_timezone=UTC, allow_null=True
+    kyc_status = serializers.CharField(
+        source="standing.kyc_status_now",
+        read_only=True,
+        help_text='"run_out" if the level no longer counts.',
     )
-    claims = serializers.JSONField(source="standing.proven_claims", read_only=True)
-    scopes = serializers.ListField(child=serializers.CharField(), read_only=True)
-    connect_scopes = serializers.ListField(child=serializers.CharField(), read_only=True)
-    csrf_token = serializers.CharField(read_only=True)
+    kyc_holds_until = _Moment(source="standing.kyc_holds_until")
+    claims = serializers.DictField(
+        source="standing.proven_claims",
+        read_only=True,
+        help_text="Each claim that opens a gate now, with true or its text.",
+    )
+    scopes = _Texts(read_only=True, help_text="What a sign-in would ask the person for.")
+    connect_scopes = _Texts(read_only=True, help_text="What a Connect code would bring.")
+    csrf_token = serializers.CharField(
+        read_only=True, help_text="For the header X-CSRFToken of the next request."
+    )
 
 
-class DisconnectedSerializer(serializers.Serializer[dict[str, bool]]):
+class DisconnectSerializer(serializers.Serializer[dict[str, bool]]):
     """Whether an identity was linked, and whether the session was an identity session and ended."""
 
     disconnected = serializers.BooleanField(read_only=True)

@@ -1,8 +1,8 @@
 """System checks, each with an id. ``docs/checks.md`` lists them.
 
 ``applications``: the keys of ``DJANGO_IDENTITY`` · ``development``: what no site may install ·
-``pages``: sessions, addresses, headers · ``storage``: databases, caches, broker · ``users``: the
-user model
+``pages``: sessions, addresses, headers · ``storage``: databases and caches · ``users``: the user
+model
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
     """Check the other settings that the package depends on."""
     if any(problem.fatal for problem in conf.problems()):
         return []
-    found = [each for room in (applications, pages, storage, users) for each in room.problems()]
+    found = [each for room in (applications, pages, storage) for each in room.problems()]
     for application in conf.applications():
         for room in (applications, pages, users):
             found += room.problems_of(application)
@@ -33,5 +33,4 @@ def register_all() -> None:
         development.check_sandbox_application,
     ):
         register(check, Tags.security)
-    for check in (development.check_deployed_sandbox_application, storage.check_shared_cache):
-        register(check, Tags.security, deploy=True)
+    register(development.check_deployed_sandbox_application, Tags.security, deploy=True)

@@ -9,7 +9,9 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
 from django_identity import conf, policy
+from django_identity.conf.rules import ADDRESSES, is_loopback
 from django_identity.exceptions import ConfigurationError
+from django_identity.service.http import environment_problem
 
 
 def check_applications(**_kwargs: Any) -> list[CheckMessage]:
@@ -40,6 +42,19 @@ def problems_of(application: conf.Application) -> Iterator[CheckMessage]:
             hint=f"Set AUTH_URL = {application.auth_url.removesuffix('/oauth2')!r}.",
             id="django_identity.E037",
         )
+    plain = [
+        name
+        for name in ADDRESSES
+        if (parts := urlsplit(getattr(application, name.lower()) or "")).scheme == "http"
+        and not is_loopback(parts.hostname)
+    ]
+    if plain:
+        yield Warning(
+            f"{plain[0]} of the application {alias!r} is plain http to another machine: secrets "
+            "and tokens travel unencrypted.",
+            hint="Use https, unless nobody else can read that network.",
+            id="django_identity.W004",
+        )
     if not application.webhook_secrets:
         yield Warning(
             f"The application {alias!r} has no WEBHOOK_SECRETS: its webhook refuses every event, "
@@ -54,16 +69,32 @@ def problems_of(application: conf.Application) -> Iterator[CheckMessage]:
             hint="Set DEBUG = False, or use the application's test credentials.",
             id="django_identity.E038",
         )
-    if is_live and application.encryption_keys[0] == settings.SECRET_KEY:
+    if is_live and application.encryption_keys[0].reveal() == settings.SECRET_KEY:
         yield Warning(
-            f"The application {alias!r} is live without ENCRYPTION_KEYS: tokens and credentials "
-            "are encrypted with SECRET_KEY, and are lost when it changes.",
+            f"The application {alias!r} is live without ENCRYPTION_KEYS: tokens are encrypted "
+            "with SECRET_KEY, and are lost when it changes.",
             hint="Set ENCRYPTION_KEYS to a list with a random text of its own.",
             id="django_identity.W026",
         )
 
 
 def problems() -> Iterator[CheckMessage]:
+    yield from _client_problems()
+    yield from _secret_problems()
+
+
+def _client_problems() -> Iterator[CheckMessage]:
+    if problem := environment_problem():
+        yield Error(
+            f"The environment's certificate authority or proxy cannot be used ({problem}): every "
+            "call of the service would fail.",
+            hint="SSL_CERT_FILE is a file of PEM certificates; HTTPS_PROXY has the form "
+            "http://[user:password@]host:port.",
+            id="django_identity.E014",
+        )
+
+
+def _secret_problems() -> Iterator[CheckMessage]:
     """A secret of both environments: whoever signs test events could sign live ones."""
     test, live = (
         {

@@ -1,35 +1,21 @@
-"""Databases, caches, broker and clock."""
+"""Databases, caches and clock."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.cache import DEFAULT_CACHE_ALIAS
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import connections, router
 
-from django_identity import background, database
+from django_identity import database
 
 CACHE_MIDDLEWARE = "django.middleware.cache.UpdateCacheMiddleware"
-#: Caches that processes do not share.
-OWN_CACHES = ("locmem.LocMemCache", "dummy.DummyCache")
-ISOLATED = {"postgresql", "mysql"}
 
 
 def problems() -> Iterator[CheckMessage]:
     yield from _router_problems()
-    yield from _isolation_problems()
-    # With Celery's defaults a broker that does not answer blocks publishing for minutes.
-    if background.has_broker() and not background.has_broker_timeout():
-        yield Warning(
-            "Connections to the broker have no time-out: a broker that hangs blocks publishing.",
-            hint='Set CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, '
-            '"socket_connect_timeout": 5} for Redis, {"read_timeout": 5, "write_timeout": 5, '
-            '"connect_timeout": 5} for RabbitMQ.',
-            id="django_identity.W002",
-        )
+    yield from _sqlite_problems()
     # Gated views mark their responses as private, but a gate in a template cannot.
     if CACHE_MIDDLEWARE in settings.MIDDLEWARE:
         yield Warning(
@@ -47,20 +33,6 @@ def problems() -> Iterator[CheckMessage]:
         )
 
 
-def check_shared_cache(**_kwargs: Any) -> list[CheckMessage]:
-    """Check that the processes of a deployed site share their cache (W027)."""
-    backend = settings.CACHES.get(DEFAULT_CACHE_ALIAS, {}).get("BACKEND", "")
-    if settings.DEBUG or not backend.endswith(OWN_CACHES):
-        return []
-    found = Warning(
-        f"The default cache is {backend.rpartition('.')[2]}, which processes do not share: "
-        "each of them has a RATE_LIMIT and a limit of wrong Connect codes of its own.",
-        hint="Use Redis, Memcached or the database as the default cache.",
-        id="django_identity.W027",
-    )
-    return [found]
-
-
 def _router_problems() -> Iterator[CheckMessage]:
     """All tables of this package, and the users, must be in one database."""
     for model in (get_user_model(), *apps.get_app_config("django_identity").get_models()):
@@ -75,21 +47,14 @@ def _router_problems() -> Iterator[CheckMessage]:
             )
 
 
-def _isolation_problems() -> Iterator[CheckMessage]:
-    """In a stricter isolation level a revocation may miss an identity that was just linked."""
-    if database.alias() not in connections:
+def _sqlite_problems() -> Iterator[CheckMessage]:
+    """A transaction that reads and then writes fails at once beside another writer."""
+    if database.alias() not in connections or database.connection().vendor != "sqlite":
         return
-    connection = database.connection()
-    options = connection.settings_dict["OPTIONS"]
-    if connection.vendor not in ISOLATED or "isolation_level" not in options:
-        return
-    given = options["isolation_level"]
-    level = str(getattr(given, "name", given)).replace("_", " ").lower()
-    # The default is READ COMMITTED in PostgreSQL, and stricter in MySQL and MariaDB.
-    if level != "read committed" and (given is not None or connection.vendor == "mysql"):
+    if database.connection().settings_dict["OPTIONS"].get("transaction_mode") != "IMMEDIATE":
         yield Warning(
-            "The database's isolation level is not READ COMMITTED: a revocation may miss a person "
-            "who is signing in at that moment.",
-            hint='Remove "isolation_level" from the OPTIONS of DATABASES, or set READ COMMITTED.',
+            "SQLite begins transactions without a lock: of two requests that write at the same "
+            "time one may fail.",
+            hint='Set OPTIONS = {"transaction_mode": "IMMEDIATE", "timeout": 20} in DATABASES.',
             id="django_identity.W003",
         )

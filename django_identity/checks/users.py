@@ -4,10 +4,9 @@ from collections.abc import Iterator
 
 from django.contrib.auth import get_user_model
 from django.core.checks import CheckMessage, Error, Warning
-from django.core.exceptions import FieldDoesNotExist, ValidationError
-from django.db import models
+from django.core.exceptions import ValidationError
 
-from django_identity import conf, policy
+from django_identity import anonymisation, conf, policy
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
@@ -17,38 +16,33 @@ SOMEBODY = Profile(
 )
 
 
-def problems() -> Iterator[CheckMessage]:
-    model = get_user_model()
-    try:
-        model._meta.get_field("is_active")
-    except FieldDoesNotExist:
-        yield Warning(
-            f"{model._meta.label} has no column is_active: no account can be disabled, and an "
-            "erasure cannot shut one.",
-            hint='Add is_active, or set erasure = "delete" in the policy.',
-            id="django_identity.W030",
-        )
-    key = model._meta.pk
-    is_text = isinstance(key, models.CharField | models.TextField)
-    if is_text and key.name in {model.USERNAME_FIELD, model.get_email_field_name()}:
-        yield Warning(
-            f"The primary key of {model._meta.label} is {key.name!r}, which names the person. An "
-            "erasure cannot change a key.",
-            hint="Use a key without meaning, such as a number or a UUID, or set "
-            'erasure = "delete" in the policy.',
-            id="django_identity.W031",
-        )
-
-
 def problems_of(application: conf.Application) -> Iterator[CheckMessage]:
-    """Fields that a new user must have, and that the policy's own default does not fill."""
+    """What the policy's own defaults do not do. A site's own method is for the site to test."""
     try:
         site = policy.load(application.policy)
     except ConfigurationError:
         return
-    # What a site's own method does, is for the site to test.
-    if type(site).new_user_fields is not IdentityPolicy.new_user_fields:
-        return
+    if type(site).new_user_fields is IdentityPolicy.new_user_fields:
+        yield from _unfilled(application, site)
+    is_anonymised = site.erasure == "anonymise"
+    if is_anonymised and type(site).erase_user is IdentityPolicy.erase_user:
+        yield from _left(application)
+
+
+def _left(application: conf.Application) -> Iterator[CheckMessage]:
+    """Fields that an erasure would leave as they are."""
+    if names := anonymisation.cannot_blank(get_user_model()):
+        yield Warning(
+            f"An erasure leaves these fields of {get_user_model()._meta.label} as they are: "
+            f"{', '.join(names)}.",
+            hint=f"If they say something about the person, empty them in erase_user() in the "
+            f"policy of the application {application.alias!r}, or let them be empty (null=True).",
+            id="django_identity.W032",
+        )
+
+
+def _unfilled(application: conf.Application, site: IdentityPolicy) -> Iterator[CheckMessage]:
+    """Fields that a new user must have, and that the policy's own default does not fill."""
     given = site.new_user_fields(profile=SOMEBODY, kyc=None)
     try:
         get_user_model()(**given).clean_fields(exclude=["password"])

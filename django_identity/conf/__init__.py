@@ -16,6 +16,7 @@ from django.core.signals import setting_changed
 from django_identity.conf import rules
 from django_identity.conf.rules import SETTING, Problem
 from django_identity.exceptions import ConfigurationError
+from django_identity.secrets import Secret
 
 DEFAULT_ALIAS = "default"
 
@@ -25,15 +26,10 @@ class Application:
     """One registered client at the service, from the site's settings.
 
     ``base_url`` ends in ``/api/v1``; ``auth_url`` and ``api_origin`` have no trailing slash.
-    ``timeout`` is the total number of seconds one call may take, ``callback_seconds`` all calls of
-    a callback together. ``rate_limit`` is a number of calls and the seconds they are for.
-    ``starts_per_browser`` and ``starts_per_address``: sign-ins that may be started in ten minutes.
+    ``timeout``: the seconds one call may take.
     ``kyc_holds``: how long a KYC level counts after the service last confirmed it;
-    ``connect_kyc_holds``: the same for a level from a Connect code.
     ``service_name``: the service's name for people; ``service_account_url``: their account there.
     ``document_paths``: scope of documents -> the path that serves it, below ``base_url``.
-    ``insecure_test_hosts``: hosts that plain http may go to, besides this machine.
-    ``ca_file``: the only authorities trusted for TLS; ``proxy``: what all calls go through.
     """
 
     alias: str
@@ -42,31 +38,21 @@ class Application:
     auth_url: str
     api_origin: str
     client_id: str
-    client_secret: str = field(repr=False)
-    webhook_secrets: tuple[str, ...] = field(repr=False)
+    client_secret: Secret
+    webhook_secrets: tuple[Secret, ...]
     scopes: tuple[str, ...]
     connect_scopes: tuple[str, ...]
     policy: str
-    encryption_keys: tuple[str, ...] = field(repr=False)
+    encryption_keys: tuple[Secret, ...]
     document_keys: tuple[Mapping[str, Any], ...] = field(repr=False)
     redirect_uri: str | None
     timeout: float
-    callback_seconds: float
-    rate_limit: tuple[int, float] | None
-    refetch_threads: int
-    starts_per_browser: int | None
-    starts_per_address: int | None
-    event_payload_days: int
+    refetches_per_minute: int
     event_days: int
-    revoked_days: int
     kyc_holds: timedelta
-    connect_kyc_holds: timedelta
     service_name: str
     service_account_url: str | None
     document_paths: Mapping[str, str]
-    insecure_test_hosts: tuple[str, ...]
-    ca_file: str | None
-    proxy: str | None = field(repr=False)
 
 
 def application(alias: str = DEFAULT_ALIAS) -> Application:
@@ -115,6 +101,9 @@ def _application(alias: str) -> Application:
         fields["document_paths"] = rules.document_paths_of(fields["environment"])
     if not fields["encryption_keys"]:
         fields["encryption_keys"] = settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)
+    fields["client_secret"] = Secret(fields["client_secret"])
+    for name in ("webhook_secrets", "encryption_keys"):
+        fields[name] = tuple(map(Secret, fields[name]))
     return Application(alias=alias, **fields)
 
 

@@ -2,8 +2,7 @@
 
 import ipaddress
 import re
-import ssl
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -12,11 +11,8 @@ from urllib.parse import urlsplit
 SETTING = "DJANGO_IDENTITY"
 SHORTEST_SECRET = 16
 SHORTEST_SPAN, LONGEST_SPAN = timedelta(hours=1), timedelta(days=366)
-HOST = r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?"
 # A colon ends the client id in Basic credentials (RFC 7617 §2).
 CLIENT_ID = "[^:]+"
-RATE = re.compile(r"(?P<calls>[1-9][0-9]{0,5})/(?P<unit>s|min)")
-SECONDS_IN = {"s": 1.0, "min": 60.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +33,6 @@ def is_loopback(host: str | None) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def may_be_plain(host: str | None, environment: str, named: Collection[str] = ()) -> bool:
-    """Whether plain http to ``host`` is allowed: to this machine and the ``named``, not in live."""
-    return environment != "live" and (is_loopback(host) or host in named)
 
 
 def origin_of(url: str) -> str:
@@ -80,10 +71,6 @@ def _list(value: object) -> tuple[Any, ...]:
 
 def _texts(value: object) -> tuple[str, ...]:
     return tuple(map(_text, _list(value)))
-
-
-def _hosts(value: object) -> tuple[str, ...]:
-    return tuple(map(_matching(HOST), (host.lower() for host in _texts(value))))
 
 
 def _scopes(value: object) -> tuple[str, ...]:
@@ -129,28 +116,27 @@ def _span(value: object) -> timedelta:
     return value
 
 
-def _rate(value: object) -> tuple[int, float]:
-    """``"50/s"`` as calls and seconds: ``(50, 1.0)``."""
-    found = RATE.fullmatch(_text(value))
-    if found is None:
-        raise ValueError
-    return int(found["calls"]), SECONDS_IN[found["unit"]]
-
-
 def _document_keys(value: object) -> tuple[Mapping[str, Any], ...]:
     """Private JWKs, each with a ``kid`` of its own and one algorithm (RFC 8725 §3.1)."""
     keys = _list(value)
-    if not all(isinstance(key, Mapping) and _is_document_key(key) for key in keys):
+    if not all(isinstance(key, Mapping) and is_document_key(key) for key in keys):
         raise ValueError
     if len({key["kid"] for key in keys}) < len(keys):
         raise ValueError
     return keys
 
 
-def _is_document_key(key: Mapping[str, Any]) -> bool:
+def is_document_key(key: Mapping[str, Any]) -> bool:
+    """Whether this is a private JWK for one algorithm."""
     texts = [key.get(name) for name in ("kid", "alg", "kty", "d")]
     is_complete = all(isinstance(text, str) and text for text in texts)
-    return is_complete and DOCUMENT_ALGORITHMS.get(key["alg"]) == key["kty"]
+    return (
+        is_complete
+        and key.get("use", "enc") == "enc"
+        and DOCUMENT_ALGORITHMS.get(key["alg"]) == key["kty"]
+        and (key["kty"] == "RSA" or key.get("crv") in CURVES)
+        and (key["kty"] == "EC" or len(str(key.get("n"))) >= SHORTEST_MODULUS)
+    )
 
 
 def _document_paths(value: object) -> Mapping[str, str]:
@@ -190,7 +176,15 @@ SANDBOX_DOCUMENT_PATHS: Mapping[str, str] = {
 DOCUMENT_SCOPES = SANDBOX_DOCUMENT_PATHS.keys()
 DOCUMENT_PATH = re.compile(r"(?:/\w[\w.~-]*)*/\{subject\}(?:/\w[\w.~-]*)*", re.ASCII)
 # Algorithm -> the type of its keys.
-DOCUMENT_ALGORITHMS = {"RSA-OAEP-256": "RSA", "ECDH-ES": "EC", "ECDH-ES+A256KW": "EC"}
+DOCUMENT_ALGORITHMS = {
+    "RSA-OAEP-256": "RSA",
+    "RSA-OAEP": "RSA",  # SHA-1: only for a site whose key says so
+    "ECDH-ES": "EC",
+    "ECDH-ES+A128KW": "EC",
+    "ECDH-ES+A256KW": "EC",
+}
+SHORTEST_MODULUS = 342  # 2048 bits in base64url
+CURVES = ("P-256", "P-384", "P-521")
 PRIVATE_JWKS = f"a list of private JWKs, each with kid and alg ({', '.join(DOCUMENT_ALGORITHMS)})"
 PATHS = "a dict from documents:metadata and documents:read to paths with {subject}, or None"
 POLICY = "django_identity.policy.IdentityPolicy"
@@ -199,10 +193,8 @@ SCOPES = ("profile:read", "kyc:read", "claims:read")
 NAMING_SCOPES = frozenset(SCOPES)
 CONNECT_SCOPES = ("profile:basic", "kyc:status")
 SERVICE_NAME = "identity"
-CALLBACK = "the registered callback address, or None"
-STARTS = "a number of sign-ins in ten minutes, or None"
 ADDRESSES = ("BASE_URL", "AUTH_URL", "API_ORIGIN", "REDIRECT_URI", "SERVICE_ACCOUNT_URL")
-#: The handlers of an event are retried for about a day.
+#: The handlers of an event are retried within a day.
 LONGEST_RETRY_DAYS = 2
 SPAN = "a datetime.timedelta from an hour to a year"
 
@@ -220,23 +212,13 @@ RULES: Mapping[str, Rule] = {
     "ENCRYPTION_KEYS": Rule(_or_none(_texts), "a list of texts, or None"),
     "DOCUMENT_KEYS": Rule(_document_keys, PRIVATE_JWKS, default=()),
     "DOCUMENT_PATHS": Rule(_or_none(_document_paths), PATHS),
-    "REDIRECT_URI": Rule(_or_none(_address), CALLBACK),
+    "REDIRECT_URI": Rule(_or_none(_address), "the registered callback address, or None"),
     "TIMEOUT": Rule(_seconds, "a number of seconds up to 60", default=10.0),
-    "CALLBACK_SECONDS": Rule(_seconds, "a number of seconds up to 60", default=20.0),
-    "RATE_LIMIT": Rule(_or_none(_rate), 'calls a second or minute, as "50/s"', default="50/s"),
-    "REFETCH_THREADS": Rule(_whole(32), "a number from 1 to 32", default=4),
-    "STARTS_PER_BROWSER": Rule(_or_none(_whole(10**6)), STARTS, default=20),
-    "STARTS_PER_ADDRESS": Rule(_or_none(_whole(10**6)), STARTS, default=300),
-    "EVENT_PAYLOAD_DAYS": Rule(_whole(3650), "a number of days", default=30),
+    "REFETCHES_PER_MINUTE": Rule(_whole(1_000_000), "a number", default=1000),
     "EVENT_DAYS": Rule(_whole(3650), "a number of days", default=180),
-    "REVOKED_DAYS": Rule(_whole(3650), "a number of days", default=90),
     "KYC_HOLDS": Rule(_span, SPAN, default=timedelta(hours=48)),
-    "CONNECT_KYC_HOLDS": Rule(_span, SPAN, default=timedelta(days=30)),
     "SERVICE_NAME": Rule(_text, "a text", default=SERVICE_NAME),
     "SERVICE_ACCOUNT_URL": Rule(_or_none(_address), "an http(s) address, or None"),
-    "INSECURE_TEST_HOSTS": Rule(_hosts, "a list of host names", default=()),
-    "CA_FILE": Rule(_or_none(_text), "the path of a PEM file, or None"),
-    "PROXY": Rule(_or_none(_text), 'an address as "http://proxy.example:3128", or None'),
 }
 
 
@@ -284,36 +266,17 @@ def _value_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
         problem = f"{where}: with these SCOPES no answer of the service names the person."
         yield Problem("E019", problem, hint, fatal=False)
     yield from _document_problems(where, fields)
-    if fields["ca_file"] and not _has_certificates(fields["ca_file"]):
-        hint = "It must be a file of PEM certificates that the site's processes can read."
-        yield Problem("E014", f"{where}: CA_FILE contains no usable certificate.", hint)
-    if fields["proxy"] and not _is_proxy(fields["proxy"]):
-        hint = "Its form is http://[user:password@]host:port. TLS passes through it unchanged."
-        yield Problem("E015", f"{where}: PROXY is not the address of a proxy.", hint)
-    days, payload_days = fields["event_days"], fields["event_payload_days"]
-    if days < payload_days:
-        hint = "A purged event loses its payload first, and the rest later."
-        problem = f"{where}: EVENT_DAYS is smaller than EVENT_PAYLOAD_DAYS."
-        yield Problem("E030", problem, hint, fatal=False)
-    if min(days, payload_days) < LONGEST_RETRY_DAYS:
-        hint = f"Set both to {LONGEST_RETRY_DAYS} days or more."
-        problem = f"{where}: events are emptied before the last retry of their handlers."
-        yield Problem("E031", problem, hint, fatal=False)
+    if fields["event_days"] < LONGEST_RETRY_DAYS:
+        problem = f"{where}: EVENT_DAYS ends before the last retry of the handlers."
+        yield Problem("E030", problem, f"Set it to {LONGEST_RETRY_DAYS} or more.", fatal=False)
 
 
 def _address_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
-    environment, plain_hosts = fields["environment"], fields["insecure_test_hosts"]
     for name in ADDRESSES:
-        parts = urlsplit(fields[name.lower()] or "https:")
-        if parts.scheme != "https" and not may_be_plain(parts.hostname, environment, plain_hosts):
-            hint = (
-                "Use https. Plain http is allowed only for loopback addresses and "
-                "INSECURE_TEST_HOSTS, and never in live."
-            )
+        is_plain = (fields[name.lower()] or "").startswith("http:")
+        if is_plain and fields["environment"] == "live":
+            hint = "Use https. Plain http is for the test environment alone."
             yield Problem("E005", f"{where}: {name} is not an https address.", hint)
-    if plain_hosts and environment == "live":
-        hint = "Remove it: a live application speaks to the service over https alone."
-        yield Problem("E055", f"{where}: INSECURE_TEST_HOSTS is set in live.", hint)
     if not fields["base_url"].endswith("/api/v1"):
         hint = "The API version is part of the address. Add /api/v1."
         yield Problem("E006", f"{where}: BASE_URL does not end in /api/v1.", hint)
@@ -335,21 +298,3 @@ def _document_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Proble
         hint = "Set DOCUMENT_KEYS, or leave the scope out."
         problem = f"{where}: SCOPES has documents:read, and no key would open a document."
         yield Problem("E066", problem, hint, fatal=False)
-
-
-def _has_certificates(path: str) -> bool:
-    try:
-        ssl.create_default_context(cafile=path)
-    except (OSError, ValueError):  # an ``SSLError`` is an ``OSError``
-        return False
-    return True
-
-
-def _is_proxy(value: str) -> bool:
-    try:
-        parts = urlsplit(value)
-        has_port = parts.port is not None
-    except ValueError:
-        return False
-    has_more = parts.query or parts.fragment or parts.path not in ("", "/")
-    return parts.scheme == "http" and bool(parts.hostname) and has_port and not has_more

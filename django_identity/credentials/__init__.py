@@ -1,7 +1,7 @@
 """Verify a credential (SD-JWT) offline with the service's published keys.
 
 The functions are pure: no HTTP, no database, no settings. ``verify`` takes a ``KeySet`` and returns
-a ``VerifiedCredential``; a rejection has a ``RejectionReason``. ``docs/credentials.md`` lists every
+a ``VerifiedCredential``; a rejection has a ``RejectionReason``. ``docs/security.md`` lists every
 check.
 """
 

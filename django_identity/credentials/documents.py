@@ -3,25 +3,34 @@
 It needs the extra ``django-identity[trusted]``. No other module imports it at start-up.
 """
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from django.views.decorators.debug import sensitive_variables
 from joserfc import jwe, jwk
-from joserfc.errors import JoseError
 
 from django_identity import strict_json
+from django_identity.conf import rules
 from django_identity.credentials import base64url
 from django_identity.exceptions import DocumentUnreadable
 
-LARGEST: Final = 8 * 1024 * 1024
+LARGEST: Final = 10 * 1024 * 1024
 MAX_CHARACTERS: Final = LARGEST * 4 // 3 + 8 * 1024
 LONGEST_HEADER: Final = 4 * 1024
-# Encryption to a public key. No RSA1_5 (padding oracles), no passwords, no shared key.
-ALGORITHMS: Final = frozenset({"RSA-OAEP-256", "ECDH-ES", "ECDH-ES+A256KW"})
-CONTENT_ENCRYPTION: Final = "A256GCM"
+MOST_KEYS_TRIED: Final = 4
+CONTENT_ENCRYPTIONS: Final = ("A128GCM", "A192GCM", "A256GCM", "A128CBC-HS256", "A256CBC-HS512")
 # No "zip": a small document could inflate to a huge one. No "crit", no header that brings a key.
-HEADER_MEMBERS: Final = frozenset({"alg", "enc", "kid", "epk", "typ", "cty"})
+HEADER_MEMBERS: Final = frozenset({"alg", "enc", "kid", "epk", "typ", "cty", "apu", "apv"})
+TYPES_OF_JWE: Final = ("jose", "jwe")
+
+
+class Registry(jwe.JWERegistry):
+    """The library's limits, which its constructor does not take."""
+
+    max_protected_header_length = LONGEST_HEADER
+    max_encrypted_key_length = 2 * 1024
+    max_ciphertext_length = MAX_CHARACTERS
 
 
 @sensitive_variables()
@@ -29,11 +38,13 @@ def open_document(document: str, *, keys: Sequence[Mapping[str, Any]], content_t
     """Decrypt ``document``, a compact JWE, and check that its content is of ``content_type``.
 
     ``keys`` are the application's ``document_keys``. The document's header names one of them by its
-    ``kid``, and the key says which algorithm it is for. For any text it returns the content or
-    raises ``DocumentUnreadable``. An encrypted document proves nothing about its sender, because
-    the public key is public.
+    ``kid``, and the key says which algorithm it is for. Without a ``kid`` each key of the header's
+    algorithm is tried, at most four. For any text it returns the content or raises
+    ``DocumentUnreadable``. An encrypted document proves nothing about its sender, because the
+    public key is public.
     """
-    opened, is_type = _opened(document, keys), TYPES.get(content_type)
+    kind = media_type(content_type)
+    opened, is_type = _opened(document, keys, kind), TYPES.get(kind)
     if opened is not None and is_type and 0 < len(opened) <= LARGEST and is_type(opened):
         return opened
     detail = "no key opens it" if opened is None else "not of its type and size"
@@ -42,20 +53,26 @@ def open_document(document: str, *, keys: Sequence[Mapping[str, Any]], content_t
     raise DocumentUnreadable(detail)
 
 
-@sensitive_variables()
-def _opened(document: str, keys: Sequence[Mapping[str, Any]]) -> bytes | None:
+def media_type(text: str) -> str:
+    """``text`` in lower case, without ``application/`` and parameters (RFC 7515 §4.1.9)."""
+    return text.partition(";")[0].strip().lower().removeprefix("application/")
+
+
+def _opened(document: str, keys: Sequence[Mapping[str, Any]], kind: str) -> bytes | None:
     header = _header_of(document)
-    key = next((key for key in keys if key["kid"] == header.get("kid")), None)
-    if key is None or not _fits(header, key):
+    if not _is_allowed(header, kind):
         return None
-    registry = jwe.JWERegistry(algorithms=[key["alg"], CONTENT_ENCRYPTION])
-    registry.max_ciphertext_length = MAX_CHARACTERS
-    try:
-        ours = jwk.import_key(dict(key))
-        return jwe.decrypt_compact(document, ours, registry=registry).plaintext
-    except (JoseError, ValueError, TypeError, KeyError, AttributeError):
-        # Encrypted to another key, changed, or not a JWE.
+    # Without an encrypted key only where the shared secret is the key itself (RFC 7516 §5.2).
+    if (document.split(".")[1] == "") != (header["alg"] == "ECDH-ES"):
         return None
+    fitting = [key for key in keys if rules.is_document_key(key) and _fits(header, key)]
+    registry = Registry(algorithms=[header["alg"], *CONTENT_ENCRYPTIONS])
+    for key in fitting[:MOST_KEYS_TRIED]:
+        # Encrypted to another key, or changed: the library raises errors of any class.
+        with contextlib.suppress(Exception):
+            ours = jwk.import_key(dict(key))
+            return jwe.decrypt_compact(document, ours, registry=registry).plaintext
+    return None
 
 
 def _header_of(document: str) -> dict[str, Any]:
@@ -64,7 +81,7 @@ def _header_of(document: str) -> dict[str, Any]:
     if len(document) > MAX_CHARACTERS or not 0 < len(segment) <= LONGEST_HEADER:
         return {}
     encoded = segment.encode("utf-8", "replace")
-    if not base64url.is_valid(encoded):
+    if document.count(".") != 4 or not base64url.is_valid(encoded):
         return {}
     try:
         return strict_json.read_object(base64url.decode(encoded))
@@ -72,14 +89,22 @@ def _header_of(document: str) -> dict[str, Any]:
         return {}
 
 
-def _fits(header: Mapping[str, Any], key: Mapping[str, Any]) -> bool:
-    """Whether the header asks for nothing but the key's own algorithm (RFC 8725 §3.1)."""
+def _is_allowed(header: Mapping[str, Any], kind: str) -> bool:
+    """Whether every member is known, and says nothing but what we open."""
+    texts = [value for name, value in header.items() if name != "epk"]
     return (
         header.keys() <= HEADER_MEMBERS
-        and key["alg"] in ALGORITHMS
-        and header.get("alg") == key["alg"]
-        and header.get("enc") == CONTENT_ENCRYPTION
+        and all(isinstance(text, str) for text in texts)
+        and "alg" in header
+        and header.get("enc") in CONTENT_ENCRYPTIONS
+        and media_type(header.get("typ", "jwe")) in TYPES_OF_JWE
+        and media_type(header.get("cty", kind)) == kind
     )
+
+
+def _fits(header: Mapping[str, Any], key: Mapping[str, Any]) -> bool:
+    """Whether the header names ``key`` or none, and its algorithm (RFC 8725 §3.1)."""
+    return all(header.get(name, key[name]) == key[name] for name in ("alg", "kid"))
 
 
 def _is_json(content: bytes) -> bool:
@@ -90,10 +115,10 @@ def _is_json(content: bytes) -> bool:
     return True
 
 
-# Never a type that a browser would run, such as HTML and SVG.
+# By ``media_type``. Never one that a browser would run, such as HTML and SVG.
 TYPES: Final[Mapping[str, Callable[[bytes], bool]]] = {
-    "application/json": _is_json,
-    "application/pdf": lambda content: content.startswith(b"%PDF-"),
+    "json": _is_json,
+    "pdf": lambda content: content.startswith(b"%PDF-"),
     "image/jpeg": lambda content: content.startswith(b"\xff\xd8\xff"),
     "image/png": lambda content: content.startswith(b"\x89PNG\r\n\x1a\n"),
 }

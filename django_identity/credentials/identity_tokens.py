@@ -1,25 +1,19 @@
 """Signed tokens that may name the subject: ID tokens and JWT access tokens."""
 
-# Annotations name classes of modules that load later.
-from __future__ import annotations
+from typing import Final
 
-from typing import TYPE_CHECKING, Final
-
+import jwt
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity.credentials.keys import KeySet
-from django_identity.deferred import Deferred
-
-if TYPE_CHECKING:
-    import jwt
-else:
-    jwt = Deferred("jwt")
 
 MAX_CHARACTERS: Final = 16 * 1024
 # The service's keys sign credentials too, so the type must show that this is not a credential
 # (RFC 8725 §3.11).
-TYPES: Final = frozenset({"JWT", "at+jwt", "application/at+jwt"})
-OPTIONS: Final[jwt.types.Options] = {"require": ["iss", "aud", "sub", "exp"], "strict_aud": True}
+ACCESS_TOKENS: Final = frozenset({"at+jwt", "application/at+jwt"})
+TYPES: Final = ACCESS_TOKENS | {"JWT"}
+# PyJWT takes a list in which our id is one of several: ``subject_of`` compares instead.
+OPTIONS: Final[jwt.types.Options] = {"require": ["iss", "aud", "sub", "exp"], "verify_aud": False}
 
 
 @sensitive_variables()
@@ -29,8 +23,9 @@ def subject_of(
     """The ``sub`` of ``token`` if it is a valid JWT of the service for this application.
 
     It must be signed with ES256 by a key of ``keys``, be from ``issuer`` and only for ``audience``,
-    and not be expired. For other tokens, such as opaque ones, the result is None. ``leeway``:
-    seconds by which the clocks may differ.
+    and not be expired. An ID token may name its audience in a list of one. An access token may be
+    for the issuer's API, if it was issued to ``audience`` (RFC 9068 §2.2). For other tokens, such
+    as opaque ones, the result is None. ``leeway``: seconds by which the clocks may differ.
     """
     if len(token) > MAX_CHARACTERS or token.count(".") != 2:
         return None
@@ -44,10 +39,15 @@ def subject_of(
             key.public_key,
             algorithms=["ES256"],
             issuer=issuer,
-            audience=audience,
             leeway=leeway,
             options=OPTIONS,
         )
     except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError):
         return None
-    return str(claims["sub"])
+    if claims["aud"] == audience:
+        return str(claims["sub"])
+    if header.get("typ", "JWT") in ACCESS_TOKENS:
+        is_for_us = claims["aud"] == issuer and claims.get("client_id") == audience
+    else:
+        is_for_us = claims["aud"] == [audience]
+    return str(claims["sub"]) if is_for_us else None

@@ -1,22 +1,17 @@
 """The service's published keys, parsed once and strictly into loaded verification keys."""
 
-# Annotations name classes of modules that load later.
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from django_identity import strict_json
 from django_identity.credentials import base64url
-from django_identity.deferred import Deferred
-from django_identity.exceptions import AnswerTooLarge, MalformedAnswer
-
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric import ec
-else:
-    ec = Deferred("cryptography.hazmat.primitives.asymmetric.ec")
+from django_identity.exceptions import MalformedAnswer
 
 MAX_OCTETS = 64 * 1024
 MAX_KEYS = 32
@@ -53,7 +48,7 @@ class KeySet:
     def from_jwks(cls, document: object) -> KeySet:
         """The usable keys of a parsed document: an object with a list ``keys`` of at most 32.
 
-        Raises only ``MalformedAnswer`` (``AnswerTooLarge`` for more than 32 keys). Prefer
+        Raises only ``MalformedAnswer`` (``MalformedAnswer`` for more than 32 keys). Prefer
         ``from_text`` for the text of a response, because a parsed document no longer shows repeated
         members.
         """
@@ -61,7 +56,9 @@ class KeySet:
         if not isinstance(entries, list | tuple):
             raise MalformedAnswer("not a key set", endpoint=_ENDPOINT)
         if len(entries) > MAX_KEYS:
-            raise AnswerTooLarge(f"over {MAX_KEYS} keys", endpoint=_ENDPOINT)
+            raise MalformedAnswer(
+                f"over {MAX_KEYS} keys", endpoint=_ENDPOINT, code="answer_too_large"
+            )
         jwks = [entry for entry in entries if isinstance(entry, Mapping)]
         kids = Counter(jwk["kid"] for jwk in jwks if isinstance(jwk.get("kid"), str))
         unique = (jwk for jwk in jwks if isinstance(kid := jwk.get("kid"), str) and kids[kid] == 1)
@@ -71,12 +68,14 @@ class KeySet:
     def from_text(cls, text: str | bytes) -> KeySet:
         """Like ``from_jwks``, for the document's text: at most 64 KB of strict JSON in UTF-8.
 
-        Raises only ``MalformedAnswer`` (``AnswerTooLarge`` for a longer text).
+        Raises only ``MalformedAnswer`` (``MalformedAnswer`` for a longer text).
         """
         # Lone surrogates pass here; the JSON reader refuses them.
         octets = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         if len(octets) > MAX_OCTETS:
-            raise AnswerTooLarge(f"over {MAX_OCTETS} bytes", endpoint=_ENDPOINT)
+            raise MalformedAnswer(
+                f"over {MAX_OCTETS} bytes", endpoint=_ENDPOINT, code="answer_too_large"
+            )
         try:
             document = strict_json.read(octets)
         except strict_json.NotStrictJSON as unreadable:

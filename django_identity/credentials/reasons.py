@@ -1,6 +1,5 @@
-"""The reasons to reject a credential, and the order of the checks."""
+"""The reasons to reject a credential, in the order of the checks."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
@@ -68,60 +67,3 @@ class RejectionReason(StrEnum):
     DISCLOSURE_NESTED = "disclosure.nested", "there are digests inside a disclosed value"
     DISCLOSURE_NAME = "disclosure.name", "a disclosure has a name that may not be disclosed"
     DISCLOSURE_COLLISION = "disclosure.collision", "a disclosure has a name that is taken already"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check of ``verify``: what it proves, and the reasons of its failures."""
-
-    title: str
-    reasons: tuple[RejectionReason, ...]
-
-
-_R = RejectionReason
-
-CHECKS: tuple[Check, ...] = (
-    Check("within the limits of size", (_R.LIMITS,)),
-    Check("only characters of a credential", (_R.FORMAT_CHARSET,)),
-    Check('ends with "~", no key binding', (_R.FORMAT_TILDE,)),
-    Check("a signed token of three segments", (_R.FORMAT_SEGMENTS,)),
-    Check("well-formed disclosures", (_R.FORMAT_DISCLOSURE,)),
-    Check("canonical base64url", (_R.ENCODING,)),
-    Check("header is strict JSON", (_R.HEADER_JSON,)),
-    Check("algorithm is ES256", (_R.HEADER_ALG,)),
-    Check("type is dc+sd-jwt", (_R.HEADER_TYP,)),
-    Check("no critical extensions", (_R.HEADER_CRIT,)),
-    Check("brings no key of its own", (_R.HEADER_KEY_SOURCE,)),
-    Check("names its key", (_R.HEADER_KID,)),
-    Check("key is in the key set", (_R.KEY,)),
-    Check("signature", (_R.SIGNATURE,)),
-    Check("payload is strict JSON, digests at its top only", (_R.PAYLOAD_JSON, _R.PAYLOAD_NESTED)),
-    Check("issuer", (_R.PAYLOAD_ISS,)),
-    Check("audience", (_R.PAYLOAD_AUD,)),
-    Check("environment", (_R.PAYLOAD_ENVIRONMENT,)),
-    Check("subject", (_R.PAYLOAD_SUB,)),
-    Check("has an expiry", (_R.PAYLOAD_EXP,)),
-    Check("not expired", (_R.PAYLOAD_EXPIRED,)),
-    Check("valid already", (_R.PAYLOAD_NBF,)),
-    Check("issued in the past", (_R.PAYLOAD_IAT,)),
-    Check("list of digests", (_R.PAYLOAD_SD,)),
-    Check("no digest twice", (_R.PAYLOAD_SD_REPEAT,)),
-    Check("digests are SHA-256", (_R.PAYLOAD_SD_ALG,)),
-    Check("no disclosure twice", (_R.DISCLOSURE_REPEAT,)),
-    Check("every disclosure is listed", (_R.DISCLOSURE_UNLISTED,)),
-    Check(
-        "every disclosure is salt, name and value",
-        (
-            _R.DISCLOSURE_JSON,
-            _R.DISCLOSURE_ARRAY_ELEMENT,
-            _R.DISCLOSURE_SHAPE,
-            _R.DISCLOSURE_NESTED,
-        ),
-    ),
-    Check("every name is free to be claimed", (_R.DISCLOSURE_NAME, _R.DISCLOSURE_COLLISION)),
-)
-"""The steps of ``verify`` in the order they run.
-
-Each reason stands in exactly one. It tells how far ``verify`` came: every check above was passed,
-none below was made. ``identity_verify`` prints its trace from this.
-"""

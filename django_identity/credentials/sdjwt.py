@@ -1,14 +1,15 @@
 """Verify a credential: an SD-JWT (RFC 9901) with the service's profile."""
 
-# Annotations name classes of modules that load later.
-from __future__ import annotations
-
 import time
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from cryptography import exceptions
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, utils
 
 from django_identity.credentials import base64url
 from django_identity.credentials.disclosures import read_claims, require_listed
@@ -22,18 +23,7 @@ from django_identity.credentials.payload import (
 )
 from django_identity.credentials.reasons import RejectionReason
 from django_identity.credentials.verified import VerifiedCredential
-from django_identity.deferred import Deferred
 from django_identity.exceptions import CredentialRejected
-
-if TYPE_CHECKING:
-    from cryptography import exceptions
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec, utils
-else:
-    exceptions = Deferred("cryptography.exceptions")
-    hashes = Deferred("cryptography.hazmat.primitives.hashes")
-    ec = Deferred("cryptography.hazmat.primitives.asymmetric.ec")
-    utils = Deferred("cryptography.hazmat.primitives.asymmetric.utils")
 
 _SIGNATURE_CHARACTERS: Final = 86  # 64 octets
 
@@ -49,7 +39,7 @@ def verify(
     now: datetime | None = None,
     leeway: float = 0,
 ) -> VerifiedCredential:
-    """Verify ``credential`` with all checks of ``docs/credentials.md``.
+    """Verify ``credential`` with all checks of ``docs/security.md``.
 
     - ``keys``: the service's key set. ``issuer``: the API origin. ``audience``: the application's
       client id. ``environment``: ``"live"`` or ``"test"``.
@@ -85,7 +75,7 @@ def _verified(
     now: float,
     leeway: float,
 ) -> VerifiedCredential:
-    """Run all checks, in the order of ``reasons.CHECKS``. Only the last line returns a result."""
+    """Run all checks, in the order of the reasons. Only the last line returns a result."""
     token, (header, body, signature), disclosures = take_apart(credential)
     key = _require_signature(token, header, signature, keys)
     payload = read_payload(base64url.decode(body))

@@ -1,8 +1,7 @@
-"""All rules and all transactions, in six packages. A package imports only from those below it.
+"""All rules and all transactions, a file for each word. ``.importlinter`` has their order.
 
-``operators/``  reports and actions for the site's operators
-``arrival/``    sign-in, linking, Connect codes  |  ``standing/``  which gates are open for a user
-``upkeep/``     re-fetches, refreshes, event handlers, key sets
-``erasure/``    erasure, retention, and the list of all tables with personal data
-``events/``     webhook events: each is stored once and applied once
+``sign_in``, ``connect``, ``linking``, ``accounts``: how a person comes.
+``standing``: which gates are open. ``upkeep``: what is done each minute, with ``refetch``,
+``follow_up``, ``tokens``, ``key_sets`` and ``claims``. ``events``: what the service says.
+``withdrawal``, ``erasure``, ``dossier``: how a person leaves. ``operators/``: reports and actions.
 """

@@ -1,125 +1,82 @@
 """Documents of the trusted tier: asked for, opened in memory, handed over, and not kept.
 
-The database keeps that they were read: when, by which view, of which types. It needs the extra
-``django-identity[trusted]``.
+It needs the extra ``django-identity[trusted]``.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, database, policy
+from django_identity import conf, policy
 from django_identity.credentials.documents import open_document
 from django_identity.exceptions import DocumentsNotAllowed, IdentityError
-from django_identity.lifecycle.upkeep.tokens import Reader
-from django_identity.models import Consent, DocumentReading, LinkedIdentity
+from django_identity.lifecycle.tokens import Reader
+from django_identity.logs import LogEvent, log, log_failure
+from django_identity.models import Consent, LinkedIdentity
 from django_identity.service import ServiceClient
-from django_identity.service.answers import DocumentMetadata, SealedDocument
-from django_identity.service.answers.documents import DOCUMENTS, METADATA, SCOPE_OF
-from django_identity.telemetry import LogEvent, log, log_failure
+from django_identity.service.answers import SealedDocument
 
-LONGEST_VIEW = 255
+METADATA, CONTENT = "documents:metadata", "documents:read"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Document:
-    """An opened document. Its ``repr`` shows nothing, and it cannot be pickled into a cache."""
+    """An opened document. Its ``repr`` shows nothing, and it cannot be pickled into a cache.
+
+    Without content, where only the metadata was read.
+    """
 
     document_type: str
-    document_id: str
-    country: str
-    status: str
-    content_type: str
-    content: bytes
+    document_id: str = ""
+    country: str = ""
+    status: str = ""
+    content_type: str = ""
+    content: bytes = b""
 
     def __reduce_ex__(self, _protocol: object) -> NoReturn:
         raise TypeError("documents are not kept")
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """Whose documents are read, who asks, and the name of the page that shows them."""
-
-    identity: LinkedIdentity
-    asked_by: AbstractBaseUser
-    view: str
-
-
 @sensitive_variables()
-def read(reading: Reading) -> tuple[Document, ...]:
-    """The person's documents, opened.
+def read(
+    identity: LinkedIdentity, *, scope: str, asked_by: AbstractBaseUser, view: str
+) -> tuple[Document, ...]:
+    """The person's documents: with ``documents:read`` opened, with ``documents:metadata`` without.
 
-    Raises ``DocumentsNotAllowed``, ``DocumentUnreadable`` if one of them cannot be opened,
-    ``ReauthorizationNeeded``, ``ConfigurationError`` or a ``ServiceError``. Then nothing is stored.
+    ``view``: the name of the page that shows them. Raises ``DocumentsNotAllowed``,
+    ``DocumentUnreadable`` if one of them cannot be opened, ``ReauthorizationNeeded``,
+    ``ConfigurationError`` or a ``ServiceError``.
     """
-    with _asking(reading, scope=SCOPE_OF[DOCUMENTS]) as asked:
-        subject, client = asked.identity.subject, asked.client
-        sealed = asked.read(lambda token: client.documents(subject, access_token=token))
-        opened = tuple(_open(each, asked.application) for each in sealed)
-        _record(reading, SCOPE_OF[DOCUMENTS], [each.document_type for each in opened])
-    return opened
-
-
-@sensitive_variables()
-def read_metadata(reading: Reading) -> tuple[DocumentMetadata, ...]:
-    """Which documents the person has, without their content. Raises like ``read``."""
-    with _asking(reading, scope=SCOPE_OF[METADATA]) as asked:
-        subject, client = asked.identity.subject, asked.client
-        listed = asked.read(lambda token: client.document_metadata(subject, access_token=token))
-        _record(reading, SCOPE_OF[METADATA], [each.document_type for each in listed])
-    return listed
-
-
-@contextmanager
-def _asking(reading: Reading, *, scope: str) -> Iterator[Reader]:
-    """Read in the person's name, if the policy and the consent cover ``scope``; log the end."""
-    identity, alias = reading.identity, reading.identity.application
+    alias = identity.application
     application = conf.application(alias)
     try:
-        site = policy.load(application.policy)
-        if not site.may_read_documents(reading.asked_by, identity, scope=scope):
+        if not policy.load(application.policy).may_read_documents(asked_by, identity, scope=scope):
             raise DocumentsNotAllowed("the policy refuses")
         _require_consent(identity, scope)
-        yield Reader(application, identity, ServiceClient(application))
+        client, subject = ServiceClient(application), identity.subject
+        listed = Reader(application, identity, client).read(
+            lambda token: client.documents(subject, scope=scope, access_token=token)
+        )
+        documents = tuple(_opened(each, application, scope) for each in listed)
+        # It may have been withdrawn while the service answered.
+        _require_consent(LinkedIdentity.objects.filter(pk=identity.pk).first(), scope)
     except IdentityError as error:
         log_failure(LogEvent.DOCUMENTS_FAILED, error, application=alias)
         raise
-    log(LogEvent.DOCUMENTS_READ, application=alias, view=reading.view)
+    log(LogEvent.DOCUMENTS_READ, application=alias, view=view, scope=scope, row=identity.pk)
+    return documents
 
 
-def _require_consent(identity: LinkedIdentity | None, scope: str) -> LinkedIdentity:
+def _require_consent(identity: LinkedIdentity | None, scope: str) -> None:
     if identity is None or identity.consent != Consent.GRANTED or scope not in identity.scopes:
         raise DocumentsNotAllowed(f"no consent covers {scope}")
-    return identity
 
 
-@sensitive_variables()
-def _open(sealed: SealedDocument, application: conf.Application) -> Document:
-    described = sealed.metadata
-    return Document(
-        document_type=described.document_type,
-        document_id=described.document_id,
-        country=described.country,
-        status=described.status,
-        content_type=sealed.content_type,
-        content=open_document(
-            sealed.content, keys=application.document_keys, content_type=sealed.content_type
-        ),
-    )
-
-
-def _record(reading: Reading, scope: str, document_types: Iterable[str]) -> None:
-    """Record the reading, unless the consent was withdrawn while the service answered."""
-    with database.atomic():
-        rows = LinkedIdentity.objects.select_for_update().filter(pk=reading.identity.pk)
-        DocumentReading.objects.create(
-            identity=_require_consent(rows.first(), scope),
-            read_by_id=reading.asked_by.pk,
-            scope=scope,
-            document_types=list(document_types),
-            view=reading.view[:LONGEST_VIEW],
-        )
+def _opened(sealed: SealedDocument, application: conf.Application, scope: str) -> Document:
+    facts = (sealed.document_type, sealed.document_id, sealed.country, sealed.status)
+    if scope == METADATA:
+        return Document(*facts)
+    keys, kind = application.document_keys, sealed.content_type
+    return Document(*facts, kind, open_document(sealed.content, keys=keys, content_type=kind))

@@ -10,13 +10,16 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from getpass import getpass
-from typing import Any, TextIO, cast
+from types import SimpleNamespace
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
+from django.core.management.base import BaseCommand, CommandError
 from tqdm import tqdm
 
 from django_identity.exceptions import IdentityError
+from django_identity.secrets import Secret
 from django_identity.service.moments import NotAMoment, parse_moment
 
 INTERRUPTED = 130
@@ -36,28 +39,9 @@ class IdentityCommand(BaseCommand):
 
     def progress(self, *, total: int) -> tqdm[Any]:
         """A progress bar on standard error, only in a terminal."""
-        # A separate wrapper, because the command's wrapper adds a new line to each text.
-        file = OutputWrapper(cast("TextIO", self.stderr._out), ending="")
+        write = partial(self.stderr.write, style_func=str, ending="")
+        file: Any = SimpleNamespace(write=write, flush=self.stderr.flush)
         return tqdm(total=total, file=file, disable=not self.stderr.isatty(), mininterval=0)
-
-
-class BatchCommand(IdentityCommand):
-    """Works in batches of ``--batch`` rows, until Ctrl-C stops it."""
-
-    batch: int
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--batch", type=int, default=self.batch, help="Rows in one transaction."
-        )
-
-    def execute(self, *args: Any, **options: Any) -> str | None:
-        if options["batch"] < 1:
-            raise CommandError("--batch is at least 1.")
-        try:
-            return super().execute(*args, **options)
-        except KeyboardInterrupt:
-            raise CommandError("Stopped. Run it again to go on.", returncode=INTERRUPTED) from None
 
 
 def moment(text: str) -> datetime:
@@ -68,7 +52,7 @@ def moment(text: str) -> datetime:
         raise ArgumentTypeError("not a time in ISO 8601, such as 2026-11-20T12:00:00Z") from None
 
 
-def portal_token() -> str:
+def portal_token() -> Secret:
     """The developer portal's session token, from the environment or typed in.
 
     It is never an argument, because every user of the machine can see the arguments of a process.
@@ -76,7 +60,7 @@ def portal_token() -> str:
     token = (os.environ.get(PORTAL_TOKEN) or getpass("Developer portal session token: ")).strip()
     if not TOKEN.fullmatch(token):
         raise CommandError(f"That is no session token. Set {PORTAL_TOKEN}, or type it.")
-    return token
+    return Secret(token)
 
 
 @contextmanager

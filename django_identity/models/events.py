@@ -2,49 +2,59 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from datetime import timedelta
+from typing import TYPE_CHECKING, ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_identity.handlers import KNOWN_TYPES, handlers_of
 from django_identity.models.choices import (
     DIGEST_LENGTH,
     SUBJECT_LENGTH,
     AccountKept,
-    Environment,
     EventOutcome,
-    Retained,
     Timestamped,
 )
-from django_identity.models.querysets import WebhookEventManager
+from django_identity.models.querysets import WebhookEventManager, digest
+
+if TYPE_CHECKING:
+    from django_identity.conf import Application
+    from django_identity.service.webhooks import Event
+
+#: The members of an event's data that the spec and this package name.
+KEPT_MEMBERS = ("user_id", "userId", "sub", "kyc_level", "status", "provider", "claim_type")
+NOT_APPLIED_IS_DUE_AFTER = timedelta(minutes=1)
 
 
 class WebhookEvent(Timestamped):
-    """The content of one webhook delivery. The purge keeps the digest and empties the rest."""
+    """The content of one webhook delivery. About a subject that is not linked it has no content."""
 
     application = models.CharField(_("application"), max_length=64)
     event_id = models.CharField(_("event id"), max_length=255, blank=True)
-    event_digest = models.CharField(max_length=DIGEST_LENGTH)
-    body_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
+    event_digest = models.CharField(max_length=DIGEST_LENGTH, help_text="It finds a repeat.")
     event_type = models.CharField(_("type"), max_length=64, blank=True)
     occurred_at = models.DateTimeField(_("occurred"))
     received_at = models.DateTimeField(_("received"))
-    kept = models.PositiveSmallIntegerField(choices=Retained, default=Retained.EVERYTHING)
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH, blank=True)
     subject_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
-    payload = models.JSONField(_("payload"), null=True)
-    outcome = models.CharField(_("outcome"), max_length=10, choices=EventOutcome)
+    payload = models.JSONField(_("payload"), null=True, help_text="The event's data.")
+    outcome = models.CharField(
+        _("outcome"),
+        max_length=10,
+        choices=EventOutcome,
+        blank=True,
+        help_text="Empty until the event is applied.",
+    )
     handled_at = models.DateTimeField(_("handled"), null=True)
     handled_by = models.JSONField(
-        default=list, help_text=_("The names of the site's handlers that are done with it.")
+        default=list, help_text="The names of the site's handlers that are done with it."
     )
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
     error = models.CharField(_("error"), max_length=255, blank=True)
-    history = models.JSONField(
-        default=list, help_text=_("Earlier outcomes, oldest first: outcome, error, attempts, at.")
-    )
 
     objects: ClassVar[WebhookEventManager[WebhookEvent]] = WebhookEventManager()
 
@@ -61,7 +71,7 @@ class WebhookEvent(Timestamped):
                 name="identity_event_subject",
             ),
             models.Index(fields=["outcome", "received_at"], name="identity_event_outcome"),
-            models.Index(fields=["kept", "received_at"], name="identity_event_purge"),
+            models.Index(fields=["received_at"], name="identity_event_purge"),
             models.Index(fields=["event_type", "application"], name="identity_event_type"),
         ]
         default_permissions = ("view",)
@@ -70,38 +80,60 @@ class WebhookEvent(Timestamped):
     def __str__(self) -> str:
         return f"{self.event_type} #{self.pk}"
 
+    @classmethod
+    def of(cls, application: Application, event: Event) -> WebhookEvent:
+        """The row of ``event``: type, times and digests. A time from the future counts as now.
+
+        It is due after a minute, in case the process dies before the event is applied.
+        """
+        now = timezone.now()
+        subject = (application.alias, application.environment, event.subject)
+        return cls(
+            application=application.alias,
+            event_digest=digest(application.alias, event.event_id),
+            event_type=event.event_type,
+            occurred_at=min(event.occurred_at, now),
+            received_at=now,
+            subject_digest=digest(*subject) if event.subject else "",
+            next_attempt_at=now + NOT_APPLIED_IS_DUE_AFTER,
+        )
+
+    def keep(self, event: Event) -> None:
+        """Take the content of ``event``, which is about a linked subject.
+
+        Of the data it is the members that the spec names, or all if the type has a handler.
+        """
+        self.event_id, self.subject = event.event_id, event.subject
+        if handlers_of(event.event_type):
+            self.payload = event.content
+        elif event.event_type in KNOWN_TYPES:
+            held = event.content
+            self.payload = {name: held[name] for name in KEPT_MEMBERS if name in held}
+
     @property
     def is_emptied(self) -> bool:
-        """Whether the purge or an erasure has deleted what a handler needs."""
-        return self.kept != Retained.EVERYTHING or not self.event_id
+        """Whether the event is about nobody who is linked, so that no handler runs."""
+        return not self.event_id
 
 
 class ErasureReceipt(Timestamped):
     """A record, without personal data, that an erasure was requested and done.
 
-    ``subject_digest`` is keyed, so nobody without the site's key can look up a subject in it.
+    While it is pending it points at what is to be erased: the ``identity`` of a request that came
+    from the service, or the ``user`` of a request at the site, with all of the user's identities.
     """
 
     application = models.CharField(_("application"), max_length=64)
-    environment = models.CharField(_("environment"), max_length=4, choices=Environment)
-    subject = models.CharField(
-        max_length=SUBJECT_LENGTH, blank=True, help_text=_("Empty once everything is erased.")
+    identity = models.ForeignKey(
+        "django_identity.LinkedIdentity", on_delete=models.SET_NULL, null=True, related_name="+"
     )
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.SET_NULL,
-        null=True,
-        related_name="+",
-        help_text=_("Nobody once everything is erased."),
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
-    subject_digest = models.CharField(max_length=DIGEST_LENGTH, db_index=True)
     event_id = models.CharField(_("event id"), max_length=255, blank=True)
     requested_at = models.DateTimeField(_("requested"))
-    erased_at = models.DateTimeField(_("erased"), null=True)
-    account_made = models.BooleanField(
-        default=False, help_text=_("The account was made for the identity.")
-    )
-    counts = models.JSONField(_("counts"), default=dict)
+    erased_at = models.DateTimeField(_("erased"), null=True, help_text="Empty while it is pending.")
+    counts = models.JSONField(_("counts"), default=dict, help_text="Deleted rows by table.")
     account_kept = models.CharField(
         _("account kept"), max_length=16, choices=AccountKept, blank=True
     )
@@ -113,9 +145,7 @@ class ErasureReceipt(Timestamped):
         verbose_name = _("erasure receipt")
         verbose_name_plural = _("erasure receipts")
         indexes: ClassVar = [
-            models.Index(fields=["environment", "application"], name="identity_receipt_place"),
             models.Index(fields=["erased_at"], name="identity_receipt_pending"),
-            models.Index(fields=["requested_at", "id"], name="identity_receipt_order"),
         ]
         default_permissions = ("view",)
 

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.models.choices import DIGEST_LENGTH, Environment, Purpose, Record, Timestamped
+from django_identity.models.choices import DIGEST_LENGTH, Environment, Purpose, Timestamped
 
 if TYPE_CHECKING:
     from django_identity.vault import Context
@@ -18,32 +18,32 @@ class AuthorizationRequest(Timestamped):
     """One started sign-in. A conditional UPDATE of ``consumed_at`` lets it be used once."""
 
     state_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
-    browser_digest = models.CharField(max_length=DIGEST_LENGTH)
+    browser_digest = models.CharField(max_length=DIGEST_LENGTH, help_text="Of the cookie's key.")
     application = models.CharField(max_length=64)
     environment = models.CharField(max_length=4, choices=Environment)
-    purpose = models.CharField(max_length=7, choices=Purpose)
+    purpose = models.CharField(_("Purpose"), max_length=7, choices=Purpose)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         # The person who deletes their account meanwhile comes back to a page that says so.
         on_delete=models.SET_NULL,
         null=True,
         related_name="+",
-        help_text=_("Who started it."),
+        help_text="Who started it.",
     )
     completed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.CASCADE,
         null=True,
         related_name="+",
-        help_text=_("Who was signed in or linked by it."),
+        help_text="Who was signed in or linked by it.",
     )
-    next = models.TextField(blank=True)
-    code_verifier = models.TextField(help_text=_("Sealed."))
+    next = models.TextField(_("Page you wanted"), blank=True)
+    code_verifier = models.TextField(help_text="Sealed.")
     redirect_uri = models.TextField()
     scopes = models.JSONField(default=list)
     expires_at = models.DateTimeField(db_index=True)
-    consumed_at = models.DateTimeField(null=True)
-    outcome = models.CharField(max_length=64, blank=True)
+    consumed_at = models.DateTimeField(null=True, help_text="A callback is used once.")
+    outcome = models.CharField(_("outcome"), max_length=64, blank=True)
 
     class Meta:
         verbose_name = _("authorization request")
@@ -57,23 +57,6 @@ class AuthorizationRequest(Timestamped):
         return (self.application, self.environment, self.state_digest, column)
 
 
-class SignUpTurn(Record):
-    """A lock: its row exists only inside the transaction that signs up a person.
-
-    A second sign-up with the same e-mail address waits at the unique digest for the first one.
-    """
-
-    email_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
-
-    class Meta:
-        verbose_name = _("turn to sign up")
-        verbose_name_plural = _("turns to sign up")
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"turn #{self.pk}"
-
-
 class ConnectRedemption(Timestamped):
     """One Connect code that was entered on this site. The unique digest lets it be sent once."""
 
@@ -85,18 +68,18 @@ class ConnectRedemption(Timestamped):
         on_delete=models.CASCADE,
         null=True,
         related_name="+",
-        help_text=_("Who handed it in."),
+        help_text="Who entered the code.",
     )
     completed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.CASCADE,
         null=True,
         related_name="+",
-        help_text=_("Who was linked or signed in by it."),
+        help_text="Who was linked by it.",
     )
     expires_at = models.DateTimeField(db_index=True)
     outcome = models.CharField(_("outcome"), max_length=64, blank=True)
-    kyc_url = models.TextField(blank=True, help_text=_("Where a missing verification is made."))
+    kyc_url = models.TextField(blank=True, help_text="Where a missing verification is made.")
 
     class Meta:
         verbose_name = _("Connect redemption")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.models import choices
 from django_identity.models.choices import (
     DIGEST_LENGTH,
-    KID_LENGTH,
     NEVER,
     SUBJECT_LENGTH,
     Consent,
@@ -38,49 +38,41 @@ class LinkedIdentity(Timestamped):
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH)
     subject_digest = models.CharField(max_length=DIGEST_LENGTH, editable=False)
     consent = models.CharField(_("consent"), max_length=7, choices=Consent)
-    consent_changed_at = models.DateTimeField(_("consent changed"))
     signed_in_at = models.DateTimeField(
-        default=NEVER, help_text=_("When the flow began that brought what is held.")
+        _("signed in"), default=NEVER, help_text="When the newest full sign-in began."
     )
     revoked_at = models.DateTimeField(
-        null=True, help_text=_("The newest revocation; sessions from before it have ended.")
+        _("revoked"), null=True, help_text="Empty while the consent is granted."
     )
     revoked_by = models.CharField(_("revoked by"), max_length=6, choices=RevokedBy, blank=True)
     linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
     account_made = models.BooleanField(
-        _("account made for it"), default=False, help_text=_("Not an older account of the site.")
+        _("account made for it"), default=False, help_text="Then it may be the only way in."
     )
-    scopes = models.JSONField(_("scopes"), default=list)
+    scopes = models.JSONField(_("scopes"), default=list, help_text="What the consent covers.")
     kyc_level = models.CharField(_("KYC level"), max_length=64, blank=True)
     kyc_status = models.CharField(_("KYC status"), max_length=64, blank=True)
     kyc_provider = models.CharField(_("KYC provider"), max_length=255, blank=True)
     kyc_verified_at = models.DateTimeField(_("KYC verified"), null=True)
-    kyc_checked_at = models.DateTimeField(
-        _("KYC checked"), null=True, help_text=_("When the service last said so.")
+    kyc_said_at = models.DateTimeField(
+        _("KYC checked"), null=True, help_text="When the service last stated the level."
     )
-    kyc_changed_at = models.DateTimeField(default=NEVER)
-    kyc_rank = models.CharField(
-        max_length=DIGEST_LENGTH + 1, blank=True, help_text=_("Which of two of one moment wins.")
+    credential_issued_at = models.DateTimeField(
+        _("Credential issued"), null=True, help_text="Of the newest verified one."
     )
-    credential = models.TextField(blank=True, help_text=_("Sealed."))
-    credential_kid = models.CharField(max_length=KID_LENGTH, blank=True)
-    credential_issued_at = models.DateTimeField(null=True)
-    # The newest revocation of a claim: a credential from before it proves nothing.
-    claims_revoked_at = models.DateTimeField(null=True)
     credential_expires_at = models.DateTimeField(_("credential valid until"), null=True)
-    refetch_due_at = models.DateTimeField(_("re-fetch due"), null=True)
-    # A lease changes no indexed column: the row stays due until its re-fetch is done.
-    refetch_taken_until = models.DateTimeField(null=True)
-    refetch_started = models.BooleanField(default=False)
-    refetch_failures = models.PositiveSmallIntegerField(default=0)
-    last_error = models.CharField(max_length=255, blank=True)
-    last_event_digest = models.CharField(
-        max_length=DIGEST_LENGTH, blank=True, help_text=_("The event that last changed something.")
-    )
-    connect_request_id = models.CharField(_("Connect request"), max_length=255, blank=True)
+    refetch_due_at = models.DateTimeField(_("re-fetch due"), null=True, help_text="Empty: never.")
+    refetch_failures = models.PositiveSmallIntegerField(default=0, help_text="In a row.")
+    last_error = models.CharField(max_length=255, blank=True, help_text="A code. Empty: none.")
     connect_issued_at = models.DateTimeField(_("Connect answer issued"), null=True)
     connect_person = models.CharField(
-        _("owner of the Connect code"), max_length=128, blank=True, help_text=_("Masked.")
+        _("owner of the Connect code"), max_length=128, blank=True, help_text="Masked."
+    )
+    session_epoch = models.PositiveIntegerField(
+        default=0, help_text="Sessions of the identity sign-in end when this number rises."
+    )
+    version = models.PositiveIntegerField(
+        default=0, help_text="Raised by each change, so that a late answer is discarded."
     )
 
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
@@ -99,29 +91,17 @@ class LinkedIdentity(Timestamped):
                 fields=["application", "environment", "refetch_due_at", "id"],
                 name="identity_refetch_due",
             ),
-            models.Index(
-                fields=["application", "environment", "credential_kid"],
-                name="identity_credential_kid",
-            ),
-            # For the search by the beginning of a subject: LIKE under any collation of PostgreSQL.
-            models.Index(
-                fields=["subject"], name="identity_subject", opclasses=["varchar_pattern_ops"]
-            ),
-            # The overview begins with the most failures.
-            models.Index(fields=["refetch_failures", "id"], name="identity_most_failures"),
-            # The admin's filters and orders. The first has few different entries, which PostgreSQL
-            # stores once each: a condition on any of its columns reads a few megabytes.
+            # The admin's filters. The first has few different entries, which PostgreSQL stores once
+            # each: a condition on any of its columns reads a few megabytes.
             models.Index(
                 fields=["environment", "consent", "kyc_status", "kyc_level"], name="identity_facets"
             ),
             models.Index(fields=["credential_expires_at"], name="identity_expiry"),
             models.Index(fields=["created_at"], name="identity_created"),
-            models.Index(fields=["refetch_due_at", "id"], name="identity_due_order"),
         ]
         default_permissions = ("view",)
         permissions: ClassVar = [
             ("refetch_linkedidentity", "Can re-fetch linked identities"),
-            ("check_linkedidentity", "Can check the credentials of linked identities"),
             ("revoke_linkedidentity", "Can revoke linked identities at this site"),
             ("erase_linkedidentity", "Can erase people with linked identities"),
         ]
@@ -129,83 +109,57 @@ class LinkedIdentity(Timestamped):
     def __str__(self) -> str:
         return f"{self.application}/{self.environment} #{self.pk}"
 
-    def save(self, *args: Any, **kwargs: Any) -> None:
+    def save(self, *args: Any, update_fields: Iterable[str] | None = None, **kwargs: Any) -> None:
+        """Save, and raise ``version``. The caller has locked the row, or has just made it."""
         self.subject_digest = digest(self.application, self.environment, self.subject)
-        super().save(*args, **kwargs)
+        self.version += 1
+        if update_fields is not None:
+            update_fields = {*update_fields, "version", "updated_at"}
+        super().save(*args, update_fields=update_fields, **kwargs)
 
     @property
     def arrived_at(self) -> datetime:
-        """When the newest sign-in began, or the newest Connect answer was issued."""
-        return max(self.signed_in_at, self.connect_issued_at or NEVER)
+        """When the newest sign-in began; for a link by code, when the newest answer was issued.
+
+        A code brings no claims, so what a sign-in brought is no younger after it.
+        """
+        return (self.connect_only and self.connect_issued_at) or self.signed_in_at
 
     @property
-    def is_withdrawn(self) -> bool:
-        """Whether the consent was revoked since: a ``consent.granted`` brings nothing back."""
-        return self.revoked_at is not None and self.revoked_at >= self.arrived_at
+    def was_never_granted(self) -> bool:
+        """Whether only the first step of a sign-in or a code has written the row."""
+        return self.consent == Consent.REVOKED and self.revoked_at is None
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the re-fetch is due now."""
+        return self.refetch_due_at is not None and self.refetch_due_at <= timezone.now()
 
     @property
     def connect_only(self) -> bool:
         """Whether only a Connect code verified this identity, so that it has no claims."""
-        return choices.connect_only(
-            by_code_at=self.connect_issued_at,
-            signed_in_at=self.signed_in_at,
-            expires_at=self.credential_expires_at,
-        )
+        return self.linked_via == LinkedVia.CONNECT
 
     def sealing_context(self, column: str) -> Context:
         """The context that binds a sealed column to this row."""
         return (self.application, self.environment, self.subject, column)
 
 
-class FormerLink(Timestamped):
-    """A subject that was disconnected from an account, as a keyed digest.
-
-    With it the person can come back into the account, and their deletion request finds it.
-    """
-
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    application = models.CharField(_("application"), max_length=64)
-    environment = models.CharField(_("environment"), max_length=4, choices=Environment)
-    subject_digest = models.CharField(max_length=DIGEST_LENGTH, db_index=True)
-    linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
-    account_made = models.BooleanField(_("account made for it"), default=False)
-
-    class Meta:
-        verbose_name = _("former link")
-        verbose_name_plural = _("former links")
-        constraints: ClassVar = [
-            models.UniqueConstraint(
-                fields=["user", "subject_digest"], name="identity_former_link_once"
-            )
-        ]
-        default_permissions = ()
-
-    def __str__(self) -> str:
-        return f"former link #{self.pk}"
-
-
-class Overview(LinkedIdentity):
-    """A proxy without a table, so that the admin's index can list the overview page."""
-
-    class Meta:
-        proxy = True
-        default_permissions = ()
-        verbose_name = verbose_name_plural = _("overview")
-
-
 class TokenGrant(Timestamped):
     """The access and refresh token of a linked identity. No page shows them."""
 
     identity = models.OneToOneField(LinkedIdentity, on_delete=models.CASCADE, related_name="grant")
-    access_token = models.TextField(help_text=_("Sealed."))
-    refresh_token = models.TextField(blank=True, help_text=_("Sealed."))
-    scopes = models.JSONField(default=list)
-    access_expires_at = models.DateTimeField()
-    refresh_expires_at = models.DateTimeField(null=True, db_index=True)
-    generation = models.PositiveIntegerField(default=1)
-    lease_until = models.DateTimeField(null=True)
-    retry_at = models.DateTimeField(null=True)
-    needs_reauthorization = models.BooleanField(default=False)
+    access_token = models.TextField(help_text="Sealed.")
+    refresh_token = models.TextField(blank=True, help_text="Sealed.")
+    scopes = models.JSONField(_("What it lets this site read"), default=list)
+    access_expires_at = models.DateTimeField(_("Access ends"))
+    refresh_expires_at = models.DateTimeField(_("Permission ends"), null=True, db_index=True)
+    generation = models.PositiveIntegerField(default=1, help_text="Raised by each refresh.")
+    lease_until = models.DateTimeField(null=True, help_text="Until then one worker may refresh.")
+    retry_at = models.DateTimeField(null=True, help_text="No refresh before it.")
+    needs_reauthorization = models.BooleanField(
+        _("Needs you to check again"), default=False, help_text="Only a sign-in helps."
+    )
 
     class Meta:
         verbose_name = _("grant")
@@ -222,27 +176,6 @@ class TokenGrant(Timestamped):
         return self.identity.sealing_context(column)
 
 
-class DocumentReading(Timestamped):
-    """One reading of a person's documents, without anything of their content."""
-
-    identity = models.ForeignKey(
-        LinkedIdentity, on_delete=models.CASCADE, related_name="document_readings"
-    )
-    read_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
-    )
-    scope = models.CharField(_("scope"), max_length=64)
-    document_types = models.JSONField(_("documents"), default=list)
-    view = models.CharField(_("view"), max_length=255)
-
-    class Meta:
-        verbose_name = _("reading of documents")
-        verbose_name_plural = _("readings of documents")
-
-    def __str__(self) -> str:
-        return f"reading #{self.pk}"
-
-
 class StoredClaim(Timestamped):
     """One claim. The credential proves it if ``valid_until`` is set; else it is only listed."""
 
@@ -252,9 +185,9 @@ class StoredClaim(Timestamped):
     value = models.JSONField(_("value"), null=True)
     proof_hash = models.CharField(_("proof hash"), max_length=255, blank=True)
     issued_at = models.DateTimeField(_("issued"), null=True)
-    expires_at = models.DateTimeField(_("expires"), null=True)
-    valid_until = models.DateTimeField(_("valid until"), null=True)
-    revoked = models.BooleanField(_("revoked"), default=False)
+    expires_at = models.DateTimeField(_("expires"), null=True, help_text="The claim's own end.")
+    valid_until = models.DateTimeField(_("valid until"), null=True, help_text="Empty: not proven.")
+    revoked_at = models.DateTimeField(_("revoked"), null=True)
 
     class Meta:
         verbose_name = _("claim")
@@ -267,3 +200,8 @@ class StoredClaim(Timestamped):
 
     def __str__(self) -> str:
         return self.claim_type
+
+    @property
+    def revoked(self) -> bool:
+        """Whether the claim is revoked. Only a credential that was issued later proves it again."""
+        return self.revoked_at is not None

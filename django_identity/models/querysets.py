@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from django.contrib.auth import get_user_model
 from django.db import models
-from django.db.models.constants import OnConflict
+from django.db.models import F
+from django.utils import timezone
 
-from django_identity import database
+from django_identity import conf, database
+from django_identity.conf import Application
+from django_identity.models.choices import Consent, LinkedVia
 
 if TYPE_CHECKING:
-    from django_identity.conf import Application
-    from django_identity.models import LinkedIdentity, WebhookEvent  # noqa: F401  in the bases
+    from django_identity.models import LinkedIdentity, WebhookEvent
+    from django_identity.service.webhooks import Event
 
 
 def digest(*parts: str) -> str:
@@ -49,36 +52,53 @@ def under(applications: Iterable[Application], *, path: str = "") -> models.Q:
     return condition
 
 
-def failing(now: datetime) -> models.Q:
-    """The condition that the last re-fetch of an identity failed.
-
-    A worker counts a failure before it begins, so one failure of a row in its hands is none.
-    """
-    in_hand = models.Q(refetch_started=True, refetch_taken_until__gt=now, refetch_failures=1)
-    return models.Q(refetch_failures__gt=0) & ~in_hand
-
-
 class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
     def under(self, application: Application) -> LinkedIdentityQuerySet:
         """The identities under ``application``, in its environment."""
         return self.filter(application=application.alias, environment=application.environment)
 
+    def signing_in(self) -> LinkedIdentityQuerySet:
+        """The identities on which a session may rest, the oldest first.
+
+        They are granted, linked by a full sign-in, and of a configured application in its present
+        environment.
+        """
+        granted = self.filter(consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH)
+        return granted.filter(under(conf.applications())).order_by("pk")
+
+    def locked(self, subject_digest: str) -> LinkedIdentity | None:
+        """The identity of the subject, locked until the end of the transaction."""
+        if not subject_digest:
+            return None
+        return self.select_for_update().filter(subject_digest=subject_digest).first()
+
+    def unchanged(self, identity: LinkedIdentity) -> LinkedIdentityQuerySet:
+        """The row of ``identity``, if nobody has changed it since it was read."""
+        return self.filter(pk=identity.pk, version=identity.version)
+
+    def change(self, **columns: Any) -> int:
+        """Update these columns and raise ``version``. Returns the number of rows."""
+        return self.update(version=F("version") + 1, updated_at=timezone.now(), **columns)
+
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
-    def insert(self, event: WebhookEvent) -> bool:
-        """Insert an event and set its key. Returns False for a repeat, which changes nothing.
+    def stored(self, application: Application, event: Event) -> WebhookEvent:
+        """Insert the event without its content. A repeat changes nothing.
 
-        A repeat must not raise an error in the database, whose log would then contain the event.
-        Django's public functions need a second statement to tell whether a row was inserted.
+        One statement for both, and no error in the database, whose log would contain the event.
+        (``ignore_conflicts`` would hide cut texts and lost NULLs on MariaDB.)
         """
-        key = self.model._meta.pk
-        columns = [field for field in self.model._meta.concrete_fields if field is not key]
-        rows: Any = self._insert(  # type: ignore[attr-defined]  # Django's own
-            [event], fields=columns, returning_fields=[key], on_conflict=OnConflict.IGNORE
+        row = self.model.of(application, event)
+        targets = database.connection().features.supports_update_conflicts_with_target
+        unique = ["event_digest"] if targets else None
+        self.bulk_create(
+            [row], update_conflicts=True, update_fields=["event_digest"], unique_fields=unique
         )
-        # Without an inserted row: an empty row, no row (Django 6.0), or a key of 0 (MariaDB).
-        event.pk = (rows[0][0] or None) if rows and rows[0] else None
-        return event.pk is not None
+        return row
+
+    def of_subject_since(self, subject_digest: str, moment: datetime) -> WebhookEventQuerySet:
+        """The subject's events that were received at ``moment`` or later."""
+        return self.filter(subject_digest=subject_digest, received_at__gte=moment)
 
 
 LinkedIdentityManager = database.Manager.from_queryset(LinkedIdentityQuerySet)

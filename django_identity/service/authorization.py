@@ -3,17 +3,18 @@
 import base64
 import hashlib
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from django_identity.conf import Application
+from django_identity.secrets import Secret
 
 
 @dataclass(frozen=True, slots=True)
 class PkcePair:
     """A ``code_verifier`` and its ``code_challenge`` (RFC 7636 §4.1, §4.2)."""
 
-    verifier: str = field(repr=False)
+    verifier: Secret
     challenge: str
 
 
@@ -21,7 +22,7 @@ def pkce_pair() -> PkcePair:
     """A new pair. The verifier has 64 characters and 384 random bits."""
     verifier = secrets.token_urlsafe(48)
     hashed = hashlib.sha256(verifier.encode("ascii")).digest()
-    return PkcePair(verifier, base64.urlsafe_b64encode(hashed).rstrip(b"=").decode("ascii"))
+    return PkcePair(Secret(verifier), base64.urlsafe_b64encode(hashed).rstrip(b"=").decode("ascii"))
 
 
 def state_value() -> str:

@@ -1,20 +1,58 @@
-"""How long to wait after failures: one rule for calls, re-fetches, erasures and handlers."""
+"""How long to wait: after failures, and for as long as the service asks upkeep to."""
 
+import hashlib
+import logging
 import random
+from datetime import timedelta
+
+from django.core.cache import cache
+
+from django_identity.conf import Application
+from django_identity.exceptions import RateLimited
 
 # Beyond it every pause is the longest one, and the power stays a number.
 MOST_DOUBLINGS = 16
+SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 3600.0
+
+logger = logging.getLogger("django_identity.upkeep")
 
 
-def pause(failures: int, *, first: float, longest: float, growth: float = 2.0) -> float:
+def pause(failures: int, *, first: float = 60.0, longest: float = 6 * 3600.0) -> float:
     """Seconds to wait after that many failures in a row.
 
-    A random value between ``first`` and the grown pause, which is at most ``longest``.
+    The pause doubles with each failure, up to ``longest``. It is random between half of that and
+    all of it, so that callers that failed together do not come back together.
     """
-    grown = min(longest, first * growth ** min(failures, MOST_DOUBLINGS))
-    return spread(first, grown)
+    doublings = min(max(failures - 1, 0), MOST_DOUBLINGS)
+    grown = min(longest, first * 2.0**doublings)
+    return random.uniform(grown / 2, grown)  # noqa: S311  spreads load, guards nothing
 
 
-def spread(low: float, high: float) -> float:
-    """A random value, so that callers that failed together do not come back together."""
-    return random.uniform(low, high)  # noqa: S311  spreads load, guards nothing
+def is_paused(application: Application) -> bool:
+    """Whether the service has answered upkeep's last call of this application with a 429.
+
+    The pause is one key of Django's default cache. Without a cache that processes share, or if it
+    fails, each process learns of the pause by a 429 of its own.
+    """
+    try:
+        return bool(cache.get(_key(application)))
+    except Exception as failure:  # noqa: BLE001  any cache's own errors
+        logger.warning("the cache does not answer (%s)", type(failure).__name__)
+        return False
+
+
+def begin_pause(application: Application, error: RateLimited) -> timedelta:
+    """Pause for as long as the service asked for, at most an hour. Returns the time."""
+    seconds = min(max(error.pause, SHORTEST_PAUSE), LONGEST_PAUSE)
+    try:
+        cache.set(_key(application), True, timeout=seconds)
+    except Exception as failure:  # noqa: BLE001  any cache's own errors
+        logger.warning("the cache does not keep the pause (%s)", type(failure).__name__)
+    return timedelta(seconds=seconds)
+
+
+def _key(application: Application) -> str:
+    """Sites may share a cache, so the key has a digest of the client."""
+    client = f"{application.base_url}\n{application.client_id}"
+    digest = hashlib.sha256(client.encode()).hexdigest()[:32]
+    return f"django_identity.{application.alias}.{digest}.pause"

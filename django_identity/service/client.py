@@ -13,15 +13,16 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import exceptions
 from django_identity.conf import Application
+from django_identity.secrets import Secret
 from django_identity.service import answers, refusals
-from django_identity.service.budget import Priority
-from django_identity.service.dispatch import send
-from django_identity.service.transport import Call, exchange
+from django_identity.service.connect import ConnectAnswer
+from django_identity.service.http import Call, exchange
+from django_identity.service.members import Members
 
+# 201 is the answer of the endpoint that makes a test user.
+SUCCESS = (200, 201)
 LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0
-# Well below the 30 seconds of a grant's lease.
-TOKEN_SECONDS = 20.0
 # The path segment for the access token's user. The spec does not show it.
 TOKENS_USER = "me"
 # A service that does not know this path segment answers with one of these.
@@ -41,49 +42,43 @@ class KeySetAnswer:
 
 
 class ServiceClient:
-    """A client for one application, without connection and state.
+    """A client for one application, without connection and state. Each call is sent once."""
 
-    ``priority``: whether a person or upkeep waits for the calls. People go first.
-    """
-
-    def __init__(
-        self, application: Application, *, priority: Priority = Priority.INTERACTIVE
-    ) -> None:
+    def __init__(self, application: Application) -> None:
         self._application = application
-        self._priority = priority
 
     @sensitive_variables()
     def exchange_code(
-        self, *, code: str, code_verifier: str, redirect_uri: str
+        self, *, code: str, code_verifier: Secret, redirect_uri: str
     ) -> answers.TokenAnswer:
         """Exchange an authorization code for tokens. Sent once (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
-        form = {"code": code, "code_verifier": code_verifier, "redirect_uri": redirect_uri}
+        verifier = code_verifier.reveal()
+        form = {"code": code, "code_verifier": verifier, "redirect_uri": redirect_uri}
         return answers.TokenAnswer.parse(self._token("authorization_code", form))
 
     @sensitive_variables()
-    def refresh(self, refresh_token: str) -> answers.TokenAnswer:
+    def refresh(self, refresh_token: Secret) -> answers.TokenAnswer:
         """Exchange a refresh token for new tokens. Sent once (RFC 6749 §6)."""
-        form = {"refresh_token": refresh_token}
-        return answers.TokenAnswer.parse_refreshed(self._token("refresh_token", form))
+        body = self._token("refresh_token", {"refresh_token": refresh_token.reveal()})
+        return answers.TokenAnswer.parse_refreshed(body)
 
     @sensitive_variables()
-    def profile(self, subject: str | None, *, access_token: str) -> answers.Profile:
+    def profile(self, subject: str | None, *, access_token: Secret) -> answers.Profile:
         """The profile of ``subject``, or of the access token's user."""
         profile = answers.Profile.parse(
             self._read("profile", subject, access_token),
             environment=self._application.environment,
-            plain_hosts=self._application.insecure_test_hosts,
         )
         return _about(subject, profile, named=profile.id, endpoint="profile")
 
     @sensitive_variables()
-    def kyc(self, subject: str | None, *, access_token: str) -> answers.KycStatus:
+    def kyc(self, subject: str | None, *, access_token: Secret) -> answers.KycStatus:
         """The KYC status of ``subject``, or of the access token's user."""
         status = answers.KycStatus.parse(self._read("kyc", subject, access_token))
         return _about(subject, status, named=status.subject, endpoint="kyc")
 
     @sensitive_variables()
-    def claims(self, subject: str | None, *, access_token: str) -> answers.ClaimsAnswer:
+    def claims(self, subject: str | None, *, access_token: Secret) -> answers.ClaimsAnswer:
         """The claims of ``subject``, or of the access token's user."""
         answer = answers.ClaimsAnswer.parse(self._read("claims", subject, access_token))
         return _about(subject, answer, named=answer.user_id, endpoint="claims")
@@ -95,36 +90,39 @@ class ServiceClient:
         The site's own ``credentials.verify`` opens gates. This is a second opinion, which also
         knows of revocations.
         """
-        headers, sent = self._basic_credentials(), {"credential": credential}
-        call = self._to("verify_claims", "/claims/verify", headers, json=sent)
+        sent = {"credential": credential}
+        call = self._to("verify_claims", "/claims/verify", self._basic_credentials(), json=sent)
         return answers.ClaimsVerdict.parse(self._fetch(call))
 
     @sensitive_variables()
-    def document_metadata(
-        self, subject: str, *, access_token: str
-    ) -> tuple[answers.DocumentMetadata, ...]:
-        """The type, country and status of each document of ``subject``, without content.
+    def documents(
+        self, subject: str, *, scope: str, access_token: Secret
+    ) -> tuple[answers.SealedDocument, ...]:
+        """The documents of ``subject``, from the path that the site set for ``scope``.
 
-        Raises ``ConfigurationError`` if ``DOCUMENT_PATHS`` has no path for the scope.
+        With ``documents:read`` they have content, encrypted to a key of the application. Raises
+        ``ConfigurationError`` if ``DOCUMENT_PATHS`` has no path for the scope.
         """
-        parse = answers.DocumentMetadata.parse
-        return self._documents(answers.documents.METADATA, parse, subject, access_token)
-
-    @sensitive_variables()
-    def documents(self, subject: str, *, access_token: str) -> tuple[answers.SealedDocument, ...]:
-        """The documents of ``subject``, encrypted to a key of the application. Raises as above."""
-        parse = answers.SealedDocument.parse
-        return self._documents(answers.documents.DOCUMENTS, parse, subject, access_token)
+        path = self._application.document_paths.get(scope)
+        if path is None:
+            raise exceptions.ConfigurationError(f"DOCUMENT_PATHS has no path for {scope}.")
+        path = path.format(subject=quote(subject, safe=""))
+        bearer, largest = f"Bearer {access_token.reveal()}", answers.LARGEST_DOCUMENTS
+        read = Members(
+            self._fetch(self._to("documents", path, bearer, largest=largest)), "documents"
+        )
+        listed = answers.SealedDocument.parse_all(read)
+        return _about(subject, listed, named=read.named_subject(), endpoint="documents")
 
     @sensitive_variables()
     def redeem_connect_code(
         self, code: str, scopes: Sequence[str], callback_url: str | None = None
-    ) -> answers.ConnectAnswer:
+    ) -> ConnectAnswer:
         """Redeem a Connect code for ``scopes``. The request is sent once and never repeated.
 
         Raises ``InvalidConnectCode``, ``VerificationPolicyNotMet``, ``EnvironmentMismatch`` or
         another ``ServiceRefusal``; ``RateLimited``; ``MalformedAnswer`` for a success response with
-        mistyped members; ``ConnectOutcomeUnknown`` if the result is unknown. After these errors the
+        mistyped members; ``ServiceError`` if the result is unknown. After these errors the
         code is spent. It is unspent only after a ``ServiceError`` with a false
         ``may_have_arrived``.
         """
@@ -138,17 +136,16 @@ class ServiceClient:
         except (exceptions.MalformedAnswer, exceptions.ServiceUnavailable) as error:
             if not error.may_have_arrived:
                 raise
-            raise exceptions.ConnectOutcomeUnknown(error.code, endpoint=call.endpoint) from None
-        return answers.ConnectAnswer.parse(opened, asked=scopes)
+            raise exceptions.ServiceError(
+                error.code, endpoint=call.endpoint, code="connect_outcome_unknown"
+            ) from None
+        return ConnectAnswer.parse(opened, asked=scopes)
 
     def key_set(self) -> KeySetAnswer:
-        """The published key set, as text.
-
-        Sent once, and not counted by the rate limit: ``upkeep.key_sets`` limits these calls.
-        """
+        """The published key set, as text."""
         url = f"{self._application.api_origin}/.well-known/jwks.json"
         seconds = min(KEY_SET_SECONDS, self._application.timeout)
-        call = Call("jwks", "GET", url, seconds=seconds, largest=LARGEST_KEY_SET, sent_once=True)
+        call = Call("jwks", "GET", url, seconds=seconds, largest=LARGEST_KEY_SET)
         answer = exchange(self._application, call)
         if answer.status != 200:
             raise exceptions.ServiceUnavailable(f"HTTP {answer.status}", endpoint="jwks")
@@ -162,23 +159,27 @@ class ServiceClient:
         return KeySetAnswer(text, int(max_age[1]) if max_age else None, sent_at)
 
     @sensitive_variables()
-    def rotate_secret(self, app_id: str, *, mode: str, portal_token: str) -> answers.RotatedSecret:
+    def rotate_secret(
+        self, app_id: str, *, mode: str, portal_token: Secret
+    ) -> answers.RotatedSecret:
         """Ask for a new client secret for ``mode``. The current one is void at once. Sent once.
 
         ``portal_token``: the developer portal's session token. The secret may have changed after a
         ``ServiceError`` that has a true ``may_have_arrived`` and is not a ``ServiceRefusal``.
         """
-        path = f"apps/{quote(app_id, safe='')}/rotate-secret"
-        body = self._develop("rotate_secret", path, {"mode": mode}, portal_token)
-        return answers.RotatedSecret.parse(body)
+        path = f"/developer/apps/{quote(app_id, safe='')}/rotate-secret"
+        bearer, sent = f"Bearer {portal_token.reveal()}", {"mode": mode}
+        call = self._to("rotate_secret", path, bearer, json=sent, sent_once=True)
+        return answers.RotatedSecret.parse(self._fetch(call))
 
     @sensitive_variables()
-    def create_test_user(self, app_id: str, *, portal_token: str) -> answers.NewTestUser:
+    def create_test_user(self, app_id: str, *, portal_token: Secret) -> answers.NewTestUser:
         """Ask for a new sandbox user. The answer has the password. Sent once."""
-        body = self._develop("test_users", "test-users", {"appId": app_id}, portal_token)
-        return answers.NewTestUser.parse(body)
+        bearer, sent = f"Bearer {portal_token.reveal()}", {"appId": app_id}
+        path = "/developer/test-users"
+        call = self._to("test_users", path, bearer, json=sent, sent_once=True)
+        return answers.NewTestUser.parse(self._fetch(call))
 
-    @sensitive_variables()
     def _to(self, endpoint: str, path: str, authorization: str, **options: Any) -> Call:
         """A call of ``path`` below the base address: a POST with ``json``, else a GET."""
         return Call(
@@ -190,52 +191,47 @@ class ServiceClient:
             **options,
         )
 
-    @sensitive_variables()
     def _basic_credentials(self) -> str:
         """Basic credentials in UTF-8 (RFC 7617 §2.1). The client id has no colon (E004)."""
-        pair = f"{self._application.client_id}:{self._application.client_secret}"
+        pair = f"{self._application.client_id}:{self._application.client_secret.reveal()}"
         return f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"
 
-    @sensitive_variables()
-    def _call(self, call: Call, *, expected: tuple[int, ...] = (200,)) -> dict[str, Any]:
+    def _send(self, call: Call) -> dict[str, Any]:
         """Send ``call``. The JSON object of a success response; others raise an error."""
-        answer = send(self._application, call, priority=self._priority)
+        answer = exchange(self._application, call)
         error = refusals.error_in(self._application, call.endpoint, answer)
         if error is not None:
             raise error
-        if answer.status not in expected:
+        if answer.status not in SUCCESS:
             raise exceptions.MalformedAnswer(f"HTTP {answer.status}", endpoint=call.endpoint)
         return answer.members
 
-    @sensitive_variables()
-    def _fetch(self, call: Call, *, expected: tuple[int, ...] = (200,)) -> dict[str, Any]:
+    def _fetch(self, call: Call) -> dict[str, Any]:
         """Send ``call``. The ``data`` of the success envelope."""
-        envelope = self._call(call, expected=expected)
+        envelope = self._send(call)
         opened = envelope.get("data")
         if envelope.get("success") is not True or not isinstance(opened, dict):
             raise exceptions.MalformedAnswer("not the success envelope", endpoint=call.endpoint)
         return opened
 
-    @sensitive_variables()
     def _token(self, grant_type: str, form: dict[str, str]) -> dict[str, Any]:
-        credentials = {
+        sent = {
+            "grant_type": grant_type,
+            **form,
             "client_id": self._application.client_id,
-            "client_secret": self._application.client_secret,
+            "client_secret": self._application.client_secret.reveal(),
         }
-        url = f"{self._application.auth_url}/oauth2/token"
-        sent = {"grant_type": grant_type, **form, **credentials}
-        seconds = min(TOKEN_SECONDS, self._application.timeout)
-        return self._call(Call("token", "POST", url, form=sent, seconds=seconds, sent_once=True))
+        url, seconds = f"{self._application.auth_url}/oauth2/token", self._application.timeout
+        return self._send(Call("token", "POST", url, form=sent, seconds=seconds, sent_once=True))
 
-    @sensitive_variables()
-    def _read(self, endpoint: str, subject: str | None, access_token: str) -> dict[str, Any]:
+    def _read(self, endpoint: str, subject: str | None, access_token: Secret) -> dict[str, Any]:
         """The ``data`` of a user endpoint. The endpoint's name is its last path segment.
 
-        ``subject``: None for the access token's user. Raises ``SubjectUnknown`` if the service
+        ``subject``: None for the access token's user. Raises ``MalformedAnswer`` if the service
         does not take such a request.
         """
         person = TOKENS_USER if subject is None else quote(subject, safe="")
-        call = self._to(endpoint, f"/users/{person}/{endpoint}", f"Bearer {access_token}")
+        call = self._to(endpoint, f"/users/{person}/{endpoint}", f"Bearer {access_token.reveal()}")
         try:
             return self._fetch(call)
         except exceptions.EnvironmentMismatch:
@@ -244,32 +240,9 @@ class ServiceClient:
             if subject is not None or refused.status not in NO_SUCH_USER:
                 raise
             said = f"refused with {refused.service_code or 'no code'} (HTTP {refused.status})"
-            raise exceptions.SubjectUnknown(said, endpoint=endpoint) from refused
-
-    @sensitive_variables()
-    def _documents(
-        self, endpoint: str, parse: answers.documents.Parser[T], subject: str, access_token: str
-    ) -> tuple[T, ...]:
-        """The documents at the path that the site set for the scope of ``endpoint``."""
-        scope = answers.documents.SCOPE_OF[endpoint]
-        path = self._application.document_paths.get(scope)
-        if path is None:
-            raise exceptions.ConfigurationError(f"DOCUMENT_PATHS has no path for {scope}.")
-        path = path.format(subject=quote(subject, safe=""))
-        largest = answers.documents.LARGEST_DOCUMENTS
-        body = self._fetch(self._to(endpoint, path, f"Bearer {access_token}", largest=largest))
-        listed = answers.documents.parse_documents(body, parse, endpoint=endpoint)
-        named = answers.members.named_subject(body, endpoint)
-        return _about(subject, listed, named=named, endpoint=endpoint)
-
-    @sensitive_variables()
-    def _develop(
-        self, endpoint: str, path: str, sent: dict[str, str], portal_token: str
-    ) -> dict[str, Any]:
-        """The ``data`` of a developer endpoint."""
-        path, bearer = f"/developer/{path}", f"Bearer {portal_token}"
-        call = self._to(endpoint, path, bearer, json=sent, sent_once=True)
-        return self._fetch(call, expected=(200, 201))
+            raise exceptions.MalformedAnswer(
+                said, endpoint=endpoint, code="subject_unknown"
+            ) from refused
 
 
 def _about(subject: str | None, answer: T, *, named: str | None, endpoint: str) -> T:

@@ -8,8 +8,8 @@ from django.utils.http import parse_http_date_safe
 
 from django_identity import exceptions
 from django_identity.conf import Application
-from django_identity.service.answers.members import safe_url
-from django_identity.service.transport import Answer
+from django_identity.service.http import Answer
+from django_identity.service.members import safe_url
 from django_identity.strict_json import NotStrictJSON
 
 LONGEST_PAUSE = 3600.0
@@ -17,24 +17,23 @@ POLICY_CODE = "POA_REQUIRED"
 # RFC 6749 §5.2, and services that send errors with status 200.
 ENDS_A_GRANT = (200, 400)
 Refusal = type[exceptions.ServiceRefusal]
-BY_CODE: Mapping[str, Refusal] = {
-    "ENVIRONMENT_MISMATCH": exceptions.EnvironmentMismatch,
-    "INVALID_CONNECT_CODE": exceptions.InvalidConnectCode,
-    "CONNECT_CODE_REQUIRED": exceptions.ConnectCodeRequired,
-    "invalid_grant": exceptions.InvalidGrant,
-    "invalid_client": exceptions.ClientRejected,
-    "unauthorized_client": exceptions.ClientRejected,
+# The service's codes and statuses -> our codes.
+BY_CODE: Mapping[str, str] = {
+    "ENVIRONMENT_MISMATCH": "environment_mismatch",
+    "INVALID_CONNECT_CODE": "invalid_connect_code",
+    "CONNECT_CODE_REQUIRED": "connect_code_required",
+    "invalid_grant": "invalid_grant",
+    "invalid_client": "client_rejected",
+    "unauthorized_client": "client_rejected",
 }
-BY_STATUS: Mapping[int, Refusal] = {
-    401: exceptions.AccessTokenRejected,
-    403: exceptions.AccessForbidden,
+BY_STATUS: Mapping[int, str] = {401: "access_token_rejected", 403: "access_forbidden"}
+# These endpoints take the application's credentials. The others take an access token.
+BY_STATUS_OF: Mapping[str, Mapping[int, str]] = {
+    "connect": {401: "client_rejected"},
+    "verify_claims": {401: "client_rejected"},
 }
-# These endpoints take the application's credentials or none. The others take an access token.
-BY_STATUS_OF: Mapping[str, Mapping[int, Refusal]] = {
-    "token": {},
-    "jwks": {},
-    "connect": {401: exceptions.ClientRejected},
-    "verify_claims": {401: exceptions.ClientRejected},
+CLASSES: Mapping[str, Refusal] = {
+    kind.code: kind for kind in exceptions.ServiceRefusal.__subclasses__()
 }
 
 
@@ -43,46 +42,47 @@ def error_in(
 ) -> exceptions.ServiceError | None:
     """The error in an answer, or None for a success response.
 
-    Only a well-formed error answer of the service is a refusal. A proxy's page or an empty body
-    tells nothing about a token or a person, whatever its status, so it counts as an outage.
+    Only a well-formed error answer of the service is a refusal. A proxy's page, a framework's 404
+    or an empty body tells nothing about a token or a person, so it counts as an outage.
     """
     if answer.status == 429:
         seconds = pause(answer.headers)
-        return exceptions.RateLimited("too many calls", endpoint=endpoint, retry_after=seconds)
+        return exceptions.RateLimited("too many calls", endpoint=endpoint, pause=seconds)
     try:
         members = answer.members
     except NotStrictJSON as error:
-        if answer.status < 400:
-            return exceptions.MalformedAnswer(str(error), endpoint=endpoint)
-        members = {}
+        said = f"HTTP {answer.status}, {error}"
+        return exceptions.ServiceUnavailable(said, endpoint=endpoint)
     is_refusal = members.get("success") is False or members.get("error") is not None
     if answer.status < 400 and not is_refusal:
         return None
-    kind = _kind(endpoint, answer.status, members)
-    if not is_refusal or kind is None:
-        return exceptions.ServiceUnavailable(f"HTTP {answer.status}", endpoint=endpoint)
-    refused = kind(endpoint=endpoint, service_code=code_of(members), status=answer.status)
+    service_code = code_of(members)
+    code = _our_code(endpoint, answer.status, members) if is_refusal else None
+    if code is None:
+        said = f"HTTP {answer.status} {exceptions.shaped_code(service_code)}".strip()
+        return exceptions.ServiceUnavailable(said, endpoint=endpoint)
+    refused = _refusal(code, endpoint=endpoint, service_code=service_code, status=answer.status)
     if isinstance(refused, exceptions.VerificationPolicyNotMet):
-        refused.kyc_url = safe_url(
-            members.get("kyc_url"),
-            environment=application.environment,
-            plain_hosts=application.insecure_test_hosts,
-        )
+        refused.kyc_url = safe_url(members.get("kyc_url"), environment=application.environment)
     return refused
 
 
-def _kind(endpoint: str, status: int, members: Mapping[str, Any]) -> Refusal | None:
-    """The class of the refusal, by its code, else by its status. None: it decides nothing."""
-    kind = BY_CODE.get(code_of(members))
-    if kind is exceptions.InvalidGrant and status not in ENDS_A_GRANT:
-        return None if status >= 500 else exceptions.ServiceRefusal
-    if kind is not None:
-        return kind
-    if status >= 500:
+def _our_code(endpoint: str, status: int, members: Mapping[str, Any]) -> str | None:
+    """Our code of the refusal, by the service's code, else by its status. None: unknown."""
+    code = BY_CODE.get(code_of(members))
+    if code == "invalid_grant" and status not in ENDS_A_GRANT:
+        return None
+    if code is not None:
+        return code
+    if status >= 500 or endpoint == "token":
         return None
     if endpoint == "connect" and _asks_for_verification(members):
-        return exceptions.VerificationPolicyNotMet
-    return BY_STATUS_OF.get(endpoint, BY_STATUS).get(status, exceptions.ServiceRefusal)
+        return "verification_policy_not_met"
+    return BY_STATUS_OF.get(endpoint, BY_STATUS).get(status, "service_refusal")
+
+
+def _refusal(code: str, **answer: Any) -> exceptions.ServiceRefusal:
+    return CLASSES.get(code, exceptions.ServiceRefusal)(code=code, **answer)
 
 
 def _asks_for_verification(members: Mapping[str, Any]) -> bool:
@@ -96,9 +96,9 @@ def _asks_for_verification(members: Mapping[str, Any]) -> bool:
 
 def of_callback(error: str) -> exceptions.ServiceRefusal | None:
     """The exception for the ``error`` of a callback, if it is one that a site must act on."""
-    kind = BY_CODE.get(error)
-    is_known = kind in (exceptions.ClientRejected, exceptions.EnvironmentMismatch)
-    return kind(endpoint="authorization", service_code=error) if kind and is_known else None
+    code = BY_CODE.get(error, "")
+    is_known = code in ("client_rejected", "environment_mismatch")
+    return _refusal(code, endpoint="authorization", service_code=error) if is_known else None
 
 
 def code_of(body: Mapping[str, Any]) -> str:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from django_identity.exceptions import EventUnreadable, MalformedAnswer
+from django_identity.exceptions import EventRefused, MalformedAnswer
 from django_identity.handlers import CLAIM_TYPES, KNOWN_TYPES, KYC_TYPES, EventType, canonical
-from django_identity.service.answers.members import named_subject, required_text, text_of
+from django_identity.secrets import Secret
+from django_identity.service.members import Members
 from django_identity.service.moments import NotAMoment, parse_moment
 from django_identity.strict_json import NotStrictJSON, read_object
 
@@ -20,6 +21,7 @@ LARGEST_BODY = 256 * 1024
 DEEPEST = 16
 LONGEST_TYPE = 64
 LONGEST_ID = 255
+LONGEST_NAME = 128
 LARGEST_INTEGER = 2**63
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 SUBJECTS = ("user_id", "userId", "sub")
@@ -36,16 +38,17 @@ class KycChange:
     provider: str
 
     @classmethod
-    def parse(cls, content: dict[str, Any], event_type: str) -> KycChange:
-        """A rejection that calls itself verified stays a rejection."""
+    def parse(cls, content: Mapping[str, Any], event_type: str) -> KycChange:
+        """A rejection that calls itself verified stays a rejection. Raises ``MalformedAnswer``."""
+        read = Members(content, ENDPOINT)
         implied = VERIFIED if event_type == EventType.KYC_VERIFIED else REJECTED
-        stated = _text(content, "status", longest=LONGEST_TYPE)
+        stated = read.text("status", longest=LONGEST_TYPE)
         status = implied if content.get("status") is None else stated
         contradicts = event_type == EventType.KYC_REJECTED and status == VERIFIED
         return cls(
             status=REJECTED if contradicts else status,
-            level=_text(content, "kyc_level", longest=LONGEST_TYPE),
-            provider=_text(content, "provider", longest=LONGEST_ID),
+            level=read.text("kyc_level", longest=LONGEST_TYPE),
+            provider=read.text("provider", longest=LONGEST_ID),
         )
 
 
@@ -57,10 +60,11 @@ class NamedClaim:
     provider: str = ""
 
     @classmethod
-    def parse(cls, content: dict[str, Any]) -> NamedClaim:
-        """A provider without a type names nothing."""
-        claim_type = _text(content, "claim_type", longest=128)
-        provider = _text(content, "provider", longest=128)
+    def parse(cls, content: Mapping[str, Any]) -> NamedClaim:
+        """A provider without a type names nothing. Raises ``MalformedAnswer``."""
+        read = Members(content, ENDPOINT)
+        claim_type = read.text("claim_type", longest=LONGEST_NAME)
+        provider = read.text("provider", longest=LONGEST_NAME)
         return cls(claim_type, provider if claim_type else "")
 
 
@@ -68,7 +72,7 @@ class NamedClaim:
 class Event:
     """The content of one delivery. ``content`` is the event's ``data``.
 
-    ``subject`` may be empty only for an event of an unknown type.
+    ``subject`` is empty if the event names nobody.
     """
 
     event_id: str = field(repr=False)
@@ -76,20 +80,18 @@ class Event:
     occurred_at: datetime
     subject: str = field(repr=False)
     content: Mapping[str, Any] = field(repr=False)
-    kyc: KycChange | None = None
-    claim: NamedClaim | None = None
 
     @classmethod
     def parse(cls, body: bytes) -> Event:
-        """Parse ``body``. Raises ``EventUnreadable``, which has only the digest of the body."""
+        """Parse ``body``. Raises ``EventRefused``, which has only the digest of the body."""
         try:
             return _event(read_object(body, deepest=DEEPEST))
         except (NotStrictJSON, NotAMoment, MalformedAnswer) as error:
-            digest = hashlib.sha256(body).hexdigest()
-            raise EventUnreadable(str(error), body_digest=digest) from None
+            detail = f"{error} (body {hashlib.sha256(body).hexdigest()})"
+            raise EventRefused(detail, code="event_unreadable") from None
 
 
-def signing_secret(body: bytes, *, signature: str, secrets: Iterable[str]) -> str | None:
+def signing_secret(body: bytes, *, signature: str, secrets: Iterable[Secret]) -> Secret | None:
     """The one of ``secrets`` with which ``signature`` is the HMAC of ``body``, or None.
 
     All secrets are tried in any case, so that the time does not disclose which one fits.
@@ -97,35 +99,33 @@ def signing_secret(body: bytes, *, signature: str, secrets: Iterable[str]) -> st
     given = signature.encode("utf-8", "surrogatepass")
     fitting = None
     for secret in secrets:
-        expected = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest().encode()
+        expected = hmac.new(secret.reveal().encode(), body, hashlib.sha256).hexdigest().encode()
         fitting = secret if hmac.compare_digest(expected, given) else fitting
     return fitting
 
 
 def _event(members: dict[str, Any]) -> Event:
-    event_type = canonical(_text(members, "event_type", longest=LONGEST_TYPE, required=True))
-    occurred_at = parse_moment(_text(members, "timestamp", longest=LONGEST_TYPE, required=True))
+    read = Members(members, ENDPOINT)
+    event_type = canonical(read.required("event_type", longest=LONGEST_TYPE))
+    occurred_at = parse_moment(read.required("timestamp", longest=LONGEST_TYPE))
     if occurred_at < EARLIEST:
-        raise MalformedAnswer("timestamp is before 1970", endpoint=ENDPOINT)
+        raise read.wrong("timestamp is before 1970")
     content = members.get("data")
     if not isinstance(content, dict):
-        raise MalformedAnswer("data is not an object", endpoint=ENDPOINT)
+        raise read.wrong("data is not an object")
     _require_storable(content)
+    # An event whose effect cannot be read is refused before it is stored.
+    if event_type in KYC_TYPES:
+        KycChange.parse(content, event_type)
+    if event_type in CLAIM_TYPES:
+        NamedClaim.parse(content)
     return Event(
-        event_id=_text(members, "event_id", longest=LONGEST_ID, required=True),
+        event_id=read.required("event_id", longest=LONGEST_ID),
         event_type=event_type,
-        kyc=KycChange.parse(content, event_type) if event_type in KYC_TYPES else None,
-        claim=NamedClaim.parse(content) if event_type in CLAIM_TYPES else None,
-        content=content,
-        subject=_subject(content, is_known_type=event_type in KNOWN_TYPES),
         occurred_at=occurred_at,
+        subject=_subject(content, is_known_type=event_type in KNOWN_TYPES),
+        content=content,
     )
-
-
-def _text(members: dict[str, Any], name: str, *, longest: int, required: bool = False) -> str:
-    """A text member. Raises ``MalformedAnswer`` if it is invalid, or is missing and required."""
-    read = required_text if required else text_of
-    return read(members, name, ENDPOINT, longest=longest)
 
 
 def _subject(content: Mapping[str, Any], *, is_known_type: bool) -> str:
@@ -136,7 +136,7 @@ def _subject(content: Mapping[str, Any], *, is_known_type: bool) -> str:
     named = {name: content[name] for name in SUBJECTS if content.get(name) not in (None, "")}
     if not is_known_type and not all(isinstance(value, str) for value in named.values()):
         return ""
-    return named_subject(named, ENDPOINT, names=SUBJECTS) or ""
+    return Members(named, ENDPOINT).named_subject(SUBJECTS) or ""
 
 
 def _require_storable(value: object) -> None:

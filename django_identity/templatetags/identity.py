@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
 from functools import wraps
 from typing import Any, ParamSpec
 
 from django import template
 from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
-from django.db import connections
 from django.template.base import FilterExpression, Parser, Token, token_kwargs
 from django.template.context import Context
 from django.template.loader_tags import BlockNode
@@ -19,7 +16,6 @@ from django.utils.safestring import SafeString
 
 from django_identity import conf
 from django_identity.gates import Gate, closed_to
-from django_identity.lifecycle.standing import UNASKED, Requirement
 from django_identity.texts import advice, labels
 from django_identity.views.addresses import address_of
 
@@ -96,14 +92,14 @@ def has_claim(user: object, asked: str) -> bool:
     The filter never raises, because Django treats an exception under ``not``, ``or`` or ``==`` as
     false and would show the other branch. It logs the exception and returns False.
     """
-    return _holds(user, Gate((Requirement.parse(asked),)))
+    return _is_open(user, Gate(asked))
 
 
 @register.filter
 @_no_if_it_fails
 def has_kyc_level(user: object, level: str) -> bool:
     """``user|has_kyc_level:"level_2"``. It never raises, like ``has_claim``."""
-    return _holds(user, Gate(kyc_level=level))
+    return _is_open(user, Gate(kyc_level=level))
 
 
 @register.tag
@@ -127,12 +123,9 @@ def identity_gate(parser: Parser, token: Token) -> GateNode:
     if parser.next_token().contents == "else":
         closed = parser.parse(("end_identity_gate",))
         parser.delete_first_token()
-    around = [command for command, _token in parser.command_stack]
-    if "extends" in around and "block" not in around and opened.get_nodes_by_type(BlockNode):
-        raise template.TemplateSyntaxError(
-            f"{name} stands around a block of a template that extends another: Django shows the "
-            "block without it. Put it inside the block."
-        )
+    if opened.get_nodes_by_type(BlockNode):
+        # Where the template extends another, Django shows the block without what stands around it.
+        raise template.TemplateSyntaxError(f"{name} stands around a block. Put it inside.")
     return GateNode(claims, named, opened, closed)
 
 
@@ -152,40 +145,26 @@ class GateNode(template.Node):
         self.opened, self.closed = opened, closed
 
     def render(self, context: Context) -> SafeString:
-        return (self.opened if self._is_open(context) else self.closed).render(context)
+        return (self.opened if self._opens(context) else self.closed).render(context)
 
     @_no_if_it_fails
-    def _is_open(self, context: Context) -> bool:
+    def _opens(self, context: Context) -> bool:
         named = {name: given.resolve(context) for name, given in self.named.items()}
-        gate = Gate(
-            tuple(Requirement.parse(given.resolve(context)) for given in self.claims),
-            kyc_level=named.get("level", UNASKED),
-            application=named.get("application", conf.DEFAULT_ALIAS),
-        )
-        return _holds(named["user"] if "user" in named else _person_of(context), gate)
-
-
-def _holds(user: object, gate: Gate) -> bool:
-    try:
-        return _is_open(user, gate)
-    except SynchronousOnlyOperation:
-        # An async view, in whose thread Django does not query the database.
-        with ThreadPoolExecutor(max_workers=1) as thread:
-            return thread.submit(copy_context().run, _is_open_in_thread, user, gate).result()
+        application = named.get("application", conf.DEFAULT_ALIAS)
+        gates = []
+        if self.claims:
+            asked = [given.resolve(context) for given in self.claims]
+            gates.append(Gate(*asked, application=application))
+        if "level" in named:
+            gates.append(Gate(kyc_level=named["level"], application=application))
+        user = named["user"] if "user" in named else _person_of(context)
+        return all(_is_open(user, gate) for gate in gates)
 
 
 def _is_open(user: object, gate: Gate) -> bool:
     if not hasattr(user, "is_authenticated"):
         raise ImproperlyConfigured("there is no user in the template's context")
     return closed_to(gate, user) is None
-
-
-def _is_open_in_thread(user: object, gate: Gate) -> bool:
-    """The thread has a database connection of its own, so it sees committed data only."""
-    try:
-        return _is_open(user, gate)
-    finally:
-        connections.close_all()
 
 
 def _person_of(context: Context) -> object:

@@ -1,27 +1,29 @@
 """Filters for the admin's pages; no promise to sites."""
 
-import json
 from datetime import datetime
 
 from django import template
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils.translation import gettext as _
 
-from django_identity.admin import wording
-from django_identity.admin.wording import Words
-from django_identity.lifecycle.operators import Happening, Kind
-from django_identity.lifecycle.standing import GateAnswer, Reason
+from django_identity.error_table import hint_of
+from django_identity.lifecycle.operators import GateAnswer, Happening, Kind
+from django_identity.lifecycle.standing import Reason
 from django_identity.models import EventOutcome, LinkedVia, StoredClaim, TokenGrant
-from django_identity.texts.labels import is_level
+from django_identity.texts import operators as wording
+from django_identity.texts.labels import is_level, show_value
+from django_identity.texts.operators import Words
+from django_identity.texts.reasons import REASONS
 
 register = template.Library()
 
 register.filter("freshness", wording.freshness)
+register.filter("as_json", wording.as_json)
 register.filter("due", wording.due)
 register.filter("spelt", wording.spelt)
 register.filter("level_name", wording.level_name)
 register.filter("status_name", wording.status_name)
-register.filter("error_in_words", wording.error_in_words)
+register.filter("error_in_words", hint_of)
 register.filter("environment_badge", wording.environment_badge)
 
 
@@ -39,11 +41,19 @@ def named(code: str) -> Words:
 
 @register.filter
 def gate_reason(answer: GateAnswer) -> Words:
+    if answer.says:
+        return wording.OPEN_TO_VALUE
     if answer.shortfall is not None:
-        return wording.GATE_REASONS[answer.shortfall.reason]
+        return str(REASONS[answer.shortfall.reason].hint)
     if is_level(answer.asked):
         return wording.OPEN_TO_LEVEL
-    return wording.OPEN_TO_VALUE if "=" in answer.asked else wording.OPEN_TO_CLAIM
+    return wording.OPEN_TO_CLAIM
+
+
+@register.filter
+def says(answer: GateAnswer) -> str:
+    """The values of a proven claim in words, such as a country; empty if it is just true."""
+    return ", ".join(str(show_value(value)) for value in answer.says)
 
 
 @register.filter
@@ -74,12 +84,6 @@ def claim_state(claim: StoredClaim) -> str:
 
 
 @register.filter
-def as_json(value: object) -> str:
-    """A claim's value as the service wrote it."""
-    return json.dumps(value, ensure_ascii=False, indent=1)
-
-
-@register.filter
 def happened(happening: Happening) -> Words:
     words = wording.HAPPENINGS[happening.kind]
     if happening.kind is Kind.EVENT:
@@ -96,7 +100,7 @@ def came_of_it(happening: Happening) -> Words:
     if happening.kind is Kind.EVENT:
         return dict(EventOutcome.choices).get(happening.outcome, happening.outcome)
     if happening.kind is Kind.SIGN_IN_FAILED:
-        return wording.error_in_words(happening.detail)
+        return hint_of(happening.detail)
     return ""
 
 

@@ -15,7 +15,7 @@ from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from django_identity.lifecycle.standing import said
+from django_identity.lifecycle.requirements import said
 from django_identity.models import StoredClaim
 from django_identity.service.moments import bounded, has_no_end
 from django_identity.texts import labels

@@ -46,8 +46,8 @@ def deliver_event(
         "timestamp": (at or timezone.now()).isoformat(),
         "data": {"user_id": _subject_of(person), **data},
     }
-    body = json.dumps(members).encode()
-    signature = hmac.new(registered.webhook_secrets[0].encode(), body, hashlib.sha256)
+    body, secret = json.dumps(members).encode(), registered.webhook_secrets[0].reveal()
+    signature = hmac.new(secret.encode(), body, hashlib.sha256)
     response = over_https(
         Client().post,
         address_of("webhook", registered),

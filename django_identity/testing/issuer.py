@@ -16,7 +16,8 @@ from jwt.algorithms import ECAlgorithm
 
 from django_identity import conf, database
 from django_identity.credentials import KeySet
-from django_identity.lifecycle.upkeep import key_sets, replacement
+from django_identity.lifecycle import claims as proven
+from django_identity.lifecycle import key_sets, refetch
 from django_identity.models import LinkedIdentity
 from django_identity.service.answers import ClaimsAnswer
 from django_identity.testing.build import ADULT, LIFETIME, build_identity
@@ -87,12 +88,10 @@ class Issuer:
         key_sets.trust(registered, self.keys)
         answer = ClaimsAnswer(identity.subject, claims=(), credential=credential)
         proof = key_sets.verify_answer(registered, answer, subject=identity.subject)
-        new = replacement.prepare(registered, identity, answer, proof)
-        for name, value in new.columns.items():
-            setattr(identity, name, value)
+        refetch.set_columns(identity, proven.columns_of(proof))
         with database.atomic():
             identity.save()
-            replacement.write(identity, new)
+            proven.write(identity, answer, proof)
 
 
 def _base64url(octets: bytes) -> str:

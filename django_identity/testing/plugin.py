@@ -16,7 +16,7 @@ from django.test import Client, override_settings
 from django.urls import reverse
 
 from django_identity import conf
-from django_identity.lifecycle.upkeep import key_sets
+from django_identity.lifecycle import key_sets
 from django_identity.models import LinkedIdentity
 from django_identity.testing.browser import SITES, sign_in
 from django_identity.testing.build import build_identity
@@ -109,7 +109,7 @@ def identity_webhooks(
     """The sandbox sends its events to the live server. ``settle()`` waits for the last one."""
     client_id, secret = identity_application.client_id, identity_application.webhook_secrets[0]
     address = live_server.url + address_of("webhook", identity_application)
-    identity_sandbox.send_events_to(client_id, address, secret=secret)
+    identity_sandbox.send_events_to(client_id, address, secret=secret.reveal())
     yield Webhooks(identity_sandbox, client_id)
     identity_sandbox.send_events_to(client_id, "")
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from django.db.models import Model
 from django.utils.functional import Promise, lazy
-from django.utils.text import format_lazy
+from django.utils.text import capfirst, format_lazy
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
@@ -61,59 +62,10 @@ SHOW: Mapping[str, Text] = {
     "level_2": _("Show that you are verified at level 2"),
 }
 
-# Column -> its name on the person's own pages.
-LABELS: Mapping[str, Text] = {
-    "access_expires_at": _("Access ends"),
-    "application": _("Application"),
-    "claim_type": _("Claim"),
-    "connect_issued_at": _("Shared by code on"),
-    "connect_person": _("Owner of the code"),
-    "connect_request_id": _("Connect request"),
-    "consent": _("Consent"),
-    "consent_changed_at": _("Consent since"),
-    "created_at": _("Since"),
-    "credential_expires_at": _("Credential valid until"),
-    "credential_issued_at": _("Credential issued"),
-    "document_types": _("Documents"),
-    "email": _("E-mail address"),
-    "environment": _("Environment"),
-    "event_type": _("Event"),
-    "expires_at": _("Claim ends"),
-    "first_name": _("First name"),
-    "issued_at": _("Issued"),
-    "kyc_level": _("Level of verification"),
-    "kyc_provider": _("Verified by"),
-    "kyc_status": _("Verification"),
-    "kyc_verified_at": _("Verified on"),
-    "kyc_checked_at": _("Last confirmed by the identity service"),
-    "last_name": _("Last name"),
-    "linked_via": _("Linked by"),
-    "account_made": _("Your account was made for it"),
-    "needs_reauthorization": _("Needs you to check again"),
-    "next": _("Page you wanted"),
-    "occurred_at": _("Happened"),
-    "outcome": _("Outcome"),
-    "payload": _("What it said"),
-    "proof_hash": _("Proof hash"),
-    "provider": _("Proven by"),
-    "purpose": _("Purpose"),
-    "received_at": _("Arrived"),
-    "refresh_expires_at": _("Permission ends"),
-    "revoked": _("Revoked"),
-    "revoked_by": _("Ended by"),
-    "scope": _("What was read"),
-    "scopes": _("What it lets this site read"),
-    "subject": _("Your id at the identity service"),
-    "updated_at": _("Last changed"),
-    "valid_until": _("Proven until"),
-    "value": _("Value"),
-    "view": _("Page that read it"),
-}
-
 # Columns that the person's pages show among the technical details.
 TECHNICAL = frozenset(
     {
-        "account_made", "application", "connect_request_id", "credential_expires_at",
+        "account_made", "application", "credential_expires_at",
         "credential_issued_at", "environment", "outcome", "payload", "proof_hash", "received_at",
         "subject", "updated_at", "value",
     }
@@ -125,10 +77,6 @@ KINDS: Mapping[str, tuple[Text, Text]] = {
         _("Connection"),
         _("That you and the person at the identity service are the same."),
     ),
-    "formerlink": (
-        _("Former links"),
-        _("That an identity was disconnected: it can come back, or have this account erased."),
-    ),
     "storedclaim": (
         _("Claims"),
         _("What the identity service says about you, and how far it is proven."),
@@ -136,10 +84,6 @@ KINDS: Mapping[str, tuple[Text, Text]] = {
     "tokengrant": (
         _("Permission"),
         _("What lets this site ask the identity service about you. Its tokens are kept sealed."),
-    ),
-    "documentreading": (
-        _("Readings of your documents"),
-        _("Each time this site read your documents. It did not keep them."),
     ),
     "webhookevent": (
         _("Events"),
@@ -154,31 +98,27 @@ KINDS: Mapping[str, tuple[Text, Text]] = {
         _("Each code that you handed in here, without the code itself."),
     ),
     # Only counted by an erasure, and not shown to the person.
-    "session": (_("Sessions"), ""),
     "user": (_("Account"), ""),
 }
 
 
-# The levels that the gates of this site ask for. The service's list of levels is not known.
+# The claims and the levels that the spec names. The service may have further levels.
+CLAIMS = ("kyc_verified", "age_over_18", "country_resident", "unique_human")
+LEVELS = ("level_1", "level_2")
 LEVEL = re.compile(r"level_(\d{1,4})")
-MOST_LEVELS = 100
-_levels: dict[str, None] = dict.fromkeys(("level_1", "level_2"))
-
-
-def note_level(level: object) -> None:
-    """Remember that a gate asks for this KYC level, so that texts call it a level."""
-    if isinstance(level, str) and len(_levels) < MOST_LEVELS:
-        _levels[level] = None
-
-
-def levels() -> tuple[str, ...]:
-    """The spec's levels, and those that the gates of this site ask for."""
-    return tuple(_levels)
 
 
 def is_level(asked: str) -> bool:
     """Whether ``asked`` is a KYC level and not a claim."""
-    return asked in _levels or LEVEL.fullmatch(asked) is not None
+    return LEVEL.fullmatch(asked) is not None
+
+
+def is_known(asked: str) -> bool:
+    """Whether pages have words for what a gate asks for. A link may name nothing else."""
+    claim_type, asks_value, value = asked.partition("=")
+    if asks_value:
+        return claim_type == "country_resident" and value in _countries()["en"]
+    return asked in CLAIMS or is_level(asked)
 
 
 def level_name(level: str) -> str:
@@ -247,8 +187,10 @@ def _countries() -> dict[str, dict[str, str]]:
     return loaded
 
 
-def label_of(field: str) -> Text:
-    return LABELS.get(field, field)
+def label_of(record: Model, column: str) -> str:
+    """The column's ``verbose_name``."""
+    field = record._meta.get_field(column)
+    return str(capfirst(getattr(field, "verbose_name", column)))
 
 
 def kind_of(table: str) -> tuple[Text, Text]:

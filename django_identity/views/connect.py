@@ -17,12 +17,12 @@ from django.views.decorators.debug import sensitive_post_parameters, sensitive_v
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
-from django_identity.backends import begin_session, end_session, rests_on_identity
-from django_identity.exceptions import ConnectCodeMalformed, IdentityError
-from django_identity.lifecycle import arrival, standing
-from django_identity.models import LinkedVia
-from django_identity.service.connect_code import LONGEST_PASTE
-from django_identity.telemetry import LogEvent, log, log_failure
+from django_identity.backends import end_unlinked_session
+from django_identity.exceptions import IdentityError
+from django_identity.lifecycle import connect as codes
+from django_identity.lifecycle import standing
+from django_identity.logs import LogEvent, log, log_failure
+from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views import flow
 from django_identity.views.addresses import address_of, login_url
 from django_identity.views.flow import flow_view
@@ -33,7 +33,7 @@ RESEMBLES_CODE = re.compile(r"CNX\W*\w{4}\W*\w{4}", re.IGNORECASE)
 
 
 class ConnectForm(forms.Form):
-    """One field for pasted text; ``lifecycle.arrival`` finds the code in the text.
+    """One field for pasted text; ``lifecycle.connect`` finds the code in the text.
 
     Pages only show the unbound form, so that no page contains a code.
     """
@@ -83,25 +83,18 @@ def connect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     user = flow.signed_in_user(request)
     given = request.POST if request.method == "POST" else request.GET
     next_url = flow.safe_next(given.get("next", ""))
-    if not arrival.may_redeem(application, user):
+    if user is None:
         # People with a code sign in on the site's own page, if it has one.
         back = _here(application, next_url)
-        own = flow.local_sign_in_url(application, coming_back_to=back)
+        own = flow.local_sign_in_url(coming_back_to=back)
         return redirect(own or login_url(application, next_url=back))
     if request.method != "POST":
         return _page(request, application, next_url)
     try:
-        redeemed = arrival.redeem(
-            application,
-            ConnectForm(request.POST).pasted,
-            user=user,
-            address=flow.client_address(request, application),
-        )
+        codes.redeem(application, ConnectForm(request.POST).pasted, user=user)
     except IdentityError as error:
         log_failure(LogEvent.CONNECT_FAILED, error, application=application.alias)
         return _page(request, application, next_url, error)
-    if redeemed.login:
-        begin_session(request, redeemed.user, redeemed.identity)
     log(LogEvent.CONNECT_REDEEMED, application=application.alias)
     return redirect(flow.with_next(address_of("connected", application), next_url))
 
@@ -109,16 +102,16 @@ def connect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
 @flow_view
 @require_http_methods(["GET", "HEAD", "POST"])
 def connected(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-    """GET says whose code it was. POST undoes it: removes the link, or ends the new session."""
+    """GET says whose code it was. POST undoes it: it removes the link that the code made."""
     application = flow.application_of(request, alias)
     user = flow.signed_in_user(request)
     if user is None:
         return redirect(login_url(application, next_url=address_of("account", application)))
     if request.method == "POST":
         return _undone(request, application, user)
-    identity = arrival.identity_of(user, application=application)
+    identity = codes.identity_of(user, application=application)
     next_url = flow.safe_next(request.GET.get("next", "")) or address_of("account", application)
-    if identity is None or not arrival.is_by_code(identity):
+    if identity is None or not codes.is_by_code(identity):
         if identity is not None:
             messages.success(request, status_words(identity), fail_silently=True)
         return redirect(next_url)
@@ -126,7 +119,6 @@ def connected(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResp
         "identity": identity,
         "status_line": status_words(identity),
         "next": next_url,
-        "is_session_of_identity": rests_on_identity(request),
     }
     return page(request, application, "django_identity/connected.html", context)
 
@@ -134,14 +126,16 @@ def connected(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResp
 def _undone(
     request: HttpRequest, application: conf.Application, user: AbstractBaseUser
 ) -> HttpResponse:
-    """Undo the link. A second press has nothing to undo and signs nobody out."""
-    unlinked = arrival.unlink(user, application=application, only_via=LinkedVia.CONNECT)
-    identity = None if unlinked else arrival.identity_of(user, application=application)
-    signed_out = identity is not None and end_session(request)
-    if unlinked:
+    """Undo the link. A second press has nothing to undo."""
+    try:
+        is_undone = codes.undo(user, application=application)
+    except IdentityError as error:
+        return flow.failure(request, LogEvent.DISCONNECT_FAILED, error, application)
+    if is_undone:
+        end_unlinked_session(request)
         log(LogEvent.DISCONNECTED, application=application.alias)
-    context = {"signed_out": signed_out, "stays": identity is not None}
-    return page(request, application, "django_identity/undone.html", context)
+    stays = not is_undone and codes.identity_of(user, application=application) is not None
+    return page(request, application, "django_identity/undone.html", {"stays": stays})
 
 
 def _page(
@@ -151,7 +145,8 @@ def _page(
     error: IdentityError | None = None,
 ) -> HttpResponse:
     """The form below the error of the previous code. Only a text that was no code stays in it."""
-    typed = _typo(request) if isinstance(error, ConnectCodeMalformed) else ""
+    is_typo = error is not None and error.code == "connect_code_malformed"
+    typed = _typo(request) if is_typo else ""
     held = standing.standing_of(request.user, application=application.alias)
     context: dict[str, Any] = {
         "form": ConnectForm.after(error, typed=typed),
@@ -164,10 +159,11 @@ def _page(
     if error is None:
         return page(request, application, template, context)
     context |= {
-        "is_spent": arrival.is_spent(error),
+        "is_spent": codes.is_spent(error),
+        "most": codes.MOST_TRIES,
         "until": timezone.now() + timedelta(seconds=error.retry_after),
         "account_url": address_of("account", application),
-        "local_sign_in_url": flow.local_sign_in_url(application, coming_back_to=here),
+        "local_sign_in_url": flow.local_sign_in_url(coming_back_to=here),
     }
     return error_page(request, application, template, error, context, by_code=True)
 

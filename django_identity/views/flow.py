@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, NoReturn, ParamSpec
-from urllib.parse import urlencode
+from typing import Any, Concatenate, ParamSpec
+from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -17,17 +17,10 @@ from django.utils.decorators import decorator_from_middleware
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_exempt
 
-from django_identity import conf, database, policy
-from django_identity.exceptions import (
-    AccessDenied,
-    ConfigurationError,
-    FormExpired,
-    IdentityError,
-    PlainHttpRefused,
-    Recovery,
-)
-from django_identity.lifecycle import arrival
-from django_identity.telemetry import LogEvent, log_failure
+from django_identity import conf, database
+from django_identity.exceptions import ConfigurationError, FlowError, IdentityError, Recovery
+from django_identity.lifecycle import withdrawal
+from django_identity.logs import LogEvent, log_failure
 from django_identity.views.addresses import login_url, path_of
 from django_identity.views.pages import error_page
 
@@ -50,7 +43,9 @@ def flow_view(view: View[P]) -> View[P]:
     def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         try:
             response = protected(request, *args, **kwargs)
-        except (FormExpired, PlainHttpRefused) as error:
+        except ConfigurationError as error:
+            if error.code != "plain_http_refused":
+                raise
             application = application_or_404(str(kwargs.get("alias", conf.DEFAULT_ALIAS)))
             response = failure(request, LogEvent.SIGN_IN_FAILED, error, application)
         response["Cache-Control"] = "no-store"
@@ -63,12 +58,17 @@ def flow_view(view: View[P]) -> View[P]:
 
 
 class _TokenCheck(CsrfViewMiddleware):
-    """Django's check of the CSRF token, with an exception in place of Django's own page."""
+    """Django's check of the CSRF token, with a page of our own in place of Django's."""
 
-    def _reject(self, request: HttpRequest, reason: str) -> NoReturn:
-        error = FormExpired(reason)
+    def process_view(
+        self, request: HttpRequest, callback: Any, args: Any, kwargs: dict[str, Any]
+    ) -> Any:
+        if super().process_view(request, callback, args, kwargs) is None:
+            return None
+        error = FlowError("no valid CSRF token", code="form_expired")
         error.next_url = safe_next(request.POST.get("next", ""))
-        raise error
+        application = application_or_404(kwargs.get("alias", conf.DEFAULT_ALIAS))
+        return failure(request, LogEvent.SIGN_IN_FAILED, error, application)
 
 
 _with_token: Any = decorator_from_middleware(_TokenCheck)
@@ -82,7 +82,7 @@ def application_or_404(alias: str) -> conf.Application:
 
 
 def application_of(request: HttpRequest, alias: str) -> conf.Application:
-    """The application of a page for people. Raises ``Http404``; ``PlainHttpRefused``.
+    """The application of a page for people. Raises ``Http404``; ``ConfigurationError``.
 
     A live application has no pages over plain http, because codes, cookies and personal data would
     be readable on the network.
@@ -97,15 +97,16 @@ def application_to_leave(
     if user is None or alias in conf.aliases():
         return application_of(request, alias)
     try:
-        return _over_tls(request, arrival.application_to_leave(user, alias))
+        return _over_tls(request, withdrawal.application_to_leave(user, alias))
     except ConfigurationError:
         raise Http404(alias) from None
 
 
 def _over_tls(request: HttpRequest, application: conf.Application) -> conf.Application:
     if application.environment == "live" and not request.is_secure():
-        raise PlainHttpRefused(
-            "live over plain http; if a proxy ends TLS, set SECURE_PROXY_SSL_HEADER"
+        raise ConfigurationError(
+            "live over plain http; if a proxy ends TLS, set SECURE_PROXY_SSL_HEADER",
+            code="plain_http_refused",
         )
     return application
 
@@ -114,11 +115,6 @@ def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
     """The signed-in user, or None. Another principal with the number of a user is no user."""
     user = request.user
     return user if user.is_authenticated and isinstance(user, get_user_model()) else None
-
-
-def client_address(request: HttpRequest, application: conf.Application) -> str:
-    """The person's network address, as the site's policy reads it."""
-    return policy.load(application.policy).client_address(request)
 
 
 def safe_next(given: str) -> str:
@@ -130,6 +126,24 @@ def safe_next(given: str) -> str:
     if is_path and url_has_allowed_host_and_scheme(given, allowed_hosts=None):
         return given
     return ""
+
+
+def may_lead_to(address: str) -> bool:
+    """Whether a front end may name ``address`` as the next page.
+
+    It is a path of this site, or it has exactly an origin of ``CSRF_TRUSTED_ORIGINS``. An entry
+    with a wildcard names no origin.
+    """
+    if safe_next(address):
+        return True
+    if len(address) > LONGEST_NEXT or not address.isprintable():
+        return False
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    is_one = "*" not in parts.netloc
+    return is_one and f"{parts.scheme}://{parts.netloc}" in settings.CSRF_TRUSTED_ORIGINS
 
 
 def landing_url(next_url: str) -> str:
@@ -153,22 +167,22 @@ def failure(
     restart_url = _restart_url(request, error, application)
     context: dict[str, Any] = {"restart_url": restart_url, "local_sign_in_url": None}
     if error.recovery is Recovery.SIGN_IN_TO_LINK:
-        context["local_sign_in_url"] = local_sign_in_url(application, coming_back_to=restart_url)
+        context["local_sign_in_url"] = local_sign_in_url(coming_back_to=restart_url)
     return error_page(request, application, "django_identity/error.html", error, context)
 
 
 def _restart_url(request: HttpRequest, error: IdentityError, application: conf.Application) -> str:
     """Where the person starts again: the same form, the wanted page, or the login page."""
-    if isinstance(error, FormExpired):
+    if error.code == "form_expired":
         return with_next(path_of(request), error.next_url)
-    if isinstance(error, AccessDenied) and error.next_url:
+    if error.code == "access_denied" and error.next_url:
         return error.next_url
     return login_url(application, next_url=error.next_url)
 
 
-def local_sign_in_url(application: conf.Application, *, coming_back_to: str) -> str | None:
+def local_sign_in_url(*, coming_back_to: str) -> str | None:
     """The site's own sign-in page, if any. It returns to ``coming_back_to``."""
-    own = policy.load(application.policy).local_sign_in_url()
+    own = getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None)
     return with_next(resolve_url(own), coming_back_to) if own else None
 
 

@@ -12,20 +12,12 @@ from django.utils.translation import gettext as _
 from django_identity import policy
 from django_identity.backends import revoked_identity
 from django_identity.conf import Application
-from django_identity.exceptions import (
-    EnvironmentMismatch,
-    IdentityError,
-    UserChanged,
-    VerificationPolicyNotMet,
-)
-from django_identity.lifecycle import arrival
-from django_identity.lifecycle.standing import VERIFIED, Reason, revocation_reason
+from django_identity.exceptions import IdentityError
+from django_identity.lifecycle.standing import Reason, revocation_reason
 from django_identity.models import LinkedIdentity
+from django_identity.service.webhooks import VERIFIED
 from django_identity.texts import advice, labels
 from django_identity.views.addresses import path_of
-
-# The service's code for a missing proof of address.
-POLICY_CODE = "POA_REQUIRED"
 
 
 def page(
@@ -48,8 +40,8 @@ def page(
 
 def why_asked(application: Application, *asked: str) -> list[tuple[str, str]]:
     """Each scope, claim or level of ``asked``, with the site's own explanation or an empty text."""
-    chosen = policy.load(application.policy)
-    return [(each, chosen.why_we_ask(each)) for each in asked]
+    reasons = policy.load(application.policy).reasons
+    return [(each, str(reasons.get(each, ""))) for each in asked]
 
 
 def error_page(
@@ -62,24 +54,8 @@ def error_page(
     by_code: bool = False,
 ) -> HttpResponse:
     """Render ``template`` with the title and the sentence of ``error``, and its status."""
-    user = request.user
-    variant = ""
-    if isinstance(error, UserChanged) and user.is_authenticated:
-        variant = "named"
-    elif isinstance(error, EnvironmentMismatch):
-        variant = application.environment
-    elif isinstance(error, VerificationPolicyNotMet) and error.service_code == POLICY_CODE:
-        variant = "poa"
-    names = advice.names_for(request, application) | {
-        "name": str(user),
-        "minutes": arrival.SIGN_IN_LIFETIME // 60,
-    }
-    title, sentence = advice.words_of(error, variant=variant, by_code=by_code)
-    told = {
-        "error": error,
-        "error_title": advice.fill(title, names),
-        "error_sentence": advice.fill(sentence, names),
-    }
+    title, sentence = advice.words_of(error, request, application, by_code=by_code)
+    told = {"error": error, "error_title": title, "error_sentence": sentence}
     response = page(request, application, template, {**context, **told}, status=error.http_status)
     if seconds := math.ceil(error.retry_after):
         response["Retry-After"] = str(seconds)

@@ -16,11 +16,10 @@ from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
 from django_identity.backends import begin_session
-from django_identity.exceptions import CallbackInvalid, IdentityError, RateLimited, TooManyStarts
-from django_identity.gates import was_asked
-from django_identity.lifecycle import arrival, standing
+from django_identity.exceptions import FlowError, IdentityError
+from django_identity.lifecycle import authorization_requests, sign_in, standing
+from django_identity.logs import LogEvent, log
 from django_identity.models import Purpose
-from django_identity.telemetry import LogEvent, log
 from django_identity.texts import advice, labels
 from django_identity.views import flow
 from django_identity.views.addresses import address_of, path_of
@@ -35,8 +34,6 @@ DONE = {
 }
 HOP_MARK = "same_site"
 BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
-# A claim, a claim with its value, or a level. Other text of a link must not appear on the page.
-ASKED = re.compile(r"[A-Za-z0-9_.:-]{1,64}(=[A-Za-z0-9_-]{1,32})?")
 
 
 @flow_view
@@ -45,18 +42,17 @@ def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
     """GET shows the button and the requested scopes. POST starts the sign-in."""
     application = flow.application_of(request, alias)
     user = flow.signed_in_user(request)
-    purpose = arrival.purpose_for(user, application=application)
+    purpose = sign_in.purpose_for(user, application=application)
     given = request.POST if request.method == "POST" else request.GET
-    try:
-        if request.method != "POST":
-            arrival.require_open(application)
-            return _button_page(request, application, purpose)
-        address, browser_key = begin_sign_in(
-            request, application, purpose=purpose, user=user, next_url=given.get("next", "")
-        )
-    except (RateLimited, TooManyStarts) as error:
-        error.next_url = flow.safe_next(given.get("next", ""))
-        return flow.failure(request, LogEvent.SIGN_IN_FAILED, error, application)
+    if request.method != "POST":
+        return _button_page(request, application, purpose)
+    address, browser_key = begin_sign_in(
+        request,
+        application,
+        purpose=purpose,
+        user=user,
+        next_url=flow.safe_next(given.get("next", "")),
+    )
     response = HttpResponseRedirect(address)
     set_browser_cookie(response, browser_key, request=request)
     return response
@@ -77,7 +73,7 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
         if settings.SESSION_COOKIE_SAMESITE == "Strict" and HOP_MARK not in request.GET:
             return _hop(request, application)
         user, browser_key = flow.signed_in_user(request), browser_key_of(request)
-        completed = arrival.complete(application, returned, browser_key=browser_key, user=user)
+        completed = sign_in.complete(application, returned, browser_key=browser_key, user=user)
     except IdentityError as error:
         return flow.failure(request, LogEvent.SIGN_IN_FAILED, error, application)
     if completed.login is not None:
@@ -91,19 +87,19 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
 
 def _not_get(request: HttpRequest, application: conf.Application) -> HttpResponse:
     """Respond with 405. The HEAD request of a link preview must not spend the code."""
-    error = CallbackInvalid("not a GET")
+    error = FlowError("not a GET", code="callback_invalid")
     response = flow.failure(request, LogEvent.SIGN_IN_FAILED, error, application)
     response.status_code = 405
     response["Allow"] = "GET"
     return response
 
 
-def _parse_query(request: HttpRequest) -> arrival.Callback:
+def _parse_query(request: HttpRequest) -> sign_in.Callback:
     try:
         query = request.GET
     except TooManyFieldsSent:
-        raise CallbackInvalid("more parameters than Django takes") from None
-    return arrival.Callback.parse(
+        raise FlowError("more parameters than Django takes", code="callback_invalid") from None
+    return sign_in.Callback.parse(
         **{name: query.getlist(name) for name in ("state", "code", "error")}
     )
 
@@ -112,12 +108,12 @@ def _button_page(
     request: HttpRequest, application: conf.Application, purpose: Purpose
 ) -> HttpResponse:
     next_url, missing = flow.safe_next(request.GET.get("next", "")), request.GET.get("missing", "")
-    asked = missing if ASKED.fullmatch(missing) and was_asked(missing) else ""
+    asked = missing if labels.is_known(missing) else ""
     shortfall = local_url = told = None
     if asked:
         shortfall = standing.shortfall_of(request.user, asked, application=application.alias)
     if purpose == Purpose.SIGN_IN:
-        local_url = flow.local_sign_in_url(application, coming_back_to=next_url)
+        local_url = flow.local_sign_in_url(coming_back_to=next_url)
     else:
         told = advice.advice_on(shortfall, request, application)
     context = {
@@ -138,13 +134,10 @@ def _button_page(
 
 
 def _needs_code(request: HttpRequest, application: conf.Application, purpose: Purpose) -> bool:
-    """Whether a Connect code may help: nothing is linked, or only a code verified the person.
-
-    A person who is not signed in needs a policy that lets codes sign people in.
-    """
-    held = standing.standing_of(request.user, application=application.alias)
+    """Whether a Connect code may help the signed-in person: no full sign-in has verified them."""
     if purpose == Purpose.SIGN_IN:
-        return arrival.may_redeem(application, None)
+        return False
+    held = standing.standing_of(request.user, application=application.alias)
     return purpose == Purpose.LINK or held.connect_only
 
 
@@ -164,20 +157,19 @@ def begin_sign_in(
     user: AbstractBaseUser | None,
     next_url: str,
 ) -> tuple[str, str]:
-    """Begin a sign-in for this browser.
+    """Begin a sign-in for this browser. ``next_url`` is a page to which it may lead.
 
     Returns the address to which the browser is sent, and the key for ``set_browser_cookie``.
     """
     browser_key = browser_key_of(request) or secrets.token_urlsafe(32)
-    intent = arrival.SignInIntent(
+    intent = authorization_requests.SignInIntent(
         purpose=purpose,
         user=user,
-        next_url=flow.safe_next(next_url),
+        next_url=next_url,
         redirect_uri=application.redirect_uri
         or request.build_absolute_uri(address_of("callback", application)),
     )
-    origin = flow.client_address(request, application)
-    return arrival.begin(application, intent, browser_key=browser_key, address=origin), browser_key
+    return sign_in.begin(application, intent, browser_key=browser_key), browser_key
 
 
 def set_browser_cookie(
@@ -187,7 +179,7 @@ def set_browser_cookie(
     response.set_cookie(
         _cookie_name(request),
         browser_key,
-        max_age=arrival.SIGN_IN_LIFETIME,
+        max_age=authorization_requests.SIGN_IN_LIFETIME,
         secure=request.is_secure(),
         httponly=True,
         samesite="Lax",

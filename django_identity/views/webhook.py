@@ -10,8 +10,8 @@ from django.views.decorators.http import require_POST
 from django_identity import conf, database
 from django_identity.exceptions import EventRefused, StorageUnavailable
 from django_identity.lifecycle import events
+from django_identity.logs import LogEvent, log, log_failure
 from django_identity.service.webhooks import LARGEST_BODY
-from django_identity.telemetry import LogEvent, log, log_failure
 from django_identity.views.flow import application_or_404
 
 # The names in ``request.META``, because building ``request.headers`` costs more.

@@ -1,34 +1,33 @@
 """Everything for the site's operators.
 
-- ``overview``: figures of an application, and for metrics
+- ``overview``: figures of an application
 - ``timeline``: the state and the history of one identity
-- ``search``: finds identities and events
 - ``interventions``: the actions of an operator, and the check of a credential
 - ``doctor``: finds problems of the installation
+- ``rotation``: the rotation of the tokens to a new encryption key
 """
 
-from django_identity.lifecycle.operators.doctor import Level, diagnose, is_ready
+from django_identity.lifecycle.operators.doctor import Level, diagnose, figures, is_ready
 from django_identity.lifecycle.operators.interventions import (
+    TRIED_AT_ONCE,
     check,
-    check_credential,
+    disconnect,
     erase,
     erasure_preview,
     refetch_now,
     revoke,
+    try_erasures,
 )
 from django_identity.lifecycle.operators.overview import (
-    NEWEST_EVENTS,
-    ApplicationFigures,
-    gauges,
-    overview_of,
+    DayCount,
+    Figures,
+    attention_of,
+    figures_of,
+    with_erasures,
 )
-from django_identity.lifecycle.operators.search import (
-    find_events,
-    find_identities,
-    with_grant,
-    without_grant,
-)
+from django_identity.lifecycle.operators.rotation import Batch, rotate_keys
 from django_identity.lifecycle.operators.timeline import (
+    GateAnswer,
     Happening,
     Kind,
     activity_of,
@@ -36,25 +35,28 @@ from django_identity.lifecycle.operators.timeline import (
 )
 
 __all__ = [
-    "NEWEST_EVENTS",
-    "ApplicationFigures",
+    "TRIED_AT_ONCE",
+    "Batch",
+    "DayCount",
+    "Figures",
+    "GateAnswer",
     "Happening",
     "Kind",
     "Level",
     "activity_of",
+    "attention_of",
     "check",
-    "check_credential",
     "diagnose",
+    "disconnect",
     "erase",
     "erasure_preview",
-    "find_events",
-    "find_identities",
-    "gauges",
+    "figures",
+    "figures_of",
     "is_ready",
-    "overview_of",
     "refetch_now",
     "report_on",
     "revoke",
-    "with_grant",
-    "without_grant",
+    "rotate_keys",
+    "try_erasures",
+    "with_erasures",
 ]

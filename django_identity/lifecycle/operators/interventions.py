@@ -9,23 +9,22 @@ from datetime import datetime
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, database, signals, vault
+from django_identity import conf, database
 from django_identity.conf import Application
-from django_identity.credentials import KeySet, RejectionReason
-from django_identity.credentials.trace import Trace, trace
-from django_identity.exceptions import NoCredential
-from django_identity.lifecycle import arrival, events
-from django_identity.lifecycle.erasure import Preview, erasure, preview_of
-from django_identity.lifecycle.upkeep import jobs, key_sets
-from django_identity.lifecycle.upkeep.claims import Refetched
-from django_identity.lifecycle.upkeep.key_sets import verify_for
-from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
+from django_identity.credentials import KeySet, RejectionReason, VerifiedCredential
+from django_identity.exceptions import CredentialRejected, LinkingRefused
+from django_identity.lifecycle import erasure, key_sets, notices, upkeep, withdrawal
+from django_identity.lifecycle.erasure import Preview
+from django_identity.lifecycle.key_sets import verify_for
+from django_identity.lifecycle.upkeep import Refetched
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, RevokedBy
 
 FETCHED_AT_ONCE = 10
+TRIED_AT_ONCE = 10
 LONGEST_WAIT = 20.0
 #: After these results the identity's row has an error code that says more.
 WITH_CODE = (
-    Refetched.FAILED, Refetched.POSTPONED, Refetched.NOT_NOW, Refetched.REAUTHORIZATION_NEEDED,
+    Refetched.FAILED, Refetched.OUTAGE, Refetched.NOT_NOW, Refetched.REAUTHORIZATION_NEEDED,
 )  # fmt: skip
 
 
@@ -57,7 +56,7 @@ def refetch_now(identities: Sequence[LinkedIdentity]) -> RefetchedMany:
 
 def _refetch(pk: int) -> str:
     """Re-fetch one identity. Return ``STORED`` or the reason of the failure."""
-    outcome = next(jobs.refetch_these([pk]), Refetched.OVERTAKEN)
+    outcome = next(upkeep.refetch_these([pk]), Refetched.OVERTAKEN)
     if outcome not in WITH_CODE:
         return outcome
     code = LinkedIdentity.objects.filter(pk=pk).values_list("last_error", flat=True).first()
@@ -65,13 +64,13 @@ def _refetch(pk: int) -> str:
 
 
 def _make_due(identities: Sequence[LinkedIdentity]) -> int:
-    """Make ``identities`` due, except revoked ones. The sweep finds them within a minute."""
+    """Make ``identities`` due, except revoked ones. Upkeep finds them within a minute."""
     if not identities:
         return 0
     now = timezone.now()
     return LinkedIdentity.objects.filter(
         pk__in=[identity.pk for identity in identities], consent=Consent.GRANTED
-    ).update(refetch_due_at=now, updated_at=now)
+    ).change(refetch_due_at=now)
 
 
 @sensitive_variables()
@@ -82,39 +81,23 @@ def check(
     subject: str | None = None,
     now: datetime | None = None,
     keys: KeySet | None = None,
-) -> Trace:
+) -> VerifiedCredential:
     """Verify ``credential`` for ``application`` with the site's leeway. Nothing is stored.
 
     ``keys``: use only these keys. By default the service's current key set is used, and an unknown
-    ``kid`` refreshes it once. Raises ``KeysUnavailable``.
+    ``kid`` refreshes it once. Raises ``CredentialRejected``, ``KeysUnavailable``.
     """
 
-    def check_with(used: KeySet) -> Trace:
-        return trace(
-            lambda: verify_for(application, credential, subject=subject, keys=used, now=now)
-        )
+    def check_with(used: KeySet) -> VerifiedCredential:
+        return verify_for(application, credential, subject=subject, keys=used, now=now)
 
     used = key_sets.current(application) if keys is None else keys
-    found = check_with(used)
-    if keys is not None or found.reason is not RejectionReason.KEY:
-        return found
+    try:
+        return check_with(used)
+    except CredentialRejected as rejected:
+        if keys is not None or rejected.reason is not RejectionReason.KEY:
+            raise
     return check_with(key_sets.refresh(application, unknown_in=used))
-
-
-@sensitive_variables()
-def check_credential(identity: LinkedIdentity) -> Trace:
-    """Verify the stored credential with the current keys. Nothing is changed.
-
-    Raises ``NoCredential``, ``SealedValueUnreadable``, ``KeysUnavailable``.
-    """
-    application = conf.application(identity.application)
-    rows = LinkedIdentity.objects.filter(pk=identity.pk)
-    sealed = rows.values_list("credential", flat=True).first()
-    if not sealed:
-        raise NoCredential
-    context = identity.sealing_context("credential")
-    credential = vault.unseal(sealed, keys=application.encryption_keys, context=context)
-    return check(application, credential, subject=identity.subject)
 
 
 def revoke(identities: Sequence[LinkedIdentity]) -> int:
@@ -125,27 +108,51 @@ def revoke(identities: Sequence[LinkedIdentity]) -> int:
     revoked = []
     for identity in identities:
         with database.atomic():
-            changed = events.revoke(identity.subject_digest)
-            if changed is not None:
-                signals.announce(signals.consent_revoked, LinkedIdentity, identity=changed)
+            locked = LinkedIdentity.objects.locked(identity.subject_digest)
+            if locked is not None:
+                withdrawal.revoke(locked, at=timezone.now(), by=RevokedBy.SITE)
                 revoked.append(identity)
     for alias in conf.aliases():
         owners = [identity.user for identity in revoked if identity.application == alias]
-        arrival.send_change_on_commit(conf.application(alias), owners, change="revoked")
+        notices.send_on_commit(conf.application(alias), owners, change="revoked")
     return len(revoked)
+
+
+def disconnect(identities: Sequence[LinkedIdentity]) -> list[LinkedIdentity]:
+    """Remove links, so that these identities no longer sign in. Returns those that stay.
+
+    A link that is its account's only way in stays: its owner could not come back.
+    """
+    kept = []
+    for identity in identities:
+        application = erasure.application_of(identity.application)
+        try:
+            withdrawal.disconnect(identity)
+        except LinkingRefused:
+            kept.append(identity)
+            continue
+        notices.send_on_commit(application, [identity.user], change="disconnected")
+    return kept
+
+
+def try_erasures(receipts: Sequence[ErasureReceipt]) -> int:
+    """Try pending erasures at once, without waiting for their turn. Returns how many are done."""
+    keys = [receipt.pk for receipt in receipts[:TRIED_AT_ONCE]]
+    pending = ErasureReceipt.objects.filter(pk__in=keys, erased_at=None)
+    pending.update(next_attempt_at=timezone.now())
+    return sum(erasure.attempt(key) for key in keys)
 
 
 def erasure_preview(identity: LinkedIdentity) -> Preview:
     """What an erasure of the person would delete. Nothing is changed."""
-    there = erasure.application_of_rows(identity.application, environment=identity.environment)
-    return preview_of(identity, application=there)
+    return erasure.preview_of(identity.user)
 
 
 def erase(identity: LinkedIdentity) -> ErasureReceipt:
-    """Erase the person, as their own deletion request would. Returns the receipt.
+    """Erase the account of the identity with all its identities. Returns the receipt.
 
     If the site's own erasure code failed, the receipt is pending (``erased_at`` is None). An
     identity of an application that the settings no longer have is erased too.
     """
-    there = erasure.application_of_rows(identity.application, environment=identity.environment)
-    return erasure.erase_now(there, identity.subject)
+    application = erasure.application_of(identity.application)
+    return erasure.erase_account(identity.user, application=application)

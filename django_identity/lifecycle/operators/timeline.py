@@ -12,17 +12,19 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from django_identity.lifecycle.arrival.authorization_requests import COMPLETED
-from django_identity.lifecycle.standing.explanation import GateAnswer, explained
+from django_identity import conf
+from django_identity.lifecycle.authorization_requests import COMPLETED
+from django_identity.lifecycle.requirements import Requirement
+from django_identity.lifecycle.standing import Reason, Shortfall, Standing, standing_of
 from django_identity.models import (
     AuthorizationRequest,
-    Consent,
     LinkedIdentity,
     Purpose,
     StoredClaim,
     TokenGrant,
     WebhookEvent,
 )
+from django_identity.texts import labels
 
 LONGEST = 100
 MOST_CLAIMS = 200
@@ -36,7 +38,6 @@ class Kind(StrEnum):
     SIGN_IN_FAILED = "sign_in_failed"
     REFETCHED = "refetched"
     CODE_REDEEMED = "code_redeemed"
-    CONSENT_GRANTED = "consent_granted"
     CONSENT_REVOKED = "consent_revoked"
     EVENT = "event"
 
@@ -56,6 +57,24 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
+class GateAnswer:
+    """What the gate for ``asked``, without a value, answers: open, or closed by ``shortfall``.
+
+    ``open_until``: when the proof ends, if known. ``says``: the values that a proven claim has
+    instead of true, such as a country. Only a gate that asks for such a value is open.
+    """
+
+    asked: str
+    shortfall: Shortfall | None
+    open_until: datetime | None = None
+    says: tuple[str, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        return self.shortfall is None
+
+
+@dataclass(frozen=True, slots=True)
 class Inspection:
     """The report. If ``grant`` is None, nothing can be re-fetched; its tokens are not loaded."""
 
@@ -68,20 +87,51 @@ class Inspection:
 def report_on(identity: LinkedIdentity) -> Inspection:
     """Report on ``identity``: gates, claims, state of the grant, and the last hundred entries."""
     claims = StoredClaim.objects.filter(identity=identity).order_by("claim_type", "provider")
-    answers = explained(identity)
     grants = TokenGrant.objects.defer("access_token", "refresh_token")
     return Inspection(
-        gates=(*answers.claims, *answers.levels),
+        gates=gates_of(identity),
         claims=tuple(claims[:MOST_CLAIMS]),
         timeline=timeline_of(identity),
         grant=grants.filter(identity=identity).first(),
     )
 
 
+def gates_of(identity: LinkedIdentity) -> tuple[GateAnswer, ...]:
+    """The state of the gate for each claim and each level, the same as on the person's pages."""
+    standing = _standing(identity)
+    others = sorted({claim.claim_type for claim in standing.claims} - set(labels.CLAIMS))
+    levels = dict.fromkeys((*labels.LEVELS, standing.kyc_level or labels.LEVELS[0]))
+    until = standing.kyc_holds_until
+    return (
+        *(_answer(name, standing) for name in (*labels.CLAIMS, *others)),
+        *(GateAnswer(level, standing.level_shortfall(level), until) for level in levels),
+    )
+
+
+def _standing(identity: LinkedIdentity) -> Standing:
+    """The standing of ``identity``. Without a configured application all gates are closed."""
+    place = (identity.application, identity.environment)
+    if place not in {(each.alias, each.environment) for each in conf.applications()}:
+        return Standing(barrier=Shortfall(Reason.NOT_SET_UP))
+    return standing_of(identity.user, application=identity.application)
+
+
+def _answer(claim_type: str, standing: Standing) -> GateAnswer:
+    asked = Requirement(claim_type)
+    shortfall, until = standing.shortfall(asked), standing.open_until(asked)
+    if shortfall is None:
+        return GateAnswer(claim_type, None, until)
+    texts = {claim.text for claim in standing.claims if claim.claim_type == claim_type}
+    values = [Requirement(claim_type, text) for text in sorted(texts - {""})]
+    said = [value for value in values if standing.has_claim(value)]
+    until = max(filter(None, map(standing.open_until, said)), default=None)
+    return GateAnswer(claim_type, shortfall, until, tuple(value.value for value in said))
+
+
 def timeline_of(identity: LinkedIdentity, *, longest: int = LONGEST) -> tuple[Happening, ...]:
     """The newest ``longest`` entries, in two queries that each read at most that many rows.
 
-    Only the latest re-fetch is stored; earlier ones are only counted in the tallies.
+    Only the latest re-fetch is stored.
     """
     happened = (*_own(identity), *_sign_ins(identity, longest), *_events(identity, longest))
     return tuple(heapq.nlargest(longest, happened, key=lambda happening: happening.at))
@@ -98,11 +148,8 @@ def activity_of(identity: LinkedIdentity) -> list[tuple[datetime, str]]:
 
 def _own(identity: LinkedIdentity) -> Iterator[Happening]:
     yield Happening(identity.created_at, Kind.LINKED, detail=identity.linked_via)
-    granted = identity.consent == Consent.GRANTED
-    # A consent that came with the link gets no entry of its own.
-    if not (granted and identity.consent_changed_at <= identity.created_at):
-        kind = Kind.CONSENT_GRANTED if granted else Kind.CONSENT_REVOKED
-        yield Happening(identity.consent_changed_at, kind)
+    if identity.revoked_at is not None:
+        yield Happening(identity.revoked_at, Kind.CONSENT_REVOKED)
     by_code_at = identity.connect_issued_at
     # A code that made the link was issued before it and gets no entry of its own.
     if by_code_at is not None and by_code_at > identity.created_at:
@@ -129,7 +176,8 @@ def _sign_ins(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
 
 
 def _events(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
-    events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest)
+    # An emptied event is of an earlier link of the subject, which may be another account's.
+    events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest).exclude(subject="")
     rows = events.values_list("occurred_at", "event_type", "outcome", "pk")
     for at, event_type, outcome, pk in rows.order_by("-occurred_at")[:longest]:
         yield Happening(at, Kind.EVENT, detail=event_type, outcome=outcome, event_id=pk)

@@ -30,5 +30,5 @@ class Command(IdentityCommand):
         made = ServiceClient(registered).create_test_user(app_id, portal_token=portal_token())
         self.stdout.write(f"user id   {made.user_id}")
         self.stdout.write(f"e-mail    {made.email}")
-        self.stdout.write(f"password  {made.password}")
+        self.stdout.write(f"password  {made.password.reveal()}")
         self.stderr.write("The password is not shown again.")

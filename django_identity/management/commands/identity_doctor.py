@@ -6,8 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DatabaseError, InterfaceError
 
-from django_identity.lifecycle.operators import Level, diagnose
+from django_identity.exceptions import ConfigurationError
+from django_identity.lifecycle.operators import Level, diagnose, figures
 
 
 class Command(BaseCommand):
@@ -31,7 +33,8 @@ class Command(BaseCommand):
         findings = list(diagnose(probe=options["probe"]))
         problems = sum(finding.level is Level.PROBLEM for finding in findings)
         if options["json"]:
-            found = {"problems": problems, "findings": [asdict(finding) for finding in findings]}
+            listed = [asdict(finding) for finding in findings]
+            found = {"problems": problems, "figures": _figures(), "findings": listed}
             self.stdout.write(json.dumps(found))
         else:
             for finding in findings:
@@ -40,3 +43,11 @@ class Command(BaseCommand):
                     self.stdout.write(f"{'':8} -> {finding.remedy}")
         if problems:
             raise CommandError(f"{problems} finding(s) need a person.")
+
+
+def _figures() -> dict[str, float]:
+    """None while the database does not answer or the settings are unusable: both are findings."""
+    try:
+        return figures()
+    except (DatabaseError, InterfaceError, ConfigurationError):
+        return {}

@@ -28,11 +28,11 @@ class Command(IdentityCommand):
     def handle(
         self, *, subject: str, application: str, environment: str | None, yes: bool, **_options: Any
     ) -> None:
-        registered = erasure.application_of_rows(application, environment=environment)
+        place = environment or erasure.application_of(application).environment
         if not yes and input("Type the subject again to erase them for good: ") != subject:
             raise CommandError("That is another subject. Nothing was done.")
         try:
-            receipt = erasure.erase_now(registered, subject)
+            receipt = erasure.erase_subject(application, place, subject)
         except StorageUnavailable as error:
             raise CommandError(f"The database failed ({error}). This can be run again.") from None
         if receipt.erased_at is None:

@@ -1,4 +1,4 @@
-"""Do the work of the sweep and its tasks. For cron, on a site without a worker."""
+"""Re-fetch claims in this process, due or not."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -32,35 +32,30 @@ class Command(IdentityCommand):
         with asked_to_stop() as stop:
             tally = self._refetch(ids, limit=limit, stop=stop)
             was_stopped = stop()
-        is_away = due and upkeep.takes_no_calls()
-        self._report(tally, was_held_off=is_away)
+        for outcome, count in sorted(tally.items()):
+            self.stdout.write(f"{outcome.value}: {count}")
         if was_stopped:
             raise CommandError("Stopped. What was not done stays due.", returncode=INTERRUPTED)
-        if is_away or tally[upkeep.Refetched.NOT_NOW]:
+        if tally[upkeep.Refetched.NOT_NOW] or (due and upkeep.takes_no_calls()):
             raise CommandError("The service takes no calls at the moment. The rest stays due.")
         if ids and not tally:
             raise CommandError("No linked identity with these ids can be re-fetched.")
-        if tally[upkeep.Refetched.POSTPONED] and not tally[upkeep.Refetched.STORED]:
-            raise CommandError("Nothing could be re-fetched. It stays due; see the log.")
+        if not tally:
+            self.stdout.write("Nothing to do.")
+        elif not tally.keys() - upkeep.FAILURES:
+            raise CommandError("Nothing could be re-fetched. It is tried again later; see the log.")
 
     def _refetch(
         self, ids: list[int], *, limit: int | None, stop: Callable[[], bool]
-    ) -> upkeep.Tally:
-        named = ids[:limit]
-        total = len(named) if ids else upkeep.count_due()
-        outcomes = upkeep.refetch_these(named) if ids else upkeep.refetch_due(most=limit)
-        tally: upkeep.Tally = Counter()
-        with self.progress(total=min(total, limit or total)) as progress, closing(outcomes):
+    ) -> Counter[upkeep.Refetched]:
+        total = len(ids) if ids else upkeep.count_due()
+        most = min(total, limit or total)
+        outcomes = upkeep.refetch_these(ids[:most]) if ids else upkeep.refetch_all(most=most)
+        tally: Counter[upkeep.Refetched] = Counter()
+        with self.progress(total=most) as progress, closing(outcomes):
             for outcome in outcomes:
                 tally[outcome] += 1
                 progress.update()
                 if stop():
                     break
         return tally
-
-    def _report(self, tally: upkeep.Tally, *, was_held_off: bool) -> None:
-        for outcome in upkeep.Refetched:
-            if tally[outcome]:
-                self.stdout.write(f"{outcome.value}: {tally[outcome]}")
-        if not tally and not was_held_off:
-            self.stdout.write("Nothing to do.")

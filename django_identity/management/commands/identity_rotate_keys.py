@@ -1,40 +1,45 @@
-"""Re-encrypt all stored secrets under the first of the ``ENCRYPTION_KEYS``."""
+"""Re-encrypt the stored tokens under the first of the ``ENCRYPTION_KEYS``."""
 
 from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
-from django_identity.lifecycle import upkeep
-from django_identity.management.command import BatchCommand
+from django_identity.lifecycle import operators
+from django_identity.management.command import INTERRUPTED, IdentityCommand
+from django_identity.models import TokenGrant
 
 
-class Command(BatchCommand):
+class Command(IdentityCommand):
     help = (
-        "Re-encrypt every stored token, credential and verifier under the first of the "
-        "ENCRYPTION_KEYS. May run beside the site. Ctrl-C stops it; run it again to continue."
+        "Re-encrypt the tokens of every grant under the first of the ENCRYPTION_KEYS. May run "
+        "beside the site. Ctrl-C stops it, and it says where to go on."
     )
-    batch = upkeep.ROWS_AT_ONCE
 
-    def handle(self, *, batch: int, **_options: Any) -> None:
-        found: list[upkeep.Batch] = []
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--after", type=int, default=0, help="Go on behind this grant.")
+
+    def handle(self, *, after: int, **_options: Any) -> None:
+        done: list[operators.Batch] = []
+        total = TokenGrant.objects.filter(pk__gt=after).count()
         try:
-            with self.progress(total=upkeep.count_outdated()) as progress:
-                for done in upkeep.rotate_keys(size=batch):
-                    found.append(done)
-                    progress.update(done.seen)
+            with self.progress(total=total) as progress:
+                for batch in operators.rotate_keys(after=after):
+                    done.append(batch)
+                    progress.update(batch.seen)
+        except KeyboardInterrupt:
+            last = done[-1].last if done else after
+            said = f"Stopped. To go on: identity_rotate_keys --after {last}"
+            raise CommandError(said, returncode=INTERRUPTED) from None
         finally:
-            self._report(found)
-        if any(done.unreadable for done in found):
-            raise CommandError("Some values are opened by no key.")
+            self._report(done)
+        if any(batch.unreadable for batch in done):
+            raise CommandError(
+                "Some tokens are opened by no key and left as they are. If no key is missing from "
+                "ENCRYPTION_KEYS, these people have to sign in again."
+            )
 
-    def _report(self, found: list[upkeep.Batch]) -> None:
-        for column in upkeep.COLUMNS:
-            batches = [done for done in found if done.column == column.label]
-            resealed = sum(done.resealed for done in batches)
-            overtaken = sum(done.overtaken for done in batches)
-            self.stdout.write(f"{column.label}: {resealed} re-encrypted, {overtaken} overtaken")
-            if unreadable := sum(done.unreadable for done in batches):
-                self.stderr.write(
-                    f"{column.label}: {unreadable} opened by no key and left as they are; "
-                    "if no key is missing from ENCRYPTION_KEYS, these persons have to sign in again"
-                )
+    def _report(self, done: list[operators.Batch]) -> None:
+        resealed, overtaken = sum(b.resealed for b in done), sum(b.overtaken for b in done)
+        self.stdout.write(f"{resealed} grant(s) re-encrypted, {overtaken} renewed meanwhile")
+        if unreadable := sum(batch.unreadable for batch in done):
+            self.stdout.write(f"{unreadable} opened by no key")

@@ -50,4 +50,4 @@ class Command(IdentityCommand):
                 f"{rotated.client_id} may be void: rotate it in the portal."
             )
         self.stderr.write("The new CLIENT_SECRET; it is not shown again:")
-        self.stdout.write(rotated.client_secret)
+        self.stdout.write(rotated.client_secret.reveal())

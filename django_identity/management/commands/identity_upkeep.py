@@ -10,30 +10,19 @@ from django_identity.management.command import INTERRUPTED, IdentityCommand, ask
 
 class Command(IdentityCommand):
     help = (
-        "Re-fetch due claims, retry erasures and event handlers, keep unused grants alive, and "
-        "purge old data. Run it each minute by cron on a site without a worker. Safe beside "
-        "workers. Ctrl-C stops it."
+        "Retry erasures and event handlers, purge old data, and re-fetch due claims. Run it each "
+        "minute by cron on a site without a worker. Safe beside workers. Ctrl-C stops it."
     )
 
     def handle(self, **_options: Any) -> None:
         with asked_to_stop() as stop:
-            done = upkeep.run_all(stop=stop)
+            events, tally = upkeep.run(stop=stop)
             was_stopped = stop()
-        self._report(done)
+        for outcome, count in sorted(tally.items()):
+            self.stdout.write(f"re-fetches, {outcome.value}: {count}")
+        if events:
+            self.stdout.write(f"events whose handlers are done: {events}")
         if was_stopped:
             raise CommandError("Stopped. What was not done stays due.", returncode=INTERRUPTED)
-        tally, ended = done.refetched, upkeep.Refetched
-        if upkeep.takes_no_calls() or tally[ended.NOT_NOW]:
+        if upkeep.takes_no_calls() or tally[upkeep.Refetched.NOT_NOW]:
             raise CommandError("The service takes no calls at the moment. The rest stays due.")
-        if tally[ended.POSTPONED] and not tally[ended.STORED]:
-            raise CommandError("Nothing could be re-fetched. It stays due; see the log.")
-
-    def _report(self, done: upkeep.Upkept) -> None:
-        for outcome, count in sorted(done.refetched.items()):
-            self.stdout.write(f"re-fetches, {outcome.value}: {count}")
-        if done.events:
-            self.stdout.write(f"events whose handlers are done: {done.events}")
-        if done.kept_alive:
-            self.stdout.write(f"grants kept alive: {done.kept_alive}")
-        if done.purged is not None:
-            self.stdout.write("old data was purged")

@@ -1,109 +1,263 @@
-"""The pages of the console: what happens, a credential, the switches."""
+"""The pages of the console, and what its buttons do: the same as the control API."""
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
 
-from django.db import connection
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
-from django.shortcuts import render
-from django.template.loader import render_to_string
-from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_http_methods, require_safe
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import path
+from django.utils.html import escape
+from django.utils.safestring import mark_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from django_identity.sandbox.claims import claims, credentials
-from django_identity.sandbox.console import activity, inspection
-from django_identity.sandbox.console.activity import Place
-from django_identity.sandbox.console.forms import (
-    FaultForm,
-    PasteForm,
-    PersonForm,
-    PickForm,
-    SwitchesForm,
-)
-from django_identity.sandbox.developer.session import console_required
-from django_identity.sandbox.instruments import clock, faults
-from django_identity.sandbox.keys import key_set
-from django_identity.sandbox.server import callers, http_server
+from django_identity.sandbox import callers, claims, clock, consents, credentials, faults, keys
+from django_identity.sandbox import switches as all_switches
+from django_identity.sandbox.console import activity
+from django_identity.sandbox.errors import Invalid
+from django_identity.sandbox.events import deliveries
+from django_identity.sandbox.faults import Fault, FaultKind
+from django_identity.sandbox.models import Delivery, User
+from django_identity.sandbox.people import verification
+from django_identity.sandbox.people.pages import next_address
 
-SPANS = {600: _("10 minutes"), 3600: _("1 hour"), 90_000: _("25 hours"), 2_678_400: _("31 days")}
-_LOOKS_EVERY_SECONDS = 0.25
-_SIGN_OF_LIFE_EVERY_LOOKS = 20
+SPANS = {600: "10 minutes", 3600: "1 hour", 90_000: "25 hours", 2_678_400: "31 days"}
+ENDPOINTS = ("token", "profile", "kyc", "claims", "connect", "jwks", "authorize")
+#: Kinds of faults that need no more to be said.
+FAULTS = ("status", "rate_limit", "malformed", "drop", "drop_midway")
+MOST_CHARACTERS = 200_000
+OFFERED = 50
+_CODE = re.compile(r"`([^`]+)`")
 
 
-@console_required
+class PersonForm(forms.Form):
+    """To whom something happens: the cast, and those who were made last."""
+
+    person = forms.ModelChoiceField(queryset=User.objects.none(), empty_label=None)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        newest = User.objects.order_by("-is_cast", "-pk").values_list("pk", flat=True)[:OFFERED]
+        offered = User.objects.filter(pk__in=list(newest)).order_by("-is_cast", "pk")
+        self.fields["person"].queryset = offered  # type: ignore[attr-defined]
+
+
+class ClaimForm(PersonForm):
+    """To whom something happens, and to which claim."""
+
+    claim_type = forms.ChoiceField(label="Claim", choices=list(claims.TITLES.items()))
+
+
+class FaultForm(forms.Form):
+    """Which call fails, and how."""
+
+    endpoint = forms.ChoiceField(label="The next call of", choices=[(x, x) for x in ENDPOINTS])
+    kind = forms.ChoiceField(label="gets", choices=[(x, x) for x in FAULTS])
+
+
+class ClockForm(forms.Form):
+    """How far the clock is moved; nothing: back to real time."""
+
+    seconds = forms.IntegerField(required=False, min_value=0, max_value=10**8)
+
+
+class PasteForm(forms.Form):
+    """A credential from anywhere."""
+
+    credential = forms.CharField(
+        max_length=MOST_CHARACTERS,
+        widget=forms.Textarea(attrs={"rows": 5, "autocomplete": "off", "spellcheck": "false"}),
+    )
+
+
+class SwitchesForm(forms.Form):
+    """Every switch with its explanation, in which names between back quotes are code."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.initial = asdict(all_switches.current())
+        for name, switch in all_switches.ALL.items():
+            told = _CODE.sub(r"<code>\1</code>", escape(switch.metadata["help"]))
+            about: dict[str, Any] = {"label": name, "help_text": mark_safe(told)}  # noqa: S308
+            values = switch.metadata["values"]
+            if True in values:
+                self.fields[name] = forms.BooleanField(required=False, **about)
+            else:
+                choices = [(each, each) for each in values]
+                self.fields[name] = forms.ChoiceField(choices=choices, **about)
+
+    def switches(self) -> Iterator[tuple[forms.BoundField, bool]]:
+        """Yield each field, and whether its value of now is another than the default."""
+        for name, switch in all_switches.ALL.items():
+            yield self[name], self.initial[name] != switch.default
+
+
+@require_http_methods(["GET", "POST"])
+def operator(request: HttpRequest) -> HttpResponse:
+    """Ask whoever is not on this machine for the control token."""
+    if callers.is_control_token(request.POST.get("token", "")):
+        response = redirect(next_address(request) or "home")
+        callers.remember(request, response)
+        return response
+    if request.method == "POST":
+        messages.error(request, "That is not the control token.")
+    return render(request, "sandbox/console/operator.html", {"next": next_address(request)})
+
+
 @require_safe
+@callers.operators_only
 def home(request: HttpRequest) -> HttpResponse:
     """Show what happened, and buttons for what a test would do."""
-    entries, place = activity.after(Place(), is_local=callers.is_local(request))
     context = {
-        "entries": entries[::-1],
-        "place": place,
-        "person_form": PersonForm(),
+        **_activity(request),
+        "person_form": ClaimForm(),
         "fault_form": FaultForm(),
         "faults": faults.ordered(),
         "now": clock.now(),
         "offset": clock.offset(),
         "spans": SPANS.items(),
-        "kid": key_set.current().kid,
+        "kid": keys.current().kid,
     }
     return render(request, "sandbox/console/home.html", context)
 
 
-@console_required
 @require_safe
-def stream(request: HttpRequest) -> StreamingHttpResponse:
-    """Send what happens from now on, as server-sent events of one line of HTML each."""
-    read = request.headers.get("Last-Event-ID") or request.GET.get("from", "")
-    lines = _lines(Place.read(read), is_local=callers.is_local(request))
-    return StreamingHttpResponse(lines, content_type="text/event-stream")
+@callers.operators_only
+def latest(request: HttpRequest) -> HttpResponse:
+    """Return the list of what happened alone; the page asks for it every second."""
+    return render(request, "sandbox/console/activity.html", _activity(request))
 
 
-@console_required
+def _activity(request: HttpRequest) -> dict[str, object]:
+    hides_good = "quiet" in request.GET
+    return {"groups": activity.groups(with_good=not hides_good), "hides_good": hides_good}
+
+
 @require_http_methods(["GET", "POST"])
+@callers.operators_only
+def delivery(request: HttpRequest, delivery_id: int) -> HttpResponse:
+    """Show one delivery with the request and each answer, and send it once more."""
+    shown = get_object_or_404(Delivery.objects.select_related("client"), pk=delivery_id)
+    if request.method == "POST":
+        deliveries.send_again(shown)
+        messages.success(request, "It is on its way. Reload to see what came back.")
+        return redirect("console_delivery", delivery_id=delivery_id)
+    readable = json.dumps(json.loads(shown.body), indent=2, ensure_ascii=False)
+    context = {"delivery": shown, "attempts": shown.attempts[::-1], "readable": readable}
+    return render(request, "sandbox/console/delivery.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+@callers.operators_only
 def credential(request: HttpRequest) -> HttpResponse:
-    """Take a credential apart that was pasted, or one that is issued for it."""
-    is_picked = "person" in request.POST
-    paste = PasteForm(request.POST if request.POST and not is_picked else None)
-    pick = PickForm(request.POST if is_picked else None)
-    text = ""
-    if pick.is_valid():
-        person, client = pick.cleaned_data["person"], pick.cleaned_data["client"]
-        text = credentials.issue(person, claims.active(person), audience=client.client_id)
-        paste = PasteForm(initial={"credential": text})
-    elif paste.is_valid():
-        text = paste.cleaned_data["credential"]
-    context = {"paste": paste, "pick": pick, **_inspected(text)}
+    """Take a credential apart that was pasted. It is not kept."""
+    form = PasteForm(request.POST or None)
+    context: dict[str, object] = {"form": form}
+    try:
+        if form.is_valid():
+            context["inspection"] = credentials.inspect(form.cleaned_data["credential"])
+    except Invalid as error:
+        context["problem"] = f"This cannot be read as a credential. {error}"
     return render(request, "sandbox/console/credential.html", context)
 
 
-@console_required
-@require_safe
+@require_http_methods(["GET", "POST"])
+@callers.operators_only
 def switches(request: HttpRequest) -> HttpResponse:
-    """Show every switch with its explanation."""
-    return render(request, "sandbox/console/switches.html", {"form": SwitchesForm()})
+    """Show every switch with its explanation; save them, or set all of them back."""
+    form = SwitchesForm(request.POST or None)
+    if "reset" in request.POST:
+        all_switches.reset()
+        messages.success(request, "Every switch has its default again.")
+    elif form.is_valid():
+        all_switches.change(form.cleaned_data)
+        messages.success(request, "The switches are saved.")
+    elif request.POST:
+        messages.error(request, "One of the values is not possible; nothing was changed.")
+    if request.POST:
+        return redirect("console_switches")
+    return render(request, "sandbox/console/switches.html", {"form": form})
 
 
-def _inspected(text: str) -> dict[str, object]:
-    """Return what the page says about the credential ``text``."""
-    if not text:
-        return {}
+@require_POST
+@callers.operators_only
+def do(request: HttpRequest) -> HttpResponse:
+    """Do what a button says, and go back to the console."""
+    form_class, act, told = _ACTIONS.get(request.POST.get("do", ""), (forms.Form, None, ""))
+    form = form_class(request.POST)
+    if act is None or not form.is_valid():
+        messages.error(request, "There is no such person, thing or action.")
+        return redirect("home")
+    person = form.cleaned_data.get("person")
     try:
-        return {"inspection": inspection.inspect(text)}
-    except inspection.NotACredential as error:
-        return {"problem": str(error)}
+        act(*form.cleaned_data.values())
+    except Invalid as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{person.full_name}: {told}" if person else told)
+    deliveries.wake()
+    return redirect("home")
 
 
-def _lines(place: Place, *, is_local: bool) -> Iterator[str]:
-    """Yield server-sent events until the sandbox stops or the page is closed."""
-    looks = 0
-    try:
-        yield "retry: 1000\n\n"
-        while not http_server.ending.wait(_LOOKS_EVERY_SECONDS):
-            entries, place = activity.after(place, is_local=is_local)
-            for entry in entries:
-                line = render_to_string("sandbox/console/entry.html", {"entry": entry})
-                yield f"id: {place}\ndata: {' '.join(line.split())}\n\n"
-            looks += 1
-            if not entries and looks % _SIGN_OF_LIFE_EVERY_LOOKS == 0:
-                yield ":\n\n"
-    finally:
-        connection.close()
+def _revoke_claim(person: User, claim_type: str) -> None:
+    if not claims.revoke(person, claim_type):
+        raise Invalid("No such claim is active.")
+
+
+def _revoke_consents(person: User) -> None:
+    for consent in consents.granted(person):
+        consents.revoke(person, consent.client.client_id)
+
+
+def _fail(endpoint: str, kind: str) -> None:
+    faults.order(Fault(kind=FaultKind(kind), endpoint=endpoint))
+
+
+def _move_clock(seconds: int | None) -> None:
+    if seconds is None:
+        clock.set_to(None)
+    else:
+        clock.advance(seconds)
+
+
+def _withdraw_key() -> None:
+    keys.withdraw(keys.current().kid)
+
+
+def _verify(person: User) -> None:
+    verification.verify(person, verification.BVN_VERIFIED)
+
+
+def _reject(person: User) -> None:
+    verification.verify(person, verification.BVN_NAME_MISMATCH)
+
+
+#: What a button is called -> what it needs, what it does, and what is said then.
+_ACTIONS: dict[str, tuple[type[forms.Form], Callable[..., object], str]] = {
+    "revoke_claim": (ClaimForm, _revoke_claim, "the claim is revoked."),
+    "issue_claim": (ClaimForm, claims.issue, "the claim is issued."),
+    "revoke_consents": (PersonForm, _revoke_consents, "every application has lost its access."),
+    "verify": (PersonForm, _verify, "verified, with all claims."),
+    "reject": (PersonForm, _reject, "rejected: the name does not match."),
+    "invalidate": (PersonForm, verification.invalidate, "the verification is taken back."),
+    "delete": (PersonForm, consents.request_deletion, "asked for deletion."),
+    "fail": (FaultForm, _fail, "The next call fails."),
+    "forget_faults": (forms.Form, faults.cancel, "No call fails any more."),
+    "clock": (ClockForm, _move_clock, "The clock is set."),
+    "rotate_key": (forms.Form, keys.rotate, "A new key signs; the old one stays for 25 hours."),
+    "withdraw_key": (forms.Form, _withdraw_key, "That key is withdrawn; a new one signs."),
+}
+
+urlpatterns = [
+    path("", home, name="home"),
+    path("console/operator", operator, name="operator"),
+    path("console/activity", latest, name="console_activity"),
+    path("console/deliveries/<int:delivery_id>", delivery, name="console_delivery"),
+    path("console/credential", credential, name="console_credential"),
+    path("console/switches", switches, name="console_switches"),
+    path("console/do", do, name="console_do"),
+]

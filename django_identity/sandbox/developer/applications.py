@@ -4,80 +4,59 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from django.db import transaction
-from django.db.models import QuerySet
 from oauth2_provider.generators import generate_client_id, generate_client_secret
 
-from django_identity.sandbox import local_site
-from django_identity.sandbox.documents import keys
-from django_identity.sandbox.events import courier
-from django_identity.sandbox.events.addresses import allowed_address
+from django_identity import sandbox
+from django_identity.sandbox import documents, envelope
+from django_identity.sandbox.events import sender
 from django_identity.sandbox.models import Application, Client, Environment
 
 
 @dataclass(frozen=True, slots=True)
 class NewClient:
-    """A created credential set with the secret that is shown this once."""
+    """A credential set with its new secret, which is shown this once."""
 
     client_id: str
     client_secret: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class NewApplication:
-    """A registered application with both of its credential sets."""
-
-    application: Application
-    test: NewClient
-    live: NewClient
-
-
 @transaction.atomic
-def register_application(
-    name: str,
-    redirect_uris: Sequence[str],
-    *,
-    client_secrets: Mapping[Environment, str] | None = None,
-) -> NewApplication:
-    """Register an application and issue its test and live credential sets.
+def register(
+    name: str, redirect_uris: Sequence[str], secrets: Mapping[str, str] | None = None
+) -> tuple[Application, dict[str, NewClient]]:
+    """Register an application and issue its credential sets, one for each environment.
 
-    A secret that ``client_secrets`` does not give, or gives empty, is made up.
+    A secret that ``secrets`` does not give, or gives empty, is made up.
     """
-    chosen = client_secrets or {}
     application = Application.objects.create(name=name)
-    test, live = (
-        _issue_client(
-            application, environment, redirect_uris, client_secret=chosen.get(environment, "")
+    issued = {
+        mode: _issue(
+            application, mode, redirect_uris, generate_client_id(), (secrets or {}).get(mode)
         )
-        for environment in (Environment.TEST, Environment.LIVE)
-    )
-    return NewApplication(application, test=test, live=live)
+        for mode in Environment.values[::-1]
+    }
+    return application, issued
 
 
 @transaction.atomic
 def register_local_site(sites: Sequence[str]) -> None:
-    """Register the application that ``local_site.sandbox_application`` describes.
+    """Register the application that ``sandbox_application`` describes.
 
     Args:
         sites: where the site runs; if none is named, the usual addresses, and one that is
             registered already stays as it is.
     """
-    known = Client.objects.filter(client_id=local_site.CLIENT_ID)
+    known = Client.objects.filter(client_id=sandbox.CLIENT_ID)
     if known.exists() and not sites:
         return
     if not known.exists():
-        application = Application.objects.create(name=local_site.NAME)
-        _issue_client(
-            application,
-            Environment.TEST,
-            (),
-            client_id=local_site.CLIENT_ID,
-            client_secret=local_site.CLIENT_SECRET,
-        )
-        _issue_client(application, Environment.LIVE, ())
-    addresses = [site.rstrip("/") for site in sites or local_site.SITES]
-    change_redirect_uris(known, [each + local_site.CALLBACK_PATH for each in addresses])
-    webhook = addresses[0] + local_site.WEBHOOK_PATH
-    register_webhook(known.get(), webhook, is_local=True, secret=local_site.WEBHOOK_SECRET)
+        application = Application.objects.create(name=sandbox.NAME)
+        _issue(application, Environment.TEST, (), sandbox.CLIENT_ID, sandbox.CLIENT_SECRET)
+        _issue(application, Environment.LIVE, (), generate_client_id())
+    addresses = [site.rstrip("/") for site in sites or sandbox.SITES]
+    known.update(redirect_uris=" ".join(each + sandbox.CALLBACK_PATH for each in addresses))
+    webhook = addresses[0] + sandbox.WEBHOOK_PATH
+    register_webhook(known.get(), webhook, secret=sandbox.WEBHOOK_SECRET)
 
 
 def rotate_client_secret(client: Client) -> NewClient:
@@ -90,70 +69,56 @@ def rotate_client_secret(client: Client) -> NewClient:
 
 def rotate_webhook_secret(client: Client) -> str:
     """Sign what ``client`` is sent from now on with a new secret, and return it."""
-    client.webhook_secret = courier.new_secret()
+    client.webhook_secret = sender.new_secret()
     client.save(update_fields=["webhook_secret"])
     return client.webhook_secret
 
 
-def change_redirect_uris(clients: QuerySet[Client], redirect_uris: Sequence[str]) -> int:
-    """Register other redirect addresses; return for how many credential sets."""
-    return clients.update(redirect_uris=" ".join(redirect_uris))
-
-
-def register_webhook(client: Client, url: str, *, is_local: bool, secret: str = "") -> None:
+def register_webhook(client: Client, url: str, *, secret: str = "") -> None:
     """Send the events for ``client`` to ``url`` from now on; an empty address ends it.
 
     Args:
         client: the credential set.
         url: an http or https address.
-        is_local: whether this machine chose it, and it may be a private one.
         secret: what signs them; without it the present one stays, and the first is made up.
 
     Raises:
-        InvalidAddress: nothing was changed.
+        Invalid: nothing was changed.
     """
-    client.webhook_url = url and allowed_address(url, is_local=is_local)
-    client.webhook_is_local = is_local
-    client.webhook_secret = secret or client.webhook_secret or courier.new_secret()
-    client.save(update_fields=["webhook_url", "webhook_is_local", "webhook_secret"])
+    client.webhook_url = url and envelope.http_address("url", url)
+    client.webhook_secret = secret or client.webhook_secret or (url and sender.new_secret())
+    client.save(update_fields=["webhook_url", "webhook_secret"])
 
 
-def approve_as_trusted(application: Application, document_key: object) -> None:
-    """Approve ``application`` for the trusted tier. Documents are encrypted to ``document_key``.
+def change_document_key(application: Application, key: object) -> None:
+    """Approve ``application`` for the trusted tier with ``key``; None takes the approval back.
 
-    It replaces a key from before.
+    Tokens keep their scopes without it, but no document is served any more.
 
     Raises:
-        InvalidDocumentKey: nothing was changed.
+        Invalid: nothing was changed.
     """
-    application.document_key = keys.public_key(document_key)
+    application.document_key = None if key is None else documents.public_key(key)
     application.save(update_fields=["document_key"])
 
 
-def end_trusted_tier(application: Application) -> None:
-    """Take the approval back. Tokens keep their scopes, but no document is served any more."""
-    application.document_key = None
-    application.save(update_fields=["document_key"])
-
-
-def _issue_client(
+def _issue(
     application: Application,
-    environment: Environment,
+    mode: str,
     redirect_uris: Sequence[str],
-    *,
-    client_id: str = "",
-    client_secret: str = "",
+    client_id: str,
+    client_secret: str | None = None,
 ) -> NewClient:
     """Create the credential set of one environment; the secret is stored hashed."""
-    client_secret = client_secret or generate_client_secret()
+    secret = client_secret or generate_client_secret()
     client = Client.objects.create(
-        client_id=client_id or generate_client_id(),
+        client_id=client_id,
         registered=application,
-        environment=environment,
+        environment=mode,
         name=application.name,
         redirect_uris=" ".join(redirect_uris),
         client_type=Client.CLIENT_CONFIDENTIAL,
         authorization_grant_type=Client.GRANT_AUTHORIZATION_CODE,
-        client_secret=client_secret,
+        client_secret=secret,
     )
-    return NewClient(client.client_id, client_secret)
+    return NewClient(client.client_id, secret)

@@ -1,14 +1,16 @@
-"""Events: their types and their bodies (spec: Events). Pure; needs no database."""
+"""Events: their types, their bodies, and which applications get them (spec: Events)."""
 
 import json
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from django_identity.sandbox.instruments import clock, switches
-from django_identity.sandbox.instruments.switches import EventJson, EventTimestamp
+from django.db import transaction
+
+from django_identity.sandbox import clock, switches
+from django_identity.sandbox.events import deliveries
+from django_identity.sandbox.models import Client, Consent, User
 
 
 class EventType(StrEnum):
@@ -23,51 +25,64 @@ class EventType(StrEnum):
     DATA_DELETION_REQUESTED = "data.deletion_requested"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """The content of one webhook request. ``event_type`` is a text, so any type can be sent."""
-
-    event_type: str
-    event_id: str
-    timestamp: str
-    data: Mapping[str, object]
-
-    def body(self) -> str:
-        """Return the JSON text whose UTF-8 bytes are signed and sent."""
-        if switches.current().event_json is EventJson.INDENTED:
-            return json.dumps(asdict(self), indent=2)
-        return json.dumps(asdict(self), separators=(",", ":"), ensure_ascii=False)
+#: The beginning of a type -> the scopes of which an application needs one to hear of it.
+COVERED_BY = {"kyc.": {"kyc:read", "kyc:status"}, "claim.": {"claims:read"}}
 
 
-def new_event(event_type: EventType, user_id: str, about: Mapping[str, object]) -> Event:
-    """Create an event of type ``event_type`` about ``user_id`` with the current time.
+def body(event_type: str, event_id: str, timestamp: str, data: Mapping[str, object]) -> str:
+    """Return the JSON text of an event, of any type, whose UTF-8 bytes are signed and sent."""
+    about = {"event_type": event_type, "event_id": event_id, "timestamp": timestamp}
+    return json.dumps({**about, "data": data}, separators=(",", ":"), ensure_ascii=False)
+
+
+@transaction.atomic
+def announce(
+    kind: EventType, person: User, application: Client | None = None, **about: object
+) -> None:
+    """Queue an event of type ``kind`` about ``person``, which is sent after the commit.
+
+    Each application gets its own event with its own id. An application without a webhook address
+    gets none.
 
     Args:
-        event_type: the type.
-        user_id: the person.
-        about: further members of ``data``. A switch leaves them out, except for kyc.verified, whose
-            members the specification shows.
+        kind: the type of the event.
+        person: the person.
+        application: the only credential set that gets the event. Without it, all with a consent of
+            the person that covers the event get it; a deletion is also sent to those whose consent
+            has ended.
+        about: further members of the event's ``data``; JSON values only. A switch leaves them out,
+            except for kyc.verified, whose members the specification shows.
     """
-    shown = event_type is EventType.KYC_VERIFIED or switches.current().event_details
-    return Event(
-        event_type=event_type.value,
-        event_id=new_event_id(),
-        timestamp=timestamp(clock.now()),
-        data={"user_id": user_id, **(about if shown else {})},
-    )
+    shown = kind is EventType.KYC_VERIFIED or switches.current().event_details
+    data = {"user_id": person.subject, **(about if shown else {})}
+    for client in [application] if application else _concerned(person, kind):
+        if client.webhook_url:
+            event_id = new_event_id()
+            text = body(kind, event_id, timestamp(clock.now()), data)
+            deliveries.queue(client, event_id, kind, person.subject, text)
+
+
+def _concerned(person: User, kind: EventType) -> list[Client]:
+    """Return the credential sets that hear of ``kind``."""
+    given = Consent.objects.filter(user=person).select_related("client").order_by("pk")
+    if kind is not EventType.DATA_DELETION_REQUESTED:
+        given = given.filter(revoked_at=None)
+    covering = next((each for start, each in COVERED_BY.items() if kind.startswith(start)), None)
+    if covering is None or switches.current().all_events:
+        return [consent.client for consent in given]
+    return [consent.client for consent in given if covering.intersection(consent.scopes)]
 
 
 def new_event_id() -> str:
+    """Return a new id."""
     return f"evt_{secrets.token_hex(16)}"
 
 
 def timestamp(moment: datetime) -> str:
     """Return ``moment`` in UTC, in the form of ISO 8601 that the switch chooses."""
     match switches.current().event_timestamp:
-        case EventTimestamp.SECONDS:
+        case "seconds":
             return clock.timestamp(moment)
-        case EventTimestamp.OFFSET:
+        case "offset":
             return moment.astimezone(UTC).isoformat()
-        case EventTimestamp.MILLISECONDS:
-            text = moment.astimezone(UTC).isoformat(timespec="milliseconds")
-            return text.replace("+00:00", "Z")
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,83 +1,106 @@
-"""The threads that send due deliveries."""
+"""The thread that signs and sends due deliveries (spec: Webhook signature)."""
 
+import hashlib
+import hmac
 import logging
-import ssl
+import secrets
 import threading
-from contextlib import closing
+import time
 
+import httpx
 from django.db import connection
 
+from django_identity.sandbox import clock, envelope
+from django_identity.sandbox.errors import Invalid
 from django_identity.sandbox.events import deliveries
-from django_identity.sandbox.events.courier import Courier
+from django_identity.sandbox.events.deliveries import Attempt
 from django_identity.sandbox.models import Delivery
 
-THREADS = 8
+SIGNATURE_HEADER = "x-webhook-signature"
+EXCERPT_BYTES = 2_000
+SECONDS_TO_ANSWER = 10
 LONGEST_REST = 60.0
-SECONDS_TO_STOP = 1.0
 
 logger = logging.getLogger(__name__)
 
 
-class Sender:
-    """Sends due deliveries until it is stopped.
+def sign(body: bytes, secret: str) -> str:
+    """Return the lowercase hexadecimal HMAC-SHA-256 of ``body``."""
+    return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
-    Only this object knows which deliveries are being sent. A sandbox that starts with an existing
-    database therefore sends again what the previous process was sending when it ended.
+
+def new_secret() -> str:
+    """Return a random webhook secret."""
+    return f"whsec_{secrets.token_urlsafe(32)}"
+
+
+class Sender(threading.Thread):
+    """Sends due deliveries, one after the other, until it is stopped.
+
+    A sandbox that starts with an existing database sends again what the previous process was
+    sending when it ended.
     """
 
-    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
-        self._tls = tls
-        self._in_flight: dict[int, int] = {}
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        # Public authorities, and those of SSL_CERT_FILE. Loading them takes 20 ms.
+        self._tls = httpx.create_ssl_context()
         self._stopping = False
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(THREADS)]
-
-    def start(self) -> None:
-        for thread in self._threads:
-            thread.start()
 
     def stop(self) -> None:
-        """Start no further attempt, and give running attempts a moment to end."""
-        with deliveries.due:
-            self._stopping = True
-            deliveries.due.notify_all()
-        for thread in self._threads:
-            thread.join(SECONDS_TO_STOP / THREADS)
+        """Start no further attempt, and give the running one a moment to end."""
+        self._stopping = True
+        deliveries.wake()
+        self.join(1)
 
-    def _work(self) -> None:
-        """Send one delivery after the other, until the stop."""
-        with closing(Courier(self._tls)) as courier:
-            while not self._stopping:
-                try:
-                    self._attempt_next(courier)
-                except Exception:
-                    logger.exception("A delivery could not be attempted.")
-                    self._rest(1)
+    def run(self) -> None:
+        """Send one delivery after the other, and sleep until one is due."""
+        while not self._stopping:
+            deliveries.woken.clear()
+            try:
+                rest = self._send_next()
+            except Exception:
+                logger.exception("A delivery could not be attempted.")
+                rest = 1.0
+            deliveries.woken.wait(min(LONGEST_REST, rest))
         connection.close()
 
-    def _attempt_next(self, courier: Courier) -> None:
-        """Send a due delivery, or sleep until one is due."""
-        delivery = self._take()
-        if delivery is None:
-            return
+    def _send_next(self) -> float:
+        """Send the next delivery, if it is due; return the seconds until there may be one."""
+        delivery = deliveries.next_waiting()
+        if delivery is None or delivery.next_attempt_at is None:
+            return LONGEST_REST
+        seconds = (delivery.next_attempt_at - clock.now()).total_seconds()
+        if seconds > 0:
+            return seconds
+        deliveries.conclude(delivery, self._attempt(delivery))
+        return 0
+
+    def _attempt(self, delivery: Delivery) -> Attempt:
+        """Send ``delivery`` once, to its application's current address."""
+        client, body, sent_at = delivery.client, delivery.body.encode(), clock.now()
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "Sandbox-Identity-Webhooks",
+            SIGNATURE_HEADER: sign(body, client.webhook_secret),
+        }
+        status, excerpt, problem, started = None, "", "", time.monotonic()
         try:
-            deliveries.attempt(delivery, courier)
-        finally:
-            with deliveries.due:
-                del self._in_flight[delivery.pk]
-
-    def _take(self) -> Delivery | None:
-        """Take a due delivery and wake the next thread; without one, sleep and return None."""
-        with deliveries.due:
-            delivery = deliveries.take(self._in_flight)
-            if delivery is None:
-                self._rest(deliveries.seconds_until_next())
-                return None
-            self._in_flight[delivery.pk] = delivery.client_id
-            deliveries.due.notify()
-            return delivery
-
-    def _rest(self, seconds: float | None) -> None:
-        """Sleep until woken, for ``seconds`` at most."""
-        with deliveries.due:
-            if not self._stopping:
-                deliveries.due.wait(min(LONGEST_REST, seconds or LONGEST_REST))
+            answer = httpx.post(
+                envelope.http_address("url", client.webhook_url),
+                content=body,
+                headers=headers,
+                timeout=SECONDS_TO_ANSWER,
+                verify=self._tls,
+                trust_env=False,
+            )
+            status = answer.status_code
+            excerpt = answer.content[:EXCERPT_BYTES].decode(errors="replace")
+            problem = "A redirect is not followed." if answer.is_redirect else ""
+        except Invalid:
+            problem = "The application has no webhook address any more."
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            problem = f"{type(error).__name__}: {error}"
+        milliseconds = round((time.monotonic() - started) * 1000, 1)
+        url = client.webhook_url
+        return Attempt(sent_at.isoformat(), url, headers, status, excerpt, problem, milliseconds)

@@ -1,3 +1,1 @@
-"""OAuth 2.0 with PKCE (spec: Authentication): the rules, the token endpoint, client authentication,
-and the signed tokens that may name a person. The consent screen is in ``pages``.
-"""
+"""OAuth 2.0 with PKCE (spec: Authentication): clients, rules, the consent screen and the tokens."""

@@ -3,20 +3,20 @@
 import hashlib
 import re
 import secrets
-from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 from oauth2_provider.oauth2_validators import OAuth2Validator
+from oauth2_provider.scopes import SettingsScopes
 from oauthlib.common import Request
 from oauthlib.oauth2 import WebApplicationServer
-from oauthlib.oauth2.rfc6749.errors import InvalidGrantError, InvalidRequestError
+from oauthlib.oauth2.rfc6749.errors import InvalidGrantError, InvalidRequestError, InvalidScopeError
 
-from django_identity.sandbox.instruments import switches
-from django_identity.sandbox.instruments.switches import TokenSubject
+from django_identity.sandbox import clients, keys, switches
 from django_identity.sandbox.models import Client, Grant, RefreshToken, User
-from django_identity.sandbox.oauth import clients, tokens
 
+TRUSTED_SCOPES = frozenset({"documents:read"})
 _S256_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 _CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 
@@ -24,65 +24,57 @@ _CODE_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
 class AuthorizationServer(WebApplicationServer):
     """Authorization code and refresh grants only, with S256 as the one PKCE method."""
 
-    def __init__(
-        self,
-        request_validator: OAuth2Validator,
-        token_generator: Callable[[Request], str] | None = None,
-        token_expires_in: int | None = None,
-        refresh_token_generator: Callable[[Request], str] | None = None,
-        **extra: Any,
-    ) -> None:
-        super().__init__(
-            request_validator, token_generator, token_expires_in, refresh_token_generator, **extra
-        )
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.auth_grant.custom_validators.pre_auth.append(_require_parameters)
         self.auth_grant.custom_validators.post_auth.append(_require_s256)
-        self.auth_grant.custom_validators.pre_token.append(_require_verifier_shape)
+        self.auth_grant.custom_validators.pre_token.append(_require_token_parameters)
+
+
+class TierScopes(SettingsScopes):
+    """Every scope for trusted applications, and all but the documents' content for the others."""
+
+    def get_available_scopes(self, application: Any = None, **kwargs: Any) -> list[str]:
+        """Return the scopes that the endpoints serve to ``application``."""
+        scopes = super().get_available_scopes(application, **kwargs)
+        if application is not None and application.registered.is_trusted:
+            return list(scopes)
+        return [scope for scope in scopes if scope not in TRUSTED_SCOPES]
 
 
 class Validator(OAuth2Validator):
-    """Clients authenticate in the body or by Basic; tokens expire by the sandbox's clock.
+    """Clients authenticate in the body; tokens expire by the sandbox's clock.
 
     The toolkit's own OpenID Connect support stays off: what names the subject is a switch.
     """
 
+    def get_default_redirect_uri(self, *args: object, **kwargs: object) -> None:
+        """Know none: a request names its redirect address, also where only one is registered."""
+
+    def client_authentication_required(self, *args: object, **kwargs: object) -> bool:
+        """Require it always: no client is public."""
+        return True
+
     def authenticate_client(self, request: Request, *args: object, **kwargs: object) -> bool:
-        """Accept ``client_id`` and ``client_secret`` in the body or as Basic, but not in both."""
-        if not switches.current().basic_clients or self._extract_basic_auth(request) is None:
-            return bool(self._authenticate_request_body(request))
-        if request.client_secret:
-            raise InvalidRequestError("Send the client's credentials once.", request=request)
-        named = request.client_id
-        return self._authenticate_basic_auth(request) and named in {None, request.client.client_id}
-
-    def _extract_basic_auth(self, request: Request) -> str | None:
-        """Return the Basic credentials; the toolkit knows one spelling of the scheme only."""
+        """Accept ``client_id`` and ``client_secret`` in the body; by a switch, Basic instead."""
+        named, secret = request.client_id, request.client_secret
         header = request.headers.get("HTTP_AUTHORIZATION", "")
-        scheme, _space, encoded = header.partition(" ")
-        return encoded if scheme.lower() == "basic" else None
+        basic = clients.basic_credentials(header) if switches.current().basic_clients else None
+        if basic and secret:
+            raise InvalidRequestError("Send the client's credentials once.", request=request)
+        if basic and named not in {None, basic[0]}:
+            return False
+        request.client = clients.known(*(basic or (named or "", secret or "")))
+        return request.client is not None
 
-    def confirm_redirect_uri(
-        self,
-        client_id: str,
-        code: str,
-        redirect_uri: str,
-        client: Client,
-        request: Request,
-        *args: object,
-        **kwargs: object,
-    ) -> bool:
+    def confirm_redirect_uri(self, *args: Any, **kwargs: Any) -> bool:
         """Refuse another address than the authorization's as a bad grant."""
-        if not super().confirm_redirect_uri(client_id, code, redirect_uri, client):
-            raise InvalidGrantError("redirect_uri is another one.", request=request)
+        if not super().confirm_redirect_uri(*args, **kwargs):
+            raise InvalidGrantError("redirect_uri is another one.")
         return True
 
     def validate_code(
-        self,
-        client_id: str,
-        code: str,
-        client: Client,
-        request: Request,
-        *args: object,
-        **kwargs: object,
+        self, client_id: str, code: str, client: Client, request: Request, *args: Any, **kwargs: Any
     ) -> bool:
         """Refuse a spent code, and end the tokens that it brought (RFC 6749, section 4.1.2)."""
         if super().validate_code(client_id, code, client, request):
@@ -94,7 +86,7 @@ class Validator(OAuth2Validator):
         return False
 
     def validate_refresh_token(
-        self, refresh_token: str, client: Client, request: Request, *args: object, **kwargs: object
+        self, refresh_token: str, client: Client, request: Request, *args: Any, **kwargs: Any
     ) -> bool:
         """Refuse an expired token; the toolkit sees to reuse, which revokes the family."""
         if not super().validate_refresh_token(refresh_token, client, request, *args, **kwargs):
@@ -113,34 +105,43 @@ class Validator(OAuth2Validator):
 
 
 def new_access_token(request: Request, *_unused: object) -> str:
-    """Make an access token: opaque, or a JWT if the switch says so."""
-    if switches.current().token_subject is TokenSubject.JWT_ACCESS_TOKEN:
-        return tokens.jwt_access_token(request.user, client_id=request.client.client_id)
-    return secrets.token_urlsafe(32)
+    """Make an access token: opaque, or a JWT (RFC 9068) if the switch says so."""
+    switched, client_id = switches.current(), request.client.client_id
+    if switched.token_subject != "jwt_access_token":
+        return secrets.token_urlsafe(32)
+    is_client = switched.access_token_aud == "client"
+    members = {
+        "sub": request.user.subject,
+        "aud": client_id if is_client else settings.SANDBOX_ORIGIN,
+        "client_id": client_id,
+        "jti": secrets.token_urlsafe(16),
+    }
+    return keys.sign_jwt("at+jwt", members)
 
 
-def mixes_environments(request: HttpRequest) -> bool:
-    """Return whether a refused token request holds a code or token of the other environment.
-
-    Args:
-        request: a request whose client did authenticate.
-    """
-    form, asking = request.POST, clients.authenticate(request)
-    named = Client.objects.filter(client_id=form.get("client_id", ""))
-    client = asking.client if asking else named.first()
-    digest = _digest(form.get("refresh_token", ""))
-    presented = (
-        Grant.objects.filter(code=form.get("code", "")).select_related("application").first()
-        or RefreshToken.objects.filter(token_checksum=digest).select_related("application").first()
+def presented(request: HttpRequest) -> Grant | RefreshToken | None:
+    """Return the code or the refresh token of a token request."""
+    digest = _digest(request.POST.get("refresh_token", ""))
+    grants = Grant.objects.filter(code=request.POST.get("code", ""))
+    tokens = RefreshToken.objects.filter(token_checksum=digest)
+    return (
+        grants.select_related("application", "user").first()
+        or tokens.select_related("application", "user").first()
     )
-    if client is None or presented is None:
-        return False
-    return bool(presented.application.environment != client.environment)
 
 
 def _digest(secret: str) -> str:
     """Return what is stored in place of a code or a token."""
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _require_parameters(request: Request) -> dict[str, object]:
+    """Refuse a request without ``state`` or ``scope``; what is missing goes to the application."""
+    if not request.state:
+        raise InvalidRequestError("state is missing.", request=request)
+    if not request.scope:
+        raise InvalidScopeError("scope is missing.", request=request)
+    return {}
 
 
 def _require_s256(request: Request) -> dict[str, object]:
@@ -152,20 +153,21 @@ def _require_s256(request: Request) -> dict[str, object]:
     return {}
 
 
-def _require_verifier_shape(request: Request) -> None:
-    """Refuse a ``code_verifier`` of a wrong length or alphabet (RFC 7636, section 4.1)."""
-    verifier = request.code_verifier
-    if verifier is not None and not _CODE_VERIFIER.fullmatch(verifier):
+def _require_token_parameters(request: Request) -> None:
+    """Refuse an exchange without ``redirect_uri``, or with a verifier of a wrong shape."""
+    if not request.redirect_uri:
+        raise InvalidRequestError("redirect_uri is missing.", request=request)
+    if not _CODE_VERIFIER.fullmatch(request.code_verifier or ""):
         raise InvalidRequestError("code_verifier must have 43 to 128 characters.", request=request)
 
 
 def _named_subject(user: User, client: Client) -> dict[str, str]:
     """Return the member of the token answer that names the subject, if one is switched on."""
-    match switches.current().token_subject:
-        case TokenSubject.USER_ID:
-            return {"user_id": user.subject}
-        case TokenSubject.SUB:
-            return {"sub": user.subject}
-        case TokenSubject.ID_TOKEN:
-            return {"id_token": tokens.id_token(user, audience=client.client_id)}
+    switched = switches.current()
+    if switched.token_subject in {"user_id", "sub"}:
+        return {switched.token_subject: user.subject}
+    if switched.token_subject == "id_token":
+        is_list = switched.id_token_aud == "list"
+        aud = [client.client_id] if is_list else client.client_id
+        return {"id_token": keys.sign_jwt("JWT", {"sub": user.subject, "aud": aud})}
     return {}

@@ -1,149 +1,146 @@
 """What the stored rows tell. The number of queries does not depend on the number of rows."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from django.db.models import Count, Min, Q
+from django.db.models import Count, Min, Q, QuerySet
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle.operators.doctor.findings import Finding, Level, report_count
-from django_identity.lifecycle.upkeep import due_rows, last_done, sealing
+from django_identity.error_table import hint_of
+from django_identity.lifecycle.operators import rotation
+from django_identity.lifecycle.operators.doctor.finding import Finding, Level
 from django_identity.models import (
     AuthorizationRequest,
     Consent,
     ErasureReceipt,
     EventOutcome,
-    Job,
     LinkedIdentity,
-    Retained,
     TokenGrant,
     WebhookEvent,
-    failing,
     under,
 )
 
 OVERDUE = timedelta(minutes=15)
-ERASURE_GRACE = timedelta(minutes=10)
+DAY = timedelta(days=1)
+SILENT_DAYS = 7
 MANY_FAILURES = 5
 MOST_REASONS = 5
-PLACE = ("application", "environment")
-# A job that runs each minute may wait behind others; one that runs each hour, for a restart.
-LATEST = {Job.SWEEP: OVERDUE, Job.PURGE: timedelta(days=2)}
-DAY = timedelta(days=1)
+MOST_COUNTED = 100_000
+MOST_OPENED = 100
 IS_UPKEEP_RUNNING = "Run a worker with beat, or identity_upkeep every minute."
-REMEDIES = {
-    "client_rejected": "Correct CLIENT_ID and CLIENT_SECRET.",
-    "credential_rejected": "API_ORIGIN must be the issuer, CLIENT_ID the audience.",
-    "environment_mismatch": "ENVIRONMENT must be that of the client.",
-    "keys_unavailable": "See key_set.",
-    "subject_unknown": "Add profile:read to SCOPES.",
-}
+# The failures of a sign-in that the site's settings cause.
+OF_SETTINGS = ("client_rejected", "credential_rejected", "environment_mismatch", "subject_unknown")
+
+Counted = tuple[str, Level, QuerySet[LinkedIdentity] | QuerySet[WebhookEvent] |
+                QuerySet[ErasureReceipt] | QuerySet[TokenGrant], str, str]  # fmt: skip
 
 
-def check_sealed_values() -> Iterator[Finding]:
-    for column in sealing.COLUMNS:
-        if count := sealing.find_unreadable(column).count():
-            # A person can simply start a sign-in again.
-            lasts = column.model is not AuthorizationRequest
-            level = Level.PROBLEM if lasts else Level.WARNING
-            said = f"{column.label}: {count} value(s) that no key of ENCRYPTION_KEYS opens"
-            remedy = "Put the former key back, behind the current one (SECRET_KEY_FALLBACKS)."
-            yield Finding("sealed_values", level, said, remedy)
-
-
-def check_jobs() -> Iterator[Finding]:
-    """When upkeep last ran. A job that never ran is a problem once there are identities."""
-    done, now = last_done(), timezone.now()
-    for job, latest in LATEST.items():
-        if job in done:
-            late = now - done[job] > latest
-            level = Level.PROBLEM if late else Level.FINE
-            said = f"last {job} at {done[job]:%Y-%m-%d %H:%M} UTC"
-            yield Finding("jobs", level, said, IS_UPKEEP_RUNNING if late else "")
-        elif LinkedIdentity.objects.filter(created_at__lt=now - latest).exists():
-            yield Finding("jobs", Level.PROBLEM, f"no {job} was ever done", IS_UPKEEP_RUNNING)
-
-
-def check_due_rows() -> Iterator[Finding]:
-    late = timezone.now() - OVERDUE
-    for site in conf.applications():
-        rows = due_rows.due(site, now=late)
-        said = "row(s) due for over 15 minutes"
-        yield from report_count("due_rows", Level.PROBLEM, rows, said, IS_UPKEEP_RUNNING)
-
-
-def check_refetches() -> Iterator[Finding]:
-    """Rows in a worker's hands do not count: their failure is counted in advance."""
-    rows = LinkedIdentity.objects.filter(failing(timezone.now()))
-    by_reason = rows.values("last_error").annotate(count=Count("pk"))
-    for row in by_reason.order_by("-count")[:MOST_REASONS]:
-        said = f"{row['count']} failing: {row['last_error'] or 'no reason kept'}"
-        remedy = REMEDIES.get(row["last_error"], "")
-        yield Finding("refetches", Level.WARNING, said, remedy)
-    many = rows.filter(refetch_failures__gte=MANY_FAILURES)
-    said = f"failed {MANY_FAILURES} times in a row or more"
-    yield from report_count("refetches", Level.PROBLEM, many, said, "See their pages in the admin.")
-
-
-def check_sign_ins() -> Iterator[Finding]:
-    """Recent sign-ins that failed because of the site's settings."""
-    codes = [code for code in REMEDIES if code != "keys_unavailable"]
-    failed = AuthorizationRequest.objects.filter(outcome__in=codes)
-    for row in failed.values("application", "outcome").annotate(count=Count("pk")).order_by():
-        said = f"{row['application']}: {row['count']} failed lately: {row['outcome']}"
-        yield Finding("sign_ins", Level.PROBLEM, said, REMEDIES[row["outcome"]])
-
-
-def check_grants() -> Iterator[Finding]:
-    dead = TokenGrant.objects.filter(needs_reauthorization=True, identity__consent=Consent.GRANTED)
-    today = Count("pk", filter=Q(updated_at__gte=timezone.now() - DAY))
-    found = dead.aggregate(count=Count("pk"), today=today)
-    if found["count"]:
-        said = (
-            f"{found['count']} grant(s) wait for their person to sign in again,"
-            f" {found['today']} of them lost in the last 24 hours"
-        )
-        remedy = "The log lines identity.grant.lost have the reasons."
-        yield Finding("grants", Level.WARNING, said, remedy)
-
-
-def check_events() -> Iterator[Finding]:
-    now = timezone.now()
-    failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED)
-    emptied = ~Q(kept=Retained.EVERYTHING) | Q(event_id="")
-    said, remedy = "event(s) failed", "Mend the handler; identity_replay."
-    yield from report_count("events", Level.PROBLEM, failed.exclude(emptied), said, remedy)
-    said, remedy = f"{said}, and their content is deleted", "They cannot be replayed."
-    yield from report_count("events", Level.WARNING, failed.filter(emptied), said, remedy)
-    late = WebhookEvent.objects.filter(next_attempt_at__lte=now - OVERDUE)
-    said = "event(s) wait for their handlers for over 15 minutes"
-    yield from report_count("handlers", Level.PROBLEM, late, said, IS_UPKEEP_RUNNING)
-    old = Q(pk__in=())
-    for site in conf.applications():
-        before = now - timedelta(days=site.event_payload_days) - DAY
-        old |= Q(application=site.alias, received_at__lt=before)
-    # One that waits for its handlers keeps what they need.
-    whole = WebhookEvent.objects.filter(old, kept=Retained.EVERYTHING, next_attempt_at=None)
-    said = "event(s) keep their payload for longer than EVENT_PAYLOAD_DAYS"
-    yield from report_count("payloads", Level.PROBLEM, whole, said, "Run identity_purge each day.")
-
-
-def check_erasures() -> Iterator[Finding]:
-    pending = ErasureReceipt.objects.filter(
-        erased_at=None, requested_at__lt=timezone.now() - ERASURE_GRACE
-    ).aggregate(count=Count("pk"), oldest=Min("requested_at"))
-    if pending["count"]:
-        said = f"{pending['count']} not done, the oldest asked for on {pending['oldest']:%Y-%m-%d}"
-        remedy = "The receipt in the admin has the error. identity_erase tries again."
-        yield Finding("erasures", Level.PROBLEM, said, remedy)
-
-
-def check_removed_applications() -> Iterator[Finding]:
-    """Identities of applications that are not in the settings, and so are not kept up to date."""
-    rows = LinkedIdentity.objects.exclude(under(conf.applications()))
-    stray = rows.values_list("application", "environment")
-    for alias, environment, count in stray.annotate(count=Count("pk")).order_by(*PLACE):
+def check_records() -> Iterator[Finding]:
+    """Each group of rows that needs somebody, with its number."""
+    yield from _webhooks()
+    yield from _sealed_values()
+    for check, level, rows, said, remedy in _counted(timezone.now()):
+        if count := rows.count():
+            yield Finding(check, level, f"{count} {said}", remedy)
+    failing = LinkedIdentity.objects.filter(refetch_failures__gt=0).values_list("last_error")
+    for code, count in failing.annotate(count=Count("pk")).order_by("-count")[:MOST_REASONS]:
+        said = f"{count} failing: {code or 'no reason kept'}"
+        yield Finding("refetches", Level.WARNING, said, hint_of(code))
+    failed = AuthorizationRequest.objects.filter(outcome__in=OF_SETTINGS)
+    by_code = failed.values_list("application", "outcome").annotate(count=Count("pk")).order_by()
+    for alias, code, count in by_code:
+        said = f"{alias}: {count} failed lately: {code}"
+        yield Finding("sign_ins", Level.PROBLEM, said, hint_of(code))
+    stray = LinkedIdentity.objects.exclude(under(conf.applications()))
+    by_place = stray.values_list("application", "environment").annotate(count=Count("pk"))
+    for alias, environment, count in by_place.order_by("application", "environment"):
         said = f"{count} identities of {alias}/{environment}, which the settings do not have"
         remedy = "Put it back, or erase them (identity_erase --application --environment)."
         yield Finding("applications", Level.WARNING, said, remedy)
+
+
+def _counted(now: datetime) -> Iterator[Counted]:
+    problem, warning, late = Level.PROBLEM, Level.WARNING, now - OVERDUE
+    due = LinkedIdentity.objects.filter(under(conf.applications()), refetch_due_at__lte=late)
+    yield "due_rows", problem, due, "row(s) due for over 15 minutes", IS_UPKEEP_RUNNING
+    many = LinkedIdentity.objects.filter(refetch_failures__gte=MANY_FAILURES)
+    said = f"failed {MANY_FAILURES} times in a row or more"
+    yield "refetches", problem, many, said, "See their pages in the admin."
+    dead = TokenGrant.objects.filter(needs_reauthorization=True, identity__consent=Consent.GRANTED)
+    said = "grant(s) wait for their person to sign in again"
+    yield "grants", warning, dead, said, "The log lines identity.grant.lost have the reasons."
+    failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED)
+    said, emptied = "event(s) failed", Q(event_id="")
+    remedy = "Mend the handler; identity_replay."
+    yield "events", problem, failed.exclude(emptied), said, remedy
+    said = f"{said}, and their content is deleted"
+    yield "events", warning, failed.filter(emptied), said, "They cannot be replayed."
+    waiting = WebhookEvent.objects.filter(next_attempt_at__lte=late)
+    said = "event(s) wait for their handlers for over 15 minutes"
+    yield "handlers", problem, waiting, said, IS_UPKEEP_RUNNING
+    old = Q(pk__in=())
+    for site in conf.applications():
+        before = now - timedelta(days=site.event_days) - DAY
+        old |= Q(application=site.alias, received_at__lt=before)
+    kept = WebhookEvent.objects.filter(old)
+    yield "retention", problem, kept, "event(s) are older than EVENT_DAYS", IS_UPKEEP_RUNNING
+    pending = ErasureReceipt.objects.filter(erased_at=None, requested_at__lt=late)
+    remedy = "The receipt in the admin has the error, and a button that tries again."
+    yield "erasures", problem, pending, "not done", remedy
+
+
+def _sealed_values() -> Iterator[Finding]:
+    """Whether the keys open the tokens of the oldest grants."""
+    oldest = list(TokenGrant.objects.select_related("identity").order_by("pk")[:MOST_OPENED])
+    if count := rotation.count_unreadable(oldest):
+        said = f"no key of ENCRYPTION_KEYS opens {count} of the {len(oldest)} oldest grants"
+        remedy = "Put the former key back, behind the current one (SECRET_KEY_FALLBACKS)."
+        yield Finding("sealed_values", Level.PROBLEM, said, remedy)
+
+
+def _webhooks() -> Iterator[Finding]:
+    """No secret; or no event, though a sign-in causes one."""
+    since = timezone.now() - timedelta(days=SILENT_DAYS)
+    for site in conf.applications():
+        heard = WebhookEvent.objects.filter(application=site.alias, received_at__gte=since)
+        people = LinkedIdentity.objects.under(site).filter(signed_in_at__gte=since)
+        if not site.webhook_secrets:
+            level = Level.PROBLEM if site.environment == "live" else Level.WARNING
+            said = f"{site.alias}: no WEBHOOK_SECRETS, so no event is accepted"
+            remedy = "Without events a revocation is noticed by the next re-fetch only. Set it."
+            yield Finding("webhook", level, said, remedy)
+        elif people.exists() and not heard.exists():
+            said = f"{site.alias}: people signed in, and no event came in {SILENT_DAYS} days"
+            remedy = (
+                "Register the webhook's address in the developer portal. If log lines"
+                " identity.event.refused tell of a wrong signature, compare WEBHOOK_SECRETS with it"
+            )
+            yield Finding("webhook", Level.PROBLEM, said, remedy)
+
+
+def figures() -> dict[str, float]:
+    """The figures to alert on. Counts end at 100,000. Ages are seconds."""
+    now = timezone.now()
+    ours = LinkedIdentity.objects.filter(under(conf.applications()))
+    failing = ours.filter(refetch_failures__gt=0)
+    found: dict[str, float] = {"failing": failing[:MOST_COUNTED].count()}
+    for count, age, rows, column in (
+        ("due", "oldest_due", ours.filter(refetch_due_at__lte=now), "refetch_due_at"),
+        (
+            "waiting_events",
+            "oldest_waiting_event",
+            WebhookEvent.objects.filter(next_attempt_at__lte=now),
+            "next_attempt_at",
+        ),
+        (
+            "pending_erasures",
+            "oldest_erasure",
+            ErasureReceipt.objects.filter(erased_at=None),
+            "requested_at",
+        ),
+    ):
+        oldest = rows.aggregate(at=Min(column))["at"]
+        found[count] = rows[:MOST_COUNTED].count()
+        found[age] = (now - oldest).total_seconds() if oldest else 0.0
+    return found

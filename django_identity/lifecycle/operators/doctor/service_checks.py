@@ -1,40 +1,33 @@
 """Whether the service can be reached and accepts this site, for each application."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
 
 from django.utils import timezone
-from django.views.decorators.debug import sensitive_variables
 
-from django_identity import conf, exceptions, vault
+from django_identity import conf, exceptions, strict_json
 from django_identity.conf import Application
-from django_identity.credentials import RejectionReason, key_report
-from django_identity.lifecycle.events import CLOCK_SKEW
-from django_identity.lifecycle.operators.doctor.findings import Finding, Level
-from django_identity.lifecycle.upkeep import key_sets
-from django_identity.models import LinkedIdentity
+from django_identity.credentials import KeySet
+from django_identity.lifecycle import key_sets
+from django_identity.lifecycle.kyc import CLOCK_SKEW
+from django_identity.lifecycle.operators.doctor.finding import Finding, Level
+from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 
 SMALL_SKEW_SECONDS = 30.0
 # A refresh token and a person that do not exist. The service's refusal tells what is wrong.
 NOBODY = "django-identity-doctor"
 WHY_UNREACHABLE = {
-    "HostUnknown": ("its host name is unknown", "Correct the name, or this machine's resolver."),
+    "gaierror": ("its host name is unknown", "Correct the name, or this machine's resolver."),
     "ConnectionRefusedError": ("nothing listens there", "Correct the port, or open the firewall."),
     "SSLCertVerificationError": (
         "its certificate is not trusted",
-        "If a private authority issued it, name that authority in CA_FILE.",
+        "If a private authority issued it, name its file in the environment: SSL_CERT_FILE.",
     ),
     "SSLError": ("it speaks no TLS", "Correct scheme and port of the address."),
-    "ProxyError": ("the proxy refuses the connection", "Correct PROXY and its credentials."),
-}
-WRONG_SETTING = {
-    RejectionReason.PAYLOAD_ISS: "API_ORIGIN is not their issuer",
-    RejectionReason.PAYLOAD_AUD: "CLIENT_ID is not their audience",
-    RejectionReason.PAYLOAD_ENVIRONMENT: "ENVIRONMENT is not theirs",
+    "ProxyError": ("the proxy refuses the connection", "Correct HTTPS_PROXY."),
 }
 SYNCHRONISE = "Synchronise the clocks (NTP). If all others differ alike, it is this machine's."
 
@@ -50,67 +43,41 @@ def _check_key_set(site: Application) -> Iterator[Finding]:
     held = "none is held" if age is None else f"the held set is {age:.0f} s old"
     try:
         answer = ServiceClient(site).key_set()
-        found = key_report.report(answer.text)
+        keys = KeySet.from_text(answer.text)
     except exceptions.ServiceError as error:
-        cause, remedy = _why(site, error, setting="API_ORIGIN")
+        cause, remedy = _why(error, setting="API_ORIGIN")
         yield Finding("key_set", Level.PROBLEM, f"{site.api_origin}: {cause}; {held}", remedy)
         return
-    yield Finding("key_set", Level.FINE, f"{site.api_origin}: {len(found.keys)} key(s); {held}")
-    for key in found.keys:
-        use = "" if key.is_usable else ", not usable"
-        name = json.dumps(key.kid)
-        yield Finding("key", Level.FINE, f"{name} thumbprint {key.thumbprint or 'none'}{use}")
-    for warning in found.warnings:
-        level = Level.WARNING if any(key.is_usable for key in found.keys) else Level.PROBLEM
-        yield Finding("key", level, f"{site.api_origin}: {warning}", "Tell the service.")
+    count = f"{site.api_origin}: {len(keys)} usable key(s)"
+    if not keys:
+        said = f"{count}: every credential is rejected"
+        yield Finding("key_set", Level.PROBLEM, said, "Tell the service.")
+    else:
+        yield Finding("key_set", Level.FINE, f"{count}; {held}")
+    if any("d" in key for key in strict_json.read(answer.text.encode())["keys"]):
+        said = f"{site.api_origin}: a key is published with its private part, and is not used"
+        yield Finding("key_set", Level.WARNING, said, "Tell the service: that key is lost.")
     if answer.date is not None:
-        yield from compare_clocks("the service", answer.date)
+        yield from _compare_clocks(answer.date)
 
 
-def compare_clocks(whose: str, their_now: datetime) -> Iterator[Finding]:
-    """A finding if that clock differs from this machine's."""
+def _compare_clocks(their_now: datetime) -> Iterator[Finding]:
+    """A finding if the service's clock differs from this machine's."""
     ahead = (their_now - timezone.now()).total_seconds()
     if abs(ahead) <= SMALL_SKEW_SECONDS:
         return
     level = Level.PROBLEM if abs(ahead) > CLOCK_SKEW.total_seconds() else Level.WARNING
     direction = "ahead of" if ahead > 0 else "behind"
-    message = f"the clock of {whose} is {abs(ahead):.0f} s {direction} this machine's"
+    message = f"the clock of the service is {abs(ahead):.0f} s {direction} this machine's"
     yield Finding("clock", level, message, SYNCHRONISE)
-
-
-def check_issuers() -> Iterator[Finding]:
-    """Verify the newest stored credential: settings that were changed since do not fit it."""
-    for site in conf.applications():
-        ours = LinkedIdentity.objects.filter(application=site.alias).exclude(credential="")
-        newest = ours.order_by("-pk").first()
-        reason = _rejection(site, newest) if newest else None
-        if reason in WRONG_SETTING:
-            said = f"{site.alias}: the stored credentials do not fit the settings ({reason})"
-            remedy = f"{WRONG_SETTING[reason]}. Put the former value back."
-            yield Finding("issuer", Level.PROBLEM, said, remedy)
-
-
-@sensitive_variables()
-def _rejection(site: Application, identity: LinkedIdentity) -> RejectionReason | None:
-    """Why the credential is rejected. None: it is not, or other checks report it."""
-    context = identity.sealing_context("credential")
-    try:
-        text = vault.unseal(identity.credential, keys=site.encryption_keys, context=context)
-        keys = key_sets.current(site)
-        key_sets.verify_for(site, text, subject=identity.subject, keys=keys)
-    except (exceptions.SealedValueUnreadable, exceptions.ServiceError):
-        return None
-    except exceptions.CredentialRejected as rejected:
-        return rejected.reason
-    return None
 
 
 def check_credentials(probe: bool | None) -> Iterator[Finding]:
     """Ask both endpoints with values that do not exist. None: all applications but the live."""
     for site in conf.applications():
         if probe or (probe is None and site.environment != "live"):
-            yield from _probe(site, "AUTH_URL", lambda client: client.refresh(NOBODY))
-            read = partial(ServiceClient.profile, subject=NOBODY, access_token=NOBODY)
+            yield from _probe(site, "AUTH_URL", lambda client: client.refresh(Secret(NOBODY)))
+            read = partial(ServiceClient.profile, subject=NOBODY, access_token=Secret(NOBODY))
             yield from _probe(site, "BASE_URL", read)
 
 
@@ -132,10 +99,10 @@ def _probe(
         cause = f"{site.alias}: the client is not of the environment {site.environment}"
         remedy = "Correct ENVIRONMENT, or use the client of that environment."
         yield Finding("credentials", Level.PROBLEM, cause, remedy)
-    except exceptions.ServiceRefusal:
+    except (exceptions.InvalidGrant, exceptions.AccessTokenRejected):
         yield Finding("address", Level.FINE, f"{site.alias}: {setting} answers")
     except exceptions.ServiceError as error:
-        cause, remedy = _why(site, error, setting=setting)
+        cause, remedy = _why(error, setting=setting)
         message = f"{site.alias}: {setting} is not usable: {cause}"
         yield Finding("address", Level.PROBLEM, message, remedy)
     else:
@@ -143,16 +110,15 @@ def _probe(
         yield Finding("address", Level.WARNING, cause, f"Is {setting} the service's address?")
 
 
-def _why(site: Application, error: exceptions.ServiceError, *, setting: str) -> tuple[str, str]:
+def _why(error: exceptions.ServiceError, *, setting: str) -> tuple[str, str]:
     """The cause of a failed call, and its remedy."""
-    route = " through PROXY" if site.proxy else ""
-    if isinstance(error, exceptions.ServiceTimeout):
-        remedy = f"Does a firewall drop packets to {setting}{route}?"
-        return f"no answer in time{route} ({error.code})", remedy
+    if error.code == "service_timeout":
+        remedy = f"Does a firewall drop packets to {setting}?"
+        return f"no answer in time ({error.code})", remedy
     if isinstance(error, exceptions.ServiceUnavailable) and error.network_error:
         known = WHY_UNREACHABLE.get(error.network_error)
         cause, remedy = known or ("it cannot be reached", f"Correct {setting}.")
-        return f"{cause}{route} ({error.network_error})", remedy
+        return f"{cause} ({error.network_error})", remedy
     if isinstance(error, (exceptions.ServiceUnavailable, exceptions.MalformedAnswer)):
         remedy = f"The path or the host of {setting} is wrong, or something stands in between."
         return f"not an answer of the service ({error.code}, {error})", remedy

@@ -1,21 +1,42 @@
-// Adds what happens to the list. Without this script the page shows it when it is loaded again.
+// Keeps the list of what happens up to date, and searches the switches. Without this script the
+// list is as the page was loaded, and all switches are shown.
 "use strict";
 
-const MOST = 200;
-const list = document.querySelector("[data-stream]");
-const state = document.querySelector("[data-live-state]");
-const source = new EventSource(list.dataset.stream);
+const list = document.querySelector("[data-activity]");
+if (list) {
+  const state = document.querySelector("[data-live-state]");
+  const quiet = document.querySelector("[name=quiet]");
+  let shown = list.innerHTML;
 
-source.addEventListener("open", () => {
-  state.textContent = state.dataset.live;
-  state.className = "status status-good";
-});
-source.addEventListener("error", () => {
-  state.textContent = state.dataset.lost;
-  state.className = "status status-bad";
-});
-source.addEventListener("message", (event) => {
-  list.insertAdjacentHTML("afterbegin", event.data);
-  while (list.children.length > MOST) list.lastElementChild.remove();
-  document.querySelector("[data-nothing]").hidden = true;
-});
+  const look = async () => {
+    try {
+      const answer = await fetch(list.dataset.activity + (quiet.checked ? "?quiet=1" : ""));
+      if (!answer.ok) throw new Error(answer.status);
+      const html = await answer.text();
+      // Whoever is on a link of the list keeps it until they leave.
+      if (html !== shown && !list.contains(document.activeElement)) list.innerHTML = shown = html;
+      state.textContent = state.dataset.live;
+      state.className = "status status-good";
+    } catch {
+      state.textContent = state.dataset.lost;
+      state.className = "status status-bad";
+    }
+  };
+  const again = async () => {
+    if (!document.hidden) await look();
+    setTimeout(again, 1000);
+  };
+  quiet.addEventListener("change", look);
+  again();
+}
+
+const search = document.querySelector("[data-search]");
+if (search) {
+  search.hidden = false;
+  search.querySelector("input").addEventListener("input", (event) => {
+    const wanted = event.target.value.toLowerCase();
+    for (const each of document.querySelectorAll("[data-switch]")) {
+      each.hidden = !each.textContent.toLowerCase().includes(wanted);
+    }
+  });
+}

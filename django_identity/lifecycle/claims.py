@@ -1,0 +1,210 @@
+"""What a claims answer changes: the columns of the identity and the rows of its claims.
+
+A re-fetch and a sign-in store claims by these functions. A claim is proven if the verified
+credential discloses it: only then its row has ``valid_until``, and only then it opens a gate.
+"""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from django_identity import database, signals
+from django_identity.credentials import VerifiedCredential
+from django_identity.models import NEVER, LinkedIdentity, StoredClaim
+from django_identity.service.answers import ClaimsAnswer, ListedClaim
+from django_identity.service.moments import BEGINNING, NO_END, NotAMoment, parse_moment
+
+CREDENTIAL_LIFETIME = timedelta(hours=24)
+LONGEST_NAME = 128
+WRITTEN = ("value", "proof_hash", "issued_at", "expires_at", "valid_until", "revoked_at")
+
+Key = tuple[str, str]
+
+
+def is_older(proof: VerifiedCredential | None, identity: LinkedIdentity) -> bool:
+    """Whether ``proof`` is older than the stored credential: it could replay a revoked claim."""
+    issued_at, held_at = _issued_at(proof), identity.credential_issued_at
+    return issued_at is not None and held_at is not None and issued_at < held_at
+
+
+def columns_of(proof: VerifiedCredential | None) -> dict[str, Any]:
+    if proof is None:
+        # When the newest one was issued stays known: an older one could replay a revoked claim.
+        return {"credential_expires_at": None}
+    return {"credential_issued_at": _issued_at(proof), "credential_expires_at": _ends_at(proof)}
+
+
+def lasts_until(answer: ClaimsAnswer, proof: VerifiedCredential | None) -> datetime:
+    """Until when the answer needs no other one: claims without a credential need one at once."""
+    if proof is not None:
+        return _ends_at(proof)
+    return timezone.now() + (CREDENTIAL_LIFETIME if is_all_revoked(answer) else timedelta())
+
+
+def is_all_revoked(answer: ClaimsAnswer) -> bool:
+    """Whether the answer lists no valid claim, so that it needs no credential."""
+    return all(listed.revoked for listed in answer.claims)
+
+
+def write(identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None) -> None:
+    """Replace the stored claims by the answer's, and announce it if their content has changed.
+
+    In the transaction that has written or locked the row of the identity: every writer locks it
+    first. Keys are compared in Python, because collations may ignore case.
+    """
+    wanted = _rows(identity, answer, proof)
+    held = {_key(row): row for row in StoredClaim.objects.filter(identity_id=identity.pk)}
+    gone = [row.pk for key, row in held.items() if key not in wanted]
+    new = [row for key, row in wanted.items() if key not in held]
+    has_changed, columns = bool(gone or new), set[str]()
+    for key in held.keys() & wanted.keys():
+        before, after = held[key], wanted[key]
+        after.revoked_at = _revoked_at(before, after, _issued_at(proof))
+        differing = {name for name in WRITTEN if _differs(before, after, name)}
+        is_other_proof = (before.valid_until is None) != (after.valid_until is None)
+        has_changed |= is_other_proof or not differing.isdisjoint({"value", "revoked_at"})
+        columns |= differing
+        after.pk, after.updated_at = before.pk, timezone.now()
+    if gone:
+        StoredClaim.objects.filter(pk__in=gone).delete()
+    if columns:
+        kept = [row for row in wanted.values() if row.pk]
+        StoredClaim.objects.bulk_update(kept, [*columns, "updated_at"])
+    if new:
+        StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
+    if has_changed:
+        signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
+
+
+def _rows(
+    identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredential | None
+) -> dict[Key, StoredClaim]:
+    """One row for each listed claim, and one for each proven claim that is not listed.
+
+    A claim that is listed twice is revoked if one of the two entries is revoked.
+    """
+    proven = proof.claims_as_json() if proof else {}
+    disclosed = {name: value for name, value in proven.items() if _is_storable(name, value)}
+    listed_types = {listed.claim_type for listed in answer.claims}
+    unlisted = [
+        _unlisted(name, value) for name, value in disclosed.items() if name not in listed_types
+    ]
+    rows: dict[Key, StoredClaim] = {}
+    for listed in (*answer.claims, *unlisted):
+        is_disclosed = listed.claim_type in disclosed
+        value = disclosed.get(listed.claim_type)
+        row = _row(identity, listed, value, proof=proof if is_disclosed else None)
+        earlier = rows.setdefault(_key(row), row)
+        earlier.revoked_at = earlier.revoked_at or row.revoked_at
+    return rows
+
+
+def _row(
+    identity: LinkedIdentity, listed: ListedClaim, value: object, proof: VerifiedCredential | None
+) -> StoredClaim:
+    """Proven claims are valid until the credential's end at the latest."""
+    is_proven = proof is not None and _proves(value, listed)
+    expires_at = _earliest(listed.expires_at, _moment(value, "expires_at"))
+    return StoredClaim(
+        identity=identity,
+        claim_type=listed.claim_type,
+        provider=listed.provider,
+        value=value if is_proven else None,
+        proof_hash=listed.proof_hash,
+        issued_at=_moment(value, "issued_at") if is_proven else None,
+        expires_at=expires_at,
+        valid_until=_earliest(expires_at, _ends_at(proof)) if proof and is_proven else None,
+        revoked_at=timezone.now() if listed.revoked else None,
+    )
+
+
+def _unlisted(name: str, value: object) -> ListedClaim:
+    provider = str(_member(value, "provider") or "")[:LONGEST_NAME]
+    return ListedClaim(name, provider=provider, revoked=False, proof_hash="", expires_at=None)
+
+
+def _is_storable(name: str, value: object) -> bool:
+    """PostgreSQL cannot store NUL. A claim that cannot be stored opens no gate."""
+    return len(name) <= LONGEST_NAME and "\0" not in name and "\\u0000" not in json.dumps(value)
+
+
+def _proves(value: object, listed: ListedClaim) -> bool:
+    """A value proves the claim of the provider that it names.
+
+    Without a provider it proves every claim of its type but revoked ones.
+    """
+    named = _member(value, "provider")
+    return not listed.revoked if named is None else named == listed.provider
+
+
+def _member(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _moment(value: object, name: str) -> datetime | None:
+    """A time-stamp in a claim's value. An unreadable one counts as long past."""
+    text = _member(value, name)
+    if text is None:
+        return None
+    try:
+        return parse_moment(text, takes_days=True) if isinstance(text, str) else NEVER
+    except NotAMoment:
+        return NEVER
+
+
+def _earliest(*moments: datetime | None) -> datetime | None:
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def _key(row: StoredClaim) -> Key:
+    return row.claim_type, row.provider
+
+
+def _revoked_at(
+    before: StoredClaim, after: StoredClaim, issued_at: datetime | None
+) -> datetime | None:
+    """A revoked claim counts again only by a credential that was issued after its revocation.
+
+    Both times are the service's. A credential may name whole seconds only.
+    """
+    if before.revoked_at is None or after.revoked_at is not None:
+        return before.revoked_at or after.revoked_at
+    is_later = issued_at is not None and issued_at >= before.revoked_at.replace(microsecond=0)
+    return None if is_later else before.revoked_at
+
+
+def _differs(before: StoredClaim, after: StoredClaim, name: str) -> bool:
+    """Values are compared as text: in Python ``True`` equals ``1``, but not for a gate."""
+    one, other = getattr(before, name), getattr(after, name)
+    return _as_text(one) != _as_text(other) if name == "value" else one != other
+
+
+def _as_text(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
+    """Revoke the claims that the answer lists as revoked, whatever else is wrong with it."""
+    revoked = {(listed.claim_type, listed.provider) for listed in answer.claims if listed.revoked}
+    standing = StoredClaim.objects.filter(identity_id=identity.pk, revoked_at=None)
+    hit = [row.pk for row in standing if _key(row) in revoked] if revoked else []
+    if hit:
+        now = timezone.now()
+        with database.atomic():
+            LinkedIdentity.objects.filter(pk=identity.pk).change()
+            StoredClaim.objects.filter(pk__in=hit).update(revoked_at=now, updated_at=now)
+        identity.version += 1
+        signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
+
+
+def _issued_at(proof: VerifiedCredential | None) -> datetime | None:
+    if proof is None or proof.issued_at is None:
+        return None
+    return min(max(proof.issued_at, BEGINNING), NO_END)
+
+
+def _ends_at(proof: VerifiedCredential) -> datetime:
+    """Whatever the credential says, it counts for 24 hours at most."""
+    return min(proof.expires_at, timezone.now() + CREDENTIAL_LIFETIME)

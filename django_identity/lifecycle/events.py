@@ -1,0 +1,290 @@
+"""Webhook events: stored first, then applied once, in a second transaction.
+
+``EFFECTS`` is the table of ``docs/webhooks.md``. The result does not depend on the order and the
+number of deliveries. A process that dies between the two transactions leaves an event without an
+outcome: the service delivers it again, and upkeep applies what has none.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import DatabaseError, InterfaceError
+from django.db.models import Q
+from django.utils import timezone
+
+from django_identity import background, conf, database, exceptions, signals
+from django_identity.conf import Application
+from django_identity.handlers import EventType, handlers_of
+from django_identity.lifecycle import kyc, withdrawal
+from django_identity.lifecycle.kyc import CLOCK_SKEW
+from django_identity.models import (
+    Consent,
+    ErasureReceipt,
+    EventOutcome,
+    LinkedIdentity,
+    LinkedVia,
+    RevokedBy,
+    StoredClaim,
+    WebhookEvent,
+)
+from django_identity.service.webhooks import (
+    Event,
+    KycChange,
+    NamedClaim,
+    signing_secret,
+)
+
+#: Events that take something away. They act without their payload, too.
+TAKES_AWAY = frozenset[str](
+    {
+        EventType.KYC_REJECTED,
+        EventType.CLAIM_REVOKED,
+        EventType.CONSENT_REVOKED,
+        EventType.DATA_DELETION_REQUESTED,
+    }
+)
+#: The ``error`` of an event of a known type without a subject, which nothing can be done about.
+NAMES_NOBODY = "names_nobody"
+REPEATED = "repeated"
+
+Effect = Callable[[LinkedIdentity, WebhookEvent], EventOutcome]
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An acknowledged delivery, for the log. ``outcome``: the event's, or ``repeated``.
+
+    ``event_type``: a type of the spec, or ``other``. ``row``: the key of the stored event.
+    """
+
+    event_type: str
+    outcome: str
+    row: int
+
+
+def receive(application: Application, body: bytes, *, signature: str) -> Received:
+    """Check, store and apply one delivery. After this call the effect is committed.
+
+    Must run outside any transaction. Raises ``EventRefused``, ``EventRefused``, or
+    ``StorageUnavailable`` if the database failed twice.
+    """
+    if signing_secret(body, signature=signature, secrets=application.webhook_secrets) is None:
+        raise exceptions.EventRefused(code="signature_invalid")
+    event = Event.parse(body)
+    try:
+        return _receive(application, event)
+    except (DatabaseError, InterfaceError):
+        # A deadlock, a serialization failure or a closed connection: try once more.
+        database.connection().close_if_unusable_or_obsolete()
+    try:
+        return _receive(application, event)
+    except (DatabaseError, InterfaceError) as error:
+        raise exceptions.StorageUnavailable(type(error).__name__) from error
+
+
+def _receive(application: Application, event: Event) -> Received:
+    stored = WebhookEvent.objects.stored(application, event)
+    row, is_repeat = _applied(stored, event)
+    # Types that nobody knows could be anything, and many, so the log does not name them.
+    known_type = event.event_type if event.event_type in EFFECTS else "other"
+    return Received(known_type, REPEATED if is_repeat else row.outcome, row.pk)
+
+
+def apply_stored(event_id: int) -> None:
+    """Apply an event that was stored and never applied, without its payload. For upkeep."""
+    _applied(WebhookEvent.objects.get(pk=event_id), None)
+
+
+def _applied(stored: WebhookEvent, event: Event | None) -> tuple[WebhookEvent, bool]:
+    """Apply the stored event, unless it has an outcome. The row, and whether it had one."""
+    with database.atomic():
+        identity = LinkedIdentity.objects.locked(stored.subject_digest)
+        # By the digest: MySQL tells no key after the insert.
+        row = WebhookEvent.objects.select_for_update().get(event_digest=stored.event_digest)
+        if row.outcome:
+            return row, True
+        if identity is not None and event is not None:
+            row.keep(event)
+        _apply(row, identity)
+        return row, False
+
+
+def apply_since(identity: LinkedIdentity, began_at: datetime, *, is_new: bool) -> None:
+    """Apply the events that came since a sign-in or a code began, to what it brought.
+
+    The caller has locked the identity, and saves it. Raises ``LinkingRefused``.
+    """
+    events = WebhookEvent.objects.of_subject_since(identity.subject_digest, began_at)
+    for row in events.select_for_update().order_by("occurred_at", "event_digest"):
+        is_newer = row.occurred_at >= began_at - CLOCK_SKEW
+        is_revoked = row.event_type == EventType.CONSENT_REVOKED and is_newer
+        if is_revoked or row.event_type == EventType.DATA_DELETION_REQUESTED:
+            raise exceptions.LinkingRefused(code="consent_withdrawn")
+        # An event without an outcome is applied by its own transaction, which waits for this one.
+        # But that may have found no identity before this one was written: then it does nothing.
+        if row.outcome in (EventOutcome.APPLIED, EventOutcome.IGNORED, EventOutcome.SUPERSEDED):
+            row.outcome = outcome_of(identity, row)
+            row.save()
+        elif is_new and not row.outcome:
+            _apply(row, identity)
+
+
+def _apply(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
+    """Apply a locked event to the locked identity of its subject, and save its outcome.
+
+    An event about a subject that is not linked keeps its type, its times and its digests only.
+    """
+    row.next_attempt_at = None
+    if row.event_type in EFFECTS and not row.subject_digest:
+        row.outcome, row.error = EventOutcome.FAILED, NAMES_NOBODY
+    elif identity is None:
+        row.outcome = EventOutcome.IGNORED
+    else:
+        row.outcome = outcome_of(identity, row)
+        is_deletion = row.event_type == EventType.DATA_DELETION_REQUESTED
+        if is_deletion or (row.subject and handlers_of(row.event_type)):
+            row.next_attempt_at = timezone.now()
+        is_applied = row.outcome == EventOutcome.APPLIED
+        if is_applied and row.event_type == EventType.CONSENT_REVOKED and identity.connect_only:
+            # The link is deleted, so the event is about nobody who is linked.
+            vars(row).update(withdrawal.EMPTIED, next_attempt_at=None)
+    row.save()
+    signals.announce(signals.event_received, WebhookEvent, event=row)
+    if row.event_type in (EventType.CONSENT_REVOKED, EventType.CLAIM_REVOKED):
+        return  # No broker delays the answer to a revocation. Its handlers wait for upkeep.
+    if row.next_attempt_at is not None:
+        background.nudge_on_commit(background.TaskName.RUN_HANDLERS, row.pk)
+    if identity is not None and row.outcome == EventOutcome.APPLIED and identity.is_due:
+        background.nudge_on_commit(background.TaskName.REFETCH_DUE, identity.application, 1)
+
+
+def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
+    """Apply the event to the identity, and save the identity.
+
+    Without its payload a withdrawal acts as usual; any other event only makes the re-fetch due.
+    """
+    effect = EFFECTS.get(row.event_type)
+    if effect is None:
+        return EventOutcome.IGNORED
+    if row.event_type == EventType.DATA_DELETION_REQUESTED:
+        return effect(identity, row)
+    skew = CLOCK_SKEW if row.event_type in TAKES_AWAY else timedelta(0)
+    if row.occurred_at < identity.arrived_at - skew:
+        return EventOutcome.SUPERSEDED
+    if row.payload is None and row.event_type not in TAKES_AWAY:
+        _save_due(identity)
+        return EventOutcome.APPLIED
+    return effect(identity, row)
+
+
+# The effects
+
+
+def kyc_verified(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+    """The newest statement counts."""
+    return _state_kyc(identity, event)
+
+
+def kyc_rejected(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+    """The newest statement counts, and a rejection wins at equal times."""
+    return _state_kyc(identity, event)
+
+
+def claim_issued(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+    """Re-fetch the claims."""
+    _save_due(identity)
+    return EventOutcome.APPLIED
+
+
+def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+    """Revoke the named claim, or all, unless a younger credential has proven it again.
+
+    The KYC claim may be revoked because the verification is invalid, so its level no longer counts.
+    """
+    named, at = NamedClaim.parse(event.payload or {}), event.occurred_at
+    issued_at = identity.credential_issued_at
+    if issued_at is None or issued_at - CLOCK_SKEW <= at:
+        claims = StoredClaim.objects.filter(identity_id=identity.pk)
+        if named.claim_type:
+            claims = claims.filter(claim_type=named.claim_type)
+        of_provider = claims.filter(provider=named.provider)
+        # A provider that is not stored may be another name of one that is: then all are revoked.
+        if named.provider and of_provider.exists():
+            claims = of_provider
+        older = Q(revoked_at=None) | Q(revoked_at__lt=at)
+        claims.filter(older).update(revoked_at=at, updated_at=timezone.now())
+    if kyc.is_about_level(event) and kyc.is_covered(identity):
+        kyc.state(identity, kyc.NOTHING_STATED, event)
+    _save_due(identity)
+    signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
+    return EventOutcome.APPLIED
+
+
+def consent_granted(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+    """Recorded. Consent becomes granted by the sign-in or the code that brings something."""
+    return EventOutcome.APPLIED
+
+
+def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+    """End the consent at once."""
+    is_code = identity.linked_via == LinkedVia.CONNECT
+    if is_code or identity.consent == Consent.GRANTED:
+        withdrawal.revoke(identity, at=event.occurred_at, by=RevokedBy.PERSON)
+    elif identity.revoked_at is not None and identity.revoked_at < event.occurred_at:
+        identity.revoked_at = event.occurred_at
+        identity.save()
+    return EventOutcome.APPLIED
+
+
+def data_deletion_requested(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+    """End the consent at once, and request the erasure, whatever happened since.
+
+    Only a request that is older than ``EVENT_DAYS`` and than the link may be a replay.
+    """
+    kept_for = timedelta(days=conf.application(event.application).event_days)
+    is_too_old = event.occurred_at < event.received_at - kept_for
+    if is_too_old and event.occurred_at < identity.created_at:
+        return EventOutcome.SUPERSEDED
+    withdrawal.empty(identity, at=event.occurred_at, by=RevokedBy.PERSON)
+    ErasureReceipt.objects.create(
+        application=event.application,
+        identity=identity,
+        # An event id that names the subject would outlive the erasure.
+        event_id="" if identity.subject in event.event_id else event.event_id,
+        requested_at=event.occurred_at,
+        next_attempt_at=timezone.now(),
+    )
+    signals.announce(signals.consent_revoked, LinkedIdentity, identity=identity)
+    return EventOutcome.APPLIED
+
+
+EFFECTS: Mapping[str, Effect] = {
+    EventType.KYC_VERIFIED: kyc_verified,
+    EventType.KYC_REJECTED: kyc_rejected,
+    EventType.CLAIM_ISSUED: claim_issued,
+    EventType.CLAIM_REVOKED: claim_revoked,
+    EventType.CONSENT_GRANTED: consent_granted,
+    EventType.CONSENT_REVOKED: consent_revoked,
+    EventType.DATA_DELETION_REQUESTED: data_deletion_requested,
+}
+
+
+def _state_kyc(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+    """Replace status, level and provider as a whole. A member that the event lacks is emptied."""
+    if not kyc.is_covered(identity):
+        event.payload = None
+        return EventOutcome.IGNORED
+    stated = KycChange.parse(event.payload or {}, event.event_type)
+    if not kyc.state(identity, stated, event):
+        return EventOutcome.SUPERSEDED
+    _save_due(identity)
+    return EventOutcome.APPLIED
+
+
+def _save_due(identity: LinkedIdentity) -> None:
+    """Save the identity. If there is a grant, its re-fetch is due now."""
+    if identity.consent == Consent.GRANTED and identity.linked_via == LinkedVia.OAUTH:
+        now = timezone.now()
+        identity.refetch_due_at = min(identity.refetch_due_at or now, now)
+    identity.save()

@@ -1,0 +1,145 @@
+"""The work after an event was acknowledged: requested erasures and the site's handlers.
+
+A row is due until its work is done. An attempt is counted before it starts, so that a handler that
+crashes its worker is not retried for ever.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from django_identity import conf, database
+from django_identity.handlers import KNOWN_TYPES, EventType, Handler, handlers_of
+from django_identity.lifecycle import erasure, events
+from django_identity.logs import LogEvent, log_trouble
+from django_identity.models import EventOutcome, WebhookEvent, digest
+from django_identity.service import backoff
+
+# The last attempt is 10 to 21 hours after the first.
+TRIES = 12
+# An event is due again after this time, if its worker dies.
+HIDDEN_FOR = timedelta(minutes=10)
+# The error of an event whose last attempt crashed the worker.
+PROCESS_ENDED = "ProcessEnded"
+MOST_AT_ONCE = 500
+LONGEST_RUN = 60.0
+
+
+def run_handlers(event_id: int) -> bool:
+    """Run the remaining handlers of one event, if it is due. Returns whether all are done.
+
+    Each handler runs in its own transaction, which also records that the handler is done.
+    """
+    event = _take(event_id)
+    if event is None:
+        return False
+    if not event.outcome:
+        # The process that stored it died before it applied it.
+        events.apply_stored(event.pk)
+        event.refresh_from_db()
+    if event.event_type == EventType.DATA_DELETION_REQUESTED:
+        erasure.retry_pending()
+        event.refresh_from_db()
+    if event.attempts > TRIES:
+        return _conclude(event, [PROCESS_ENDED])
+    failures = [
+        failure
+        for name, handler in _left_to_do(event)
+        if (failure := _failure(event, name, handler))
+    ]
+    return _conclude(event, failures)
+
+
+def retry_pending(*, stop: Callable[[], bool] = lambda: False) -> int:
+    """Retry events, oldest first, for a minute at most. Returns the number that are done."""
+    ends_at = time.monotonic() + LONGEST_RUN
+    due = WebhookEvent.objects.filter(next_attempt_at__lte=timezone.now())
+    oldest = due.order_by("next_attempt_at").values_list("pk", flat=True)[:MOST_AT_ONCE]
+    done = 0
+    for event_id in list(oldest):
+        if stop() or time.monotonic() > ends_at:
+            break
+        done += run_handlers(event_id)
+    return done
+
+
+def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> int:
+    """Make the handlers of ``events`` due that have not succeeded, or with ``again`` all.
+
+    Returns the number of events. Left out are those whose content is deleted, and those that a
+    worker has now: their handlers would run twice. Upkeep runs the others within a minute.
+    """
+    now = timezone.now()
+    changes: dict[str, Any] = {"handled_by": []} if again else {}
+    # What a worker has is due later, and has no error.
+    rows = events.exclude(event_id="").exclude(next_attempt_at__gt=now, error="")
+    return rows.update(attempts=0, next_attempt_at=now, handled_at=None, updated_at=now, **changes)
+
+
+def choose_events(
+    event_ids: list[str], *, failed: bool = False, since: datetime | None = None
+) -> QuerySet[WebhookEvent]:
+    """The stored events with these ids (or all), that failed, or that were received since then."""
+    events = WebhookEvent.objects.all()
+    if event_ids:
+        digests = [digest(alias, event_id) for alias in conf.aliases() for event_id in event_ids]
+        events = events.filter(event_digest__in=digests)
+    if failed:
+        events = events.filter(outcome=EventOutcome.FAILED)
+    return events.filter(received_at__gte=since) if since else events
+
+
+def _take(event_id: int) -> WebhookEvent | None:
+    """The event, if its next attempt is due. It is due again after ten minutes."""
+    now = timezone.now()
+    due = WebhookEvent.objects.filter(pk=event_id, next_attempt_at__lte=now)
+    taken = due.update(
+        attempts=F("attempts") + 1, next_attempt_at=now + HIDDEN_FOR, error="", updated_at=now
+    )
+    return WebhookEvent.objects.get(pk=event_id) if taken else None
+
+
+def _left_to_do(event: WebhookEvent) -> list[tuple[str, Handler]]:
+    """The handlers that have not succeeded."""
+    registered = handlers_of(event.event_type).items()
+    return [(name, handler) for name, handler in registered if name not in event.handled_by]
+
+
+def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
+    """Run one handler. Returns an empty text, or the class of its exception."""
+    try:
+        with database.atomic():
+            handler(event)
+            event.handled_by = [*event.handled_by, name]
+            WebhookEvent.objects.filter(pk=event.pk).update(handled_by=event.handled_by)
+    except Exception as error:  # noqa: BLE001  the site's own code may raise anything
+        event.handled_by = [done for done in event.handled_by if done != name]
+        facts = {"row": event.pk, "handler": name, "attempt": event.attempts}
+        log_trouble(LogEvent.HANDLER_FAILED, error, application=event.application, **facts)
+        return type(error).__name__
+    return ""
+
+
+def _conclude(event: WebhookEvent, failures: list[str]) -> bool:
+    now = timezone.now()
+    row = WebhookEvent.objects.filter(pk=event.pk)
+    if not failures:
+        done = {"handled_at": now, "next_attempt_at": None, "error": "", "updated_at": now}
+        if event.outcome == EventOutcome.FAILED:
+            is_known = event.event_type in KNOWN_TYPES
+            done["outcome"] = EventOutcome.APPLIED if is_known else EventOutcome.IGNORED
+        row.update(**done)
+        return True
+    gave_up = event.attempts >= TRIES
+    pause = timedelta(seconds=backoff.pause(event.attempts))
+    row.update(
+        error=failures[0][:255],
+        outcome=EventOutcome.FAILED if gave_up else event.outcome,
+        next_attempt_at=None if gave_up else now + pause,
+        updated_at=now,
+    )
+    return False

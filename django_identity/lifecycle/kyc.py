@@ -1,0 +1,83 @@
+"""The KYC level: which of two statements counts, and until when the level does.
+
+Between two events the newer statement counts, and a rejection wins at equal times, so the result is
+the same in every order. Against the site's own answer a withdrawal counts that is hardly older.
+"""
+
+from datetime import datetime, timedelta
+
+from django_identity import signals
+from django_identity.conf import Application
+from django_identity.handlers import KYC_TYPES, EventType
+from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from django_identity.service.webhooks import VERIFIED, KycChange, NamedClaim
+
+#: Time-stamps with a smaller difference do not tell which came first: then a withdrawal wins.
+CLOCK_SKEW = timedelta(minutes=5)
+CLAIM = "kyc_verified"
+#: The scope of a sign-in, with which upkeep re-reads the level.
+SCOPE = "kyc:read"
+#: What a sign-in and what a Connect code call the scope that covers KYC.
+SCOPES = frozenset({SCOPE, "kyc:status"})
+#: How long a level counts that a Connect code brought. The specification names no period.
+HELD_BY_CODE = timedelta(days=30)
+#: What the end of the KYC claim says about the level.
+NOTHING_STATED = KycChange(status="", level="", provider="")
+
+
+def is_covered(identity: LinkedIdentity) -> bool:
+    """Whether the person's consent covers KYC."""
+    return identity.consent == Consent.GRANTED and not SCOPES.isdisjoint(identity.scopes)
+
+
+def holds_until(application: Application, identity: LinkedIdentity) -> datetime | None:
+    """Until when the level counts, or None if it does not: ``KYC_HOLDS`` after it was last stated.
+
+    Upkeep cannot re-read a level from a Connect code, so that one counts for 30 days.
+    """
+    if identity.kyc_said_at is None:
+        return None
+    return identity.kyc_said_at + (
+        application.kyc_holds if SCOPE in identity.scopes else HELD_BY_CODE
+    )
+
+
+def state(identity: LinkedIdentity, stated: KycChange, event: WebhookEvent) -> bool:
+    """Set the KYC columns to what ``event`` stated, unless a newer statement is known."""
+    at, held_at = event.occurred_at, identity.kyc_said_at
+    is_verified = stated.status == VERIFIED
+    if held_at is None or at < held_at:
+        is_close = held_at is None or (not is_verified and at >= held_at - CLOCK_SKEW)
+        if not is_close or _is_followed(event):
+            return False
+    held = KycChange(identity.kyc_status, identity.kyc_level, identity.kyc_provider)
+    if at == held_at and _rank(stated) <= _rank(held):
+        return False
+    identity.kyc_status, identity.kyc_level = stated.status, stated.level
+    identity.kyc_provider = stated.provider
+    identity.kyc_verified_at = at if is_verified else None
+    identity.kyc_said_at = at
+    signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
+    return True
+
+
+def is_about_level(event: WebhookEvent) -> bool:
+    """Whether the event says something about the level: KYC, or the end of its claim or of all."""
+    if event.event_type == EventType.CLAIM_REVOKED:
+        return NamedClaim.parse(event.payload or {}).claim_type in ("", CLAIM)
+    return event.event_type in KYC_TYPES
+
+
+def _is_followed(event: WebhookEvent) -> bool:
+    """Whether a newer event made a statement about the subject's level."""
+    newer = WebhookEvent.objects.filter(
+        subject_digest=event.subject_digest,
+        event_type__in=[*KYC_TYPES, EventType.CLAIM_REVOKED],
+        occurred_at__gt=event.occurred_at,
+    )
+    return any(map(is_about_level, newer))
+
+
+def _rank(stated: KycChange) -> tuple[bool, str, str, str]:
+    """Of two statements of one moment the greater one counts: a rejection, else any fixed rule."""
+    return (stated.status != VERIFIED, stated.status, stated.level, stated.provider)

@@ -1,0 +1,56 @@
+"""The e-mails that tell the account's owner about a link and its changes.
+
+They are sent after the commit, and a sign-in does not fail if the mail server does. Django's
+``EMAIL_TIMEOUT`` says how long it waits.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+
+from django_identity import database, policy
+from django_identity.conf import Application
+from django_identity.logs import LogEvent, log_trouble
+from django_identity.service.answers import Profile
+from django_identity.texts.advice import names_for
+
+LONGEST_MASKED_PART = 40
+
+
+def send_on_commit(
+    application: Application, users: Sequence[AbstractBaseUser], *, change: str, **facts: Any
+) -> None:
+    """Send the policy's notice of ``change`` to each of ``users`` after the commit."""
+    # Not a partial: Django logs the function's name if the function raises, and a partial has none.
+    database.on_commit(lambda: _tell(application, users, change=change, **facts))
+
+
+def _tell(
+    application: Application, users: Sequence[AbstractBaseUser], *, change: str, **facts: Any
+) -> None:
+    try:
+        site, names = policy.load(application.policy), names_for(None, application)
+        facts |= {name: names[name] for name in ("service", "site_name")}
+        for user in users:
+            if notice := site.notice(user, change=change, **facts):
+                notice.send()
+    except Exception as error:  # noqa: BLE001  the site's own code and any mail backend; the change stands
+        log_trouble(LogEvent.LINK_NOTICE_FAILED, error, application=application.alias)
+
+
+def masked(profile: Profile) -> str:
+    """First name, initial and masked e-mail address, if known.
+
+    At most 128 characters, enough to recognise a person: ``"Ada O., a***@example.org"``.
+    """
+    initial = f"{profile.last_name[:1]}." if profile.last_name else ""
+    name = f"{profile.first_name[:LONGEST_MASKED_PART]} {initial}".strip()
+    return ", ".join(part for part in (name, _masked_address(profile.email)) if part)
+
+
+def _masked_address(email: str) -> str:
+    local, _, domain = email.rpartition("@")
+    if not local or not domain or not email.isprintable() or len(domain) > LONGEST_MASKED_PART:
+        return ""
+    return f"{local[0] if len(local) > 1 else ''}***@{domain}"

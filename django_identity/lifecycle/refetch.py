@@ -1,0 +1,194 @@
+"""One re-fetch: read the level and the claims of a person, verify them, store what is proven.
+
+``fetch`` is the whole of it, and the functions below it stand in its order. A claim needs a
+credential that proves it; a KYC level comes from the service's own answer.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity import conf, database, exceptions, signals
+from django_identity.conf import Application
+from django_identity.credentials import VerifiedCredential
+from django_identity.handlers import KYC_TYPES, EventType
+from django_identity.lifecycle import claims, key_sets, kyc
+from django_identity.lifecycle.tokens import REFRESH_TOKEN_LIFETIME, Reader
+from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from django_identity.service import ServiceClient
+from django_identity.service.answers import ClaimsAnswer, KycStatus
+
+CLAIMS_SCOPE = "claims:read"
+LEVEL_CHECKED_EVERY = timedelta(hours=24)
+#: Events after which the level is read again.
+QUESTIONS_LEVEL = frozenset({*KYC_TYPES, EventType.CLAIM_REVOKED})
+#: The service takes no calls of upkeep, or rejects the application itself.
+NOT_NOW = (exceptions.RateLimited, exceptions.ClientRejected)
+# Without claims the level is read once a day: three quarters of this time.
+LONGEST_LEVEL_LIFE = timedelta(hours=32)
+DUE_AT_SHARE, DUE_SPREAD = 0.75, 0.10
+# An answer from a cache may expire at once. It must not cause calls without a pause.
+SOONEST = timedelta(minutes=5)
+
+Found = tuple[ClaimsAnswer, VerifiedCredential | None]
+
+
+@sensitive_variables()
+def fetch(identity: LinkedIdentity) -> bool:
+    """Re-fetch level and claims of ``identity``, a row that was just read. Outside any transaction.
+
+    It costs at most one refresh and two reads, unless a token is refused before its expiry. Returns
+    False if the row has changed meanwhile; then the answers are discarded. Raises the
+    ``IdentityError`` of the first answer that cannot be used; of such an answer only revocations
+    are stored. A level that cannot be read does not stop the claims: its error is raised last.
+    """
+    application = conf.application(identity.application)
+    reader = Reader(application, identity, ServiceClient(application))
+    level, failure = _read_level(reader)
+    try:
+        found = _read_claims(reader) if covers(identity, CLAIMS_SCOPE) else None
+        if found is None and not level and failure is None:
+            reader.token()  # A grant that nothing else uses is refreshed before it expires.
+    except exceptions.IdentityError as error:
+        # Without a grant nobody vouches for the level any more.
+        if level and not isinstance(error, exceptions.ReauthorizationNeeded):
+            _store(identity, level, None)
+        raise
+    said_at = level.get("kyc_said_at", identity.kyc_said_at)
+    until = claims.lasts_until(*found) if found else None
+    due_at = next_due(application, identity, level_said_at=said_at, claims_until=until)
+    columns = {"refetch_due_at": due_at, "refetch_failures": 0, "last_error": "", **level}
+    columns |= claims.columns_of(found[1]) if found else {}
+    is_stored = _store(identity, columns, found)
+    if failure is not None:
+        raise failure
+    return is_stored
+
+
+# Read and verify
+
+
+def _read_level(reader: Reader) -> tuple[dict[str, Any], exceptions.ServiceError | None]:
+    """The columns of the level if it is due, and a failure that concerns the level alone."""
+    identity, client, asked_at = reader.identity, reader.client, timezone.now()
+    if not _is_level_due(reader.application, identity):
+        return {}, None
+    try:
+        answer = reader.read(lambda token: client.kyc(identity.subject, access_token=token))
+    except exceptions.ServiceError as error:
+        # A failure of the token endpoint, or of the whole client, is not about the level alone.
+        if error.endpoint != "kyc" or isinstance(error, NOT_NOW):
+            raise
+        return {}, error
+    return level_columns(answer, said_at=asked_at), None
+
+
+def _is_level_due(application: Application, identity: LinkedIdentity) -> bool:
+    """Whether this re-fetch reads the level: once a day, and after an event that questioned it."""
+    if not covers(identity, kyc.SCOPE):
+        return False
+    said_at = identity.kyc_said_at
+    every = min(LEVEL_CHECKED_EVERY, application.kyc_holds / 2)
+    if said_at is None or said_at <= timezone.now() - every:
+        return True
+    since = WebhookEvent.objects.of_subject_since(identity.subject_digest, said_at)
+    return since.filter(event_type__in=QUESTIONS_LEVEL).exists()
+
+
+def _read_claims(reader: Reader) -> Found:
+    """The answer and its verified credential. An answer that fails a check may only revoke."""
+    application, identity, client = reader.application, reader.identity, reader.client
+    # Before any token is spent: without keys no answer can be verified.
+    key_sets.current(application)
+    answer = reader.read(lambda token: client.claims(identity.subject, access_token=token))
+    try:
+        proof = key_sets.verify_answer(application, answer, subject=identity.subject)
+        is_bare = proof is None and not claims.is_all_revoked(answer)
+        if is_bare or claims.is_older(proof, identity):
+            raise exceptions.MalformedAnswer("no credential, or an older one", endpoint="claims")
+    except (exceptions.CredentialRejected, exceptions.MalformedAnswer):
+        claims.revoke_listed(identity, answer)
+        raise
+    return answer, proof
+
+
+def covers(identity: LinkedIdentity, scope: str) -> bool:
+    """Whether the person's consent is granted and covers ``scope``. Unknown scopes cover claims."""
+    is_covered = scope in identity.scopes or (scope == CLAIMS_SCOPE and not identity.scopes)
+    return identity.consent == Consent.GRANTED and is_covered
+
+
+# Store: the row of the identity, then its claims
+
+
+def _store(
+    identity: LinkedIdentity,
+    columns: Mapping[str, Any],
+    found: Found | None,
+) -> bool:
+    """Write all, or nothing if somebody has changed the row since it was read."""
+    before = (identity.kyc_level, identity.kyc_status)
+    with database.atomic():
+        written = LinkedIdentity.objects.unchanged(identity).change(**columns)
+        if written and found is not None:
+            claims.write(identity, *found)
+    if not written:
+        return False
+    set_columns(identity, columns)
+    identity.version += 1
+    if (identity.kyc_level, identity.kyc_status) != before:
+        signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
+    return True
+
+
+def set_columns(identity: LinkedIdentity, columns: Mapping[str, Any]) -> None:
+    for name, value in columns.items():
+        setattr(identity, name, value)
+
+
+def level_columns(answer: KycStatus, *, said_at: datetime) -> dict[str, Any]:
+    """The columns that a level changes. ``said_at``: when the service was asked."""
+    return {
+        "kyc_level": answer.kyc_level,
+        "kyc_status": answer.status,
+        "kyc_provider": answer.provider,
+        "kyc_verified_at": answer.verified_at,
+        "kyc_said_at": said_at,
+    }
+
+
+# When the next re-fetch is due
+
+
+def next_due(
+    application: Application,
+    identity: LinkedIdentity,
+    *,
+    level_said_at: datetime | None,
+    claims_until: datetime | None,
+) -> datetime:
+    """After about three quarters of what ends first: the claims, the level or the grant.
+
+    ``level_said_at``, ``claims_until``: None if level or claims were never read.
+    """
+    now = timezone.now()
+    dates = [_due_at(identity, begins=now, ends=now + REFRESH_TOKEN_LIFETIME)]
+    if claims_until is not None:
+        dates.append(_due_at(identity, begins=now, ends=claims_until))
+    if covers(identity, kyc.SCOPE):
+        # With claims, the level is read together with them, if it lasts until then.
+        holds = application.kyc_holds
+        life = min(holds, LONGEST_LEVEL_LIFE) if claims_until is None else holds
+        said_at = level_said_at or now
+        dates.append(_due_at(identity, begins=said_at, ends=said_at + life))
+    return min(dates)
+
+
+def _due_at(identity: LinkedIdentity, *, begins: datetime, ends: datetime) -> datetime:
+    """After about three quarters of that time, with a fixed offset for each identity."""
+    position = int(identity.subject_digest[:8], 16) / 0xFFFFFFFF
+    share = DUE_AT_SHARE + DUE_SPREAD * (2 * position - 1)
+    return begins + max((ends - begins) * share, SOONEST)

@@ -1,0 +1,295 @@
+"""The standing of a user: which gates are open now, and why the others are closed.
+
+Every gate, DRF permission, template filter, page and admin screen asks here and gets the same
+answer. It starts from the identities that ``get_user`` read with the user, and costs one query of
+claims a request.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+from django.db.models.manager import BaseManager
+from django.utils import timezone
+
+from django_identity import conf, database, signals
+from django_identity.lifecycle import kyc
+from django_identity.lifecycle.requirements import HeldClaim, Requirement
+from django_identity.models import Consent, LinkedIdentity, RevokedBy, StoredClaim
+from django_identity.service.webhooks import VERIFIED
+from django_identity.texts.labels import LEVEL, is_level
+
+#: The attribute of a user instance that keeps what was read, as Django keeps permissions.
+MEMORY = "_identity_memory"
+#: Seconds. A user instance can live longer than a request, for example in a stream or a socket.
+REMEMBERED_FOR = 5.0
+#: A grant that nothing refreshed until then needs the person.
+SOON = timedelta(days=3)
+
+
+class Reason(StrEnum):
+    """Why a gate is closed for a signed-in person."""
+
+    NOT_LINKED = "not_linked"
+    CONSENT_REVOKED = "consent_revoked"
+    #: An operator of the site ended the connection.
+    ENDED_BY_SITE = "ended_by_site"
+    CONNECT_ONLY = "code_alone"
+    NOT_HELD = "not_held"
+    RUN_OUT = "run_out"
+    REVOKED = "revoked"
+    OTHER_VALUE = "other_value"
+    NOT_VERIFIED = "not_verified"
+    LOWER_LEVEL = "lower_level"
+    #: Only for operators: the settings have no such application in this environment.
+    NOT_SET_UP = "not_set_up"
+    #: Only on the account page: the site can no longer ask the service about the person.
+    PERMISSION_ENDED = "permission_ended"
+    PERMISSION_ENDS = "permission_ends"
+
+
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """Why a gate is closed, ``since`` when, and the value ``held`` instead, if known."""
+
+    reason: Reason
+    since: datetime | None = None
+    held: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the site stores about one user.
+
+    ``barrier``: a reason that closes all gates. If it is None, the user has an identity with a
+    granted consent. ``kyc_holds_until``: until when the KYC level counts. ``connect_only``: only a
+    Connect code verified the user, so there are no claims.
+    """
+
+    barrier: Shortfall | None
+    kyc_level: str = ""
+    kyc_status: str = ""
+    kyc_holds_until: datetime | None = None
+    claims: tuple[HeldClaim, ...] = ()
+    connect_only: bool = False
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether the user has an identity with a granted consent."""
+        return self.barrier is None
+
+    @property
+    def consent_revoked_at(self) -> datetime | None:
+        """When the consent was revoked, if that closes the gates."""
+        return self.barrier.since if self.barrier else None
+
+    @property
+    def kyc_status_now(self) -> str:
+        """The stored status; ``run_out`` for a verified person whose level no longer counts."""
+        is_over = self.kyc_status == VERIFIED and not self._level_counts()
+        return Reason.RUN_OUT if is_over else self.kyc_status
+
+    def has_claim(self, requirement: Requirement) -> bool:
+        """Whether the gate with ``requirement`` is open now."""
+        return self.shortfall(requirement) is None
+
+    def has_kyc_level(self, level: str) -> bool:
+        """Whether the person has ``level`` or a higher one, and the level still counts."""
+        return self.level_shortfall(level) is None
+
+    def open_until(self, requirement: Requirement) -> datetime | None:
+        """When the last claim that opens the gate with ``requirement`` expires."""
+        now = timezone.now()
+        ends = [claim.valid_until for claim in self.claims if claim.meets(requirement, now)]
+        return max((end for end in ends if end is not None), default=None)
+
+    def shortfall(self, requirement: Requirement) -> Shortfall | None:
+        """Why the gate with ``requirement`` is closed, or None if it is open.
+
+        Of several claims of the type the one nearest to a proof decides the reason.
+        """
+        if self.barrier is not None:
+            return self.barrier
+        now = timezone.now()
+        if any(claim.meets(requirement, now) for claim in self.claims):
+            return None
+        if self.connect_only:
+            return Shortfall(Reason.CONNECT_ONLY)
+        held = [claim for claim in self.claims if claim.claim_type == requirement.claim_type]
+        for claim in held:
+            if claim.is_proven(now):
+                return Shortfall(Reason.OTHER_VALUE, held=claim.text)
+        ends = [claim.valid_until for claim in held if claim.valid_until and not claim.revoked]
+        if ends:
+            return Shortfall(Reason.RUN_OUT, since=max(ends))
+        is_revoked = any(claim.revoked for claim in held)
+        return Shortfall(Reason.REVOKED if is_revoked else Reason.NOT_HELD)
+
+    def level_shortfall(self, level: str) -> Shortfall | None:
+        """Why the gate for ``level`` is closed, or None if it is open."""
+        if self.barrier is not None:
+            return self.barrier
+        if self.kyc_status != VERIFIED:
+            return Shortfall(Reason.NOT_VERIFIED)
+        held, asked = LEVEL.fullmatch(self.kyc_level), LEVEL.fullmatch(level)
+        is_reached = bool(level) and self.kyc_level == level
+        if held is not None and asked is not None:
+            is_reached = int(held[1]) >= int(asked[1])
+        if not is_reached:
+            return Shortfall(Reason.LOWER_LEVEL, held=self.kyc_level)
+        if self._level_counts():
+            return None
+        return Shortfall(Reason.RUN_OUT, since=self.kyc_holds_until)
+
+    def _level_counts(self) -> bool:
+        return self.kyc_holds_until is not None and timezone.now() < self.kyc_holds_until
+
+    def proven_claims(self) -> dict[str, bool | str]:
+        """Claim name -> ``True``, or a text that a gate may require, such as a country.
+
+        It contains only claims that open a gate now, and no claims that the service denied. If two
+        providers prove a claim, the later expiry wins, then the first name.
+        """
+        now = timezone.now()
+        proven = [claim for claim in self.claims if self.is_linked and claim.is_proven(now)]
+        proven.sort(key=lambda claim: claim.provider)
+        proven.sort(key=lambda claim: claim.valid_until or now, reverse=True)
+        told: dict[str, bool | str] = {}
+        for claim in proven:
+            if claim.text or claim.affirms:
+                told.setdefault(claim.claim_type, claim.text or True)
+        return told
+
+
+_changed_at = 0.0
+
+
+def _note_change(**_sent: object) -> None:
+    global _changed_at
+    _changed_at = time.monotonic()
+
+
+for _change in (
+    signals.identity_linked, signals.identity_unlinked, signals.consent_granted,
+    signals.consent_revoked, signals.kyc_changed, signals.claims_changed, signals.data_erased,
+):  # fmt: skip
+    _change.connect(_note_change, dispatch_uid="django_identity.standing")
+
+NOBODY = Standing(barrier=Shortfall(Reason.NOT_LINKED))
+
+
+@dataclass(slots=True, repr=False)
+class _Memory:
+    """What was read about a user. It is kept on the user instance, and not pickled with it.
+
+    It ends after five seconds, and with each change that this process makes.
+    """
+
+    identities: list[LinkedIdentity]
+    read_at: float = field(default_factory=time.monotonic)
+    standings: dict[str, Standing] = field(default_factory=dict)
+
+    def has_ended(self) -> bool:
+        return self.read_at <= max(_changed_at, time.monotonic() - REMEMBERED_FOR)
+
+    def __reduce__(self) -> tuple[type[None], tuple[()]]:
+        return type(None), ()
+
+
+def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Standing:
+    """The standing of ``user`` under ``application``.
+
+    Only a saved instance of the site's user model has one. It is remembered on the instance for 5
+    seconds at most; expiry is checked at each call.
+    """
+    is_saved = getattr(user, "pk", None) is not None
+    if not is_saved or not isinstance(user, get_user_model()) or not database.holds(user):
+        return NOBODY
+    memory: _Memory | None = getattr(user, MEMORY, None)
+    if memory is None or memory.has_ended():
+        memory = remember(user, identities_of(user.pk))
+    if application not in memory.standings:
+        memory.standings[application] = _read(memory.identities, conf.application(application))
+    return memory.standings[application]
+
+
+def shortfall_of(
+    user: object, asked: str, *, application: str = conf.DEFAULT_ALIAS
+) -> Shortfall | None:
+    """Why the gate for ``asked`` (a claim, a claim with a value, or a level) is closed."""
+    standing = standing_of(user, application=application)
+    if is_level(asked):
+        return standing.level_shortfall(asked)
+    return standing.shortfall(Requirement.parse(asked))
+
+
+def shortfall_of_account(
+    identity: LinkedIdentity | None,
+    *,
+    needs_reauthorization: bool = False,
+    permission_ends_at: datetime | None = None,
+) -> Shortfall | None:
+    """What keeps the account from being fully verified, or None."""
+    now = timezone.now()
+    if identity is None:
+        return Shortfall(Reason.NOT_LINKED)
+    if identity.consent == Consent.REVOKED:
+        return Shortfall(revocation_reason(identity.revoked_by), since=identity.revoked_at)
+    if needs_reauthorization:
+        return Shortfall(Reason.PERMISSION_ENDED)
+    if identity.connect_only:
+        return Shortfall(Reason.CONNECT_ONLY)
+    if permission_ends_at is not None and permission_ends_at <= now + SOON:
+        return Shortfall(Reason.PERMISSION_ENDS, since=permission_ends_at)
+    expires_at = identity.credential_expires_at
+    if expires_at is not None and expires_at <= now:
+        return Shortfall(Reason.RUN_OUT, since=expires_at)
+    return None if identity.kyc_status == VERIFIED else Shortfall(Reason.NOT_VERIFIED)
+
+
+def revocation_reason(revoked_by: str) -> Reason:
+    """Why all gates are closed after a revocation: the person ended the consent, or the site."""
+    return Reason.ENDED_BY_SITE if revoked_by == RevokedBy.SITE else Reason.CONSENT_REVOKED
+
+
+def identities_of(user_id: Any) -> list[LinkedIdentity]:
+    """All identities of the user with the user's row, the oldest first. One query.
+
+    Users whom the site's own default manager hides have none here.
+    """
+    found = LinkedIdentity.objects.filter(user_id=user_id).select_related("user")
+    if type(get_user_model()._default_manager).get_queryset is not BaseManager.get_queryset:
+        found = found.filter(user__in=database.users().filter(pk=user_id))
+    return sorted(found, key=lambda identity: identity.pk)
+
+
+def remember(user: AbstractBaseUser, identities: Iterable[LinkedIdentity]) -> _Memory:
+    """Keep the identities on the user instance, so that gates start from them."""
+    memory = _Memory(list(identities))
+    setattr(user, MEMORY, memory)
+    return memory
+
+
+def _read(identities: Iterable[LinkedIdentity], application: conf.Application) -> Standing:
+    place = (application.alias, application.environment)
+    here = [each for each in identities if (each.application, each.environment) == place]
+    if not here:
+        return NOBODY
+    identity = here[0]
+    if identity.consent != Consent.GRANTED:
+        reason = revocation_reason(identity.revoked_by)
+        return Standing(barrier=Shortfall(reason, since=identity.revoked_at))
+    rows = StoredClaim.objects.filter(identity_id=identity.pk)
+    return Standing(
+        barrier=None,
+        kyc_level=identity.kyc_level,
+        kyc_status=identity.kyc_status,
+        kyc_holds_until=kyc.holds_until(application, identity),
+        claims=tuple(HeldClaim.of(row, application=application.alias) for row in rows),
+        connect_only=identity.connect_only,
+    )

@@ -1,0 +1,297 @@
+"""Valid access tokens of a linked identity. A refresh token is never sent twice.
+
+Refresh tokens rotate on use. The caller that gets the lease, by one conditional UPDATE, sends the
+token outside any transaction and stores the answer if ``generation``, the number of the tokens, is
+unchanged. The others wait for it. If a worker dies, its lease ends after five minutes: an answer
+that arrives byte by byte may take almost as long. Before ``retry_at`` nobody refreshes, because
+the last attempt got no usable answer.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from django.db import InterfaceError, InternalError, OperationalError
+from django.db.models import F, Q
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity import conf, database, exceptions, signals, vault
+from django_identity.conf import Application
+from django_identity.lifecycle.key_sets import subject_of
+from django_identity.lifecycle.withdrawal import NO_LEVEL
+from django_identity.logs import LogEvent, log_refusal
+from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
+from django_identity.secrets import Secret
+from django_identity.service import ServiceClient, backoff
+from django_identity.service.answers import TokenAnswer
+
+REFRESH_TOKEN_LIFETIME = timedelta(days=30)
+# A token is not used in its last seconds, because clocks differ and a call takes time.
+LONGEST_MARGIN, MARGIN_SHARE = 60.0, 0.1
+# Longer than any refresh. An expired lease means that the worker has died.
+LEASE = timedelta(minutes=5)
+# For so many seconds storing is tried again while the database is away.
+STORED_WITHIN = 20.0
+LONGEST_WAIT = 10.0
+FIRST_POLL, LONGEST_POLL = 0.05, 0.5
+SHORTEST_PAUSE, UNSENT_PAUSE, UNANSWERED_PAUSE = 1.0, 5.0, 30.0
+
+T = TypeVar("T")
+logger = logging.getLogger("django_identity.tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class HeldToken:
+    """An access token and its row. ``fresh``: it was just refreshed."""
+
+    value: Secret
+    grant: TokenGrant
+    fresh: bool
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads from the service with the person's access token, refreshed once if it is refused.
+
+    ``rejected``: a token that the service refused before its expiry, so it is not used again.
+    """
+
+    application: Application
+    identity: LinkedIdentity
+    client: ServiceClient
+    rejected: Secret | None = None
+    _held: HeldToken | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.application.environment != self.identity.environment:
+            raise exceptions.ConfigurationError("The identity is of the other environment.")
+
+    def read(self, call: Callable[[Secret], T]) -> T:
+        """``call(access_token)``. A 401 for a fresh token means that the consent was revoked."""
+        held = self._held = self._held or self.token()
+        if not held.fresh:
+            try:
+                return call(held.value)
+            except exceptions.AccessTokenRejected:
+                self.rejected = held.value
+                held = self._held = self.token()
+        try:
+            return call(held.value)
+        except exceptions.AccessTokenRejected as refused:
+            _mark_dead(self.identity, held.grant, reason=refused.code)
+            raise exceptions.ReauthorizationNeeded(f"fresh: {refused.code}") from refused
+
+    def token(self) -> HeldToken:
+        """The stored access token, or a new one by a refresh of this or another caller."""
+        give_up_at, polls = time.monotonic() + LONGEST_WAIT, 0
+        while True:
+            grant = _grant_of(self.identity)
+            held = self._usable_token(grant)
+            if held is not None:
+                return held
+            if grant is None:
+                raise exceptions.ReauthorizationNeeded("there is no grant")
+            database.require_no_transaction()
+            refresh_token = self._refresh_token(grant)
+            if grant.retry_at is not None and grant.retry_at > timezone.now():
+                raise exceptions.RefreshPending("not answered a moment ago", endpoint="token")
+            if lease(grant):
+                held = self._refresh(grant, refresh_token)
+                if held is not None:
+                    return held
+                continue
+            if time.monotonic() > give_up_at:
+                raise exceptions.RefreshPending("another refresh is running", endpoint="token")
+            polls += 1
+            time.sleep(backoff.pause(polls, first=FIRST_POLL, longest=LONGEST_POLL))
+
+    def _usable_token(self, grant: TokenGrant | None) -> HeldToken | None:
+        """The stored access token, if the caller can use it."""
+        if grant is None or grant.access_expires_at <= timezone.now():
+            return None
+        token = self._open(grant, "access_token")
+        if token is None or token == self.rejected:
+            return None
+        return HeldToken(token, grant, fresh=False)
+
+    def _refresh_token(self, grant: TokenGrant) -> Secret:
+        """The stored refresh token. Without one, mark the grant and raise."""
+        token = self._open(grant, "refresh_token")
+        if token is not None:
+            return token
+        if not grant.needs_reauthorization:
+            unreadable = exceptions.SealedValueUnreadable.code
+            reason = unreadable if grant.refresh_token else "no_refresh_token"
+            # A token that no key opens is kept, because the missing key may return.
+            _mark_dead(self.identity, grant, reason=reason, keep_sealed=True)
+        raise exceptions.ReauthorizationNeeded("no refresh token that can be used")
+
+    @sensitive_variables()
+    def _open(self, grant: TokenGrant, column: str) -> Secret | None:
+        """The decrypted token of the column, or None if it is missing or no key opens it."""
+        sealed, keys = getattr(grant, column), self.application.encryption_keys
+        if not sealed:
+            return None
+        try:
+            context = self.identity.sealing_context(column)
+            return vault.unseal(sealed, keys=keys, context=context)
+        except exceptions.SealedValueUnreadable:
+            logger.error("the %s of grant #%s cannot be opened", column, grant.pk)
+            return None
+
+    def _refresh(self, grant: TokenGrant, refresh_token: Secret) -> HeldToken | None:
+        """Send the refresh token once and store the answer. None if the row has changed since."""
+        asked_at = timezone.now()
+        try:
+            answer = self.client.refresh(refresh_token)
+            if subject_of(self.application, answer) not in (None, self.identity.subject):
+                raise exceptions.SubjectMismatch("a token of another subject", endpoint="token")
+        except (exceptions.InvalidGrant, exceptions.SubjectMismatch) as error:
+            # Final, unless another caller has stored newer tokens; then the next look finds them.
+            if _mark_dead(self.identity, grant, reason=error.code):
+                raise exceptions.ReauthorizationNeeded(f"refresh: {error.code}") from error
+            return None
+        except exceptions.ServiceError as error:
+            retry_at = _retry_at(error)
+            _same(grant).update(lease_until=None, retry_at=retry_at, updated_at=timezone.now())
+            raise
+        changed = _columns_of(self.application, self.identity, answer, asked_at=asked_at)
+        if not _replace(grant, changed):
+            return None
+        grant.generation += 1
+        return HeldToken(answer.access_token, grant, fresh=True)
+
+
+def access_token_for(identity: LinkedIdentity, *, rejected: Secret | None = None) -> Secret:
+    """A valid access token of ``identity``, refreshed if necessary.
+
+    ``rejected``: a token that the service refused before its expiry, so it is not returned again.
+    Concurrent callers, in any number of threads and processes, cause only one refresh. Inside a
+    transaction a refresh raises ``RuntimeError`` before anything is sent, because a rollback would
+    lose the new tokens. Raises ``ReauthorizationNeeded`` if the grant is dead or the account is
+    disabled, and the ``ServiceError`` if the service gave no token; ``RefreshPending`` means that
+    another attempt is running or has just failed.
+    """
+    application = conf.application(identity.application)
+    return Reader(application, identity, ServiceClient(application), rejected).token().value
+
+
+def store(application: Application, identity: LinkedIdentity, answer: TokenAnswer) -> None:
+    """Store the tokens of a sign-in, replacing older ones.
+
+    It increments ``generation``, so that a running refresh of the older tokens stores nothing.
+    """
+    columns = {
+        "refresh_token": "",
+        "refresh_expires_at": None,
+        "scopes": list(application.scopes),
+        **_columns_of(application, identity, answer, asked_at=timezone.now()),
+    }
+    grants = TokenGrant.objects.filter(identity_id=identity.pk)
+    if not grants.update(generation=F("generation") + 1, **columns):
+        TokenGrant.objects.create(identity=identity, **columns)
+
+
+def _retry_at(error: exceptions.ServiceError) -> datetime:
+    """When the same token may be sent again: a spent one that is sent again looks stolen."""
+    seconds = UNANSWERED_PAUSE
+    if isinstance(error, exceptions.RateLimited):
+        seconds = max(error.retry_after, SHORTEST_PAUSE)
+    elif isinstance(error, exceptions.ServiceUnavailable) and not error.may_have_arrived:
+        seconds = UNSENT_PAUSE
+    return timezone.now() + timedelta(seconds=seconds)
+
+
+def _grant_of(identity: LinkedIdentity) -> TokenGrant | None:
+    """Read the grant from the database. None for a disabled account."""
+    usable = TokenGrant.objects.filter(~disabled_account("identity__user"))
+    return usable.filter(identity_id=identity.pk).first()
+
+
+@sensitive_variables()
+def _columns_of(
+    application: Application, identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
+) -> dict[str, Any]:
+    """The columns that a token answer changes. Without a refresh token the stored one stays."""
+
+    def seal(token: Secret, column: str) -> str:
+        context = identity.sealing_context(column)
+        return vault.seal(token, keys=application.encryption_keys, context=context)
+
+    margin = min(LONGEST_MARGIN, answer.expires_in * MARGIN_SHARE)
+    changed: dict[str, Any] = {
+        "access_token": seal(answer.access_token, "access_token"),
+        "access_expires_at": asked_at + timedelta(seconds=answer.expires_in - margin),
+        "lease_until": None,
+        "retry_at": None,
+        "needs_reauthorization": False,
+        "updated_at": timezone.now(),
+    }
+    if answer.refresh_token is not None:
+        changed["refresh_token"] = seal(answer.refresh_token, "refresh_token")
+        changed["refresh_expires_at"] = asked_at + REFRESH_TOKEN_LIFETIME
+    if answer.scopes is not None:
+        changed["scopes"] = list(answer.scopes)
+    return changed
+
+
+def lease(grant: TokenGrant) -> bool:
+    """Take the lease to refresh these tokens. Returns False if another worker has it."""
+    now = timezone.now()
+    if grant.lease_until is not None and grant.lease_until > now:
+        return False
+    # Not after an attempt that has failed since the grant was read.
+    free = Q(lease_until=None) | Q(lease_until__lte=now)
+    same = _same(grant).filter(free, retry_at=grant.retry_at)
+    return bool(same.update(lease_until=now + LEASE, updated_at=now))
+
+
+def _replace(grant: TokenGrant, changed: dict[str, Any]) -> bool:
+    """Replace the tokens of ``grant``. Returns False if the row has changed meanwhile.
+
+    A revocation deletes the row, and a sign-in increments the generation. In both cases the late
+    answer is discarded. The answer cannot be requested again, so if the database fails, storing is
+    retried for ``STORED_WITHIN`` seconds.
+    """
+    give_up_at, tries = time.monotonic() + STORED_WITHIN, 0
+    while True:
+        try:
+            return bool(_same(grant).update(generation=F("generation") + 1, **changed))
+        except (OperationalError, InterfaceError, InternalError):
+            if database.connection().in_atomic_block or time.monotonic() > give_up_at:
+                raise
+            database.connection().close()
+        tries += 1
+        time.sleep(backoff.pause(tries, first=FIRST_POLL, longest=LONGEST_POLL))
+
+
+def _mark_dead(
+    identity: LinkedIdentity, grant: TokenGrant, *, reason: str, keep_sealed: bool = False
+) -> bool:
+    """Mark the grant as dead, delete its tokens and send the signal. False if it has changed.
+
+    The level that the grant brought no longer counts: nobody can ask for it again.
+    """
+    dropped = {} if keep_sealed else {"access_token": "", "refresh_token": ""}
+    with database.atomic():
+        LinkedIdentity.objects.locked(identity.subject_digest)  # first, as every writer
+        marked = _same(grant).update(
+            generation=F("generation") + 1, needs_reauthorization=True, lease_until=None,
+            retry_at=None, updated_at=timezone.now(), **dropped,
+        )  # fmt: skip
+        if marked and not grant.needs_reauthorization:
+            LinkedIdentity.objects.filter(pk=identity.pk).change(**NO_LEVEL)
+    if marked and not grant.needs_reauthorization:
+        identity.version += 1
+        facts = {"identity": identity.pk, "reason": reason}
+        log_refusal(LogEvent.GRANT_LOST, application=identity.application, **facts)
+        signals.announce(signals.reauthorization_needed, LinkedIdentity, identity=identity)
+    return bool(marked)
+
+
+def _same(grant: TokenGrant) -> Any:
+    return TokenGrant.objects.filter(pk=grant.pk, generation=grant.generation)

@@ -1,0 +1,298 @@
+"""What is done each minute, by workers or by cron: urgent work, old data, and re-fetches.
+
+``run`` does it here; ``run_with_workers`` hands the re-fetches to workers, and ``refetch_due`` does
+them. The database tells what is due, not the broker, so lost, late or repeated
+messages are safe. A row that is taken is due again in five minutes, if nothing has set its real
+date by then: a worker that dies delays twenty rows by that time. The order is random, so that a row
+that kills its workers delays others only by chance.
+"""
+
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing, suppress
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+from django.db import InterfaceError, OperationalError
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from django_identity import background, conf, database, exceptions
+from django_identity.conf import Application
+from django_identity.lifecycle import erasure, follow_up, refetch
+from django_identity.logs import LogEvent, log_error, log_failure, log_trouble
+from django_identity.models import (
+    AuthorizationRequest,
+    ConnectRedemption,
+    Consent,
+    LinkedIdentity,
+    LinkedVia,
+    WebhookEvent,
+    under,
+)
+from django_identity.service import backoff
+
+ROWS_AT_ONCE = 20
+ROWS_IN_A_MESSAGE = 200
+LONGEST_RUN = 60.0
+# Longer than a message, with all waits of its last re-fetch. Short, because a row that kills its
+# worker delays the others of its twenty by half of it on average.
+HIDDEN_FOR = timedelta(minutes=5)
+MOST_OUTAGES = 2
+PURGED_AT_ONCE = 1000
+UNEXPECTED = "unexpected_error"
+OUTAGE = exceptions.ServiceUnavailable
+
+logger = logging.getLogger("django_identity.upkeep")
+Stop = Callable[[], bool]
+
+
+class Refetched(StrEnum):
+    """The result of a re-fetch."""
+
+    STORED = "stored"
+    #: It is retried after a growing pause.
+    FAILED = "failed"
+    #: The same, and the service may be down. The second one in a row ends a run.
+    OUTAGE = "no answer"
+    #: The service takes no calls now, or rejects the application. It ends a run.
+    NOT_NOW = "not now"
+    #: A revocation, an event or a sign-in came first. Nothing of the answer was stored.
+    OVERTAKEN = "overtaken"
+    #: The grant is gone, or the account is disabled. A sign-in makes it due again.
+    REAUTHORIZATION_NEEDED = "needs reauthorization"
+
+
+#: After these results alone a run has done nothing.
+FAILURES = frozenset({Refetched.FAILED, Refetched.OUTAGE, Refetched.NOT_NOW})
+
+
+# A minute
+
+
+def run(*, stop: Stop = lambda: False) -> tuple[int, Counter[Refetched]]:
+    """Do all upkeep that is due, here: for cron, on a site without workers.
+
+    Returns the number of events whose handlers are done, and the results of re-fetches.
+    """
+    events, tally = tend(stop=stop), Counter[Refetched]()
+    for site in conf.applications():
+        tally += refetch_for_a_minute(site.alias, stop=stop)
+    return events, tally
+
+
+def run_with_workers(*, stop: Stop = lambda: False) -> None:
+    """Do the urgent work and the old data here, and publish messages for the re-fetches."""
+    tend(stop=stop)
+    ask_workers()
+
+
+def tend(*, stop: Stop = lambda: False) -> int:
+    """Erasures, then events with their handlers, then old data."""
+    erasure.retry_pending(stop=stop)
+    events = 0 if stop() else follow_up.retry_pending(stop=stop)
+    if not stop():
+        purge()
+    return events
+
+
+def ask_workers() -> int:
+    """Publish a message for each 200 due rows, up to ``REFETCHES_PER_MINUTE``. Returns the rows."""
+    asked = 0
+    for site in conf.applications():
+        left = 0 if backoff.is_paused(site) else due(site)[: site.refetches_per_minute].count()
+        for start in range(0, left, ROWS_IN_A_MESSAGE):
+            rows = min(left - start, ROWS_IN_A_MESSAGE)
+            try:
+                background.nudge(background.TaskName.REFETCH_DUE, site.alias, rows)
+            except Exception as error:  # noqa: BLE001  any transport's own errors
+                logger.warning("the broker takes nothing (%s)", type(error).__name__)
+                return asked
+            asked += rows
+    return asked
+
+
+def refetch_for_a_minute(
+    alias: str, most: int | None = None, *, stop: Stop = lambda: False
+) -> Counter[Refetched]:
+    """Re-fetch ``most`` due identities, or ``REFETCHES_PER_MINUTE``. None begins after a minute."""
+    tally: Counter[Refetched] = Counter()
+    ends_at = time.monotonic() + LONGEST_RUN
+    if alias not in conf.aliases() or stop():
+        return tally
+    site = conf.application(alias)
+    with closing(refetch_due(site, most=most or site.refetches_per_minute)) as outcomes:
+        for outcome in outcomes:
+            tally[outcome] += 1
+            if stop() or time.monotonic() >= ends_at:
+                break
+    return tally
+
+
+def refetch_all(*, most: int) -> Generator[Refetched]:
+    """Re-fetch due identities of all applications, however long it takes."""
+    for site in conf.applications():
+        for outcome in refetch_due(site, most=most):
+            most -= 1
+            yield outcome
+
+
+def refetch_due(application: Application, *, most: int) -> Generator[Refetched]:
+    """Re-fetch at most ``most`` due identities, and yield each result. A caller may stop early.
+
+    It ends at a 429, a rejected client, and the second outage in a row. It raises the database's
+    own error if that does not answer. What was taken and not begun is due again at once.
+    """
+    outages = 0
+    while most > 0 and not backoff.is_paused(application):
+        rows = take_due(application, min(most, ROWS_AT_ONCE))
+        most -= len(rows)
+        if not rows:
+            return
+        try:
+            while rows:
+                outcome = _refetch(rows.pop())
+                yield outcome
+                outages = outages + 1 if outcome is Refetched.OUTAGE else 0
+                if outcome is Refetched.NOT_NOW or outages == MOST_OUTAGES:
+                    return
+        finally:
+            _give_back(rows)
+
+
+def refetch_these(ids: Iterable[int]) -> Generator[Refetched]:
+    """Re-fetch these identities, due or not, one after another. Those without a grant are left."""
+    rows = LinkedIdentity.objects.filter(under(conf.applications()))
+    for pk in ids:
+        identity = rows.filter(pk=pk, consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH).first()
+        if identity is not None:
+            yield _refetch(identity)
+
+
+# What is due
+
+
+def count_due() -> int:
+    return sum(due(site).count() for site in conf.applications())
+
+
+def takes_no_calls() -> bool:
+    """Whether an application has due identities, and its service has asked for a pause."""
+    return any(due(site).exists() for site in conf.applications() if backoff.is_paused(site))
+
+
+def due(application: Application) -> QuerySet[LinkedIdentity]:
+    rows = LinkedIdentity.objects.under(application)
+    return rows.filter(refetch_due_at__lte=timezone.now())
+
+
+def take_due(application: Application, most: int = ROWS_AT_ONCE) -> list[LinkedIdentity]:
+    """Identities whose re-fetch is due, in random order. They are due again in five minutes."""
+    # Not ``Now()``: MariaDB's session may have another time zone.
+    hidden_until, found = timezone.now() + HIDDEN_FOR, due(application)
+    skips = database.connection().features.has_select_for_update_skip_locked
+    with database.atomic():
+        free = found.select_for_update(skip_locked=skips)
+        rows = list(free.order_by("refetch_due_at", "pk")[:most])
+        found.filter(pk__in=[row.pk for row in rows]).update(refetch_due_at=hidden_until)
+    for row in rows:
+        row.refetch_due_at = hidden_until
+    random.shuffle(rows)
+    return rows
+
+
+def _give_back(rows: list[LinkedIdentity]) -> None:
+    """Make rows due at once that were taken and not begun, unless somebody has set their date."""
+    if rows:
+        keys, hidden_until = [row.pk for row in rows], rows[0].refetch_due_at
+        taken = LinkedIdentity.objects.filter(pk__in=keys, refetch_due_at=hidden_until)
+        with suppress(OperationalError, InterfaceError):
+            taken.update(refetch_due_at=timezone.now())
+
+
+# One row, and its back-off
+
+
+def _refetch(identity: LinkedIdentity) -> Refetched:
+    """Re-fetch a row that was just read. Its own trouble does not stop the others."""
+    failures = identity.refetch_failures + 1
+    try:
+        return Refetched.STORED if refetch.fetch(identity) else Refetched.OVERTAKEN
+    except (OperationalError, InterfaceError):
+        raise  # Nothing can be written now.
+    except exceptions.IdentityError as error:
+        return _note_error(identity, error, failures)
+    except Exception as error:  # noqa: BLE001  one identity must not stop the others
+        # Only the class: the message may quote personal data.
+        logger.error("re-fetching identity #%s: %s", identity.pk, type(error).__name__)
+        _note(identity, UNEXPECTED, failures)
+        return Refetched.FAILED
+
+
+def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Refetched:
+    """What ``error`` means for the identity, and for the run."""
+    if isinstance(error, exceptions.ReauthorizationNeeded):
+        return Refetched.REAUTHORIZATION_NEEDED
+    if isinstance(error, refetch.NOT_NOW):
+        return Refetched.NOT_NOW
+    # The level's failure is raised after the claims were read, so the service is not down.
+    is_level = getattr(error, "endpoint", "") == "kyc"
+    is_alone = is_level and refetch.covers(identity, refetch.CLAIMS_SCOPE)
+    is_alone = is_alone or isinstance(error, exceptions.RefreshPending)
+    return Refetched.OUTAGE if isinstance(error, OUTAGE) and not is_alone else Refetched.FAILED
+
+
+def _note_error(
+    identity: LinkedIdentity, error: exceptions.IdentityError, failures: int
+) -> Refetched:
+    outcome, alias = _outcome_of(identity, error), identity.application
+    if outcome is Refetched.REAUTHORIZATION_NEEDED:
+        _note(identity, error.code, failures, refetch_due_at=None, refetch_failures=0)
+        return outcome
+    if isinstance(error, exceptions.RateLimited):
+        # A pause that the service asks for is nobody's failure.
+        due_at = timezone.now() + backoff.begin_pause(conf.application(alias), error)
+        _note(identity, error.code, failures, refetch_due_at=due_at, refetch_failures=failures - 1)
+    else:
+        _note(identity, error.code, failures)
+    if isinstance(error, exceptions.ClientRejected):
+        log_trouble(LogEvent.REFETCH_FAILED, error, application=alias)
+    else:
+        log_failure(LogEvent.REFETCH_FAILED, error, application=alias)
+    return outcome
+
+
+def _note(identity: LinkedIdentity, code: str, failures: int, **columns: Any) -> None:
+    """Store the failure and the next attempt, unless the row has changed since it was read."""
+    due_at = timezone.now() + timedelta(seconds=backoff.pause(failures))
+    noted = {"refetch_failures": failures, "refetch_due_at": due_at, **columns}
+    LinkedIdentity.objects.unchanged(identity).change(last_error=code, **noted)
+
+
+# Old data
+
+
+def purge(*, size: int = PURGED_AT_ONCE) -> None:
+    """Delete old events, and sign-ins and redemptions that are over, ``size`` rows at a time.
+
+    Events of an alias that is not set up any more are kept as long as the default application's.
+    """
+    now, sites = timezone.now(), {site.alias: site for site in conf.applications()}
+    strays = WebhookEvent.objects.exclude(application__in=sites)
+    kept = [(WebhookEvent.objects.filter(application=alias), alias) for alias in sites]
+    for events, alias in (*kept, (strays, conf.DEFAULT_ALIAS)):
+        old = events.filter(received_at__lt=now - timedelta(days=sites[alias].event_days))
+        if unhandled := old.exclude(next_attempt_at=None).count():
+            log_error(LogEvent.EVENTS_NOT_HANDLED, application=alias, count=unhandled)
+        _delete(old.order_by("received_at"), size)
+    for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
+        _delete(flow.filter(expires_at__lt=now).order_by("expires_at"), size)
+
+
+def _delete(rows: QuerySet[Any], size: int) -> None:
+    while keys := list(rows.values_list("pk", flat=True)[:size]):
+        rows.model._default_manager.filter(pk__in=keys).delete()

@@ -1,0 +1,221 @@
+"""The end of a consent or of a link: the site forgets what it held, and the sessions end.
+
+Every function works on an identity whose row the caller has locked, and runs in the caller's
+transaction.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import Case, F, Q, QuerySet, When
+from django.utils import timezone
+
+from django_identity import conf, database, exceptions, policy, signals
+from django_identity.conf import Application
+from django_identity.handlers import EventType
+from django_identity.lifecycle import notices
+from django_identity.logs import LogEvent, log_trouble
+from django_identity.models import (
+    Consent,
+    ErasureReceipt,
+    LinkedIdentity,
+    LinkedVia,
+    RevokedBy,
+    StoredClaim,
+    TokenGrant,
+    WebhookEvent,
+)
+
+#: Nothing is known of the person's KYC.
+NO_LEVEL: Mapping[str, Any] = {
+    "kyc_level": "",
+    "kyc_status": "",
+    "kyc_provider": "",
+    "kyc_verified_at": None,
+    "kyc_said_at": None,
+}
+#: No credential is held.
+NO_CREDENTIAL: Mapping[str, Any] = {"credential_issued_at": None, "credential_expires_at": None}
+#: The columns of an identity without consent.
+NOTHING_HELD: Mapping[str, Any] = {
+    **NO_LEVEL,
+    **NO_CREDENTIAL,
+    "scopes": [],
+    "connect_issued_at": None,
+    "connect_person": "",
+    "refetch_due_at": None,
+    "refetch_failures": 0,
+    "last_error": "",
+}
+#: The columns of a claim without a value. What is revoked stays revoked.
+NO_VALUE: Mapping[str, Any] = {
+    "value": None,
+    "proof_hash": "",
+    "issued_at": None,
+    "expires_at": None,
+    "valid_until": None,
+}
+#: What an event keeps when its subject is forgotten: application, type, times and digests.
+EMPTIED: Mapping[str, Any] = {"payload": None, "subject": "", "event_id": "", "error": ""}
+#: The handlers of an emptied event do not run, except those of the request to delete.
+_NO_HANDLERS = Case(
+    When(event_type=EventType.DATA_DELETION_REQUESTED, then=F("next_attempt_at")), default=None
+)
+
+
+def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
+    """End the consent at once. A link by code is deleted, because it may be another person's.
+
+    The row of an ``oauth`` identity stays, without data: by it the owner comes back.
+    """
+    if identity.linked_via == LinkedVia.CONNECT:
+        delete(identity)
+    else:
+        empty(identity, at=at, by=by)
+    signals.announce(signals.consent_revoked, LinkedIdentity, identity=identity)
+
+
+def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
+    """Revoke the consent, delete tokens, claims' values and level, and end the sessions."""
+    TokenGrant.objects.filter(identity_id=identity.pk).delete()
+    _empty_claims(identity)
+    _end_sessions(identity.user_id, but_of=identity)
+    for name, value in NOTHING_HELD.items():
+        setattr(identity, name, value)
+    newest = max(at, identity.revoked_at or at)
+    identity.consent, identity.revoked_at, identity.revoked_by = Consent.REVOKED, newest, by
+    identity.session_epoch += 1
+    identity.save()
+
+
+def take_claims_back(identity: LinkedIdentity) -> None:
+    """Delete the values of all claims: the person's newest consent does not cover them."""
+    if _empty_claims(identity):
+        signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
+
+
+def _empty_claims(identity: LinkedIdentity) -> int:
+    held = StoredClaim.objects.filter(identity_id=identity.pk)
+    held = held.exclude(value=None, proof_hash="", expires_at=None, valid_until=None)
+    return held.update(**NO_VALUE, updated_at=timezone.now())
+
+
+def delete(identity: LinkedIdentity) -> None:
+    """Delete the link with all that it holds, and end the sessions. The account stays."""
+    empty_events(WebhookEvent.objects.filter(subject_digest=identity.subject_digest))
+    _end_sessions(identity.user_id)
+    user = database.all_users().get(pk=identity.user_id)
+    # By a query: the instance keeps its key, which receivers of signals need.
+    LinkedIdentity.objects.filter(pk=identity.pk).delete()
+    signals.announce(
+        signals.identity_unlinked, LinkedIdentity, user=user, application=identity.application
+    )
+
+
+def empty_events(events: QuerySet[WebhookEvent]) -> int:
+    """Delete subject and payload from ``events``. Type, times and digests stay until the purge."""
+    return events.update(**EMPTIED, next_attempt_at=_NO_HANDLERS)
+
+
+def end_sessions(user_id: Any) -> None:
+    """End every session of the user that began with the identity sign-in."""
+    with database.atomic():
+        _end_sessions(user_id)
+
+
+def _end_sessions(user_id: Any, *, but_of: LinkedIdentity | None = None) -> None:
+    """Raise the epoch of every identity of the user: a session may rest on any of them later."""
+    theirs = LinkedIdentity.objects.filter(user_id=user_id)
+    if but_of is not None:
+        theirs = theirs.exclude(pk=but_of.pk)
+    theirs.change(session_epoch=F("session_epoch") + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """What a disconnection means. ``is_only_way_in``: the account has no other way in, so it waits.
+
+    ``signs_in``: the identity signs in now, and afterwards does not.
+    """
+
+    is_only_way_in: bool
+    signs_in: bool
+
+
+def parting(user: AbstractBaseUser, *, alias: str) -> Parting:
+    """What follows if ``user`` leaves the application ``alias`` now."""
+    identities = list(LinkedIdentity.objects.filter(user_id=user.pk, application=alias))
+    return Parting(
+        is_only_way_in=not all(map(may_disconnect, identities)),
+        signs_in=any(each.linked_via == LinkedVia.OAUTH for each in identities),
+    )
+
+
+def leave(user: AbstractBaseUser, *, application: Application) -> bool:
+    """Disconnect what is stored under the application, in any environment. False if nothing was.
+
+    Raises like ``disconnect``.
+    """
+    identities = LinkedIdentity.objects.filter(user_id=user.pk, application=application.alias)
+    with database.atomic():
+        is_over = sum(disconnect(each) for each in identities) > 0
+        if is_over:
+            notices.send_on_commit(application, [user], change="disconnected")
+    return is_over
+
+
+def application_to_leave(user: AbstractBaseUser, alias: str) -> Application:
+    """The application ``alias``, even if only an identity of ``user`` still names it.
+
+    Raises ``ConfigurationError``.
+    """
+    is_linked = LinkedIdentity.objects.filter(user_id=user.pk, application=alias).exists()
+    if alias not in conf.aliases() and is_linked:
+        return replace(conf.application(), alias=alias)
+    return conf.application(alias)
+
+
+def disconnect(identity: LinkedIdentity) -> bool:
+    """Disconnect at the person's or an operator's wish. Returns False if the link is gone.
+
+    Raises ``NoOtherWayIn`` or another ``IdentityError``. Then nothing has changed.
+    """
+    with database.atomic():
+        locked = LinkedIdentity.objects.locked(identity.subject_digest)
+        if locked is None or locked.pk != identity.pk:
+            return False
+        if is_being_erased(locked):
+            raise exceptions.LinkingRefused(code="erasure_pending")
+        if not may_disconnect(locked):
+            raise exceptions.NoOtherWayIn
+        delete(locked)
+    return True
+
+
+def may_disconnect(identity: LinkedIdentity) -> bool:
+    """Whether the account's owner gets in without the link: the link that made the account asks.
+
+    Raises an ``IdentityError`` if the site's policy raises.
+    """
+    if not identity.account_made:
+        return True
+    # The default application's policy answers for one that is no longer in the settings.
+    is_known = identity.application in conf.aliases()
+    site = conf.application(identity.application if is_known else conf.DEFAULT_ALIAS)
+    user = database.all_users().get(pk=identity.user_id)
+    try:
+        return policy.load(site.policy).has_other_way_in(user)
+    except Exception as error:
+        log_trouble(LogEvent.DISCONNECT_FAILED, error, application=identity.application)
+        raise exceptions.IdentityError(
+            f"has_other_way_in: {type(error).__name__}", code="policy_failed"
+        ) from error
+
+
+def is_being_erased(identity: LinkedIdentity) -> bool:
+    """Whether an erasure of the identity, or of its account, is requested and not done."""
+    of_it = Q(identity_id=identity.pk) | Q(user_id=identity.user_id)
+    return ErasureReceipt.objects.filter(of_it, erased_at=None).exists()

@@ -1,1 +1,0 @@
-"""Claims and the credential that proves them (spec: Claim, Credential; States: Claim)."""

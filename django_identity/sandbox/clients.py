@@ -1,0 +1,56 @@
+"""Authentication of an application by its client id and secret (spec: Authentication)."""
+
+import base64
+import binascii
+from dataclasses import dataclass, field
+
+from django.contrib.auth.hashers import check_password
+from django.http import HttpRequest, HttpResponse
+
+from django_identity.sandbox import envelope, request_log
+from django_identity.sandbox.models import Client
+
+CHALLENGE = 'Basic realm="clients", charset="UTF-8"'
+
+
+@dataclass(frozen=True, slots=True)
+class Authenticated:
+    """An authenticated credential set, with the secret of the request."""
+
+    client: Client
+    secret: str = field(repr=False)
+
+
+def authenticate(request: HttpRequest) -> Authenticated | None:
+    """Return the client of the request's Basic credentials (RFC 7617), unless they are wrong."""
+    pair = basic_credentials(request.headers.get("Authorization", ""))
+    if pair is None or (client := known(*pair)) is None:
+        return None
+    request_log.note(request, None, client)
+    return Authenticated(client, pair[1])
+
+
+def unauthorized() -> HttpResponse:
+    """Refuse a request whose Basic credentials are missing or wrong."""
+    message = "The client id or secret is wrong."
+    return envelope.error(401, envelope.UNAUTHORIZED, message, challenge=CHALLENGE)
+
+
+def basic_credentials(header: str) -> tuple[str, str] | None:
+    """Return client id and secret of a header ``Authorization``, if it has the Basic form."""
+    scheme, _space, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        credentials = base64.b64decode(encoded.strip(" "), validate=True).decode()
+    except (binascii.Error, ValueError):
+        return None
+    # Only the first colon separates: a client id has none, a secret may.
+    client_id, _colon, secret = credentials.partition(":")
+    return client_id, secret
+
+
+def known(client_id: str, secret: str) -> Client | None:
+    """Return the credential set with this id, if the secret is its own."""
+    client = Client.objects.select_related("registered").filter(client_id=client_id).first()
+    return client if client and check_password(secret, client.client_secret) else None

@@ -1,0 +1,227 @@
+"""Connect (spec: Connect code, redemption result, states, POST /connect/request) and its pages."""
+
+import hashlib
+import hmac
+import json
+import math
+import re
+import secrets
+import string
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_safe
+
+from django_identity.sandbox import (
+    clients,
+    clock,
+    consents,
+    envelope,
+    keys,
+    request_log,
+    shared,
+    switches,
+)
+from django_identity.sandbox.clients import Authenticated
+from django_identity.sandbox.errors import Invalid
+from django_identity.sandbox.models import CONNECT_CODE_LIFETIME, ConnectCode, Consent, User
+from django_identity.sandbox.people import accounts
+from django_identity.sandbox.people.forms import ConfirmPasswordForm
+from django_identity.sandbox.people.pages import signed_in_user
+
+PROFILE_BASIC = "profile:basic"
+KYC_STATUS = "kyc:status"
+SCOPES = (PROFILE_BASIC, KYC_STATUS)
+INVALID_CONNECT_CODE = "INVALID_CONNECT_CODE"
+CONNECT_CODE_REQUIRED = "CONNECT_CODE_REQUIRED"
+INVALID_SCOPE = "INVALID_SCOPE"
+KYC_LEVEL_REQUIRED = "KYC_LEVEL_REQUIRED"
+POA_REQUIRED = "POA_REQUIRED"
+RETIRED_MEMBER = "infra_user_id"
+_SHAPE = re.compile(r"CNX-[A-Z0-9]{4}-[A-Z0-9]{4}")
+_MESSAGES = {
+    INVALID_CONNECT_CODE: "The code is missing, unknown, used or expired.",
+    CONNECT_CODE_REQUIRED: "Ask the user for a Connect code and send it as connect_code.",
+    INVALID_SCOPE: f"The scopes are {', '.join(SCOPES)}.",
+    envelope.ENVIRONMENT_MISMATCH: envelope.MISMATCH_MESSAGE,
+    KYC_LEVEL_REQUIRED: "The user's KYC level is below what this application requires.",
+    POA_REQUIRED: "This application requires proof of address.",
+}
+
+
+class Refused(Exception):
+    """The request is refused with the error ``code``: no data is shared. A spent code stays so."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def make_code(user: User) -> ConnectCode:
+    """Create a code for ``user``. Earlier codes stay valid."""
+    letters = string.ascii_uppercase + string.digits
+    one, two = ("".join(secrets.choice(letters) for _ in range(4)) for _ in range(2))
+    now = clock.now()
+    ends = now + CONNECT_CODE_LIFETIME
+    return ConnectCode.objects.create(
+        user=user, code=f"CNX-{one}-{two}", created_at=now, expires_at=ends
+    )
+
+
+@csrf_exempt
+def connect_request(request: HttpRequest) -> HttpResponse:
+    """POST /connect/request: redeem a Connect code for an application."""
+    if request.method != "POST":
+        return envelope.method_not_allowed("POST")
+    asking = clients.authenticate(request)
+    if asking is None:
+        return clients.unauthorized()
+    try:
+        user, result = _redeem(asking, *_read(envelope.members_of(request)))
+    except Invalid as error:
+        return envelope.invalid(str(error))
+    except Refused as error:
+        return _refuse(error.code)
+    request_log.note(request, user, asking.client)
+    return envelope.success(result)
+
+
+def _refuse(code: str) -> HttpResponse:
+    """Refuse, with the address where a person meets a requirement (spec: Errors)."""
+    beside: dict[str, Any] = {}
+    if code in {KYC_LEVEL_REQUIRED, POA_REQUIRED}:
+        kyc_url = settings.SANDBOX_ORIGIN + reverse("verify")
+        beside = {"kyc_required": True, "kyc_url": kyc_url}
+    status = 403 if beside or code == envelope.ENVIRONMENT_MISMATCH else 400
+    return envelope.error(status, code, _MESSAGES[code], **beside)
+
+
+def _read(members: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Return code and scopes. What cannot be read is refused before any code is looked at."""
+    code, scopes = members.get("connect_code"), members.get("scopes")
+    if code in (None, ""):
+        is_required = switches.current().missing_connect_code == "required"
+        is_retired = is_required or RETIRED_MEMBER in members
+        raise Refused(CONNECT_CODE_REQUIRED if is_retired else INVALID_CONNECT_CODE)
+    if not isinstance(code, str):
+        raise Refused(INVALID_CONNECT_CODE)
+    is_list = isinstance(scopes, list) and all(isinstance(each, str) for each in scopes)
+    if not scopes or not is_list:
+        raise Invalid("scopes must be an array of strings, and not empty.")
+    if (callback_url := members.get("callback_url")) is not None:
+        envelope.http_address("callback_url", callback_url)
+    return code, list(dict.fromkeys(scopes))
+
+
+def _redeem(asking: Authenticated, code: str, scopes: Sequence[str]) -> tuple[User, dict[str, Any]]:
+    """Spend the code, return its person and the result, and record and announce the consent.
+
+    Raises:
+        Refused: no data was shared.
+    """
+    with transaction.atomic():
+        spent = _spend(code, asking)
+        refusal = _refusal(spent.user, asking, scopes) if spent else INVALID_CONNECT_CODE
+        if spent and not refusal:
+            given = Consent.objects.filter(user=spent.user, client=asking.client, revoked_at=None)
+            standing = [scope for consent in given for scope in consent.scopes]
+            consents.grant(spent.user, asking.client, dict.fromkeys([*standing, *scopes]))
+            consents.tell(spent.user, asking.client, scopes)
+            return spent.user, _result(spent.user, asking, scopes)
+        if spent:
+            spent.refusal = refusal
+            spent.save(update_fields=["refusal"])
+    raise Refused(refusal)  # after the commit, so that the code stays spent
+
+
+def _spend(code: str, asking: Authenticated) -> ConnectCode | None:
+    """Spend ``code``. Return it, or None if there is no such valid code.
+
+    One conditional UPDATE decides, so only one of several concurrent requests gets the code.
+    """
+    now = clock.now()
+    valid = ConnectCode.objects.filter(code=code, used_at=None, expires_at__gt=now)
+    if not _SHAPE.fullmatch(code) or not valid.update(used_at=now, used_by=asking.client):
+        return None
+    return ConnectCode.objects.select_related("user").get(code=code)
+
+
+def _refusal(user: User, asking: Authenticated, scopes: Sequence[str]) -> str:
+    """Return the error code if the data of ``user`` is not shared, or nothing."""
+    if not set(scopes) <= set(SCOPES):
+        return INVALID_SCOPE
+    if user.environment != asking.client.environment:
+        return envelope.ENVIRONMENT_MISMATCH
+    application = asking.client.registered
+    if user.kyc_level < application.connect_kyc_level:  # their names sort as they rank
+        return KYC_LEVEL_REQUIRED
+    if application.connect_proof_of_address and user.address_proved_at is None:
+        return POA_REQUIRED
+    return ""
+
+
+def _result(user: User, asking: Authenticated, scopes: Sequence[str]) -> dict[str, Any]:
+    """Build the answer and sign it."""
+    data: dict[str, Any] = {}
+    if PROFILE_BASIC in scopes:
+        data["profile"] = {name: getattr(user, name) for name in shared.PROFILE_BASIC}
+    if KYC_STATUS in scopes:
+        data["kyc"] = shared.kyc(user)
+    result = {
+        "status": "approved",
+        "request_id": f"req_{uuid.uuid4().hex}",
+        "user_id": user.subject,
+        **({"data": data} if switches.current().connect_nested else data),
+        "issued_at": clock.timestamp(clock.now()),
+    }
+    return result | {"signature": _signature(result, asking.secret)}
+
+
+def _signature(result: Mapping[str, Any], secret: str) -> str:
+    """Sign the canonical JSON of ``result`` with the method of the switch."""
+    content = json.dumps(result, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    if switches.current().connect_signature == "jws":
+        header, _payload, signature = keys.sign(content).split(".")
+        return f"{header}..{signature}"  # detached (RFC 7515, appendix F)
+    return hmac.new(secret.encode(), content, hashlib.sha256).hexdigest()
+
+
+@sensitive_post_parameters("password")
+@login_required
+@require_http_methods(["GET", "POST"])
+def new_code(request: HttpRequest) -> HttpResponse:
+    """Show what will be shared; make a code once the password is confirmed."""
+    user = signed_in_user(request)
+    form = ConfirmPasswordForm(user, request.POST or None)
+    if form.is_valid():
+        return redirect("connect_code", number=make_code(user).pk)
+    context = {
+        "form": form,
+        "person": user,
+        "country": accounts.country_name(user.country),
+        "scopes": consents.described(SCOPES),
+    }
+    return render(request, "sandbox/make_connect_code.html", context)
+
+
+@login_required
+@require_safe
+def show_code(request: HttpRequest, number: int) -> HttpResponse:
+    """Show a code of the person's own, and how long it is valid."""
+    code = get_object_or_404(ConnectCode, user=signed_in_user(request), pk=number)
+    left = (code.expires_at - clock.now()).total_seconds()
+    context = {
+        "code": code,
+        "seconds_left": max(0, math.ceil(left)),
+        "lifetime": int(CONNECT_CODE_LIFETIME.total_seconds()),
+    }
+    return render(request, "sandbox/connect_code.html", context)

@@ -1,0 +1,204 @@
+"""The credential (spec: Credential structure): issued, taken apart, and POST /claims/verify."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
+from jwcrypto.common import JWException, json_encode
+from jwcrypto.jwk import JWK
+from jwcrypto.jws import InvalidJWSSignature
+from sd_jwt.common import SDObj
+from sd_jwt.issuer import SDJWTIssuer
+from sd_jwt.verifier import SDJWTVerifier
+
+from django_identity.sandbox import clients, clock, envelope, keys, switches
+from django_identity.sandbox.claims import COUNTRY_RESIDENT
+from django_identity.sandbox.errors import Invalid
+from django_identity.sandbox.models import Claim, User
+
+CREDENTIAL_FORMAT = "dc+sd-jwt"
+LONGEST_CREDENTIAL = 128 * 1024
+# Claim -> the member that says what is claimed, where that is more than yes.
+_NOUNS = {COUNTRY_RESIDENT: "country"}
+_UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, RecursionError, JWException)
+#: What can be wrong with a credential, in the order in which an application is told.
+_FAULTS = ("signature", "issuer", "environment", "audience", "expired", "disclosure", "revoked")
+
+
+def issue(user: User, claims: Iterable[Claim], *, audience: str) -> str:
+    """Issue the credential that discloses ``claims`` of ``user``; it ends with ``~``.
+
+    Args:
+        user: the person, who becomes ``sub``.
+        claims: what is disclosed: the caller leaves out revoked claims.
+        audience: the ``client_id`` of the requesting application.
+    """
+    issued_at = int(clock.now().timestamp())
+    payload: dict[Any, Any] = {
+        "iss": settings.SANDBOX_ORIGIN,
+        "aud": audience,
+        "sub": user.subject,
+        "environment": user.environment,
+        "exp": issued_at + user.credential_seconds,
+    }
+    if switches.current().claims_iat:
+        payload["iat"] = issued_at
+    disclosed = {SDObj(claim.claim_type): _disclosed(claim) for claim in claims}
+    if not disclosed:  # the library leaves an empty list of digests out
+        content = json_encode({**payload, "_sd": [], "_sd_alg": "sha-256"})
+        return keys.sign(content, typ=CREDENTIAL_FORMAT) + "~"
+    key = keys.current()
+    header = {"typ": CREDENTIAL_FORMAT, "kid": key.kid}
+    issuer = SDJWTIssuer(
+        payload | disclosed, keys.private_key(key), sign_alg="ES256", extra_header_parameters=header
+    )
+    credential: str = issuer.sd_jwt_issuance
+    return credential
+
+
+def _disclosed(claim: Claim) -> Any:
+    """Return the value in the form that the specification shows for ``kyc_verified``, or bare."""
+    if isinstance(claim.value, dict) or switches.current().claim_values == "bare":
+        return claim.value
+    is_plain = isinstance(claim.value, bool)
+    return {
+        "verified": claim.value if is_plain else True,
+        **({} if is_plain else {_NOUNS.get(claim.claim_type, "value"): claim.value}),
+        "provider": claim.provider,
+        "issued_at": clock.timestamp(claim.issued_at),
+        "expires_at": clock.timestamp(claim.expires_at) if claim.expires_at else None,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Disclosure:
+    """One disclosure as it was transmitted, with its content and its digest."""
+
+    text: str
+    content: Any
+    digest: str
+    is_listed: bool
+
+    @property
+    def readable(self) -> str:
+        """The content with line breaks."""
+        return json.dumps(self.content, indent=2, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """The parts of a credential, and its findings: a fault's name -> whether it was found."""
+
+    header: dict[str, Any]
+    payload: dict[str, Any]
+    disclosures: list[Disclosure]
+    findings: dict[str, bool]
+    claims: dict[str, Any] = field(repr=False)
+
+    @property
+    def readable_parts(self) -> list[tuple[str, str]]:
+        """Header and payload with line breaks."""
+        parts = {"Header": self.header, "Payload": self.payload}
+        return [(name, json.dumps(each, indent=2)) for name, each in parts.items()]
+
+    @property
+    def expires_at(self) -> datetime:
+        """The end of the credential."""
+        return datetime.fromtimestamp(self.payload["exp"], UTC)
+
+
+def inspect(credential: str) -> Inspection:
+    """Take ``credential`` apart, and look for what is wrong for whatever application.
+
+    Raises:
+        Invalid: it cannot be read.
+    """
+    text = "".join(credential.split())[:LONGEST_CREDENTIAL]
+    try:
+        token, *parts = text.split("~")
+        header, payload = map(_decoded, token.split(".")[:2])
+        listed = payload.get("_sd", [])
+        disclosures = [_disclosure(part, listed) for part in parts if part]
+        datetime.fromtimestamp(payload["exp"], UTC)
+        if parts[-1:] != [""]:
+            raise ValueError("It does not end with ~.")
+        is_signed = _is_signed(text)
+    except (*_UNREADABLE, OverflowError, OSError) as error:
+        raise Invalid(str(error)) from error
+    claims = {each.content[1]: each.content[2] for each in disclosures}
+    theirs = Claim.objects.filter(user__subject=payload.get("sub"), claim_type__in=claims)
+    findings = {
+        "signature": not is_signed,
+        "issuer": payload.get("iss") != settings.SANDBOX_ORIGIN,
+        "expired": payload["exp"] <= clock.now().timestamp(),
+        "disclosure": not all(each.is_listed for each in disclosures),
+        "revoked": theirs.filter(revoked=True).exists(),
+    }
+    return Inspection(header, payload, disclosures, findings, claims)
+
+
+@csrf_exempt
+def verify_claims(request: HttpRequest) -> HttpResponse:
+    """POST /claims/verify: tell an application whether a credential is valid, and what it says."""
+    if request.method != "POST":
+        return envelope.method_not_allowed("POST")
+    asking = clients.authenticate(request)
+    if asking is None:
+        return clients.unauthorized()
+    try:
+        credential = envelope.members_of(request).get("credential")
+    except Invalid as error:
+        return envelope.invalid(str(error))
+    if not isinstance(credential, str):
+        return envelope.invalid("credential must be a string.")
+    try:
+        found = inspect(credential)
+    except Invalid:
+        return envelope.success({"valid": False, "reason": "malformed", "claims": {}})
+    faults = found.findings | {
+        "environment": found.payload.get("environment") != asking.client.environment,
+        "audience": found.payload.get("aud") != asking.client.client_id,
+    }
+    reason = next((each for each in _FAULTS if faults[each]), None)
+    claims = {} if reason else found.claims
+    return envelope.success({"valid": reason is None, "reason": reason, "claims": claims})
+
+
+def _is_signed(credential: str) -> bool:
+    """Return whether a published key signed it; what cannot be read raises."""
+    try:
+        SDJWTVerifier(credential, _issuer_key)
+    except (InvalidJWSSignature, KeyError):
+        return False
+    return True
+
+
+def _issuer_key(_issuer: str, header: dict[str, Any]) -> JWK:
+    """Return the published key that the header names."""
+    if header.get("typ") != CREDENTIAL_FORMAT or header.get("alg") != "ES256":
+        raise ValueError("Not a credential.")
+    published = {key["kid"]: key for key in keys.published()["keys"]}
+    return JWK(**published[header["kid"]])
+
+
+def _disclosure(text: str, listed: list[str]) -> Disclosure:
+    content = _decoded(text)
+    _salt, name, _value = content
+    if not isinstance(name, str):
+        raise TypeError("The name of a claim is no text.")
+    hashed = hashlib.sha256(text.encode("ascii")).digest()
+    digest = base64.urlsafe_b64encode(hashed).decode().rstrip("=")
+    return Disclosure(text, content, digest, digest in listed)
+
+
+def _decoded(text: str) -> Any:
+    """Return the JSON in ``text``, which is base64url."""
+    padded = text + "=" * (-len(text) % 4)
+    return json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))

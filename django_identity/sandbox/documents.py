@@ -1,0 +1,120 @@
+"""Documents (spec: Scopes, trusted tier): the keys of trusted applications, and encrypting to them.
+
+Documents are made up from the account at each reading, and stored nowhere.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.http import HttpResponse
+from jwcrypto.common import JWException
+from jwcrypto.jwe import JWE
+from jwcrypto.jwk import JWK
+
+from django_identity.sandbox import envelope, switches
+from django_identity.sandbox.errors import Invalid
+from django_identity.sandbox.models import Client, KycStatus, User
+from django_identity.sandbox.people.endpoints import user_endpoint
+
+# Algorithm -> the type of its keys.
+ALGORITHMS = {
+    "RSA-OAEP-256": "RSA",
+    "ECDH-ES": "EC",
+    "ECDH-ES+A128KW": "EC",
+    "ECDH-ES+A256KW": "EC",
+}
+SHORTEST_RSA_KEY = 2048
+LONGEST_KID = 200
+TRUSTED_TIER_REQUIRED = "TRUSTED_TIER_REQUIRED"
+IMAGE = Path(__file__).parent / "static" / "sandbox" / "passport.png"
+
+
+def public_key(given: object) -> dict[str, Any]:
+    """Return the JWK ``given`` if it is a public key with a ``kid`` and one algorithm.
+
+    Raises:
+        Invalid: the message says why.
+    """
+    if not isinstance(given, Mapping):
+        raise Invalid("document_key: the key is a JWK: a JSON object.")
+    kid, algorithm = given.get("kid"), given.get("alg")
+    if not isinstance(kid, str) or not 0 < len(kid) <= LONGEST_KID:
+        raise Invalid("document_key: the key needs a kid, by which you find its private part.")
+    if not isinstance(algorithm, str) or given.get("kty") != ALGORITHMS.get(algorithm, ""):
+        raise Invalid(f"document_key: alg is one of {', '.join(ALGORITHMS)}, and kty fits it.")
+    try:
+        key = JWK(**given)
+        parts: dict[str, Any] = key.export_public(as_dict=True)
+        encrypt(b"", parts)  # the library checks a key when it is used
+    except (JWException, ValueError, TypeError) as error:
+        raise Invalid("document_key: the key is not a valid JWK.") from error
+    if key.has_private:
+        raise Invalid(
+            "document_key: this is your private key. Keep it, and register its public part."
+        )
+    if parts["kty"] == "RSA" and key.get_op_key("encrypt").key_size < SHORTEST_RSA_KEY:
+        raise Invalid(f"document_key: an RSA key has at least {SHORTEST_RSA_KEY} bits.")
+    return parts
+
+
+def encrypt(content: bytes, key: Mapping[str, Any]) -> str:
+    """Encrypt ``content`` to the registered ``key``, in the compact serialisation."""
+    header = {"alg": key["alg"], "enc": switches.current().jwe_enc}
+    if switches.current().jwe_kid:
+        header["kid"] = key["kid"]
+    sealed = JWE(content, protected=json.dumps(header))
+    sealed.add_recipient(JWK(**key))
+    compact: str = sealed.serialize(compact=True)
+    return compact
+
+
+@user_endpoint("documents:metadata")
+def metadata(user: User, client: Client, scopes: list[str]) -> HttpResponse:
+    """Return the type, country and status of each document, without its content."""
+    listed = [_metadata(user, kind) for kind, _type, _content in _papers(user)]
+    return envelope.success({"user_id": user.subject, "documents": listed})
+
+
+@user_endpoint("documents:read")
+def documents(user: User, client: Client, scopes: list[str]) -> HttpResponse:
+    """Return each document with its content, encrypted to the application's key."""
+    key = client.registered.document_key
+    if key is None:
+        message = "The application is not approved for the trusted tier."
+        return envelope.error(403, TRUSTED_TIER_REQUIRED, message)
+    listed = [
+        _metadata(user, kind) | {"content_type": content_type, "content": encrypt(content, key)}
+        for kind, content_type, content in _papers(user)
+    ]
+    return envelope.success({"user_id": user.subject, "documents": listed})
+
+
+def _papers(user: User) -> Iterator[tuple[str, str, bytes]]:
+    """Yield type, content type and content. An unverified person has handed in none."""
+    if user.kyc_status == KycStatus.UNVERIFIED:
+        return
+    # Digits that are this person's own, and nobody's number in the real world. A viewer skips them
+    # behind the picture, but they tell one person's from another's.
+    number = str(int(hashlib.sha256(user.subject.encode()).hexdigest(), 16))[:11]
+    names = {"first_name": user.first_name, "last_name": user.last_name}
+    yield "passport", "image/png", IMAGE.read_bytes() + number.encode()
+    yield _data("national_id", names | {"national_id_number": number})
+    yield _data("bank_verification_number", {"bank_verification_number": number})
+    if user.address_proved_at is not None:
+        yield _data("proof_of_address", names | {"number": number, "country": user.country})
+
+
+def _data(kind: str, members: Mapping[str, str]) -> tuple[str, str, bytes]:
+    return kind, "application/json", json.dumps(members).encode()
+
+
+def _metadata(user: User, kind: str) -> dict[str, str]:
+    return {
+        "document_id": hashlib.sha256(f"{user.subject}/{kind}".encode()).hexdigest()[:16],
+        "document_type": kind,
+        "country": user.country,
+        "status": str(user.kyc_status),
+    }

@@ -1,0 +1,101 @@
+"""The envelope of the API's answers and errors, and the JSON bodies that it takes (spec: Resources,
+Errors).
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
+from django.views.decorators.csrf import csrf_exempt
+
+from django_identity.sandbox import switches
+from django_identity.sandbox.errors import Invalid
+
+INSUFFICIENT_SCOPE = "INSUFFICIENT_SCOPE"
+ENVIRONMENT_MISMATCH = "ENVIRONMENT_MISMATCH"
+USER_MISMATCH = "USER_MISMATCH"
+UNAUTHORIZED = "UNAUTHORIZED"
+METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED"
+NOT_FOUND = "NOT_FOUND"
+RATE_LIMITED = "RATE_LIMITED"
+INVALID_REQUEST = "INVALID_REQUEST"
+
+MISMATCH_MESSAGE = "Live credentials reach live users only, test credentials sandbox users only."
+
+
+def success(content: Mapping[str, Any], *, status: int = 200) -> JsonResponse:
+    """Wrap ``content`` as ``{"success": true, "data": …}``."""
+    return JsonResponse({"success": True, "data": content}, status=status)
+
+
+def error(
+    status: int, code: str, message: str, *, challenge: str = "", **beside: object
+) -> JsonResponse:
+    """Build ``{"success": false, "error": {"code", "message"}}`` with the HTTP ``status``.
+
+    The message is optional; ``beside`` becomes top-level members, ``challenge`` the header
+    ``WWW-Authenticate``.
+    """
+    said = {"message": message} if switches.current().optional_members else {}
+    content = {"success": False, "error": {"code": code, **said}, **beside}
+    headers = {"WWW-Authenticate": challenge} if challenge else {}
+    return JsonResponse(content, status=status, headers=headers)
+
+
+def invalid(message: str) -> JsonResponse:
+    """Refuse a body that cannot be used."""
+    return error(400, INVALID_REQUEST, message)
+
+
+def method_not_allowed(allowed: str) -> JsonResponse:
+    """Refuse any method but the ``allowed`` one."""
+    refusal = error(405, METHOD_NOT_ALLOWED, f"Use {allowed}.")
+    refusal["Allow"] = allowed
+    return refusal
+
+
+def environment_mismatch() -> JsonResponse:
+    """Refuse a request that mixes live and test (spec: Credentials and environments)."""
+    return error(403, ENVIRONMENT_MISMATCH, MISMATCH_MESSAGE)
+
+
+def http_address(name: str, url: object) -> str:
+    """Return ``url``, which the member ``name`` gave, if it is an http or https address.
+
+    Raises:
+        Invalid: it is none, or has no host.
+    """
+    try:
+        parts = urlsplit(url if isinstance(url, str) else "")
+        is_usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        is_usable = False
+    if not is_usable or len(str(url).split()) != 1:
+        raise Invalid(f"{name}: an address is like https://shop.example/webhooks.")
+    return str(url)
+
+
+@csrf_exempt
+def unknown_path(request: HttpRequest, path: str) -> HttpResponse:
+    """Answer any API path that the service does not have."""
+    return error(404, NOT_FOUND, "There is no such endpoint.")
+
+
+def members_of(request: HttpRequest, *, labelled: bool = True) -> dict[str, Any]:
+    """Return the members of the JSON object in the body.
+
+    Raises:
+        Invalid: it is none, or none of a bearable size, or (``labelled``) is not called JSON.
+    """
+    if labelled and request.content_type != "application/json":
+        raise Invalid("The Content-Type of the body is application/json.")
+    try:
+        members = json.loads(request.body or ("" if labelled else "{}"))
+    except (ValueError, RecursionError, RequestDataTooBig, UnreadablePostError) as failed:
+        raise Invalid("The body is not JSON.") from failed
+    if not isinstance(members, dict):
+        raise Invalid("The body is not a JSON object.")
+    return members

@@ -1,1 +1,0 @@
-"""The signing keys (spec: GET /.well-known/jwks.json): rotation, publication, signing."""

@@ -1,0 +1,1 @@
+"""People (spec: Profile, KYC status): accounts, what is shared, verification, and their pages."""

@@ -1,0 +1,76 @@
+"""What each scope hands over: the members of the answers, and the same in words (spec: Scopes)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.templatetags.static import static
+
+from django_identity.sandbox import clock, switches
+from django_identity.sandbox.claims import KYC_VENDOR
+from django_identity.sandbox.models import KycStatus, User
+
+PROFILE_BASIC = ("first_name", "last_name", "email", "country")
+PROFILE = ("id", "email", "first_name", "last_name", "country")
+KYC = ("kyc_level", "status")
+KYC_OPTIONAL = ("verified_at", "provider")
+_WORDS = {
+    "id": "user id",
+    "email": "e-mail address",
+    "photo_url": "photo",
+    "kyc_level": "verification level",
+    "verified_at": "date of the verification",
+    "provider": "the provider that verified you",
+}
+
+
+def profile(user: User, scopes: Sequence[str]) -> dict[str, Any]:
+    """Return the members of a profile that the granted ``scopes`` list."""
+    values = {
+        "id": user.subject,
+        "email": user.email,
+        "first_name": user.first_name,
+        "last_name": user.last_name,
+        "country": user.country,
+        "kyc_level": user.kyc_level,
+        "risk_score": user.risk_score,
+        "photo_url": user.photo_url or settings.SANDBOX_ORIGIN + static("sandbox/person.svg"),
+    }
+    return {name: values[name] for name in members("profile:read", scopes)}
+
+
+def kyc(user: User, scope: str = "kyc:status") -> dict[str, Any]:
+    """Return whether, when and by whom ``user`` was verified (spec: KYC status)."""
+    verified_at = user.kyc_verified_at
+    values = {
+        "user_id": user.subject,
+        "kyc_level": user.kyc_level,
+        "status": user.kyc_status,
+        "verified_at": clock.timestamp(verified_at) if verified_at else None,
+        "provider": None if user.kyc_status == KycStatus.UNVERIFIED else KYC_VENDOR,
+    }
+    return {name: values[name] for name in members(scope, ())}
+
+
+def members(scope: str, granted: Sequence[str]) -> list[str]:
+    """Return the members that ``scope`` hands over, where ``granted`` are all scopes."""
+    switched = switches.current()
+    with_optional = switched.optional_members
+    is_all = switched.profile_members == "all"
+    match scope:
+        case "profile:read":
+            photo = ["photo_url"] if with_optional else []
+            level = ["kyc_level"] if with_optional and (is_all or "kyc:read" in granted) else []
+            return [*PROFILE, *photo, *level, *(["risk_score"] if is_all else [])]
+        case "profile:basic":
+            return [*PROFILE_BASIC]
+        case "kyc:read" | "kyc:status":
+            named = ["user_id"] if scope == "kyc:read" and switched.kyc_user_id else []
+            return [*named, *KYC, *(KYC_OPTIONAL if with_optional else ())]
+    return []
+
+
+def in_words(scope: str, granted: Sequence[str]) -> str:
+    """Say what ``scope`` hands over."""
+    words = ", ".join(_WORDS.get(name, name.replace("_", " ")) for name in members(scope, granted))
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,193 @@
+"""One HTTP request, with limits for time and size. Only this module imports httpx.
+
+A proxy and a private certificate authority come from the environment (``HTTPS_PROXY``,
+``SSL_CERT_FILE``). No redirect is followed and no cookie is kept. httpx's own log lines, which
+contain addresses, are dropped.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cached_property
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any
+
+import httpx
+from django.views.decorators.debug import sensitive_variables
+
+from django_identity import exceptions
+from django_identity.conf import Application
+from django_identity.strict_json import read_object
+
+LARGEST_ANSWER = 256 * 1024
+HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "User-Agent": "django-identity",
+}
+NO_COOKIES = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+# A header that is not ASCII raises ``UnicodeError``.
+FAILURES = (httpx.TransportError, httpx.InvalidURL, OSError, UnicodeError)
+BEFORE_SENDING = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.ProxyError,
+    UnicodeError,
+)
+
+logger = logging.getLogger("django_identity.service")
+_clients: dict[tuple[int, bool], httpx.Client] = {}
+_in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request. ``endpoint`` is its name in errors and logs.
+
+    ``sent_once``: the request spends a code or a token. It gets a new connection: if a reused one
+    breaks, nobody knows whether the service has read the request.
+    """
+
+    endpoint: str
+    method: str
+    url: str = field(repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    form: Mapping[str, str] | None = field(default=None, repr=False)
+    json: Mapping[str, Any] | None = field(default=None, repr=False)
+    seconds: float = 10.0
+    largest: int = LARGEST_ANSWER
+    sent_once: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The response: any status except a redirect, and at most the allowed number of bytes."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+
+    @cached_property
+    def members(self) -> dict[str, Any]:
+        """The JSON object of the body. Raises ``NotStrictJSON``."""
+        return read_object(self.body)
+
+
+@sensitive_variables()
+def exchange(application: Application, call: Call) -> Answer:
+    """Send ``call`` once and read its answer.
+
+    Raises ``ServiceUnavailable``, whose ``may_have_arrived`` says whether the service may have got
+    the request, or ``MalformedAnswer``.
+    """
+    began = time.monotonic()
+    try:
+        with _quietly():
+            answer = _exchange(call, ends_at=began + call.seconds)
+    except FAILURES as error:
+        raise _no_answer(call, error) from None
+    milliseconds = round((time.monotonic() - began) * 1000)
+    fields = {"application": application.alias, "endpoint": call.endpoint,
+              "outcome": answer.status, "milliseconds": milliseconds}  # fmt: skip
+    text = "%s answered %s in %s ms"
+    logger.debug(text, call.endpoint, answer.status, milliseconds, extra=fields)
+    return answer
+
+
+def _exchange(call: Call, *, ends_at: float) -> Answer:
+    """Each step has the time-out of the whole call; the total is checked while the body arrives."""
+    client = _client(sent_once=call.sent_once)
+    request = client.build_request(
+        call.method,
+        call.url,
+        headers=dict(call.headers),
+        data=call.form,
+        json=call.json,
+        timeout=call.seconds,
+    )
+    with closing(client.send(request, stream=True)) as response:
+        if 300 <= response.status_code < 400:
+            raise exceptions.ServiceUnavailable(
+                "a redirect", endpoint=call.endpoint, code="unexpected_redirect"
+            )
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            detail = "an encoding nobody asked for"
+            raise exceptions.MalformedAnswer(detail, endpoint=call.endpoint)
+        body = bytearray()
+        for chunk in response.iter_raw():
+            body += chunk
+            if len(body) > call.largest:
+                detail = f"over {call.largest} bytes"
+                raise exceptions.MalformedAnswer(
+                    detail, endpoint=call.endpoint, code="answer_too_large"
+                )
+            if time.monotonic() > ends_at:
+                raise httpx.ReadTimeout("the body takes too long")
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Answer(response.status_code, headers, bytes(body))
+
+
+def _no_answer(call: Call, error: Exception) -> exceptions.ServiceUnavailable:
+    """It has only the name of a class, because the text of ``error`` may quote the request."""
+    failed: exceptions.ServiceUnavailable
+    if isinstance(error, httpx.TimeoutException):
+        failed = exceptions.ServiceUnavailable(
+            "no answer in time", endpoint=call.endpoint, code="service_timeout"
+        )
+    else:
+        name = type(_of_system(error) or error).__name__
+        failed = exceptions.ServiceUnavailable(f"no answer ({name})", endpoint=call.endpoint)
+        failed.network_error = name
+    failed.may_have_arrived = not isinstance(error, BEFORE_SENDING)
+    return failed
+
+
+def _of_system(error: BaseException | None) -> OSError | None:
+    """The system's own error, behind those of httpx and httpcore."""
+    while error is not None and not isinstance(error, OSError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def environment_problem() -> str:
+    """Why no client can be built: the name of an error, without a path or a proxy's password."""
+    try:
+        _client(sent_once=False)
+    except (OSError, ValueError, ImportError, httpx.InvalidURL) as error:
+        return type(error).__name__
+    return ""
+
+
+def _client(*, sent_once: bool) -> httpx.Client:
+    key = (os.getpid(), sent_once)  # a forked process must not use its parent's connections
+    if key not in _clients:
+        # No ``transport``: with one httpx would ignore the proxies of the environment.
+        limits = httpx.Limits(max_keepalive_connections=0 if sent_once else 20)
+        new = httpx.Client(
+            follow_redirects=False, cookies=NO_COOKIES, headers=HEADERS, limits=limits
+        )
+        _clients.setdefault(key, new)  # of two threads that made one, both use the first
+    return _clients[key]
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    token = _in_our_call.set(True)
+    try:
+        yield
+    finally:
+        _in_our_call.reset(token)
+
+
+def _not_ours(_record: logging.LogRecord) -> bool:
+    return not _in_our_call.get()
+
+
+# Drop only the log lines of our own calls, because a site may use httpx too.
+for _name in ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.proxy"):
+    logging.getLogger(_name).addFilter(_not_ours)

@@ -1,0 +1,124 @@
+"""Read the members of an answer: texts, subjects, times and addresses. Each is checked once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeGuard
+from urllib.parse import urlsplit
+
+from django_identity.exceptions import MalformedAnswer, SubjectMismatch
+from django_identity.secrets import Secret
+from django_identity.service.moments import NotAMoment, parse_moment
+
+LONGEST_TEXT = 1000
+LONGEST_SUBJECT = 255
+LONGEST_CODE = 64
+LONGEST_URL = 2000
+SUBJECTS = ("user_id", "sub")
+# RFC 3986: visible ASCII. The characters below are refused too.
+URL = re.compile(r"[\x21-\x7e]+")
+NEVER_IN_URLS = frozenset("\"'<>\\^`{|}")
+# RFC 6749 appendix A.12, but without spaces, because a token goes into a header.
+TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
+# Control characters and those that turn the direction of text: a name could hide or rewrite others.
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f]")
+
+
+def is_subject(value: object) -> TypeGuard[str]:
+    """Whether ``value`` is a subject: opaque text of 1 to 255 characters.
+
+    It must be storable and usable as a path segment, so ``.`` and ``..`` are refused.
+    """
+    is_text = isinstance(value, str) and 0 < len(value) <= LONGEST_SUBJECT
+    return is_text and value not in (".", "..") and str(value).isprintable()
+
+
+def safe_url(given: object, *, environment: str) -> str:
+    """``given`` if a page may show it, else empty. It is https; in test plain http, too."""
+    if not isinstance(given, str) or not URL.fullmatch(given) or NEVER_IN_URLS & {*given}:
+        return ""
+    try:
+        parts = urlsplit(given)
+    except ValueError:
+        return ""
+    is_safe = parts.scheme in (("https", "http") if environment == "test" else ("https",))
+    is_whole = len(given) <= LONGEST_URL and parts.hostname and parts.username is None
+    return given if is_safe and is_whole else ""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Members:
+    """Reads the members of an answer of ``endpoint``. Each method raises ``MalformedAnswer``."""
+
+    body: Mapping[str, Any]
+    endpoint: str
+
+    def wrong(self, detail: str) -> MalformedAnswer:
+        return MalformedAnswer(detail, endpoint=self.endpoint)
+
+    def text(self, name: str, *, longest: int = LONGEST_TEXT) -> str:
+        """A text, or an empty one if the member is absent or null."""
+        value = self.body.get(name)
+        if value is None:
+            return ""
+        # PostgreSQL cannot store NUL. The JSON reader has refused lone surrogates already.
+        if not isinstance(value, str) or len(value) > longest or "\0" in value:
+            raise self.wrong(f"{name} is not a usable text")
+        return value
+
+    def required(self, name: str, *, longest: int = LONGEST_TEXT) -> str:
+        """A text that is not empty."""
+        if not (text := self.text(name, longest=longest)):
+            raise self.wrong(f"no {name}")
+        return text
+
+    def line(self, name: str, *, longest: int = LONGEST_TEXT) -> str:
+        """A text that a terminal or a page can show: not empty, and printable."""
+        text = self.required(name, longest=longest)
+        if not text.isprintable():
+            raise self.wrong(f"no usable {name}")
+        return text
+
+    def name(self, name: str) -> str:
+        """A person's name on one line, without control and direction characters."""
+        return " ".join(DIRECTION.sub("", CONTROL.sub(" ", self.text(name))).split())
+
+    def token(self, name: str) -> Secret:
+        value = self.body.get(name)
+        if not isinstance(value, str) or not TOKEN.fullmatch(value):
+            raise self.wrong(f"no usable {name}")
+        return Secret(value)
+
+    def moment(self, name: str) -> datetime | None:
+        """An ISO 8601 time-stamp. Without a zone it is UTC, as in the spec."""
+        text = self.text(name, longest=LONGEST_CODE)
+        try:
+            return parse_moment(text, takes_days=True) if text else None
+        except NotAMoment:
+            raise self.wrong(f"{name} is not a time") from None
+
+    def subject(self, name: str) -> str:
+        value = self.body.get(name)
+        if not is_subject(value):
+            raise self.wrong("a subject that is not a usable text")
+        return value
+
+    def named_subject(self, names: Collection[str] = SUBJECTS) -> str | None:
+        """The subject that the answer names, if any. Raises ``SubjectMismatch`` if it names two."""
+        named = {self.subject(name) for name in names if self.body.get(name) is not None}
+        if len(named) > 1:
+            raise SubjectMismatch("names two subjects", endpoint=self.endpoint)
+        return named.pop() if named else None
+
+    def listed(self, name: str, *, most: int) -> list[Members]:
+        """A list of objects."""
+        listed = self.body.get(name)
+        if not isinstance(listed, list) or len(listed) > most:
+            raise self.wrong(f"{name} is not a list of usable length")
+        if not all(isinstance(each, dict) for each in listed):
+            raise self.wrong(f"{name} has a member that is not an object")
+        return [Members(each, self.endpoint) for each in listed]

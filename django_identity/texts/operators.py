@@ -1,0 +1,193 @@
+"""Texts for operators: names of codes, times and reasons."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from django.utils import formats, timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.timesince import timesince, timeuntil
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from django_identity import conf
+from django_identity.models import Environment, ErasureReceipt, LinkedIdentity, WebhookEvent
+from django_identity.service.moments import has_no_end
+from django_identity.texts import labels
+from django_identity.texts.labels import in_words, is_level
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+    from django.utils.functional import _StrPromise
+
+    from django_identity.lifecycle.erasure import Preview
+
+    Words = str | _StrPromise
+else:
+    Words = object
+
+SHOWN_OF_SUBJECT = 8
+# The user names of accounts that the package makes.
+GENERATED = re.compile(r"identity-[0-9a-f]{32}")
+
+OPEN_TO_LEVEL: Words = _("The service said so itself, over an authenticated channel.")
+OPEN_TO_VALUE: Words = _("Open only to gates that ask for exactly this value.")
+OPEN_TO_CLAIM: Words = _("Proven by a credential that this site verified.")
+
+NAMES: Mapping[str, Words] = {
+    "kyc_verified": _("Identity verified"),
+    "age_over_18": _("18 or older"),
+    "country_resident": _("Country of residence"),
+    "unique_human": _("One person, one account"),
+    "level_1": _("KYC level 1 or higher"),
+    "level_2": _("KYC level 2 or higher"),
+    "profile:read": _("Name, e-mail address, country and photo"),
+    "profile:basic": _("Name, e-mail address and country"),
+    "kyc:read": _("Whether and how well the person is verified"),
+    "kyc:status": _("Whether and how well the person is verified"),
+    "claims:read": _("Signed proofs, such as being 18 or older"),
+    "documents:metadata": _("Which documents are verified, without their content"),
+    "documents:read": _("The content of identity documents, encrypted for this site"),
+}
+
+HAPPENINGS: Mapping[str, Words] = {
+    "linked": _("Linked"),
+    "signed_in": _("Signed in"),
+    "renewed": _("Consented again"),
+    "sign_in_failed": _("Sign-in failed"),
+    "refetched": _("Credential issued (the latest)"),
+    "code_redeemed": _("Connect code redeemed (the latest)"),
+    "consent_revoked": _("Consent revoked"),
+    "event": _("Event"),
+}
+
+FATES: Mapping[str, Words] = {
+    "kept": _("The account stays."),
+    "emptied": _("The account is emptied and disabled."),
+    "deleted": _("The account is deleted."),
+}
+
+
+def person_name(user: AbstractBaseUser, *, may_see: bool) -> str:
+    """The person's user name.
+
+    A generated user name is replaced by the e-mail address. Without ``may_see`` (the permission to
+    see users) no e-mail address is shown.
+    """
+    name, email = user.get_username(), email_of(user)
+    if GENERATED.fullmatch(name) and may_see and email:
+        return email
+    is_shown = not GENERATED.fullmatch(name) and (may_see or "@" not in name)
+    return name if is_shown else gettext("user #%(number)s") % {"number": user.pk}
+
+
+def email_of(user: AbstractBaseUser) -> str:
+    return str(getattr(user, user.get_email_field_name(), "") or "")
+
+
+def name_of(code: str) -> Words:
+    """The name of a claim, a level or a scope for operators."""
+    if code not in NAMES and is_level(code):
+        return level_name(code)
+    return NAMES.get(code, code)
+
+
+def level_name(level: str) -> str:
+    """The level that a person has: “level 2”, without the “or higher” of a gate."""
+    return gettext("level %(number)s") % {"number": labels.level_name(level)} if level else ""
+
+
+def status_name(status: str) -> str:
+    """The name of the KYC status. An unknown status is shown as the service sent it."""
+    return str(in_words(status))
+
+
+def as_json(value: object) -> str:
+    """What the service wrote, with each control character as its code: none may reorder text."""
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
+
+
+def handler_trouble(event: WebhookEvent) -> str:
+    """The state of an event with a failed handler, or an empty text."""
+    if not event.error:
+        return ""
+    if event.next_attempt_at is not None:
+        return gettext("A handler of the site failed, and is tried again by itself:")
+    return gettext(
+        "A handler of the site failed, and is not tried again. Replay it once it is mended:"
+    )
+
+
+def freshness(valid_until: datetime | None) -> str:
+    """When a credential expires or expired: “in 5 hours”, “ran out 2 hours ago”."""
+    if valid_until is None:
+        return gettext("none")
+    if valid_until > timezone.now():
+        return gettext("in %(span)s") % {"span": timeuntil(valid_until, depth=1)}
+    return gettext("ran out %(span)s ago") % {"span": timesince(valid_until, depth=1)}
+
+
+def spelt(moment: datetime | None) -> str:
+    """Date and time in the operator's format and time zone."""
+    if moment is None:
+        return ""
+    if has_no_end(moment):
+        return gettext("no end")
+    return str(formats.date_format(timezone.localtime(moment), "DATETIME_FORMAT"))
+
+
+def due(moment: datetime | None) -> str:
+    """When a re-fetch is due: “now”, “in 5 hours”."""
+    if moment is None:
+        return gettext("never")
+    if moment <= timezone.now():
+        return gettext("now")
+    return gettext("in %(span)s") % {"span": timeuntil(moment, depth=1)}
+
+
+def losses(preview: Preview) -> list[str]:
+    """What an erasure deletes: "4 claims", "3 events", "The account is deleted."."""
+    claims, events, starts = (
+        preview.counts[table] for table in ("storedclaim", "webhookevent", "authorizationrequest")
+    )
+    return [
+        ngettext("%(count)d claim", "%(count)d claims", claims) % {"count": claims},
+        ngettext("%(count)d event", "%(count)d events", events) % {"count": events},
+        ngettext("%(count)d sign-in", "%(count)d sign-ins", starts) % {"count": starts},
+        str(FATES[preview.account]),
+    ]
+
+
+def short_subject(subject: str) -> SafeString:
+    """The beginning of a subject, with the full subject as a tooltip."""
+    if len(subject) <= SHOWN_OF_SUBJECT + 1:
+        return format_html('<bdi class="identity-subject">{}</bdi>', subject)
+    return format_html(
+        '<bdi class="identity-subject" title="{}">{}…</bdi>', subject, subject[:SHOWN_OF_SUBJECT]
+    )
+
+
+def badge_of(row: LinkedIdentity | ErasureReceipt | WebhookEvent) -> SafeString | str:
+    """A badge that marks test data. Only identities store an environment."""
+    if isinstance(row, LinkedIdentity):
+        return environment_badge(row.environment)
+    alias = row.application
+    if alias not in conf.aliases() or conf.application(alias).environment == Environment.LIVE:
+        return ""
+    return environment_badge(Environment.TEST)
+
+
+def warning_badge(text: Words) -> SafeString:
+    return format_html('<span class="identity-badge identity-closed">{}</span>', text)
+
+
+def environment_badge(environment: str) -> SafeString:
+    if environment == Environment.LIVE:
+        return format_html('<span class="identity-badge">{}</span>', _("live"))
+    return format_html('<span class="identity-badge identity-badge-test">{}</span>', _("TEST DATA"))
