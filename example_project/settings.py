@@ -83,7 +83,7 @@ if CELERY_BROKER_URL == "filesystem://":  # no server: messages are files, for o
     }
 elif CELERY_BROKER_URL.startswith("redis"):
     CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_timeout": 5, "socket_connect_timeout": 5}
-CELERY_BEAT_SCHEDULE = beat_schedule(sweep_every=float(os.environ.get("SWEEP_EVERY", "60")))
+CELERY_BEAT_SCHEDULE = beat_schedule(every=float(os.environ.get("UPKEEP_EVERY", "60")))
 
 # The mail about a new link is printed.
 MAIL = "django.core.mail.backends.console.EmailBackend"
@@ -110,8 +110,8 @@ IDENTITY_DEFAULTS = {
     "POLICY": "example_project.circle.policy.CirclePolicy",
     "SERVICE_ACCOUNT_URL": f"{SANDBOX}/account/",
 }
-TEXTS = (*IDENTITY_DEFAULTS, "API_ORIGIN", "CA_FILE", "REDIRECT_URI", "SERVICE_NAME")
-LISTS = ("WEBHOOK_SECRETS", "SCOPES", "CONNECT_SCOPES", "ENCRYPTION_KEYS", "INSECURE_TEST_HOSTS")
+TEXTS = (*IDENTITY_DEFAULTS, "API_ORIGIN", "REDIRECT_URI", "SERVICE_NAME")
+LISTS = ("WEBHOOK_SECRETS", "SCOPES", "CONNECT_SCOPES", "ENCRYPTION_KEYS")
 NUMBERS = {"TIMEOUT": float}
 given = {
     key.removeprefix("IDENTITY_"): value for key, value in os.environ.items() if value

@@ -10,27 +10,23 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata
 
-from django_identity.exceptions import IdentityError
+from django_identity.error_table import ERRORS
 
 Row = tuple[str, ...]
 
 
-def error_rows(kind: type[IdentityError] = IdentityError) -> Iterator[Row]:
-    """Each error below ``kind``."""
-    for child in kind.__subclasses__():
-        if child.__module__ == IdentityError.__module__:
-            yield (
-                f"`{child.__name__}`",
-                f"`{child.code}`",
-                str(child.http_status),
-                f"`{child.recovery}`",
-                str(child.public_message),
-            )
-            yield from error_rows(child)
+PLACES = {"service": "the service", "site": "the site", "name": "…"}
+
+
+def error_rows() -> Iterator[Row]:
+    """Each code of the table of errors."""
+    for code, row in ERRORS.items():
+        sentence, hint = str(row.sentence) % PLACES, str(row.hint)
+        yield f"`{code}`", str(row.status), f"`{row.recovery}`", sentence, hint
 
 
 TABLES = {
-    "errors": (("class", "code", "status", "recovery", "what the person reads"), error_rows),
+    "errors": (("code", "status", "recovery", "what the person reads", "hint"), error_rows),
 }
 
 

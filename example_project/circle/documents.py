@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from django_identity.documents import document_response, documents_of, metadata_of
+from django_identity.documents import document_response, documents_of
 from django_identity.exceptions import DocumentsNotAllowed
 
 
@@ -16,7 +16,7 @@ from django_identity.exceptions import DocumentsNotAllowed
 def listing(request: HttpRequest) -> HttpResponse:
     """List the documents, with a thumbnail of the passport."""
     try:
-        documents = metadata_of(request)
+        documents = documents_of(request, scope="documents:metadata")
     except DocumentsNotAllowed:
         documents = ()
     return render(request, "circle/documents.html", {"documents": documents})

@@ -39,7 +39,7 @@ def adults(request: HttpRequest) -> HttpResponse:
     return _circles_page(request, FOR_ADULTS, "circle/adults.html")
 
 
-@claim_required("country_resident", value="NG", on_closed="forbid")
+@claim_required("country_resident=NG", on_closed="forbid")
 @require_http_methods(["GET", "HEAD", "POST"])
 def residents(request: HttpRequest) -> HttpResponse:
     """Naira circles are for residents of Nigeria. The gate asks for a value."""

@@ -19,20 +19,18 @@ from django_identity import conf, vault
 from django_identity.models import (
     AuthorizationRequest,
     Consent,
-    DailyTally,
     ErasureReceipt,
     EventOutcome,
     LinkedIdentity,
     LinkedVia,
     Purpose,
-    Retained,
     RevokedBy,
     StoredClaim,
-    TallyName,
     TokenGrant,
     WebhookEvent,
     digest,
 )
+from django_identity.secrets import Secret
 
 PEOPLE, DAYS, ERASED = 200, 60, 6
 FIRST = (
@@ -97,7 +95,6 @@ class History:
             event for identity in identities for event in self._events(identity)
         )
         ErasureReceipt.objects.bulk_create(self._receipts())
-        DailyTally.objects.bulk_create(self._tallies())
 
     def _user(self, number: int, joined_at: datetime) -> User:
         first, last = FIRST[number % len(FIRST)], LAST[number * 7 % len(LAST)]
@@ -115,7 +112,8 @@ class History:
     def _identity(self, number: int, user: User, linked_at: datetime) -> LinkedIdentity:
         """Each tenth person took the consent back, each twelfth came with a code, and so on."""
         subject = str(uuid.UUID(int=self._some.getrandbits(128), version=4))
-        is_revoked, by_code = number % 10 == 9, number % 12 == 5
+        by_code = number % 12 == 5
+        is_revoked = number % 10 == 9 and not by_code
         is_verified, fails = number % 9 != 4, number % 29 == 7
         revoked_at = linked_at + (self._now - linked_at) * self._some.random()
         fetched_at = self._now - timedelta(hours=self._some.uniform(22, 30) if fails else 0)
@@ -126,24 +124,22 @@ class History:
             subject=subject,
             subject_digest=digest(*self._place.values(), subject),
             consent=Consent.REVOKED if is_revoked else Consent.GRANTED,
-            consent_changed_at=revoked_at if is_revoked else linked_at,
             revoked_at=revoked_at if is_revoked else None,
             revoked_by=RevokedBy.PERSON if is_revoked else "",
             linked_via=LinkedVia.CONNECT if by_code else LinkedVia.OAUTH,
             account_made=not by_code,
             signed_in_at=linked_at,
-            kyc_level="level_2" if is_verified else "level_1",
-            kyc_status="verified" if is_verified else "unverified",
-            kyc_provider=KYC_VENDOR if is_verified else "",
-            kyc_verified_at=linked_at if is_verified else None,
-            kyc_checked_at=fetched_at,
         )
-        if by_code:
-            identity.connect_issued_at = linked_at
-            identity.connect_request_id = f"history-request-{number}"
-            identity.connect_person = f"{user.first_name} {user.last_name[0]}."
         if is_revoked:
             return identity
+        identity.kyc_level = "level_2" if is_verified else "level_1"
+        identity.kyc_status = "verified" if is_verified else "unverified"
+        identity.kyc_provider = KYC_VENDOR if is_verified else ""
+        identity.kyc_verified_at = linked_at if is_verified else None
+        identity.kyc_said_at = fetched_at
+        if by_code:
+            identity.connect_issued_at = linked_at
+            identity.connect_person = f"{user.first_name} {user.last_name[0]}."
         identity.scopes = list(self._application.scopes)
         if by_code:
             identity.scopes = list(self._application.connect_scopes)
@@ -161,6 +157,7 @@ class History:
         """None for somebody who is not verified; some are not 18, and some claims are revoked."""
         if identity.kyc_status != "verified":
             return
+        fetched_at = identity.credential_issued_at
         for claim_type, (provider, value) in CLAIMS.items():
             if claim_type == "age_over_18" and self._happens(0.06):
                 continue
@@ -172,7 +169,7 @@ class History:
                 proof_hash=digest(identity.subject, claim_type),
                 issued_at=identity.created_at,
                 valid_until=identity.credential_expires_at,
-                revoked=self._happens(0.03),
+                revoked_at=fetched_at if self._happens(0.03) else None,
             )
 
     def _grant(self, identity: LinkedIdentity) -> TokenGrant:
@@ -189,7 +186,7 @@ class History:
 
     def _sealed(self, identity: LinkedIdentity, column: str) -> str:
         keys, context = self._application.encryption_keys, identity.sealing_context(column)
-        return vault.seal(f"{column} of nobody", keys=keys, context=context)
+        return vault.seal(Secret(f"{column} of nobody"), keys=keys, context=context)
 
     def _sign_ins(self, identity: LinkedIdentity) -> Iterator[AuthorizationRequest]:
         """The first at the link, then some more; now and then the person said no first."""
@@ -217,7 +214,7 @@ class History:
             completed_by_id=identity.user_id if is_completed else None,
             redirect_uri="/identity/callback/",
             consumed_at=at,
-            expires_at=self._now + 30 * DAY,  # so that the daily purge leaves the demo its history
+            expires_at=self._now + 30 * DAY,  # so that the purge leaves the demo its history
             outcome=outcome,
         )
 
@@ -236,14 +233,13 @@ class History:
     def _event(
         self, identity: LinkedIdentity, event_type: str, at: datetime, **about: Any
     ) -> WebhookEvent:
-        """Applied, as nearly all; older payloads are emptied, as the daily purge does."""
+        """Applied, as nearly all."""
         event_id = f"evt_{digest(identity.subject, event_type, str(about))[:32]}"
         outcome, error, attempts = EventOutcome.APPLIED, "", 1
         if self._happens(0.01):
             outcome = EventOutcome.SUPERSEDED
         elif self._happens(0.03) and at > self._now - 20 * DAY:
             outcome, error, attempts = EventOutcome.FAILED, "ConnectionError", 8
-        is_emptied = at < self._now - self._application.event_payload_days * DAY
         payload = {
             "event_type": event_type,
             "event_id": event_id,
@@ -260,8 +256,7 @@ class History:
             handled_at=None if error else at + timedelta(seconds=5),
             subject=identity.subject,
             subject_digest=identity.subject_digest,
-            payload=None if is_emptied else payload,
-            kept=Retained.NO_PAYLOAD if is_emptied else Retained.EVERYTHING,
+            payload=payload,
             outcome=outcome,
             error=error,
             attempts=attempts,
@@ -269,40 +264,22 @@ class History:
 
     def _receipts(self) -> Iterator[ErasureReceipt]:
         """Those that were done, and one that waits for the site's own part."""
-        for number in range(ERASED):
+        for _ in range(ERASED):
             at = self._ago(DAYS)
             yield ErasureReceipt(
-                **self._place,
-                subject_digest=digest("erased", str(number)),
+                application=self._application.alias,
                 requested_at=at,
                 erased_at=at + timedelta(seconds=2),
-                account_made=True,
                 counts={"linkedidentity": 1, "storedclaim": 4, "webhookevent": 6},
                 attempts=1,
             )
         yield ErasureReceipt(
-            **self._place,
-            subject_digest=digest("erased", "pending"),
+            application=self._application.alias,
             requested_at=self._now - timedelta(hours=5),
             attempts=4,
             next_attempt_at=self._now + DAY,
             error="BillingSystemDown",
         )
-
-    def _tallies(self) -> Iterator[DailyTally]:
-        """More on each day, as a growing site has it, and one bad day."""
-        for passed in range(DAYS):
-            share = 1 - passed / DAYS
-            is_bad = passed == 11
-            counts = {
-                TallyName.SIGNED_IN: round(4 + 12 * share + self._some.uniform(0, 5)),
-                TallyName.REFETCHED: round(180 * share * (0.4 if is_bad else 1)),
-                TallyName.REFETCH_FAILED: 70 if is_bad else self._some.choice((0, 0, 0, 1, 3)),
-            }
-            day = (self._now - passed * DAY).date()
-            for name, count in counts.items():
-                if count:
-                    yield DailyTally(**self._place, day=day, name=name, count=count)
 
     def _ago(self, days: int) -> datetime:
         return self._now - timedelta(days=self._some.uniform(0.5, days))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shlex
 import signal
-import sys
 import tempfile
 from argparse import ArgumentParser
 from collections.abc import Iterable, Iterator
@@ -77,7 +77,8 @@ class Command(BaseCommand):
             self._check(site, sandbox_port, demo)
             return
         self.stdout.write(introduction(site, sandbox_port))
-        self.stdout.write(f"\nAn event by hand, once Ada has signed in:\n  {by_hand(site, demo)}")
+        by_hand_now = by_hand(sandbox_port, demo)
+        self.stdout.write(f"\nAn event by hand, once Ada has signed in:\n  {by_hand_now}")
         self.stdout.write(
             f"\nmanage.py works on this site's data with DATABASE_URL=sqlite:///{demo.database}\n"
             "A worker keeps the claims fresh. Ctrl-C stops all of it, and the data goes with it."
@@ -173,7 +174,7 @@ def started(
             "IDENTITY_CLIENT_SECRET": registered["test"]["client_secret"],
             "IDENTITY_WEBHOOK_SECRETS": hook["secret"],
             "BROKER_FOLDER": str(folder / "broker"),
-            "SWEEP_EVERY": "1",
+            "UPKEEP_EVERY": "1",
             **trusted.approve(client, registered["app_id"]),
         }
         stack.enter_context(
@@ -209,13 +210,12 @@ def _shown(member: Member) -> str:
     return f"{member.name} / {member.password}"
 
 
-def by_hand(site: str, demo: Demo) -> str:
+def by_hand(sandbox_port: int, demo: Demo) -> str:
     """The command that sends the site a ``consent.revoked`` event about Ada by hand."""
-    return (
-        f"{shlex.quote(sys.executable)} -m django_identity.sandbox trigger consent.revoked"
-        f" --to {site}/identity/webhook/"
-        f" --secret={demo.env['IDENTITY_WEBHOOK_SECRETS']} --user-id {ADA}"
-    )
+    client_id = demo.env["IDENTITY_CLIENT_ID"]
+    event = {"client_id": client_id, "event_type": "consent.revoked", "user_id": ADA}
+    body = shlex.quote(json.dumps(event))
+    return f"curl -X POST {pages_of(sandbox_port)}/sandbox/events --data {body}"
 
 
 def _control(client: httpx.Client, path: str, **body: object) -> dict[str, Any]:
