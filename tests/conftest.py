@@ -6,20 +6,18 @@ import gc
 import os
 import signal
 import sys
-import warnings
 from collections.abc import Iterator
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.test import override_settings
 
-from django_identity.lifecycle.events import tallies
-from django_identity.lifecycle.standing.request_memory import memory
-from django_identity.lifecycle.upkeep import key_sets
+from django_identity.lifecycle import key_sets
+from tests.fake_service import FakeService, serving
 from tests.kept_rows import keep_rows
+from tests.service.environment import forget_clients
 
 # As a site's own conftest.py has it.
 pytest_plugins = ["django_identity.testing.plugin"]
@@ -30,80 +28,14 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 gc.disable()
 ROOT = Path(__file__).resolve().parent.parent
 DATABASE_FIXTURES = {"db", "transactional_db", "django_db_reset_sequences"}
-
-
-# Begun last, one of these would keep one worker busy while the others have nothing left to do.
-LONGEST_FILES = (
-    "servers/test_killed_workers.py",
-    "servers/test_storm.py",
-    "servers/test_crash.py",
-    "example_project/test_demo.py",
-    "example_project/test_event_walk.py",
-    "sandbox/test_process.py",
-    "sandbox/test_tls.py",
-    "faces/test_switches.py",
-    "lifecycle/test_refresh_races.py",
-    "lifecycle/test_away.py",
-    "faces/test_live_beside_test.py",
-    "faces/test_calendar_edges.py",
-    "sandbox/test_way_in.py",
-    "service/test_budget.py",
-    "faces/connect/test_twice.py",
-    "lifecycle/test_intake_races.py",
-    "lifecycle/test_callback_deadline.py",
-    "sandbox/test_deliveries.py",
-    "sandbox/test_console.py",
-    "faces/test_gates_closed.py",
-    "lifecycle/test_upkeep.py",
-    "credentials/test_properties.py",
-    "faces/test_tasks.py",
-    "service/test_good_client.py",
-    "lifecycle/test_consent.py",
-    "lifecycle/key_sets/test_answer.py",
-    "example_project/test_circle.py",
-    "faces/connect_sandbox/test_answers.py",
-    "faces/connect_sandbox/test_states.py",
-    "faces/bad_input/test_answers.py",
-    "openapi/test_sandbox_document.py",
-    "lifecycle/test_model.py",
-    "faces/test_arabic.py",
-    "sandbox/test_languages.py",
-    "sandbox/test_pages.py",
-    "sandbox/test_user_endpoints.py",
-    "testing/test_fixtures.py",
-    "test_strict_json.py",
-)
 WORKERS_BESIDE_CORES = 1
 # Objects that are made before garbage is collected: with fewer it takes a part of each test's time.
 GARBAGE = 50_000
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """xdist would hand out the files with most tests first, and those take no longer."""
-    if hasattr(config.option, "loadscopereorder"):
-        config.option.loadscopereorder = False
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """In a fresh clone, each worker of xdist compiles a share of the test files for all of them.
-
-    Otherwise all of them would compile the same file at the same time. A file that cannot be
-    imported, or warns, is imported again by the collection, which reports it.
-    """
-    given = getattr(session.config, "workerinput", None)
-    if given is None or [Path(each).name for each in session.config.args] != ["tests"]:
-        return
-    number, count = int(given["workerid"].removeprefix("gw")), given["workercount"]
-    files = [
-        path
-        for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        if (path.parent / "__init__.py").exists()
-    ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for path in files[number::count]:
-            with suppress(Exception, pytest.skip.Exception):
-                import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+def pytest_sessionfinish() -> None:
+    """The connections that are kept for the next call would be warned of at the end."""
+    forget_clients()
 
 
 def pytest_collection_finish() -> None:
@@ -125,13 +57,12 @@ def pytest_xdist_auto_num_workers() -> int | None:
     return cores + WORKERS_BESIDE_CORES
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(LONGEST_FILES)}
-    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))
-
-
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """What uses the database runs on each kind of it: ``pytest -m "database or server"``."""
+    """What uses the database runs on each kind of it, and what needs a server nowhere else."""
+    if "integration" in item.path.parts:
+        item.add_marker("integration")
+    if item.get_closest_marker("server") and "CELERY_BROKER_URL" not in os.environ:
+        item.add_marker(pytest.mark.skip(reason="needs servers: tox -e servers-postgresql"))
     fixtures = getattr(item, "fixturenames", ())
     if item.get_closest_marker("django_db") or not DATABASE_FIXTURES.isdisjoint(fixtures):
         item.add_marker("database")
@@ -148,11 +79,18 @@ def _no_memory() -> Iterator[None]:
     """No test sees a key set that another one fetched, nor a standing or counts it left behind."""
     cache.clear()
     key_sets.forget()
-    tallies.forget()
-    memory.end()
     yield
     cache.clear()
     key_sets.forget()
+
+
+@pytest.fixture
+def service() -> Iterator[FakeService]:
+    with (
+        serving() as running,
+        override_settings(DJANGO_IDENTITY={"default": running.settings()}),
+    ):
+        yield running
 
 
 @pytest.fixture

@@ -76,7 +76,10 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"] = {"NAME": str(SQLITE_FILE)}
     # No test cuts the power: waiting for the disk at each commit would be most of the time.
     no_waiting = "PRAGMA synchronous=OFF"
-    DATABASES["default"]["OPTIONS"] = {"timeout": 20, "init_command": no_waiting}
+    # A transaction that reads first and then writes must wait, and not fail at once.
+    DATABASES["default"]["OPTIONS"] = {
+        "timeout": 20, "transaction_mode": "IMMEDIATE", "init_command": no_waiting,
+    }  # fmt: skip
 else:
     # Of its own, so that two runs on one server do not meet.
     DATABASES["default"]["TEST"] = {"NAME": f"test_identity_{os.getpid()}"}

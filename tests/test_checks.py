@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser, User
+from django.contrib.auth.models import User
 from django.core.checks import Tags, run_checks
-from django.db import models
 from django.test import Client, override_settings
-from django.test.utils import isolate_apps
 
-from django_identity.checks import users
+from django_identity import anonymisation
 from django_identity.policy import IdentityPolicy
 from tests.test_conf import COMPLETE, check_ids, configured
 
@@ -20,6 +18,15 @@ LIVE = {"ENVIRONMENT": "live", "ENCRYPTION_KEYS": ["a-key-of-its-own-that-is-lon
 SECURE = {"SESSION_COOKIE_SECURE": True, "CSRF_COOKIE_SECURE": True}
 DJANGO_CSP = [*settings.MIDDLEWARE, "csp.middleware.CSPMiddleware"]
 DJANGO_6 = [*settings.MIDDLEWARE, "django.middleware.csp.ContentSecurityPolicyMiddleware"]
+
+
+class OwnErasure(IdentityPolicy):
+    def erase_user(self, user: Any) -> None:
+        """Nothing: the site's own way."""
+
+
+class Deleting(IdentityPolicy):
+    erasure = "delete"
 
 
 class OwnFields(IdentityPolicy):
@@ -79,34 +86,6 @@ def test_a_setting_of_django(changes: dict[str, Any], number: str) -> None:
             assert reported(number)
 
 
-@pytest.mark.parametrize("backend", ["locmem.LocMemCache", "dummy.DummyCache"])
-def test_a_cache_of_each_process(backend: str) -> None:
-    """It is right on a developer's machine; a deployed site is told."""
-    caches = {"default": {"BACKEND": f"django.core.cache.backends.{backend}"}}
-    with override_settings(CACHES=caches):
-        assert "django_identity.W027" in deployed_ids()
-        assert "django_identity.W027" not in check_ids()
-        with override_settings(DEBUG=True):
-            assert "django_identity.W027" not in deployed_ids()
-
-
-def deployed_ids() -> set[str]:
-    return {each.id for each in run_checks(tags=[Tags.security], include_deployment_checks=True)}
-
-
-def test_passwords_without_a_page_for_them() -> None:
-    """A page that is set to none is a decision; a missing one may be forgotten."""
-    with override_settings():
-        del settings.IDENTITY_LOCAL_SIGN_IN_URL
-        assert reported("W029")
-        with override_settings(LOGIN_URL="/accounts/login/"):
-            assert not reported("W029")
-        with override_settings(AUTHENTICATION_BACKENDS=settings.AUTHENTICATION_BACKENDS[1:]):
-            assert not reported("W029")
-    with override_settings(IDENTITY_LOCAL_SIGN_IN_URL=None):
-        assert not reported("W029")
-
-
 @pytest.mark.parametrize(
     ("sources", "is_blocked"),
     [
@@ -147,24 +126,6 @@ def test_the_start_page_tells_the_developer(client: Client, *, debug: bool) -> N
     assert ("django_identity.W028" in page) is debug
 
 
-@isolate_apps("tests")
-def test_user_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a sign-up and an erasure need of the site's user model."""
-
-    class Bare(AbstractBaseUser):
-        USERNAME_FIELD = "email"
-        email = models.EmailField(primary_key=True)
-        phone = models.CharField(max_length=20)
-
-        class Meta:
-            app_label = "tests"
-
-    monkeypatch.setattr(users, "get_user_model", lambda: Bare)
-    assert {each.id[-4:] for each in users.problems()} == {"W030", "W031"}
-    monkeypatch.setattr(users, "get_user_model", lambda: User)
-    assert list(users.problems()) == []
-
-
 def test_a_required_field_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package's own policy fills name and address; a site's own is its own to test."""
     with configured():
@@ -173,3 +134,14 @@ def test_a_required_field_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> 
         assert reported("E041")
         with configured(POLICY="tests.test_checks.OwnFields"):
             assert not reported("E041")
+
+
+def test_fields_that_an_erasure_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are named; a site that erases in its own way knows its own fields."""
+    with configured():
+        assert not reported("W032")
+        monkeypatch.setattr(anonymisation, "cannot_blank", lambda _model: ["shoe_size"])
+        assert reported("W032")
+        for policy in ("OwnErasure", "Deleting"):
+            with configured(POLICY=f"tests.test_checks.{policy}"):
+                assert not reported("W032")

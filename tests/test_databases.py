@@ -16,7 +16,7 @@ from django_identity import database
 from django_identity.gates import claims_of
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.testing.build import build_identity
-from tests.records import make_user
+from tests.factories import make_user
 
 OURS = list(apps.get_app_config("django_identity").get_models())
 

@@ -38,7 +38,7 @@ def outcome(call, *args):
         return type(error).__name__, error.__context__
 
 
-@effort(few=100, many=2_000)
+@effort(few=50, many=2_000)
 @given(VALUES, st.sampled_from([None, 2]), st.booleans())
 def test_strict_texts_are_read_like_any_reader_reads_them(value, indent, ascii_only):
     """What is strict JSON is read exactly: values, types, and the order of members."""
@@ -46,7 +46,7 @@ def test_strict_texts_are_read_like_any_reader_reads_them(value, indent, ascii_o
     assert repr(strict_json.read(text)) == repr(json.loads(text))
 
 
-@effort(few=100, many=2_000)
+@effort(few=50, many=2_000)
 @given(st.binary() | TEXTS)
 def test_nothing_else_is_raised(octets):
     """Any bytes are read or are NotStrictJSON, which is chained to nothing that holds them."""

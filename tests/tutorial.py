@@ -1,15 +1,16 @@
 """Does what ``docs/tutorial.md`` says, block by block, in an empty folder with the built wheel.
 
-``python -m tests.tutorial WHEEL`` prints each block and its seconds; ``.ci/tutorial`` builds the
-wheel. A comment above a block says what it is: a file to ``write`` or ``append``, or a command of
-the ``second terminal``, which runs on and prints the text after the colon when it is ready. A block
-without a comment is run and must succeed.
+``python -m tests.tutorial`` builds the wheel and prints each block and its seconds. A comment above
+a block says what it is: a file to ``write`` or ``append``, or a command of the ``second terminal``,
+which runs on and prints the text after the colon when it is ready. A block without a comment is run
+and must succeed.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,8 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-TUTORIAL = Path(__file__).parents[1] / "docs" / "tutorial.md"
+ROOT = Path(__file__).parents[1]
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 BLOCK = re.compile(
     r"(?:<!-- (?P<what>[^:\n]+): (?P<value>[^\n]*) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)```",
     re.DOTALL,
@@ -49,6 +51,21 @@ def blocks(page: str, wheel: Path) -> Iterator[Block]:
     assert page.count(published) == 1
     for found in BLOCK.finditer(page.replace(published, built)):
         yield Block(found["what"] or "", found["value"] or "", found["text"])
+
+
+def build_wheel(folder: Path) -> Path:
+    """The wheel of this tree, built from a clean copy."""
+    source = folder / "source"
+    shutil.copytree(
+        ROOT / "django_identity", source / "django_identity",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )  # fmt: skip
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, source]
+    subprocess.run(command, check=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 def environment() -> dict[str, str]:
@@ -111,9 +128,11 @@ def press_the_button(page: Page) -> None:
     assert "Welcome to the bar." in page.content()
 
 
-def main(wheel: Path) -> None:
+def main() -> None:
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "shop"
+        room = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        wheel = build_wheel(room)
+        folder = room / "shop"
         folder.mkdir()
         terminal = Terminal(folder, environment(), stack)
         actions = {
@@ -136,4 +155,4 @@ def main(wheel: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    main()

@@ -20,7 +20,7 @@ def behind_every_gate(request: HttpRequest) -> HttpResponse:
 
 for gate in (
     claim_required("age_over_18", "kyc_verified", "unique_human"),
-    claim_required("country_resident", value="NG"),
+    claim_required("country_resident=NG"),
     kyc_level_required("level_1"),
     kyc_level_required("level_2"),
 ):
@@ -31,5 +31,6 @@ urlpatterns = [
     path("", home, name="home"),
     path("accounts/login/", LoginView.as_view(), name="local-login"),
     path("admin/", admin.site.urls),
+    path("identity/api/", include("django_identity.api.urls")),
     path("identity/", include("django_identity.urls")),
 ]

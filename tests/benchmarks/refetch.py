@@ -1,9 +1,10 @@
-"""How many identities one worker process re-fetches in a second, and what the time goes into.
+"""Re-fetches on PostgreSQL: with one thread and with eight, in a large table, and over a day.
 
-Each costs one refresh and one read; the service is an instant stand-in in a process of its own.
-Figures: identities a second, queries each, and the shares of the time that are the database (its
-driver's calls, as Django makes them) and the check of the credential. Ratio ``threads_vs_serial``:
-four threads beside one, with a service that takes 20 ms to answer (not on SQLite).
+- ``one_thread``, ``eight_threads``: re-fetches a second, each a refresh and a read of a service
+  that takes 20 ms; ``statements_each`` without those that begin and end transactions.
+- ``per_due_row_million_vs_10k``: the time to take a due row out of a million identities and to
+  re-fetch it, divided by the same out of ten thousand; as many are due.
+- ``calls_a_day``: calls for each identity, with the clock moved ten days.
 """
 
 from __future__ import annotations
@@ -11,140 +12,156 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
 from statistics import median
 from typing import Any
 
-from django.db import connection
+from django.contrib.auth.models import User
+from django.db import connection, connections
 from django.test import override_settings
-from django.test.utils import setup_test_environment
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle.upkeep import jobs, key_sets
-from django_identity.lifecycle.upkeep.claims import Refetched
+from django_identity.lifecycle import upkeep
 from django_identity.models import LinkedIdentity, TokenGrant
-from django_identity.service.answers import ClaimsAnswer
-from tests.benchmarks.database import fresh_database
-from tests.benchmarks.runner import Result, seconds_of
-from tests.records import make_grant, make_identity, make_user
-from tests.servers.stand_in import claims_of, setting
+from django_identity.testing.clock import moved_clock
+from tests.benchmarks.harness import Figures, fill, fresh_database
+from tests.factories import make_grant, make_identity, make_user
+from tests.integration.stand_in import StandIn, setting
 
-IDENTITIES = 200
-ROUNDS = 7
-LATENCY = 0.02
-MOST_QUERIES = 7.0
+IDENTITIES = 240
+DELAY = 0.02
+THREADS = 8
+DUE = 2_000
+STEADY = 40
+DAYS = 10
+SCOPES = ["profile:read", "kyc:read", "claims:read"]
 
 
-@dataclass
-class Watched:
-    """What went through Django's connection: seconds, and queries but for transactions."""
+def run() -> Figures:
+    figures = threads()
+    each = 1 / figures["one_thread_per_second"]
+    return {**figures, **large_table(each), **a_day()}
 
-    seconds: float = 0.0
-    queries: int = 0
 
-    def __call__(self, execute: Any, sql: str, *rest: Any) -> Any:
-        started = time.perf_counter()
-        try:
+def threads() -> Figures:
+    with served() as origin, fresh_database(), application(origin):
+        make_people(IDENTITIES, scopes=["claims:read"])
+        statements: Counter[str] = Counter()
+
+        def note(execute: Any, sql: str, *rest: Any) -> Any:
+            statements["all"] += not sql.startswith(("SAVEPOINT", "RELEASE"))
             return execute(sql, *rest)
-        finally:
-            self.seconds += time.perf_counter() - started
-            self.queries += not sql.startswith(("SAVEPOINT", "RELEASE"))
 
-
-def run() -> Result:
-    setup_test_environment()
-    with served() as origin, fresh_database(), set_up(origin, threads=1):
-        ids = [make_due(number).pk for number in range(IDENTITIES)]
-        chunks(ids)
-        watched, taken = Watched(), []
-        for _ in range(ROUNDS):
-            fall_due()
-            with connection.execute_wrapper(watched):
-                started = time.perf_counter()
-                chunks(ids)
-                taken.append(time.perf_counter() - started)
-        check = seconds_of({"check": a_check(origin)}, rounds=500)["check"]
-    each, done = median(taken) / IDENTITIES, IDENTITIES * ROUNDS
-    if (queries := watched.queries / done) > MOST_QUERIES:
-        raise SystemExit(f"{queries:.2f} queries an identity")
-    figures = {
-        "identities_per_second": 1 / each,
-        "queries_each": queries,
-        "database_share": watched.seconds / sum(taken),
-        "credential_check_share": check / each,
-        "credential_check_us": check * 1e6,
+        refetch_all(1)  # the key set is warm
+        with connection.execute_wrapper(note):
+            one = refetch_all(1)
+        eight = refetch_all(THREADS)
+    return {
+        "one_thread_per_second": one,
+        "eight_threads_per_second": eight,
+        "ratio_threads": eight / one,
+        "statements_each": statements["all"] / IDENTITIES,
     }
-    return Result("refetch", {} if connection.vendor == "sqlite" else threads_vs_serial(), figures)
 
 
-def threads_vs_serial() -> dict[str, float]:
-    """Chunks of identities at a service that takes its time."""
-    with served(LATENCY) as origin, fresh_database():
-        ids = [make_due(number).pk for number in range(IDENTITIES)]
-        taken = defaultdict(list)
-        for _ in range(ROUNDS):
-            for threads in (1, 4):
-                with set_up(origin, threads=threads):
-                    fall_due()
-                    started = time.perf_counter()
-                    chunks(ids)
-                    taken[threads].append(time.perf_counter() - started)
-    return {"threads_vs_serial": median(taken[1]) / median(taken[4])}
-
-
-def set_up(origin: str, *, threads: int) -> AbstractContextManager[object]:
-    """The setting of an application at the service there."""
-    return override_settings(DJANGO_IDENTITY={"default": setting(origin, REFETCH_THREADS=threads)})
-
-
-def chunks(ids: list[int]) -> None:
-    """What the tasks of a sweep do, one after the other."""
-    for begin in range(0, len(ids), jobs.CHUNK):
-        chunk = ids[begin : begin + jobs.CHUNK]
-        assert jobs.refetch_chunk(chunk)[Refetched.STORED] == len(chunk)
-
-
-def make_due(number: int) -> LinkedIdentity:
-    subject = f"subject-{number}"
-    identity = make_identity(
-        make_user(f"user-{number}"),
-        subject=subject,
-        scopes=["claims:read"],
-        refetch_due_at=timezone.now(),
-    )
-    make_grant(
-        identity,
-        access_token=f"at-0-{subject}",
-        refresh_token=f"rt-0-{subject}",
-        access_expires_at=timezone.now(),
-    )
-    return identity
-
-
-def fall_due() -> None:
-    """Every identity is due, and its access token too old to be used."""
+def refetch_all(number: int) -> float:
+    """Identities a second, of all, by so many threads."""
     now = timezone.now()
     LinkedIdentity.objects.update(refetch_due_at=now)
     TokenGrant.objects.update(access_expires_at=now)
 
+    def work(_: int) -> Counter[upkeep.Refetched]:
+        try:
+            return upkeep.refetch_for_a_minute("default")
+        finally:
+            if number > 1:
+                connections.close_all()
 
-def a_check(origin: str) -> Any:
-    """A call of what verifies a credential, with the key set at hand."""
-    body = claims_of("subject-1", origin)
-    answer = ClaimsAnswer.parse(body)
-    site = conf.application()
-    key_sets.current(site)
-    return lambda: key_sets.verify_answer(site, answer, subject="subject-1")
+    started = time.perf_counter()
+    if number == 1:
+        done = work(0)
+    else:
+        with ThreadPoolExecutor(number) as pool:
+            done = sum(pool.map(work, range(number)), Counter())
+    assert done == {upkeep.Refetched.STORED: IDENTITIES}
+    return IDENTITIES / (time.perf_counter() - started)
+
+
+def large_table(each: float) -> Figures:
+    """``each``: the seconds of a re-fetch."""
+    few, many = (seconds_a_row(rows) for rows in (10_000, 1_000_000))
+    return {
+        "take_of_10k_us": few * 1e6,
+        "take_of_a_million_us": many * 1e6,
+        "per_due_row_million_vs_10k": (each + many) / (each + few),
+    }
+
+
+def seconds_a_row(rows: int) -> float:
+    """To take what is due out of so many rows, wherever in the table it is."""
+    due = f"CASE WHEN n % {rows // DUE} = 0 THEN now() - random() * interval '1 hour' "
+    columns = {
+        "user_id": "n",
+        "subject": "'subject-' || n",
+        "subject_digest": "md5(n::text) || md5((-n)::text)",
+        "application": "'default'",
+        "environment": "'test'",
+        "consent": "'granted'",
+        "linked_via": "'oauth'",
+        "refetch_due_at": f"{due} ELSE now() + random() * interval '18 hours' END",
+    }
+    with fresh_database(), application("http://127.0.0.1:9"):
+        fill(User, {"username": "'user-' || n"}, rows=rows)
+        fill(LinkedIdentity, columns, rows=rows)
+        with connection.cursor() as cursor:
+            cursor.execute("VACUUM ANALYZE")
+        taken = []
+        while True:
+            started = time.perf_counter()
+            found = upkeep.take_due(conf.application())
+            if not found:
+                return median(taken)
+            taken.append((time.perf_counter() - started) / len(found))
+
+
+def a_day() -> Figures:
+    with fresh_database(), moved_clock() as clock:
+        service = StandIn(clock=lambda: clock.now().timestamp())
+        with application(service.origin):
+            make_people(STEADY, scopes=SCOPES)
+            for _ in range(DAYS * 24 * 6):
+                clock.advance(minutes=10)
+                ended = upkeep.refetch_for_a_minute("default")
+                assert set(ended) <= {upkeep.Refetched.STORED}
+        service.close()
+    return {"calls_a_day": len(service.seen) / DAYS / STEADY}
+
+
+def make_people(number: int, *, scopes: list[str]) -> None:
+    now = timezone.now()
+    for count in range(number):
+        subject = f"subject-{count}"
+        due = now + timedelta(hours=18) * count / number
+        identity = make_identity(
+            make_user(f"user-{count}"), subject=subject, scopes=scopes, refetch_due_at=due
+        )
+        tokens = {"access_token": f"at-0-{subject}", "refresh_token": f"rt-0-{subject}"}
+        make_grant(identity, access_expires_at=now, **tokens)
+
+
+def application(origin: str) -> override_settings:
+    return override_settings(DJANGO_IDENTITY={"default": setting(origin)})
 
 
 @contextmanager
-def served(delay: float = 0) -> Iterator[str]:
+def served() -> Iterator[str]:
     """The origin of a stand-in that uses none of this process's time."""
-    command = [sys.executable, "-m", "tests.servers.stand_in", str(delay)]
+    command = [sys.executable, "-m", "tests.integration.stand_in", str(DELAY)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:

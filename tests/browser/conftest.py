@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from tests.browser.demo import demo  # noqa: F401
 from tests.example_project.operators import REFETCHABLE
 from tests.example_project.site import BARE, OPERATED, Site, running_site
-from tests.hostile import HostileService, hostile_service
+from tests.fake_service import FakeService, serving
 
 CHROMIUM = {
     "executable_path": "/usr/bin/chromium",
@@ -43,22 +44,20 @@ def chromium() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def service() -> Iterator[HostileService]:
+def service() -> Iterator[FakeService]:
     """A service that plays the spec; the address of its person has an account here already."""
-    with hostile_service(profile={"email": "efe@example.org"}) as running:
+    with serving(profile={"email": "efe@example.org"}) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def example_site(
-    service: HostileService, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+def example_site(service: FakeService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with running_site(tmp_path_factory.mktemp("example"), service.settings()) as site:
         yield site
 
 
 @pytest.fixture(scope="session")
-def bare_site(service: HostileService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def bare_site(service: FakeService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The package's pages as they are, with a strict session cookie."""
     folder = tmp_path_factory.mktemp("bare")
     with running_site(folder, service.settings(), settings=BARE) as site:
@@ -66,15 +65,15 @@ def bare_site(service: HostileService, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
-def operated_service() -> Iterator[HostileService]:
+def operated_service() -> Iterator[FakeService]:
     """A service that knows the one person whose claims can be re-fetched."""
-    with hostile_service(subject=REFETCHABLE) as running:
+    with serving(subject=REFETCHABLE) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 def operated_site(
-    operated_service: HostileService, tmp_path_factory: pytest.TempPathFactory
+    operated_service: FakeService, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("operated")
     with running_site(folder, operated_service.settings(TIMEOUT=3), settings=OPERATED) as site:

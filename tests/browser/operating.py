@@ -15,7 +15,7 @@ HERE = "/admin/django_identity"
 IDENTITIES = f"{HERE}/linkedidentity/"
 EVENTS = f"{HERE}/webhookevent/"
 RECEIPTS = f"{HERE}/erasurereceipt/"
-OVERVIEW = f"{HERE}/overview/"
+OVERVIEW = f"{HERE}/linkedidentity/overview/"
 SHOP = f"{OVERVIEW}?of=shop"
 
 
@@ -44,6 +44,7 @@ def of(username: str) -> Exhibit:
     def way(visitor: Visitor) -> None:
         visitor.go(f"{IDENTITIES}?q={username}")
         visitor.page.locator("#result_list tbody th a").first.click()
+        visitor.page.wait_for_url("**/change/**")
 
     return Exhibit(f"identity-{username}", way)
 
@@ -52,6 +53,7 @@ def the_first(path: str, name: str) -> Exhibit:
     def way(visitor: Visitor) -> None:
         visitor.go(path)
         visitor.page.locator("#result_list tbody th a").first.click()
+        visitor.page.wait_for_url("**/change/**")
 
     return Exhibit(name, way)
 

@@ -12,13 +12,11 @@ from tests.browser.operating import (
     look,
 )
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.mark.parametrize(
     ("button", "name"),
-    [("Re-fetch now", "ask-refetch"), ("Check the credential now", "ask-check"),
-     ("Revoke at this site", "ask-revoke"), ("Erase", "ask-erase")],
+    [("Revoke at this site", "ask-revoke"), ("Disconnect", "ask-disconnect"),
+     ("Erase", "ask-erase")],
 )  # fmt: skip
 def test_an_action_asks(operator: Visitor, button: str, name: str) -> None:
     """The confirmation page of every action; leaving it does nothing."""
@@ -32,42 +30,24 @@ def test_an_action_asks_about_several(operator: Visitor) -> None:
     """Everybody who was chosen is named; leaving leads back to the list."""
     operator.go(IDENTITIES)
     operator.page.locator("#action-toggle").check()
-    operator.page.get_by_label("Action:").select_option("refetch")
+    operator.page.get_by_label("Action:").select_option("disconnect")
     operator.page.get_by_role("button", name="Go").click()
     assert operator.page.locator(".identity-chosen li").count() > 5
-    look(operator, "ask-refetch-many")
+    look(operator, "ask-disconnect-many")
     operator.page.get_by_role("link", name="Cancel").click()
     operator.page.locator("#result_list").wait_for()
 
 
-def test_a_check_that_finds_something(operator: Visitor) -> None:
-    """A credential that nobody would believe, and then none at all."""
-    ask(operator, "lola", "Check the credential now")
-    operator.page.get_by_role("button", name="Check").click()
-    operator.page.get_by_text("The credential was rejected.").wait_for()
-    look(operator, "failed-check")
-    ask(operator, "musa", "Check the credential now")
-    operator.page.get_by_role("button", name="Check").click()
-    operator.page.get_by_text("There is no credential").wait_for()
-    look(operator, "nothing-to-check")
-
-
-def test_a_refetch_and_a_check(operator: Visitor) -> None:
-    """Re-fetch, read the message, then see every check of the new credential pass."""
+def test_a_refetch(operator: Visitor) -> None:
+    """Re-fetch, and read the message."""
     ask(operator, "imani", "Re-fetch now")
-    operator.page.get_by_role("button", name="Re-fetch").click()
     operator.page.get_by_text("1 identity was re-fetched.").wait_for()
     look(operator, "done-refetch")
-    operator.page.get_by_role("button", name="Check the credential now").click()
-    operator.page.get_by_role("button", name="Check").click()
-    operator.page.get_by_text("Every check was passed.").wait_for()
-    look(operator, "done-check")
 
 
 def test_a_refetch_that_fails(operator: Visitor) -> None:
     """A person whom the service does not know: the message says what went wrong."""
     ask(operator, "femi", "Re-fetch now")
-    operator.page.get_by_role("button", name="Re-fetch").click()
     operator.page.get_by_text("1 re-fetch failed:").wait_for()
     look(operator, "failed-refetch")
 
@@ -101,7 +81,5 @@ def test_a_replay(operator: Visitor) -> None:
     operator.go(f"{EVENTS}?outcome__exact=failed")
     operator.page.locator("#result_list tbody th a").first.click()
     operator.page.get_by_role("button", name="Replay the site's handlers").click()
-    look(operator, "ask-replay")
-    operator.page.get_by_role("button", name="Replay", exact=True).click()
     operator.page.get_by_text("The handlers of 1 event run again.").wait_for()
     look(operator, "done-replay")

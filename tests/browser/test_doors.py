@@ -7,8 +7,6 @@ import pytest
 from tests.browser.conftest import Visit
 from tests.example_project.site import Site
 
-pytestmark = pytest.mark.browser
-
 OUTSIDE = ("", "unlinked", "by_code", "run_out")
 
 

@@ -9,8 +9,6 @@ from tests.browser.gallery import Way, at, coming_back, handing_in
 from tests.browser.looking import overflow, violations
 from tests.example_project.site import Site
 
-pytestmark = pytest.mark.browser
-
 # 1280 by 1024 at 400 % is a window of 320 by 256 (WCAG 1.4.10).
 WINDOWS = {"phone": {"width": 320, "height": 640}, "zoom": {"width": 320, "height": 256}}
 FOCUSED = """() => {

@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from django_identity.credentials import KeySet, RejectionReason
-from django_identity.exceptions import AnswerTooLarge, IdentityError, MalformedAnswer
+from django_identity.exceptions import MalformedAnswer
 from tests.credentials.issuer import (
     ABSENT,
     CLAIMS,
@@ -100,12 +100,19 @@ UNUSABLE = {
 }
 
 
-@pytest.mark.parametrize("changes", UNUSABLE.values(), ids=UNUSABLE)
-def test_unusable_keys(changes):
-    """Rows 17 and 18: a key that could be anything but an ES256 verification key is left out."""
-    keys = key_set(jwk(**changes))
-    assert len(keys) == 0
-    assert rejection(credential(), keys=keys) is R.KEY
+def test_unusable_keys():
+    """Rows 17 to 19: a key that could be anything but an ES256 verification key is left out.
+
+    The usable ones of the same set still work.
+    """
+    for name, changes in UNUSABLE.items():
+        keys = key_set(jwk(**changes))
+        assert len(keys) == 0, name
+        assert rejection(credential(), keys=keys) is R.KEY
+        broken = jwk("key-2", OTHER_KEY) | {"kid": "key-2"} | changes
+        beside = key_set({k: v for k, v in broken.items() if v is not ABSENT}, jwk())
+        assert beside.kids == ("key-1",), name
+        assert check(credential(), keys=beside).claims == CLAIMS
 
 
 def test_a_coordinate_in_the_other_alphabet_is_unusable():
@@ -116,15 +123,6 @@ def test_a_coordinate_in_the_other_alphabet_is_unusable():
     assert len(key_set(jwk(key=key))) == 1
     for wrong in (right.replace("-", "+"), right.replace("_", "/")):
         assert len(key_set(jwk(key=key, x=wrong))) == 0
-
-
-@pytest.mark.parametrize("changes", UNUSABLE.values(), ids=UNUSABLE)
-def test_unusable_keys_do_not_disturb(changes):
-    """Row 19: the usable keys of the same set still work."""
-    broken = jwk("key-2", OTHER_KEY) | {"kid": "key-2"} | changes
-    keys = key_set({k: v for k, v in broken.items() if v is not ABSENT}, jwk())
-    assert keys.kids == ("key-1",)
-    assert check(credential(), keys=keys).claims == CLAIMS
 
 
 def test_the_field_ends_before_its_prime():
@@ -192,11 +190,6 @@ def test_sets_learn_nothing_from_each_other():
         assert rejection(by_us, keys=theirs) is R.SIGNATURE
 
 
-def test_a_key_that_left_the_set_verifies_nothing():
-    """Part 4, 3 and 10: an empty set is a set; it verifies nothing."""
-    assert rejection(credential(), keys=key_set()) is R.KEY
-
-
 @pytest.mark.parametrize(
     "document", [None, [], "keys", 1, {}, {"keys": None}, {"keys": {}}, {"keys": "x"}, {"Keys": []}]
 )
@@ -234,13 +227,13 @@ def test_bounds():
     """Part 4, 2: at most 64 KB and 32 keys."""
     entries = [jwk(f"key-{number}") for number in range(33)]
     assert len(key_set(*entries[:32])) == 32
-    with pytest.raises(AnswerTooLarge):
+    with pytest.raises(MalformedAnswer):
         key_set(*entries)
     text = '{"keys":[]}'
     assert len(KeySet.from_text(text.ljust(64 * 1024))) == 0
-    with pytest.raises(AnswerTooLarge):
+    with pytest.raises(MalformedAnswer):
         KeySet.from_text(text.ljust(64 * 1024 + 1))
-    with pytest.raises(AnswerTooLarge):
+    with pytest.raises(MalformedAnswer):
         KeySet.from_text('{"keys":["' + "é" * 32 * 1024 + '"]}')
 
 
@@ -272,12 +265,6 @@ def test_sets_are_not_pickled():
     """Part 4, 13: what is cached is the text, never a key object."""
     with pytest.raises(TypeError):
         pickle.dumps(key_set(jwk()))
-
-
-def test_errors_are_ours():
-    """What a key set can raise has the one root."""
-    assert issubclass(AnswerTooLarge, MalformedAnswer)
-    assert issubclass(MalformedAnswer, IdentityError)
 
 
 def test_a_header_with_an_unusable_kid_says_key():

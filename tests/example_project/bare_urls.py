@@ -24,7 +24,7 @@ def buttons(request: HttpRequest) -> HttpResponse:
     return HttpResponse(Template(BUTTONS).render(context))
 
 
-@claim_required("country_resident", value="NG", on_closed="forbid")
+@claim_required("country_resident=NG", on_closed="forbid")
 def local_offer(request: HttpRequest) -> HttpResponse:
     return HttpResponse("in")
 

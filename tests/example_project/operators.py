@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import random
-from datetime import UTC, timedelta
+from datetime import timedelta
 
 from django.contrib.auth.models import Permission, User
 from django.test import Client
@@ -11,20 +10,17 @@ from django.utils import timezone
 
 from django_identity.models import (
     AuthorizationRequest,
-    DailyTally,
     ErasureReceipt,
     EventOutcome,
     LinkedIdentity,
     Purpose,
-    TallyName,
 )
-from tests.records import (
+from tests.factories import (
     make_claim,
     make_event,
     make_grant,
     make_identity,
     make_identity_by_code,
-    sealed,
 )
 
 MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -40,9 +36,7 @@ def settle_operators() -> dict[str, str]:
     _refetchable()
     _closed_out()
     _to_erase()
-    _doubtful()
     _by_code()
-    _days()
     _receipts()
     operator = User.objects.create_superuser("operator", email="operator@example.org")
     browser = Client()
@@ -71,7 +65,6 @@ def _closed_out() -> None:
     user, now = _user(CLOSED_OUT), timezone.now()
     identity = make_identity(
         user, subject="5e0f6a52-9f0e-4f9f-8f3c-5f0a4c0f1d77", scopes=SCOPES,
-        consent_changed_at=now - timedelta(days=12),
         credential_issued_at=now - timedelta(hours=26),
         credential_expires_at=now - timedelta(hours=2, minutes=4),
         refetch_due_at=now + timedelta(minutes=48), refetch_failures=7,
@@ -103,49 +96,23 @@ def _to_erase() -> None:
     make_claim(make_identity(_user("jide"), subject="type-me-to-erase", scopes=SCOPES))
 
 
-def _doubtful() -> None:
-    """Somebody whose stored credential nobody would believe."""
-    identity = make_identity(_user("lola"), subject="doubtful", scopes=SCOPES)
-    credential = sealed(identity, "credential", "no.credential.at-all~")
-    LinkedIdentity.objects.filter(pk=identity.pk).update(credential=credential)
-
-
 def _by_code() -> None:
     """Somebody who came with a Connect code, and whose event was emptied by the purge."""
     identity = make_identity_by_code(_user("musa"), subject="by-code-alone")
     make_event(identity, "kyc.verified", payload=None)
 
 
-def _days() -> None:
-    """A month of figures, the same each time."""
-    today, some = timezone.now().astimezone(UTC).date(), random.Random(7)
-    for passed in range(30):
-        for name, usual in ((TallyName.SIGNED_IN, 40), (TallyName.REFETCHED, 190)):
-            count = usual + some.randrange(usual)
-            _tally(today - timedelta(days=passed), name, count)
-    _tally(today - timedelta(days=4), TallyName.REFETCH_FAILED, 17)
-    _tally(today, TallyName.REFETCH_FAILED, 7)
-
-
-def _tally(day: object, name: TallyName, count: int) -> None:
-    DailyTally.objects.create(
-        day=day, application="default", environment="test", name=name, count=count
-    )
-
-
 def _receipts() -> None:
     now = timezone.now()
-    held = {"application": "default", "environment": "test"}
     ErasureReceipt.objects.create(
-        **held,
-        subject_digest="a" * 64,
+        application="default",
         requested_at=now - timedelta(hours=5),
         next_attempt_at=now + timedelta(hours=1),
         attempts=3,
         error="SiteDown",
     )
     ErasureReceipt.objects.create(
-        **held, subject_digest="b" * 64, requested_at=now - timedelta(days=9),
+        application="default", requested_at=now - timedelta(days=9),
         erased_at=now - timedelta(days=9),
         counts={"storedclaim": 4, "webhookevent": 12, "linkedidentity": 1},
     )  # fmt: skip

@@ -21,7 +21,7 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
-from tests.records import make_claim, make_identity
+from tests.factories import make_claim, make_identity
 
 MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
 PASSWORD = "a password for tests alone"
@@ -84,8 +84,8 @@ def _revoked() -> str:
     """Proofs that the service revoked."""
     user = _user("chidi", "Chidi", "Eze")
     identity = _identity(user)
-    make_claim(identity, revoked=True)
-    make_claim(identity, "country_resident", "NG", revoked=True)
+    make_claim(identity, revoked_at=_in(days=-1))
+    make_claim(identity, "country_resident", "NG", revoked_at=_in(days=-1))
     return _session(user, BACKEND_PATH)
 
 
@@ -93,7 +93,7 @@ def _withdrawn() -> str:
     """Consent taken back; signed in with a password."""
     user = _user("dayo", "Dayo", "Bello")
     _identity(
-        user, consent=Consent.REVOKED, consent_changed_at=_in(days=-2), scopes=[],
+        user, consent=Consent.REVOKED, revoked_at=_in(days=-2), scopes=[],
         credential_issued_at=None, credential_expires_at=None,
     )  # fmt: skip
     return _session(user, MODEL_BACKEND)
@@ -104,7 +104,7 @@ def _by_code() -> str:
     user = _user("kofi", "Kofi", "Asante")
     _identity(
         user, linked_via=LinkedVia.CONNECT, scopes=["profile:basic", "kyc:status"],
-        connect_request_id="req_1", connect_issued_at=_in(days=-40), credential_issued_at=None,
+        connect_issued_at=_in(days=-40), credential_issued_at=None,
         credential_expires_at=None, subject="kofis-subject",
         connect_person="Kofi A., k***@example.org",
     )  # fmt: skip
@@ -169,10 +169,9 @@ def _identity(user: User, **fields: object) -> LinkedIdentity:
     held = {
         "subject": f"7d1f0c9e-{user.pk:04d}-4a57-9c57-0c6bd37f2b11",
         "scopes": SCOPES,
-        "consent_changed_at": _in(days=-18),
         "kyc_provider": "Verify Ltd",
         "kyc_verified_at": _in(days=-40),
-        "kyc_checked_at": _in(hours=-3),
+        "kyc_said_at": _in(hours=-3),
         "credential_issued_at": _in(hours=-4),
         **fields,
     }

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,9 +56,12 @@ def running_site(
 def main(port: str, people: str) -> None:
     django.setup()
     # Its models can be imported only now.
+    from django_identity.lifecycle import connect  # noqa: PLC0415
     from tests.example_project.operators import settle_operators  # noqa: PLC0415
     from tests.example_project.people import settle  # noqa: PLC0415
 
+    if os.environ["DJANGO_SETTINGS_MODULE"] == PATIENT:
+        connect.MOST_TRIES = 1000
     call_command("migrate", verbosity=0)
     Path(people).write_text(json.dumps(settle() | settle_operators()))
     call_command("runserver", f"{HOST}:{port}", use_reloader=False)

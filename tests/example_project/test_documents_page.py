@@ -14,7 +14,7 @@ from django.template.loader import render_to_string
 from django.test import RequestFactory, override_settings
 from django.utils import translation
 
-from django_identity.documents import DocumentMetadata
+from django_identity.documents import Document
 from tests.test_translations import EXAMPLE
 
 TYPES = ("passport", "national_id", "bank_verification_number", "proof_of_address")
@@ -43,7 +43,7 @@ def circle() -> Iterator[None]:
         yield
 
 
-def shown(documents: list[DocumentMetadata]) -> str:
+def shown(documents: list[Document]) -> str:
     request = RequestFactory().get("/documents/")
     request.user, request._messages = AnonymousUser(), CookieStorage(request)
     return unescape(render_to_string("circle/documents.html", {"documents": documents}, request))
@@ -53,14 +53,14 @@ def shown(documents: list[DocumentMetadata]) -> str:
 def test_each_type_has_a_name(language: str) -> None:
     """No code of the service stands on the page."""
     with translation.override(language):
-        page = shown([DocumentMetadata(each, "1", "NG", "verified") for each in TYPES])
+        page = shown([Document(each, "1", "NG", "verified") for each in TYPES])
 
     assert re.findall(r"<h2>(.*?)</h2>", page) == NAMES[language]
     assert not any(each in page for each in TYPES[1:])
 
 
 def test_a_type_without_a_name_is_shown_as_it_is() -> None:
-    assert "<h2>driving_licence</h2>" in shown([DocumentMetadata("driving_licence", "1", "", "")])
+    assert "<h2>driving_licence</h2>" in shown([Document("driving_licence", "1", "", "")])
 
 
 def test_nothing_is_shared() -> None:

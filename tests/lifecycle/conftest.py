@@ -1,4 +1,4 @@
-"""A service that plays the spec, and brokers that take what is published, or do not."""
+"""Brokers that take what is published, or do not."""
 
 from __future__ import annotations
 
@@ -11,21 +11,10 @@ from typing import Any
 import pytest
 from celery import Celery
 from celery.app import app_or_default
-from django.test import override_settings
 
 from django_identity import background
-from tests.hostile import HostileService, hostile_service
 
 Published = Callable[[], list[Any]]
-
-
-@pytest.fixture
-def service() -> Iterator[HostileService]:
-    with (
-        hostile_service() as running,
-        override_settings(DJANGO_IDENTITY={"default": running.settings()}),
-    ):
-        yield running
 
 
 @contextmanager
@@ -50,24 +39,20 @@ def celery_app(broker_url: str) -> Iterator[Celery]:
 def published() -> Iterator[Published]:
     """A broker in memory; call it for the arguments of all tasks that were published so far."""
     with celery_app("memory://") as app, app.connection_for_read() as connection:
-        names = (app.conf.task_default_queue, background.upkeep_queue(app))
-        queues = [connection.SimpleQueue(name) for name in names]
-        for queue in queues:
-            queue.clear()
+        queue = connection.SimpleQueue(app.conf.task_default_queue)
+        queue.clear()
         seen: list[Any] = []
 
         def drained() -> list[Any]:
-            for queue in queues:
-                with suppress(Empty):
-                    while True:
-                        message = queue.get(block=False)
-                        message.ack()
-                        seen.append(message.payload[0])
+            with suppress(Empty):
+                while True:
+                    message = queue.get(block=False)
+                    message.ack()
+                    seen.append(message.payload[0])
             return seen
 
         yield drained
-        for queue in queues:
-            queue.close()
+        queue.close()
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What the processes of ``tests.crowd`` call."""
+"""What the processes of ``tests.concurrency`` call."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from typing import Any
 from django.db import connection
 
 from django_identity import conf
-from django_identity.lifecycle.upkeep import due_rows
-from django_identity.lifecycle.upkeep.tokens import access_token_for
+from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.upkeep import take_due
 from django_identity.models import LinkedIdentity
 
 
 def access_token(identity_id: str) -> str:
-    return access_token_for(LinkedIdentity.objects.get(pk=identity_id))
+    return access_token_for(LinkedIdentity.objects.get(pk=identity_id)).reveal()
 
 
 def take() -> list[int]:
-    """What one sweep was handed out."""
-    return [pk for page in due_rows.take(conf.application(), page=7) for pk in page]
+    """What one worker takes."""
+    taken: list[int] = []
+    while rows := take_due(conf.application(), 7):
+        taken += [row.pk for row in rows]
+    return taken
 
 
 def killed_access_token(identity_id: str, moment: str, number: str) -> str:

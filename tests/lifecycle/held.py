@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from django_identity import signals
 from django_identity.models import LinkedIdentity, TokenGrant
-from tests.records import make_grant, unsealed
+from tests.factories import make_grant, unsealed
 
 
 def expired(identity: LinkedIdentity, **fields: Any) -> TokenGrant:

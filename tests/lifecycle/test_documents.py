@@ -1,4 +1,4 @@
-"""Documents that a misbehaving service sends: a typed error, one log line, and nothing stored."""
+"""Documents that a misbehaving service sends: a typed error and one log line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from joserfc.jwk import ECKey
 
 from django_identity import conf
 from django_identity.exceptions import (
-    AnswerTooLarge,
     ConfigurationError,
     DocumentsNotAllowed,
     DocumentUnreadable,
@@ -23,11 +22,12 @@ from django_identity.exceptions import (
     SubjectMismatch,
 )
 from django_identity.lifecycle import documents
-from django_identity.lifecycle.documents import Reading
-from django_identity.models import Consent, DocumentReading, LinkedIdentity
+from django_identity.lifecycle.documents import Document
+from django_identity.models import Consent, LinkedIdentity
+from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
-from tests.hostile import HostileService, refusal
-from tests.records import make_grant, make_identity, make_user
+from tests.factories import make_grant, make_identity, make_user
+from tests.fake_service import FakeService, refusal
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -56,37 +56,40 @@ def document(content: str | None = None, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def reading(service: HostileService) -> Any:
+def identity(service: FakeService) -> Any:
     given = service.settings(DOCUMENT_KEYS=[KEY.as_dict(private=True)])
     with override_settings(DJANGO_IDENTITY={"default": given}):
         user = make_user()
         scopes = ["documents:metadata", "documents:read"]
         identity = make_identity(user, scopes=scopes)
         make_grant(identity)
-        yield Reading(identity, user, "passport")
+        yield identity
 
 
-def test_a_good_answer_is_read(service: HostileService, reading: Reading) -> None:
+def read(identity: LinkedIdentity, scope: str = documents.CONTENT) -> tuple[Document, ...]:
+    return documents.read(identity, scope=scope, asked_by=identity.user, view="passport")
+
+
+def test_a_good_answer_is_read(service: FakeService, identity: LinkedIdentity) -> None:
     """So that what follows fails for its own reason."""
     service.answers["documents"] = answer(document(), document(document_id="2"))
-    opened = documents.read(reading)
+    opened = read(identity)
     assert [each.content for each in opened] == [PNG + SECRET] * 2
     [target] = [target for name, target, _ in service.requests if name == "documents"]
     assert target == "/api/v1/users/subject-1/documents"
-    assert DocumentReading.objects.get().document_types == ["passport", "passport"]
 
 
-def test_an_odd_subject_is_quoted(service: HostileService, reading: Reading) -> None:
+def test_an_odd_subject_is_quoted(service: FakeService, identity: LinkedIdentity) -> None:
     """In whatever path the site set."""
     odd = "a/b ?ü{}"
-    LinkedIdentity.objects.filter(pk=reading.identity.pk).update(subject=odd)
-    reading.identity.subject = odd
+    LinkedIdentity.objects.filter(pk=identity.pk).update(subject=odd)
+    identity.subject = odd
     paths = {"documents:read": "/v2/{subject}/documents"}
     given = service.settings(DOCUMENT_PATHS=paths, DOCUMENT_KEYS=[KEY.as_dict(private=True)])
     service.answers["documents"] = answer(document(), user_id=odd)
     with override_settings(DJANGO_IDENTITY={"default": given}):
         client = ServiceClient(conf.application())
-        assert client.documents(odd, access_token="at")
+        assert client.documents(odd, scope=documents.CONTENT, access_token=Secret("at"))
     [target] = [target for name, target, _ in service.requests if name == "documents"]
     assert target == "/api/v1/v2/a%2Fb%20%3F%C3%BC%7B%7D/documents"
 
@@ -98,8 +101,8 @@ BAD: dict[str, tuple[Callable[[], Any], type[IdentityError]]] = {
     "of another key": (lambda: answer(document(sealed(key=OTHER))), DocumentUnreadable),
     "of an unknown key": (lambda: answer(document(sealed(kid="x"))), DocumentUnreadable),
     "inflated": (lambda: answer(document(sealed(zip="DEF"))), DocumentUnreadable),
-    "of 9 MB": (lambda: answer(document(sealed(PNG + bytes(9 * 1024 * 1024)))), DocumentUnreadable),
-    "of 24 MB": (lambda: answer(document("A" * 25 * 1024 * 1024)), AnswerTooLarge),
+    "of 11 MB": (lambda: answer(document(sealed(PNG + bytes(11 << 20)))), DocumentUnreadable),
+    "of 24 MB": (lambda: answer(document("A" * 25 * 1024 * 1024)), MalformedAnswer),
     "of another type": (
         lambda: answer(document(content_type="application/pdf")),
         DocumentUnreadable,
@@ -123,8 +126,8 @@ BAD: dict[str, tuple[Callable[[], Any], type[IdentityError]]] = {
 
 @pytest.mark.parametrize(("bad", "kind"), BAD.values(), ids=BAD)
 def test_what_is_wrong_is_refused(
-    service: HostileService,
-    reading: Reading,
+    service: FakeService,
+    identity: LinkedIdentity,
     caplog: pytest.LogCaptureFixture,
     bad: Callable[[], Any],
     kind: type[IdentityError],
@@ -133,54 +136,56 @@ def test_what_is_wrong_is_refused(
     caplog.set_level(logging.INFO)
     service.answers["documents"] = bad()
     with pytest.raises(kind) as raised:
-        documents.read(reading)
+        read(identity)
     assert type(raised.value) is kind
-    assert not DocumentReading.objects.exists()
     [line] = caplog.messages
-    assert line.startswith(f"identity.documents.failed application=default code={kind.code}")
+    assert line.startswith(
+        f"identity.documents.failed application=default code={raised.value.code}"
+    )
     assert SECRET.decode() not in line + str(raised.value)
 
 
 @pytest.mark.parametrize("named", ["user_id", "sub"])
 def test_metadata_of_another_subject_is_refused(
-    service: HostileService, reading: Reading, named: str
+    service: FakeService, identity: LinkedIdentity, named: str
 ) -> None:
     """The same rules without content."""
     service.answers["metadata"] = answer(document()) | {"data": {"documents": [], named: "other"}}
     with pytest.raises(SubjectMismatch):
-        documents.read_metadata(reading)
+        read(identity, documents.METADATA)
     service.answers["metadata"] = answer(document(), user_id=None)
-    assert documents.read_metadata(reading)[0].document_type == "passport"
+    assert read(identity, documents.METADATA)[0].document_type == "passport"
 
 
-def test_a_revocation_meanwhile_wins(service: HostileService, reading: Reading) -> None:
+def test_a_revocation_meanwhile_wins(service: FakeService, identity: LinkedIdentity) -> None:
     """It arrives between the request and the answer: nothing is handed over."""
     service.answers["documents"] = answer(document())
     service.meanwhile["documents"] = lambda: LinkedIdentity.objects.update(consent=Consent.REVOKED)
     with pytest.raises(DocumentsNotAllowed):
-        documents.read(reading)
-    assert not DocumentReading.objects.exists()
+        read(identity)
 
 
-def test_an_erasure_meanwhile_wins(service: HostileService, reading: Reading) -> None:
+def test_an_erasure_meanwhile_wins(service: FakeService, identity: LinkedIdentity) -> None:
     """There is no row any more that could have consented."""
     service.answers["documents"] = answer(document())
     service.meanwhile["documents"] = lambda: LinkedIdentity.objects.all().delete()
     with pytest.raises(DocumentsNotAllowed):
-        documents.read(reading)
+        read(identity)
 
 
-def test_without_a_path_nothing_is_asked(service: HostileService, reading: Reading) -> None:
+def test_without_a_path_nothing_is_asked(service: FakeService, identity: LinkedIdentity) -> None:
     """In live there is no default."""
     given = service.settings(DOCUMENT_PATHS={})
     with override_settings(DJANGO_IDENTITY={"default": given}), pytest.raises(ConfigurationError):
-        documents.read(reading)
+        read(identity)
     assert service.calls("documents") == 0
 
 
-def test_a_token_that_is_refused_twice_is_dead(service: HostileService, reading: Reading) -> None:
+def test_a_token_that_is_refused_twice_is_dead(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
     """As for claims."""
     service.answers["documents"] = refusal("EXPIRED", status="401 Unauthorized")
     with pytest.raises(ReauthorizationNeeded):
-        documents.read(reading)
+        read(identity)
     assert service.calls("documents") == 2

@@ -1,54 +1,57 @@
-"""Events: each one once, at once, and with one end whatever the order."""
+"""Events: stored once, applied once, alike in every order."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
-from django.test import Client
+from django.db import OperationalError, connection
 from django.utils import timezone
 
-from django_identity import conf, handlers, signals
-from django_identity.handlers import EventType
-from django_identity.lifecycle.erasure import dossier_of
-from django_identity.lifecycle.operators.doctor import diagnose
-from django_identity.lifecycle.standing import Requirement, standing_of
+from django_identity import conf
+from django_identity.handlers import forget, on_event
+from django_identity.lifecycle import events, upkeep, withdrawal
+from django_identity.lifecycle.requirements import Requirement
+from django_identity.lifecycle.standing import standing_of
 from django_identity.models import (
     Consent,
     ErasureReceipt,
     LinkedIdentity,
+    LinkedVia,
     StoredClaim,
     TokenGrant,
     WebhookEvent,
 )
-from tests.deliveries import SECRET, deliver, event_body, post
-from tests.faces.conftest import sign_in
-from tests.hostile import HostileService
-from tests.records import make_claim, make_identity, make_user
+from tests.concurrency import at_once
+from tests.deliveries import deliver, event_body, post
+from tests.factories import (
+    make_claim,
+    make_event,
+    make_grant,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-NOW = timezone.now().replace(microsecond=0)
+NOW = timezone.now()
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+SCOPES = ["profile:read", "kyc:read", "claims:read"]
+Execute = Callable[..., Any]
 
 
 def linked(**fields: Any) -> LinkedIdentity:
     """A person who signed in an hour ago, with tokens and a proven claim."""
-    since = NOW - timedelta(hours=1)
-    held = {"consent_changed_at": since, "signed_in_at": since, "kyc_changed_at": since,
-            "scopes": ["profile:read", "kyc:read", "claims:read"], **fields}  # fmt: skip
+    since = NOW - HOUR
+    held = {"signed_in_at": since, "kyc_said_at": since, "scopes": SCOPES, **fields}
     identity = make_identity(make_user(), **held)
     make_claim(identity)
-    TokenGrant.objects.create(
-        identity=identity,
-        access_token="sealed",
-        refresh_token="sealed",
-        access_expires_at=NOW + timedelta(hours=1),
-    )
+    make_grant(identity)
     return identity
 
 
@@ -56,11 +59,25 @@ def outcomes() -> list[str]:
     return list(WebhookEvent.objects.order_by("pk").values_list("outcome", flat=True))
 
 
+def state() -> dict[str, Any]:
+    """What gates rest on."""
+    identity = LinkedIdentity.objects.get()
+    return {
+        "consent": identity.consent,
+        "kyc": (identity.kyc_status, identity.kyc_level, identity.kyc_provider),
+        "said": identity.kyc_said_at,
+        "claims": sorted(
+            StoredClaim.objects.values_list("claim_type", "revoked_at", "valid_until"), key=str
+        ),
+        "grant": TokenGrant.objects.exists(),
+        "erasure": ErasureReceipt.objects.count(),
+    }
+
+
 def test_an_event_is_stored_and_applied() -> None:
-    """One delivery: one row, and its effect on the identity."""
-    identity = linked()
+    linked()
     deliver("kyc.verified", kyc_level="level_1", status="verified", provider="Vendor")
-    identity.refresh_from_db()
+    identity = LinkedIdentity.objects.get()
     assert (identity.kyc_level, identity.kyc_provider) == ("level_1", "Vendor")
     assert identity.refetch_due_at is not None
     event = WebhookEvent.objects.get()
@@ -68,21 +85,17 @@ def test_an_event_is_stored_and_applied() -> None:
     assert event.payload["kyc_level"] == "level_1"
 
 
-def test_a_repeat_does_nothing() -> None:
-    """The same event id again is acknowledged, and changes nothing, not even a due date."""
-    identity = linked()
-    body = event_body("claim.issued")
-    assert post(body).status_code == 200
-    LinkedIdentity.objects.update(refetch_due_at=None)
-    assert post(body).json() == {"received": True}
-    identity.refresh_from_db()
-    assert identity.refetch_due_at is None
-    assert WebhookEvent.objects.count() == 1
+def test_a_repeat_does_nothing_whatever_its_body() -> None:
+    """The same event id again is acknowledged."""
+    linked()
+    deliver("claim.issued", event_id="evt_same")
+    before = LinkedIdentity.objects.get()
+    deliver("consent.revoked", event_id="evt_same")
+    assert LinkedIdentity.objects.get().version == before.version
+    assert outcomes() == ["applied"]
 
 
-@pytest.mark.parametrize(
-    "other", ["evt_a", "evt_A ", "Evt_A", "evt_Á", "evt_\u0041\u0301", " evt_A"]
-)
+@pytest.mark.parametrize("other", ["evt_A ", "Evt_A", "evt_Á", "evt_\u0041\u0301", " evt_A"])
 def test_ids_are_compared_exactly(other: str) -> None:
     """Case, accents and blanks tell events apart, whatever the collation."""
     for event_id in ("evt_A", other):
@@ -92,15 +105,13 @@ def test_ids_are_compared_exactly(other: str) -> None:
 
 @pytest.mark.parametrize("other", ["SUBJECT-1", "subject-1 ", " subject-1", "sübject-1"])
 def test_subjects_are_compared_exactly(other: str) -> None:
-    """An event about ``SUBJECT-1`` is about nobody here."""
     linked()
     deliver("consent.revoked", subject=other)
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
     assert outcomes() == ["ignored"]
 
 
-def test_another_applications_event_is_another_subject(settings) -> None:
-    """What is delivered to one application changes nothing under the other."""
+def test_another_applications_event_is_about_another_subject(settings: Any) -> None:
     given = settings.DJANGO_IDENTITY["default"]
     settings.DJANGO_IDENTITY = {"default": given, "other": given}
     linked(application="other")
@@ -108,350 +119,339 @@ def test_another_applications_event_is_another_subject(settings) -> None:
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
 
 
-def test_revocation_takes_everything_at_once() -> None:
-    """Consent, tokens, claims and credential: gone when the response leaves."""
-    identity = linked(credential="sealed", credential_expires_at=NOW + timedelta(hours=1))
-    deliver("consent.revoked")
-    identity.refresh_from_db()
-    assert identity.consent == Consent.REVOKED
-    assert (identity.credential, identity.credential_expires_at) == ("", None)
-    assert identity.refetch_due_at is None
+@pytest.mark.parametrize("name", ["consent.revoked", "consent_revoked"])
+def test_a_revocation_takes_everything_at_once(name: str) -> None:
+    """Consent, tokens, values and level are gone when the response leaves, under both names."""
+    identity = linked(credential_expires_at=NOW + HOUR, kyc_provider="Vendor")
+    deliver(name)
+    held = LinkedIdentity.objects.get()
+    assert held.consent == Consent.REVOKED
+    assert (held.kyc_level, held.kyc_status, held.kyc_provider) == ("", "", "")
+    assert (held.credential_expires_at, held.refetch_due_at, held.scopes) == (None, None, [])
     assert not TokenGrant.objects.exists()
-    assert list(StoredClaim.objects.values_list("revoked", flat=True)) == [True]
+    assert list(StoredClaim.objects.values_list("value", "valid_until")) == [(None, None)]
     assert not standing_of(identity.user).is_linked
 
 
-def test_revocation_empties_kyc_and_claim_values_at_once() -> None:
-    """The service's terms: stop processing at once."""
-    identity = linked(kyc_provider="Vendor", kyc_verified_at=NOW, kyc_checked_at=NOW)
-    make_claim(identity, "country_resident", {"country": "NG"}, revoked=True)
+def test_a_revoked_link_by_code_is_deleted() -> None:
+    """And its event keeps nobody."""
+    make_identity_by_code(make_user())
     deliver("consent.revoked")
-    identity.refresh_from_db()
-    kyc = (identity.kyc_level, identity.kyc_status, identity.kyc_provider)
-    assert (*kyc, identity.kyc_verified_at, identity.kyc_checked_at) == ("", "", "", None, None)
-    assert set(StoredClaim.objects.values_list("value", flat=True)) == {None}
+    assert not LinkedIdentity.objects.exists()
+    row = WebhookEvent.objects.get()
+    assert (row.outcome, row.subject, row.payload) == ("applied", "", None)
 
 
-def test_a_grant_and_a_kyc_event_open_nothing_after_a_revocation() -> None:
-    """Whichever comes first: the person has to sign in. The KYC data is not even stored."""
-    for events in itertools.permutations(["consent.granted", "kyc.verified"]):
-        identity = linked()
-        deliver("consent.revoked", at=NOW)
-        for event_type in events:
-            deliver(event_type, at=NOW + timedelta(seconds=1), kyc_level="level_2")
-        identity.refresh_from_db()
-        assert identity.consent == Consent.GRANTED
-        assert not standing_of(identity.user).has_kyc_level("level_1")
-        event = WebhookEvent.objects.filter(event_type="kyc.verified").latest("pk")
-        assert (event.outcome, event.payload) == ("ignored", None)
-        identity.user.delete()
-
-
-@pytest.mark.parametrize("name", ["consent.revoked", "consent_revoked"])
-def test_revocation_has_two_names(name: str) -> None:
-    """The policy text calls it otherwise than the list of events."""
+def test_a_grant_is_recorded_and_brings_nothing_back() -> None:
     linked()
-    deliver(name)
-    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
-    assert WebhookEvent.objects.get().event_type == "consent.revoked"
-
-
-def test_a_grant_brings_back_consent_and_nothing_else() -> None:
-    """Tokens and claims that a revocation took are gone until the person signs in."""
-    identity = linked()
     deliver("consent.revoked", at=NOW)
     deliver("consent.granted", at=NOW + timedelta(seconds=1))
-    standing = standing_of(identity.user)
-    assert standing.is_linked
-    assert standing.proven_claims() == {}
-    assert not TokenGrant.objects.exists()
-
-
-@pytest.mark.parametrize("late", ["consent.revoked", "consent.granted"])
-def test_a_grant_beside_an_older_revocation_opens_nothing(late: str) -> None:
-    """Whichever comes in last: the consent reads "granted", and the person is told to renew."""
-    identity = linked()
-    moments = {"consent.revoked": -600, "consent.granted": -300}
-    for kind in sorted(moments, key=lambda kind: kind == late):
-        deliver(kind, at=timezone.now() + timedelta(seconds=moments[kind]))
-    identity.refresh_from_db()
-    assert identity.consent == Consent.GRANTED
-    standing = standing_of(identity.user)
-    assert not standing.has_claim(Requirement("age_over_18"))
-    assert not standing.has_kyc_level(identity.kyc_level or "level_1")
-    assert not TokenGrant.objects.exists()
-    page = dossier_of(identity.user, application=conf.application())
-    assert page.needs_reauthorization
-
-
-def test_an_old_grant_is_not_taken(settings) -> None:
-    """From before the horizon of the purge it could be a captured one."""
-    linked(consent=Consent.REVOKED, consent_changed_at=NOW - timedelta(days=400))
-    deliver("consent.granted", at=NOW - timedelta(days=181))
     assert LinkedIdentity.objects.get().consent == Consent.REVOKED
-    assert outcomes() == ["superseded"]
+    assert outcomes() == ["applied", "applied"]
 
 
-@pytest.mark.parametrize("first", ["consent.granted", "consent.revoked"])
-def test_at_equal_times_the_revocation_wins(first: str) -> None:
-    """Whichever comes first."""
-    linked()
-    for event_type in (first, {"consent.granted", "consent.revoked"}.difference({first}).pop()):
-        deliver(event_type, at=NOW)
-    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+def test_an_issued_claim_makes_the_refetch_due() -> None:
+    """The event proves nothing: the credential does."""
+    LinkedIdentity.objects.filter(pk=linked().pk).update(refetch_due_at=NOW + 9 * HOUR)
+    deliver("claim.issued", at=NOW, claim_type="unique_human", provider="Vendor")
+    assert outcomes() == ["applied"]
+    assert not StoredClaim.objects.filter(claim_type="unique_human").exists()
+    assert LinkedIdentity.objects.get().refetch_due_at <= timezone.now()
 
 
-@pytest.mark.parametrize("first", ["kyc.verified", "kyc.rejected"])
-def test_at_equal_times_the_rejection_wins(first: str) -> None:
-    """Whichever comes first, whatever its id, and though it calls itself verified."""
-    linked()
-    both = (first, {"kyc.verified", "kyc.rejected"}.difference({first}).pop())
-    for second in range(6):
-        for event_type in both:
-            event_id, at = f"{event_type}-{second}", NOW + timedelta(seconds=second)
-            deliver(event_type, event_id=event_id, at=at, status="verified", kyc_level="level_2")
-        assert not standing_of(LinkedIdentity.objects.get().user).has_kyc_level("level_1")
+@pytest.mark.parametrize("event_type", ["kyc.verified", "kyc.rejected"])
+def test_kyc_without_its_scope_is_not_even_stored(event_type: str) -> None:
+    linked(scopes=["claims:read"])
+    deliver(event_type, kyc_level="level_9")
+    assert LinkedIdentity.objects.get().kyc_level == "level_2"
+    row = WebhookEvent.objects.get()
+    assert (row.outcome, row.payload) == ("ignored", None)
 
 
-def test_an_older_event_is_superseded() -> None:
-    """What happened before the sign-in, or before a newer event, changes nothing."""
-    identity = linked()
-    for event_type in ("kyc.rejected", "consent.revoked", "claim.issued", "claim.revoked"):
-        deliver(event_type, at=NOW - timedelta(hours=2))
-    identity.refresh_from_db()
-    assert outcomes() == ["superseded"] * 4
-    assert standing_of(identity.user).proven_claims() == {"age_over_18": True}
-    assert TokenGrant.objects.exists()
+# Every order ends alike
 
-
-def test_nothing_comes_back_while_an_erasure_is_pending() -> None:
-    """Not even with a consent of after the request."""
-    identity = linked()
-    deliver("data.deletion_requested")
-    deliver("consent.granted", at=timezone.now() + timedelta(minutes=1))
-    standing = standing_of(identity.user)
-    assert not standing.is_linked
-    assert standing.proven_claims() == {}
-    assert not TokenGrant.objects.exists()
-
-
-def test_the_future_is_at_most_five_minutes_away() -> None:
-    """A wrong clock cannot outrank every revocation to come."""
-    linked()
-    now = timezone.now()
-    deliver("consent.granted", at=now + timedelta(days=3650))
-    assert LinkedIdentity.objects.get().consent_changed_at < timezone.now() + timedelta(minutes=6)
-    deliver("consent.revoked", at=now + timedelta(minutes=7))
-    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
-
-
-def test_a_named_claim_is_revoked_alone() -> None:
-    """Of that type and provider; without a name, all of them."""
-    identity = linked()
-    make_claim(identity, "kyc_verified", provider="A")
-    make_claim(identity, "kyc_verified", provider="B")
-    deliver("claim.revoked", claim_type="kyc_verified", provider="A")
-    standing = StoredClaim.objects.filter(revoked=False).order_by("pk")
-    assert [(claim.claim_type, claim.provider) for claim in standing] == [
-        ("age_over_18", "KYC"),
-        ("kyc_verified", "B"),
-    ]
-    deliver("claim.revoked")
-    assert not standing.all().exists()
-
-
-def test_a_claim_of_an_unknown_provider_is_revoked_whoever_proved_it() -> None:
-    """The service may name its vendor where the claim names the service: nobody can tell."""
-    identity = linked()
-    deliver("claim.revoked", claim_type="age_over_18", provider="Vendor")
-    assert not standing_of(identity.user).has_claim(Requirement("age_over_18"))
-
-
-def test_a_claim_proven_anew_stands() -> None:
-    """A credential younger than the revocation, by more than clocks differ, proves it again."""
-    linked(credential_issued_at=NOW - timedelta(minutes=10))
-    deliver("claim.revoked", at=NOW - timedelta(minutes=16))
-    assert StoredClaim.objects.filter(revoked=False).exists()
-    deliver("claim.revoked", at=NOW - timedelta(minutes=14))
-    assert not StoredClaim.objects.filter(revoked=False).exists()
-
-
-def test_what_a_kyc_event_leaves_out_is_emptied() -> None:
-    """So that the end does not depend on what was known before."""
-    identity = linked(kyc_provider="Vendor")
-    deliver("kyc.verified")
-    identity.refresh_from_db()
-    held = (identity.kyc_status, identity.kyc_level, identity.kyc_provider)
-    assert held == ("verified", "", "")
-
-
-@pytest.mark.parametrize("scopes", [[], ["profile:read", "claims:read"]])
-def test_a_kyc_event_without_the_scope_changes_nothing(scopes: list[str]) -> None:
-    """It is stored without its payload, and the gate of its level stays closed."""
-    identity = linked(scopes=scopes, kyc_level="", kyc_status="")
-    deliver("kyc.verified", kyc_level="level_2", provider="Vendor")
-    identity.refresh_from_db()
-    assert (identity.kyc_level, identity.kyc_provider, identity.refetch_due_at) == ("", "", None)
-    assert not standing_of(identity.user).has_kyc_level("level_1")
-    event = WebhookEvent.objects.get()
-    assert (event.outcome, event.payload, event.subject) == ("ignored", None, "subject-1")
-
-
-def test_a_sign_in_without_the_scope_takes_no_kyc_event(
-    service: HostileService, settings: Any
-) -> None:
-    """Nor one that came in while the person was on the way."""
-    asked = {"SCOPES": ["profile:read", "claims:read"], "WEBHOOK_SECRETS": [SECRET], "TIMEOUT": 10}
-    settings.DJANGO_IDENTITY = {"default": service.settings(**asked)}
-    later = timezone.now() + timedelta(seconds=5)
-    service.meanwhile["claims"] = lambda: deliver("kyc.verified", at=later, kyc_level="level_2")
-    sign_in(Client())
-    identity = LinkedIdentity.objects.get()
-    assert identity.kyc_level == ""
-    assert WebhookEvent.objects.get().payload is None
-
-
-@pytest.mark.parametrize("event_type", EventType)
-def test_an_event_that_names_nobody_is_kept_as_failed(event_type: str) -> None:
-    """It is acknowledged, changes nothing, and the operators see it."""
-    linked()
-    body = event_body(event_type, subject="", kyc_level="level_1")
-    assert [post(body).status_code for _ in range(2)] == [200, 200]
-    event = WebhookEvent.objects.get()
-    assert (event.outcome, event.error, event.next_attempt_at) == ("failed", "names_nobody", None)
-    assert LinkedIdentity.objects.get().last_event_digest == ""
-    assert not ErasureReceipt.objects.exists()
-    assert any(finding.check == "events" for finding in diagnose())
-
-
-@pytest.mark.parametrize("name", ["userId", "sub"])
-def test_an_event_may_name_the_person_otherwise(name: str) -> None:
-    """The spec shows the data of one type only."""
-    linked()
-    assert post(event_body("consent.revoked", subject="", **{name: "subject-1"})).status_code == 200
-    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
-
-
-@pytest.mark.parametrize("event_type", ["kyc.verified", "wallet.opened"])
-def test_of_the_payload_only_what_somebody_needs_is_kept(event_type: str) -> None:
-    """The members that the spec names; all of it where the site has a handler of that type."""
-    linked()
-    deliver(event_type, provider="Vendor", iban="DE02")
-    known = {"user_id": "subject-1", "provider": "Vendor"}
-    stored = WebhookEvent.objects.get()
-    assert stored.payload == (known if event_type == "kyc.verified" else None)
-    with handler_of(event_type):
-        deliver(event_type, provider="Vendor", iban="DE02")
-    assert WebhookEvent.objects.latest("pk").payload == known | {"iban": "DE02"}
-
-
-@contextmanager
-def handler_of(event_type: str) -> Iterator[None]:
-    """The site has a handler for the time of the block."""
-    before = {kind: dict(those) for kind, those in handlers._registry.items()}
-    handlers.on_event(event_type, name="of this test")(lambda event: None)
-    try:
-        yield
-    finally:
-        handlers._registry.clear()
-        handlers._registry.update(before)
-
-
-def test_an_unknown_type_is_stored_and_ignored() -> None:
-    """A service may learn to say more."""
-    linked()
-    deliver("wallet.opened")
-    post(event_body("wallet.opened", subject=""))
-    assert set(outcomes()) == {"ignored"}
-
-
-STORY = [
-    ("kyc.verified", 1, {"kyc_level": "level_2"}),
-    ("kyc.verified", 1, {"kyc_level": "level_1", "provider": "B"}),
-    ("consent.revoked", 2, {}),
-    ("consent.granted", 3, {}),
+#: Two statements of each kind, a few minutes apart, and some at one moment.
+STATEMENTS: list[tuple[str, timedelta, dict[str, str]]] = [
+    ("kyc.verified", 0 * MINUTE, {"kyc_level": "level_2", "provider": "A"}),
+    ("kyc.verified", 0 * MINUTE, {"kyc_level": "level_1", "provider": "B"}),
+    ("kyc.rejected", 0 * MINUTE, {"provider": "A"}),
+    ("kyc.rejected", -2 * MINUTE, {}),
+    ("kyc.verified", -1 * MINUTE, {"kyc_level": "level_3"}),
+    ("claim.revoked", -1 * MINUTE, {"claim_type": "kyc_verified"}),
+    ("claim.revoked", 0 * MINUTE, {}),
+    ("claim.issued", 0 * MINUTE, {"claim_type": "age_over_18"}),
+    ("kyc.rejected", -20 * MINUTE, {}),
 ]
 
 
-def end_state() -> tuple[object, ...]:
-    identity = LinkedIdentity.objects.get()
-    by_clock = ("id", "user", "created_at", "updated_at", "last_event_digest", "refetch_due_at")
-    columns = [
-        str(getattr(identity, field.attname))
-        for field in identity._meta.concrete_fields
-        if field.name not in by_clock
-    ]
-    is_due = identity.refetch_due_at is not None
-    standing = StoredClaim.objects.filter(revoked=False)
-    return (*columns, is_due, standing.count(), TokenGrant.objects.count())
-
-
-def test_the_end_does_not_depend_on_the_order() -> None:
-    """All orders of four events, two of them at one moment, end alike."""
-    bodies = [
-        event_body(event_type, event_id=f"story-{number}", at=NOW + timedelta(seconds=at), **about)
-        for number, (event_type, at, about) in enumerate(STORY)
-    ]
-    ends = set()
-    for order in itertools.permutations(bodies):
-        identity = linked()
-        for body in order:
-            assert post(body).status_code == 200
-        ends.add(end_state())
-        WebhookEvent.objects.all().delete()
+@pytest.mark.parametrize(
+    "chosen", list(itertools.combinations(range(len(STATEMENTS)), 3))[::3], ids=str
+)
+def test_three_statements_end_alike_in_every_order(chosen: tuple[int, ...]) -> None:
+    """Whatever the site's own answer said before."""
+    ends = []
+    for order in itertools.permutations(chosen):
+        identity = linked(kyc_said_at=NOW - 3 * MINUTE, credential_issued_at=NOW - 3 * MINUTE)
+        StoredClaim.objects.update(valid_until=NOW + HOUR)
+        for number in order:
+            event_type, offset, about = STATEMENTS[number]
+            deliver(event_type, at=NOW + offset, **about)
+        ends.append(state())
         identity.user.delete()
-    assert len(ends) == 1
+        WebhookEvent.objects.all().delete()
+    assert all(end == ends[0] for end in ends)
 
 
-@pytest.fixture
-def heard() -> Iterator[list[tuple[str, Any]]]:
-    """What receivers of the signals were told, and when: outside any transaction."""
-    told: list[tuple[str, Any]] = []
-    names = (
-        "consent_granted", "consent_revoked", "kyc_changed", "claims_changed", "event_received",
-    )  # fmt: skip
-    receivers = []
-    for name in names:
-
-        def receive(sender: object, *, name: str = name, **arguments: Any) -> None:
-            assert not connection.in_atomic_block
-            told.append((name, arguments.get("identity") or arguments.get("event")))
-
-        getattr(signals, name).connect(receive)
-        receivers.append((name, receive))
-    yield told
-    for name, receiver in receivers:
-        getattr(signals, name).disconnect(receiver)
-
-
-def test_the_site_hears_of_it_after_the_commit(heard: list[tuple[str, Any]]) -> None:
-    """Each event once, and what it changed; nothing of what was too late."""
+def test_the_newest_statement_counts_and_a_rejection_wins_equal_times() -> None:
     identity = linked()
+    deliver("kyc.verified", at=NOW, kyc_level="level_2")
+    deliver("kyc.rejected", at=NOW)
+    assert not standing_of(identity.user).has_kyc_level("level_1")
+    deliver("kyc.verified", at=NOW + timedelta(seconds=1), kyc_level="level_1")
+    deliver("kyc.rejected", at=NOW - MINUTE)
+    assert LinkedIdentity.objects.get().kyc_level == "level_1"
+    assert outcomes()[-1] == "superseded"
+
+
+@pytest.mark.parametrize(("before", "wins"), [(4 * MINUTE, True), (6 * MINUTE, False)])
+def test_a_rejection_wins_against_an_answer_that_is_hardly_newer(
+    before: timedelta, *, wins: bool
+) -> None:
+    linked(kyc_said_at=NOW)
+    deliver("kyc.rejected", at=NOW - before)
+    assert (LinkedIdentity.objects.get().kyc_status == "rejected") is wins
+
+
+@pytest.mark.parametrize(("before", "wins"), [(4 * MINUTE, True), (6 * MINUTE, False)])
+def test_a_revocation_wins_against_a_sign_in_that_is_hardly_newer(
+    before: timedelta, *, wins: bool
+) -> None:
+    linked(signed_in_at=NOW)
+    deliver("consent.revoked", at=NOW - before)
+    assert (LinkedIdentity.objects.get().consent == Consent.REVOKED) is wins
+    assert outcomes() == ["applied" if wins else "superseded"]
+
+
+def test_a_time_from_the_future_counts_as_received() -> None:
+    """It outranks nothing that comes later."""
+    linked()
+    deliver("kyc.verified", at=timezone.now() + 365 * 24 * HOUR, kyc_level="level_2")
     deliver("kyc.rejected")
-    deliver("claim.revoked")
-    deliver("consent.revoked")
-    deliver("consent.granted", at=NOW - timedelta(hours=2))
-    names = [name for name, _ in heard]
-    assert names == [
-        "event_received", "kyc_changed",
-        "event_received", "claims_changed",
-        "event_received", "consent_revoked",
-        "event_received",
-    ]  # fmt: skip
-    assert heard[1][1] == identity
-    assert heard[1][1].kyc_status == "rejected"
+    assert LinkedIdentity.objects.get().kyc_status == "rejected"
 
 
-def test_a_receiver_that_raises_changes_nothing(heard: list[tuple[str, Any]]) -> None:
-    """The delivery is acknowledged and applied all the same."""
+def test_a_revoked_claim_closes_its_gate() -> None:
+    identity = linked()
+    make_claim(identity, "country_resident", "NG")
+    deliver("claim.revoked", claim_type="age_over_18")
+    standing = standing_of(identity.user)
+    assert not standing.has_claim(Requirement("age_over_18"))
+    assert standing.has_claim(Requirement("country_resident", "NG"))
 
-    def burst(sender: object, **_arguments: Any) -> None:
-        raise RuntimeError
 
-    signals.consent_revoked.connect(burst)
+@pytest.mark.parametrize("about", [{}, {"claim_type": "kyc_verified"}], ids=str)
+def test_an_invalid_verification_closes_the_level(about: dict[str, str]) -> None:
+    identity = linked()
+    deliver("claim.revoked", **about)
+    assert not standing_of(identity.user).has_kyc_level("level_1")
+
+
+@pytest.mark.parametrize("claim_type", ["age_over_18", ""])
+def test_a_provider_by_another_name_revokes_all_of_the_type(claim_type: str) -> None:
+    linked()
+    about = {"claim_type": claim_type} if claim_type else {}
+    deliver("claim.revoked", provider="another name", **about)
+    assert StoredClaim.objects.get().revoked
+
+
+def test_an_old_revocation_does_not_undo_a_younger_proof() -> None:
+    linked(signed_in_at=NOW - 4 * HOUR, credential_issued_at=NOW)
+    deliver("claim.revoked", at=NOW - HOUR, claim_type="age_over_18")
+    assert not StoredClaim.objects.get().revoked
+    assert LinkedIdentity.objects.get().refetch_due_at is not None
+
+
+@pytest.mark.parametrize("event_type", ["claim.revoked", "consent.revoked"])
+def test_a_code_brings_no_claims_and_so_outdates_no_withdrawal_of_a_sign_in(
+    event_type: str,
+) -> None:
+    """It was delivered late, after the person had redeemed a code."""
+    identity = linked(signed_in_at=NOW - 4 * HOUR, connect_issued_at=NOW)
+    deliver(event_type, at=NOW - HOUR)
+    assert not standing_of(identity.user).has_claim(Requirement("age_over_18"))
+
+
+def test_a_level_does_not_come_back_by_an_older_event() -> None:
+    """After the rejection the grant died, and with it what the site knew of the level."""
+    identity = linked()
+    deliver("kyc.rejected", at=NOW - 10 * MINUTE)
+    LinkedIdentity.objects.all().change(**withdrawal.NO_LEVEL)
+    deliver("kyc.verified", at=NOW - 20 * MINUTE, kyc_level="level_2")
+    assert not standing_of(identity.user).has_kyc_level("level_2")
+
+
+def test_an_event_of_an_unknown_type_is_kept_for_its_handlers() -> None:
+    linked()
+
+    @on_event("wallet.opened", name="wallet")
+    def handle(event: WebhookEvent) -> None: ...
+
     try:
-        linked()
-        deliver("consent.revoked")
+        deliver("wallet.opened", colour="blue")
     finally:
-        signals.consent_revoked.disconnect(burst)
-    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+        forget("wallet")
+    row = WebhookEvent.objects.get()
+    assert (row.outcome, row.payload["colour"]) == ("ignored", "blue")
+    assert row.next_attempt_at is not None
+
+
+def test_an_event_that_names_nobody_fails_for_good() -> None:
+    body = event_body("consent.revoked", subject="")
+    assert post(body).status_code == 200
+    row = WebhookEvent.objects.get()
+    assert (row.outcome, row.error, row.next_attempt_at) == ("failed", "names_nobody", None)
+
+
+# Deletion
+
+
+def test_a_deletion_revokes_at_once_and_asks_for_the_erasure() -> None:
+    identity = linked()
+    deliver("data.deletion_requested")
+    assert not standing_of(identity.user).is_linked
+    receipt = ErasureReceipt.objects.get()
+    assert (receipt.identity_id, receipt.user_id, receipt.erased_at) == (identity.pk, None, None)
+
+
+@pytest.mark.parametrize("days", [1, 100, 400])
+def test_a_late_deletion_is_honoured(days: int) -> None:
+    """After a sign-in in between too, unless it is older than the records and than the link."""
+    linked(signed_in_at=NOW)
+    created = NOW - timedelta(days=500 if days == 400 else 0)
+    LinkedIdentity.objects.update(created_at=created)
+    deliver("data.deletion_requested", at=NOW - timedelta(days=days))
+    assert outcomes() == ["applied"]
+
+
+def test_a_deletion_that_may_be_a_replay_is_superseded() -> None:
+    linked()
+    days = conf.application().event_days + 1
+    deliver("data.deletion_requested", at=NOW - timedelta(days=days))
+    assert outcomes() == ["superseded"]
+    assert not ErasureReceipt.objects.exists()
+
+
+def test_a_deletion_of_somebody_unknown_is_acknowledged_and_nothing_else() -> None:
+    deliver("data.deletion_requested", subject="nobody")
+    assert outcomes() == ["ignored"]
+    assert not ErasureReceipt.objects.exists()
+
+
+def test_an_id_that_names_the_subject_is_not_in_the_receipt() -> None:
+    linked()
+    deliver("data.deletion_requested", event_id="evt-of-subject-1")
+    assert ErasureReceipt.objects.get().event_id == ""
+
+
+# Crashes
+
+
+def fail_at(verb: str, table: str, *, times: int) -> Execute:
+    """Lets so many statements of this kind fail."""
+    failed: list[str] = []
+
+    def execute(execute: Execute, sql: str, parameters: Any, many: bool, context: Any) -> Any:
+        if sql.startswith(verb) and table in sql and len(failed) < times:
+            failed.append(sql)
+            raise OperationalError("deadlock detected")
+        return execute(sql, parameters, many, context)
+
+    return execute
+
+
+@pytest.mark.parametrize(
+    ("verb", "table"),
+    [("INSERT", "webhookevent"), ("UPDATE", "linkedidentity"), ("UPDATE", "webhookevent")],
+)
+def test_a_deadlock_is_tried_once_more(verb: str, table: str) -> None:
+    linked()
+    with connection.execute_wrapper(fail_at(verb, table, times=1)):
+        assert post(event_body("consent.revoked")).status_code == 200
+    assert outcomes() == ["applied"]
+
+
+def test_an_event_that_cannot_be_applied_is_delivered_again() -> None:
+    """503; the stored row does nothing by itself until the service or upkeep comes back to it."""
+    linked()
+    body = event_body("consent.revoked")
+    with connection.execute_wrapper(fail_at("UPDATE", "linkedidentity", times=2)):
+        refused = post(body)
+    assert (refused.status_code, refused["Retry-After"]) == (503, "30")
+    assert outcomes() == [""]
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+    assert post(body).status_code == 200
+    assert outcomes() == ["applied"]
+
+
+@pytest.mark.parametrize(
+    ("event_type", "ends"),
+    [
+        ("consent.revoked", {"consent": "revoked"}),
+        ("data.deletion_requested", {"consent": "revoked"}),
+        ("kyc.rejected", {"kyc_status": "rejected"}),
+        ("claim.revoked", {"kyc_status": ""}),
+        ("kyc.verified", {"kyc_level": "level_2", "consent": "granted"}),
+        ("consent.granted", {"consent": "granted"}),
+    ],
+)
+def test_upkeep_applies_what_a_crash_left(event_type: str, ends: dict[str, str]) -> None:
+    """Without the payload: a withdrawal acts, anything else only makes the re-fetch due."""
+    linked()
+    event = events.Event.parse(event_body(event_type, kyc_level="level_9"))
+    WebhookEvent.objects.stored(conf.application(), event)
+    upkeep.tend()
+    assert outcomes() == [""]
+    WebhookEvent.objects.update(next_attempt_at=timezone.now())
+    upkeep.tend()
+    assert outcomes()[0] == "applied"
+    for name, value in ends.items():
+        found = LinkedIdentity.objects.first()
+        assert found is None or getattr(found, name) == value
+
+
+@pytest.mark.integration
+def test_two_deliveries_of_one_event_apply_it_once() -> None:
+    linked()
+    body = event_body("kyc.verified", kyc_level="level_1")
+    answers = at_once([lambda: post(body).status_code] * 4)
+    assert answers == [200] * 4
+    assert outcomes() == ["applied"]
+    assert LinkedIdentity.objects.get().version == 2
+
+
+@pytest.mark.integration
+def test_many_events_of_one_person_at_once_lose_none() -> None:
+    linked()
+    kinds = ["claim.issued", "kyc.verified", "claim.revoked", "consent.granted"]
+    bodies = [event_body(kind, at=NOW) for kind in kinds * 3]
+    assert at_once([lambda body=body: post(body).status_code for body in bodies]) == [200] * 12
+    assert sorted(set(outcomes())) in (["applied"], ["applied", "superseded"])
+
+
+def test_what_is_linked_by_code_hears_its_own_events() -> None:
+    """A rejection closes the level that a code brought."""
+    identity = make_identity_by_code(make_user(), connect_issued_at=NOW - HOUR)
+    deliver("kyc.rejected")
+    assert not standing_of(identity.user).has_kyc_level("level_1")
+    assert LinkedIdentity.objects.get().linked_via == LinkedVia.CONNECT
+
+
+def test_a_stored_event_is_kept_without_its_content_when_the_link_goes() -> None:
+    identity = linked()
+    make_event(identity, "kyc.verified")
+    LinkedIdentity.objects.update(account_made=False)
+    identity.refresh_from_db()
+    withdrawal.disconnect(identity)
+    row = WebhookEvent.objects.get()
+    assert (row.subject, row.payload, row.event_id) == ("", None, "")
+    assert row.subject_digest == identity.subject_digest

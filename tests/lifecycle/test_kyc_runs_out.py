@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -13,12 +12,13 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.lifecycle.standing import Reason, Shortfall, shortfall_of
-from django_identity.lifecycle.upkeep import access_token_for, refetch_due, refetch_these
-from django_identity.lifecycle.upkeep.claims import Refetched, refetch
+from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.upkeep import Refetched, refetch_these
 from django_identity.models import LinkedIdentity, StoredClaim
 from tests.deliveries import deliver
-from tests.hostile import HostileService, answer, hostile_service, html, refusal
-from tests.records import LONG_AGO, make_grant, make_identity, make_identity_by_code, make_user
+from tests.factories import LONG_AGO, make_grant, make_identity, make_identity_by_code, make_user
+from tests.fake_service import FakeService, answer, html, refusal, serving
+from tests.lifecycle.refetching import all_refetched, refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,10 +32,10 @@ ODD = {"success": True, "data": {"kyc_level": 2}}
 
 
 @pytest.fixture
-def service() -> Iterator[HostileService]:
+def service() -> Iterator[FakeService]:
     secret = {"WEBHOOK_SECRETS": ["a-webhook-secret-for-tests-alone"]}
     with (
-        hostile_service() as running,
+        serving() as running,
         override_settings(DJANGO_IDENTITY={"default": running.settings(**secret)}),
     ):
         yield running
@@ -47,7 +47,7 @@ def linked(*, checked: timedelta | None = timedelta(0), **fields: Any) -> Linked
     held = {
         "scopes": ALL,
         "refetch_due_at": now - timedelta(seconds=1),
-        "kyc_checked_at": None if checked is None else now - checked,
+        "kyc_said_at": None if checked is None else now - checked,
         **fields,
     }
     return make_identity(make_user(), **held)
@@ -59,7 +59,7 @@ def with_grant(identity: LinkedIdentity) -> LinkedIdentity:
 
 
 def shortfall(identity: LinkedIdentity) -> Shortfall | None:
-    return shortfall_of(identity.user, "level_2")
+    return shortfall_of(reread(identity).user, "level_2")
 
 
 def reread(identity: LinkedIdentity) -> LinkedIdentity:
@@ -74,7 +74,7 @@ def test_a_level_counts_for_two_days() -> None:
     identity = linked(checked=48 * HOUR - timedelta(minutes=1))
     assert shortfall(identity) is None
     checked_at = timezone.now() - 48 * HOUR
-    LinkedIdentity.objects.update(kyc_checked_at=checked_at)
+    LinkedIdentity.objects.update(kyc_said_at=checked_at)
     assert shortfall(identity) == Shortfall(Reason.RUN_OUT, since=checked_at + 48 * HOUR)
 
 
@@ -83,7 +83,7 @@ def test_a_level_that_is_in_doubt_counts_no_more() -> None:
     assert shortfall(linked(checked=None)) == Shortfall(Reason.RUN_OUT)
 
 
-def test_a_lower_level_is_said_to_be_lower(service: HostileService) -> None:
+def test_a_lower_level_is_said_to_be_lower(service: FakeService) -> None:
     """Waiting for the service would not open the gate of a higher level."""
     identity = linked(checked=9 * DAY, kyc_level="level_1")
     assert shortfall(identity) == Shortfall(Reason.LOWER_LEVEL, held="level_1")
@@ -91,33 +91,29 @@ def test_a_lower_level_is_said_to_be_lower(service: HostileService) -> None:
 
 def test_a_level_by_code_alone_counts_for_a_month() -> None:
     """Nothing can ask for it again."""
-    identity = make_identity_by_code(make_user(), kyc_checked_at=timezone.now() - 30 * DAY + HOUR)
+    identity = make_identity_by_code(make_user(), kyc_said_at=timezone.now() - 30 * DAY + HOUR)
     assert shortfall(identity) is None
-    LinkedIdentity.objects.update(kyc_checked_at=timezone.now() - 30 * DAY)
+    LinkedIdentity.objects.update(kyc_said_at=timezone.now() - 30 * DAY)
     gone = shortfall(identity)
     assert gone is not None
     assert gone.reason is Reason.RUN_OUT
 
 
-def test_the_site_sets_how_long_levels_count(service: HostileService) -> None:
-    settings = service.settings(KYC_HOLDS=2 * HOUR, CONNECT_KYC_HOLDS=HOUR)
+def test_the_site_sets_how_long_levels_count(service: FakeService) -> None:
+    settings = service.settings(KYC_HOLDS=2 * HOUR)
     with override_settings(DJANGO_IDENTITY={"default": settings}):
         assert shortfall(linked(checked=HOUR)) is None
-        LinkedIdentity.objects.update(kyc_checked_at=timezone.now() - 2 * HOUR)
+        LinkedIdentity.objects.update(kyc_said_at=timezone.now() - 2 * HOUR)
         assert shortfall(LinkedIdentity.objects.get()) is not None
-        by_code = make_identity_by_code(
-            make_user("efe"), subject="subject-2", kyc_checked_at=timezone.now() - HOUR
-        )
-        assert shortfall(by_code) is not None
 
 
 @pytest.mark.parametrize("span", [48, "48h", timedelta(minutes=59), timedelta(days=400), None])
-def test_a_span_that_cannot_be_meant_is_a_mistake(service: HostileService, span: object) -> None:
+def test_a_span_that_cannot_be_meant_is_a_mistake(service: FakeService, span: object) -> None:
     with override_settings(DJANGO_IDENTITY={"default": service.settings(KYC_HOLDS=span)}):
         assert [problem.check_id for problem in conf.problems()] == ["E004"]
 
 
-def test_a_dead_grant_vouches_for_nothing(service: HostileService) -> None:
+def test_a_dead_grant_vouches_for_nothing(service: FakeService) -> None:
     """The service's no to the refresh token closes the gate at once, whoever asked."""
     identity = with_grant(linked())
     identity.grant.access_expires_at = timezone.now()
@@ -126,76 +122,76 @@ def test_a_dead_grant_vouches_for_nothing(service: HostileService) -> None:
     assert shortfall(identity) is None
     with pytest.raises(Exception, match="refresh"):
         access_token_for(identity)
-    assert shortfall(identity) == Shortfall(Reason.RUN_OUT)
+    assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
 
 
-def test_what_is_said_after_the_grant_died_counts(service: HostileService) -> None:
-    """A Connect code, for example: the person is here, and the service has just spoken."""
-    identity = linked()
-    make_grant(identity, needs_reauthorization=True)
-    assert shortfall(identity) == Shortfall(Reason.RUN_OUT)
-    LinkedIdentity.objects.update(kyc_checked_at=timezone.now() + timedelta(seconds=1))
-    assert shortfall(identity) is None
+def test_a_grant_dies_together_with_its_level(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that ends in between leaves both, and the next caller meets the refusal again."""
+    identity = with_grant(linked())
+    identity.grant.access_expires_at = timezone.now()
+    identity.grant.save()
+    service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
+
+    def ended(*_given: Any, **_columns: Any) -> int:
+        raise SystemExit
+
+    monkeypatch.setattr("django_identity.models.querysets.LinkedIdentityQuerySet.change", ended)
+    with pytest.raises(SystemExit):
+        access_token_for(identity)
+    identity.grant.refresh_from_db()
+    assert not identity.grant.needs_reauthorization
 
 
 # Upkeep
 
 
-def test_the_first_refetch_after_a_day_asks_again(service: HostileService) -> None:
+def test_the_first_refetch_after_a_day_asks_again(service: FakeService) -> None:
     identity = with_grant(linked(checked=23 * HOUR))
-    assert refetch(identity) is Refetched.STORED
+    assert refetched(identity) is Refetched.STORED
     assert service.calls("kyc") == 0
-    LinkedIdentity.objects.update(kyc_checked_at=timezone.now() - 24 * HOUR)
+    LinkedIdentity.objects.update(kyc_said_at=timezone.now() - 24 * HOUR)
     assert list(refetch_these([identity.pk])) == [Refetched.STORED]
     assert (service.calls("kyc"), service.calls("token")) == (1, 0)
-    checked_at = reread(identity).kyc_checked_at
+    checked_at = reread(identity).kyc_said_at
     assert checked_at is not None
     assert checked_at > timezone.now() - timedelta(minutes=1)
 
 
-def test_doubt_is_settled_by_the_next_refetch(service: HostileService) -> None:
+def test_doubt_is_settled_by_the_next_refetch(service: FakeService) -> None:
     """In either way: the answer opens the gate again, or says why it stays closed."""
     identity = with_grant(linked(checked=None))
-    assert refetch(identity) is Refetched.STORED
+    assert refetched(identity) is Refetched.STORED
     assert shortfall(identity) is None
     service.kyc = {"status": "rejected", "kyc_level": "level_1"}
-    LinkedIdentity.objects.update(kyc_checked_at=None)
+    LinkedIdentity.objects.update(kyc_said_at=None)
     assert list(refetch_these([identity.pk])) == [Refetched.STORED]
     assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
 
 
-def test_an_event_is_followed_by_a_question(service: HostileService) -> None:
-    """A level that an event brought counts at once, and is read anew at the next re-fetch."""
-    at = timezone.now() - timedelta(minutes=1)
-    identity = with_grant(linked(kyc_changed_at=at, kyc_checked_at=at, kyc_rank="0x"))
-    assert shortfall(identity) is None
-    assert refetch(identity) is Refetched.STORED
-    assert refetch(reread(identity)) is Refetched.STORED
-    assert service.calls("kyc") == 1
-
-
-def test_people_who_show_no_claims_are_asked_about_too(service: HostileService) -> None:
+def test_people_who_show_no_claims_are_asked_about_too(service: FakeService) -> None:
     """With ``kyc:read`` alone there is a re-fetch a day, which reads the level and nothing else."""
     identity = with_grant(linked(checked=25 * HOUR, scopes=["kyc:read"]))
-    assert refetch(identity) is Refetched.STORED
+    assert refetched(identity) is Refetched.STORED
     assert [name for name, _, _ in service.requests] == ["kyc"]
     due_at = reread(identity).refetch_due_at
     assert due_at is not None
     assert 20 * HOUR < due_at - timezone.now() < 28 * HOUR
 
 
-def test_nothing_is_asked_without_the_scope(service: HostileService) -> None:
+def test_nothing_is_asked_without_the_scope(service: FakeService) -> None:
     identity = with_grant(linked(checked=None, scopes=["claims:read"]))
-    assert refetch(identity) is Refetched.STORED
+    assert refetched(identity) is Refetched.STORED
     assert service.calls("kyc") == 0
 
 
 @pytest.mark.parametrize("no", [html("404 Not Found"), NOT_FOUND, ODD])
-def test_a_failing_check_takes_no_claims_with_it(service: HostileService, no: Any) -> None:
+def test_a_failing_check_takes_no_claims_with_it(service: FakeService, no: Any) -> None:
     """Claims are stored, the level stays in doubt, and both are tried again soon."""
     identity = with_grant(linked(checked=None))
     service.answers["kyc"] = no
-    assert refetch(identity) is Refetched.FAILED
+    assert refetched(identity) is Refetched.FAILED
     row = reread(identity)
     assert row.refetch_failures == 1
     assert row.refetch_due_at is not None
@@ -204,52 +200,58 @@ def test_a_failing_check_takes_no_claims_with_it(service: HostileService, no: An
     assert shortfall(identity) == Shortfall(Reason.RUN_OUT)
 
 
-def test_failing_claims_take_no_level_with_them(service: HostileService) -> None:
+def test_failing_claims_take_no_level_with_them(service: FakeService) -> None:
     identity = with_grant(linked(checked=None))
     service.answers["jwks"] = html("500 Oops")
     service.answers["claims"] = html("404 Not Found")
-    assert refetch(identity) is not Refetched.STORED
+    assert refetched(identity) is not Refetched.STORED
     assert shortfall(identity) is None
 
 
-def test_a_fresh_token_that_is_refused_closes_the_gate(service: HostileService) -> None:
+def test_a_fresh_token_that_is_refused_closes_the_gate(service: FakeService) -> None:
     identity = with_grant(linked(checked=25 * HOUR, scopes=["kyc:read"]))
     service.answers["kyc"] = REJECTED
-    assert refetch(identity) is Refetched.REAUTHORIZATION_NEEDED
-    assert shortfall(identity) == Shortfall(Reason.RUN_OUT)
+    assert refetched(identity) is Refetched.REAUTHORIZATION_NEEDED
+    assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
+
+
+def test_a_level_that_was_read_just_before_the_refusal_counts_no_more(service: FakeService) -> None:
+    identity = with_grant(linked(checked=25 * HOUR))
+    service.answers["claims"] = REJECTED
+    assert refetched(identity) is Refetched.REAUTHORIZATION_NEEDED
+    assert service.calls("kyc") == 1
+    assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
 
 
 @pytest.mark.parametrize("endpoint", ["kyc", "claims"])
-def test_a_forbidden_answer_ends_no_grant(service: HostileService, endpoint: str) -> None:
+def test_a_forbidden_answer_ends_no_grant(service: FakeService, endpoint: str) -> None:
     """The application may be suspended for an hour; that says nothing about the person."""
     identity = with_grant(linked(checked=25 * HOUR))
     service.answers[endpoint] = refusal("APP_SUSPENDED", "403 Forbidden")
-    assert refetch(identity) is Refetched.FAILED
+    assert refetched(identity) is Refetched.FAILED
     identity.grant.refresh_from_db()
     assert not identity.grant.needs_reauthorization
     assert identity.grant.refresh_token
 
 
-def test_an_answer_from_before_an_event_is_thrown_away(service: HostileService) -> None:
+def test_an_answer_from_before_an_event_is_thrown_away(service: FakeService) -> None:
     """What came in while the service was being asked is newer than its answer."""
     identity = with_grant(linked(checked=25 * HOUR, scopes=["kyc:read"]))
 
     def an_event() -> None:
-        LinkedIdentity.objects.update(
-            kyc_status="rejected", kyc_checked_at=None, last_event_digest="x"
-        )
+        LinkedIdentity.objects.all().change(kyc_status="rejected", kyc_said_at=None)
 
     service.meanwhile["kyc"] = an_event
-    assert refetch(identity) is Refetched.OVERTAKEN
+    assert refetched(identity) is Refetched.OVERTAKEN
     assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
 
 
-def test_a_short_span_is_read_in_time(service: HostileService) -> None:
+def test_a_short_span_is_read_in_time(service: FakeService) -> None:
     """A site that lets levels count for six hours has them read well before."""
     settings = service.settings(KYC_HOLDS=6 * HOUR)
     with override_settings(DJANGO_IDENTITY={"default": settings}):
         identity = with_grant(linked(checked=4 * HOUR))
-        assert refetch(identity) is Refetched.STORED
+        assert refetched(identity) is Refetched.STORED
         assert service.calls("kyc") == 1
         due_at = reread(identity).refetch_due_at
     assert due_at is not None
@@ -261,56 +263,37 @@ def test_a_short_span_is_read_in_time(service: HostileService) -> None:
 
 @pytest.mark.parametrize("about", [{"claim_type": "kyc_verified"}, {}], ids=["named", "all"])
 def test_an_invalidated_verification_closes_the_gate(
-    service: HostileService, about: dict[str, str]
+    service: FakeService, about: dict[str, str]
 ) -> None:
     """At once, and until the service has answered."""
     identity = with_grant(linked(checked=HOUR, refetch_due_at=None))
     deliver("claim.revoked", subject="subject-1", **about)
-    assert shortfall(identity) == Shortfall(Reason.RUN_OUT)
+    assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
     service.kyc = {"status": "unverified", "kyc_level": ""}
-    assert list(refetch_due()) == [Refetched.STORED]
+    assert all_refetched() == [Refetched.STORED]
     assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
 
 
-def test_another_claims_end_says_nothing_about_the_level(service: HostileService) -> None:
+def test_another_claims_end_says_nothing_about_the_level(service: FakeService) -> None:
     identity = with_grant(linked(checked=HOUR))
     deliver("claim.revoked", subject="subject-1", claim_type="age_over_18")
     assert shortfall(identity) is None
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_doubt_ends_by_an_answer_alone(service: HostileService, order: tuple[int, ...]) -> None:
-    """Whatever else is heard meanwhile, in whatever order."""
-    identity = with_grant(linked(checked=HOUR, kyc_level="level_1"))
-    now = timezone.now()
-    level = {"status": "verified", "kyc_level": "level_2"}
-    heard: list[tuple[str, timedelta, dict[str, str]]] = [
-        ("kyc.verified", 3 * MINUTE, level),
-        ("claim.revoked", 2 * MINUTE, {}),
-        ("kyc.verified", MINUTE, level),
-    ]
-    for number in order:
-        name, ago, said = heard[number]
-        deliver(name, at=now - ago, subject="subject-1", **said)
-    assert shortfall(identity) == Shortfall(Reason.RUN_OUT)
-    assert list(refetch_due()) == [Refetched.STORED]
-    assert shortfall(identity) is None
-
-
-def test_a_signed_event_vouches_for_a_level(service: HostileService) -> None:
+def test_a_signed_event_vouches_for_a_level(service: FakeService) -> None:
     """It opens the gate at once, and the level is read anew all the same."""
     identity = with_grant(linked(checked=HOUR, kyc_level="level_1"))
     deliver("kyc.verified", subject="subject-1", status="verified", kyc_level="level_2")
     assert shortfall(identity) is None
-    assert list(refetch_due()) == [Refetched.STORED]
+    assert all_refetched() == [Refetched.STORED]
     assert service.calls("kyc") == 1
 
 
-def test_an_event_from_before_the_answer_changes_nothing(service: HostileService) -> None:
+def test_an_event_from_before_the_answer_changes_nothing(service: FakeService) -> None:
     """An old word of the service must not undo what it said since."""
-    identity = with_grant(linked(checked=25 * HOUR, kyc_changed_at=LONG_AGO))
+    identity = with_grant(linked(checked=25 * HOUR, kyc_said_at=LONG_AGO))
     service.kyc = {"status": "unverified", "kyc_level": ""}
-    assert refetch(identity) is Refetched.STORED
+    assert refetched(identity) is Refetched.STORED
     an_hour_ago = timezone.now() - HOUR
     level = {"status": "verified", "kyc_level": "level_2"}
     deliver("kyc.verified", at=an_hour_ago, subject="subject-1", **level)

@@ -7,19 +7,16 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import DataError, connection, connections
-from django.test import override_settings
+from django.db import DataError, connection
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.exceptions import BudgetSpent, ServiceAway, ServiceUnavailable
-from django_identity.lifecycle.upkeep import due_rows, replacement
-from django_identity.lifecycle.upkeep.claims import Refetched, refetch
+from django_identity.lifecycle import refetch
+from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import LinkedIdentity, StoredClaim, TokenGrant
-from django_identity.service import budget
-from django_identity.service.budget import Priority
-from tests.hostile import HostileService, answer, html, http
-from tests.records import make_claim, make_grant, make_identity, make_user
+from tests.factories import make_claim, make_grant, make_identity, make_user
+from tests.fake_service import FakeService, answer, html, http
+from tests.lifecycle.refetching import refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -28,7 +25,7 @@ REFUSED = {"success": False, "error": {"code": "x"}}
 
 
 @pytest.fixture
-def identity(service: HostileService) -> LinkedIdentity:
+def identity(service: FakeService) -> LinkedIdentity:
     due = timezone.now() - timedelta(seconds=1)
     made = make_identity(make_user(), refetch_due_at=due)
     make_grant(made)
@@ -40,98 +37,43 @@ def row() -> LinkedIdentity:
 
 
 def test_a_token_refreshed_just_now_is_not_refreshed_again(
-    service: HostileService, identity: LinkedIdentity
+    service: FakeService, identity: LinkedIdentity
 ) -> None:
     """One refresh and one read at most: a fresh token that is refused says all there is to say."""
     TokenGrant.objects.update(access_expires_at=timezone.now())
     service.answers["claims"] = answer(REFUSED, status="401 Unauthorized")
-    assert refetch(identity) is Refetched.REAUTHORIZATION_NEEDED
+    assert refetched(identity) is Refetched.REAUTHORIZATION_NEEDED
     assert (service.calls("token"), service.calls("claims")) == (1, 1)
     assert TokenGrant.objects.get().needs_reauthorization
 
 
-@pytest.mark.parametrize(
-    ("scopes", "outcome"),
-    [
-        (["profile:read"], Refetched.NOTHING_TO_FETCH),
-        (["profile:read", "claims:read"], Refetched.STORED),
-        ([], Refetched.STORED),
-    ],
-    ids=["not for claims", "for claims", "unknown"],
-)
-def test_claims_are_read_where_the_consent_is_for_them(
-    service: HostileService, identity: LinkedIdentity, scopes: list[str], outcome: Refetched
-) -> None:
-    """Without the scope no call is made, and nothing is due any more."""
-    LinkedIdentity.objects.update(scopes=scopes)
-    assert refetch(row()) is outcome
-    assert service.calls("claims") == (outcome is Refetched.STORED)
-    assert (row().refetch_due_at is None) == (outcome is Refetched.NOTHING_TO_FETCH)
-
-
-def test_a_pause_is_visible_on_the_row(service: HostileService, identity: LinkedIdentity) -> None:
-    """An operator sees why nothing comes; it counts as nobody's failure and stays due."""
-    service.answers["claims"] = http(b"", status="429 Slow", headers="Retry-After: 30\r\n")
-    assert refetch(identity) is Refetched.NOT_NOW
+def test_a_pause_is_visible_on_the_row(service: FakeService, identity: LinkedIdentity) -> None:
+    """An operator sees why nothing comes; it counts as nobody's failure."""
+    service.answers["claims"] = http(b"", status="429 Slow", headers="Retry-After: 300\r\n")
+    assert refetched(identity) is Refetched.NOT_NOW
     assert (row().last_error, row().refetch_failures) == ("rate_limited", 0)
-    assert row().refetch_due_at == identity.refetch_due_at
-
-
-def test_no_turn_in_the_budget_is_nobodys_failure(
-    service: HostileService, identity: LinkedIdentity
-) -> None:
-    """Nothing was sent: the row stays due as it was, and says why."""
-    # Calls are counted in windows of the clock, and this test must not straddle two.
-    time.sleep(max(0.0, time.time() % 60 - 57))
-    spent = service.settings(RATE_LIMIT="1/min", TIMEOUT=1)
-    with override_settings(DJANGO_IDENTITY={"default": spent}):
-        budget.await_turn(conf.application(), Priority.INTERACTIVE, endpoint="claims", patience=0)
-        assert refetch(identity) is Refetched.NOT_NOW
-    assert (row().last_error, row().refetch_failures) == (BudgetSpent.code, 0)
-    assert row().refetch_due_at == identity.refetch_due_at
-    assert service.calls("claims") == 0
-
-
-def test_a_service_that_is_away_keeps_the_rows_turn(
-    service: HostileService, identity: LinkedIdentity
-) -> None:
-    """Nothing was sent: whoever was the longest due is so when the service is back."""
-    for _ in range(5):
-        budget.note(conf.application(), "claims", ServiceUnavailable())
-    assert refetch(identity) is Refetched.NOT_NOW
-    assert (row().last_error, row().refetch_failures) == (ServiceAway.code, 0)
-    assert row().refetch_due_at == identity.refetch_due_at
-    assert service.calls("claims") == 0
-
-
-def test_a_call_that_shows_the_service_away_makes_room_for_another(
-    service: HostileService, identity: LinkedIdentity
-) -> None:
-    """If the failure is this identity's alone, the next try must be somebody else's."""
-    for _ in range(4):
-        budget.note(conf.application(), "claims", ServiceUnavailable())
-    service.answers["claims"] = html("500 Oops")
-    assert refetch(identity) is Refetched.NOT_NOW
-    assert (row().last_error, row().refetch_failures) == ("service_unavailable", 0)
     due_at = row().refetch_due_at
     assert due_at is not None
-    assert timezone.now() < due_at <= timezone.now() + timedelta(minutes=1)
+    assert timedelta(minutes=4) < due_at - timezone.now() <= timedelta(minutes=5)
 
 
-def test_a_refresh_under_way_elsewhere_is_no_failure(
-    service: HostileService, identity: LinkedIdentity
+@pytest.mark.parametrize("endpoint", ["jwks", "token", "claims"])
+def test_an_outage_is_retried_after_a_pause(
+    service: FakeService, identity: LinkedIdentity, endpoint: str
 ) -> None:
-    """The row stays due; the next sweep finds what the other one brought."""
-    later = timezone.now() + timedelta(minutes=1)
-    TokenGrant.objects.update(access_expires_at=timezone.now(), retry_at=later)
-    assert refetch(identity) is Refetched.POSTPONED
-    assert (row().last_error, row().refetch_failures) == ("refresh_pending", 0)
-    assert row().refetch_due_at == identity.refetch_due_at
-    assert service.calls("token") == 0
+    """The row that met it waits, and so another one is tried first."""
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    service.answers[endpoint] = html("500 Oops")
+    assert refetched(identity) is Refetched.OUTAGE
+    assert row().refetch_failures == 1
+    assert not TokenGrant.objects.get().needs_reauthorization
+    due_at = row().refetch_due_at
+    assert due_at is not None
+    assert timezone.now() < due_at <= timezone.now() + timedelta(minutes=2)
 
 
 def test_an_answer_without_a_credential_revokes_what_it_says(
-    service: HostileService, identity: LinkedIdentity
+    service: FakeService, identity: LinkedIdentity
 ) -> None:
     """It proves nothing, so the other claims stand as they are."""
     make_claim(identity)
@@ -142,26 +84,65 @@ def test_an_answer_without_a_credential_revokes_what_it_says(
     ]
     body = {"user_id": service.subject, "claims": listed, "credential": None}
     service.answers["claims"] = {"success": True, "data": body}
-    assert refetch(identity) is Refetched.FAILED
-    revoked = StoredClaim.objects.values_list("claim_type", "revoked").order_by("claim_type")
-    assert list(revoked) == [("age_over_18", False), ("unique_human", True)]
+    assert refetched(identity) is Refetched.FAILED
+    rows = StoredClaim.objects.order_by("claim_type")
+    assert [(row.claim_type, row.revoked) for row in rows] == [
+        ("age_over_18", False),
+        ("unique_human", True),
+    ]
 
 
 def test_only_revoked_claims_need_no_credential(
-    service: HostileService, identity: LinkedIdentity
+    service: FakeService, identity: LinkedIdentity
 ) -> None:
     """Nothing is left to prove, so this is no failure, and nothing is held any more."""
     make_claim(identity)
     listed = [{"claim_type": "age_over_18", "provider": "KYC", "revoked": True}]
     body = {"user_id": service.subject, "claims": listed, "credential": None}
     service.answers["claims"] = {"success": True, "data": body}
-    assert refetch(identity) is Refetched.STORED
-    assert not StoredClaim.objects.filter(revoked=False).exists()
-    assert row().credential == ""
+    assert refetched(identity) is Refetched.STORED
+    assert not StoredClaim.objects.filter(revoked_at=None).exists()
+    assert row().credential_expires_at is None
+
+
+def test_a_credential_at_its_end_is_not_asked_for_without_a_pause(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """A service that answers from a cache would be asked again and again."""
+    service.payload["exp"] = int(time.time()) + 60
+    assert refetched(identity) is Refetched.STORED
+    due_at = row().refetch_due_at
+    assert due_at is not None
+    assert due_at > timezone.now() + timedelta(minutes=4)
+
+
+@pytest.mark.parametrize(
+    ("scopes", "calls"),
+    [
+        (["profile:read"], ["token"]),
+        (["profile:read", "kyc:read"], ["token", "kyc"]),
+        (["claims:read"], ["jwks", "token", "claims"]),
+        ([], ["jwks", "token", "claims"]),
+    ],
+    ids=["neither", "level", "claims", "unknown"],
+)
+def test_what_the_consent_covers_is_read(
+    service: FakeService, identity: LinkedIdentity, scopes: list[str], calls: list[str]
+) -> None:
+    """A grant that nothing else uses is refreshed, well before its 30 days are over."""
+    a_day_ago = timezone.now() - 24 * HOUR
+    LinkedIdentity.objects.update(scopes=scopes, kyc_said_at=a_day_ago)
+    TokenGrant.objects.update(access_expires_at=a_day_ago)
+    assert refetched(identity) is Refetched.STORED
+    assert [name for name, _, _ in service.requests] == calls
+    due_at = row().refetch_due_at
+    assert due_at is not None
+    days = (due_at - timezone.now()) / (24 * HOUR)
+    assert (19 < days < 26) if calls == ["token"] else (0.6 < days < 1.7)
 
 
 def test_claims_and_credential_are_stored_together(
-    service: HostileService, identity: LinkedIdentity
+    service: FakeService, identity: LinkedIdentity
 ) -> None:
     """If the claims cannot be written the row says nothing of a newer credential."""
 
@@ -170,47 +151,62 @@ def test_claims_and_credential_are_stored_together(
             raise DataError
         return execute(sql, *rest)
 
-    with connection.execute_wrapper(refusing), pytest.raises(DataError):
-        refetch(identity)
-    assert (row().credential, row().refetch_due_at) == ("", identity.refetch_due_at)
+    LinkedIdentity.objects.update(refetch_failures=3)
+    with connection.execute_wrapper(refusing):
+        assert refetched(identity) is Refetched.FAILED
+    assert row().credential_issued_at is None
+    assert (row().last_error, row().refetch_failures) == ("unexpected_error", 4)
 
 
-@pytest.mark.parametrize("taken_anew", [False, True], ids=["ours", "somebody else's"])
-def test_what_is_overtaken_lets_go_of_its_own_row(
-    service: HostileService, identity: LinkedIdentity, taken_anew: bool
+def test_a_refresh_under_way_elsewhere_is_retried_soon(
+    service: FakeService, identity: LinkedIdentity
 ) -> None:
-    """So that what came first is served by the next sweep; another's lease is left alone."""
-    assert due_rows.start(identity)
-    theirs = timezone.now() + HOUR
-
-    def meanwhile() -> None:
-        changes = {"refetch_taken_until": theirs} if taken_anew else {}
-        LinkedIdentity.objects.update(last_event_digest="another", **changes)
-        connections.close_all()
-
-    service.meanwhile["claims"] = meanwhile
-    assert refetch(identity) is Refetched.OVERTAKEN
-    assert row().refetch_taken_until == (theirs if taken_anew else None)
-    assert row().refetch_started is taken_anew
-
-
-def test_a_credential_at_its_end_is_not_asked_for_without_a_pause(
-    service: HostileService, identity: LinkedIdentity
-) -> None:
-    """A service that answers from a cache would be asked again and again."""
-    service.payload["exp"] = int(time.time()) + 60
-    assert refetch(identity) is Refetched.STORED
+    """It is no outage: the others are served."""
+    later = timezone.now() + timedelta(minutes=1)
+    TokenGrant.objects.update(access_expires_at=timezone.now(), retry_at=later)
+    assert refetched(identity) is Refetched.FAILED
+    assert row().last_error == "refresh_pending"
     due_at = row().refetch_due_at
     assert due_at is not None
-    assert due_at > timezone.now() + timedelta(minutes=4)
+    assert timezone.now() < due_at <= timezone.now() + timedelta(minutes=1)
+    assert service.calls("token") == 0
+
+
+def test_a_level_that_cannot_be_read_stops_no_claims(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """The claims are stored, and the level is asked for again soon."""
+    LinkedIdentity.objects.update(scopes=["kyc:read", "claims:read"], kyc_said_at=None)
+    service.answers["kyc"] = html("500 Oops")
+    assert refetched(identity) is Refetched.FAILED
+    assert StoredClaim.objects.get().valid_until is not None
+    due_at = row().refetch_due_at
+    assert due_at is not None
+    assert due_at <= timezone.now() + timedelta(minutes=1)
+    assert (row().refetch_failures, row().last_error) == (1, "service_unavailable")
+
+
+def test_a_level_is_stored_though_the_claims_cannot_be_read(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """It is the service's own word, which needs no credential."""
+    LinkedIdentity.objects.update(scopes=["kyc:read", "claims:read"], kyc_said_at=None)
+    service.kyc = {"kyc_level": "level_3"}
+    service.answers["claims"] = html("500 Oops")
+    assert refetched(identity) is Refetched.OUTAGE
+    assert (row().kyc_level, row().refetch_failures) == ("level_3", 1)
 
 
 @pytest.mark.parametrize(
     ("digest", "share"), [("00000000", 0.65), ("7fffffff", 0.75), ("ffffffff", 0.85)]
 )
-def test_due_at_three_quarters_give_or_take_a_tenth(digest: str, share: float) -> None:
+def test_due_at_three_quarters_give_or_take_a_tenth(
+    service: FakeService, digest: str, share: float
+) -> None:
     """The place in the spread is the identity's own, so that it stays when the day is over."""
     now = timezone.now()
-    identity = LinkedIdentity(subject_digest=digest + "0" * 56)
-    due_at = replacement.due_at(identity, now=now, ends_at=now + 24 * HOUR)
+    identity = LinkedIdentity(subject_digest=digest + "0" * 56, scopes=["claims:read"])
+    due_at = refetch.next_due(
+        conf.application(), identity, level_said_at=None, claims_until=now + 24 * HOUR
+    )
     assert (due_at - now) / (24 * HOUR) == pytest.approx(share, abs=0.001)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from django_identity.lifecycle.operators.timeline import Kind, timeline_of
 from django_identity.models import AuthorizationRequest, Consent, LinkedIdentity, Purpose
-from tests.records import make_event, make_identity, make_identity_by_code, make_user
+from tests.factories import make_event, make_identity, make_identity_by_code, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -29,7 +29,7 @@ def test_everything_stands_in_one_line_of_time() -> None:
     """Linked, signed in, renewed, failed, re-fetched, told by events, revoked: newest first."""
     now = timezone.now()
     identity = make_identity(
-        make_user(), consent=Consent.REVOKED, consent_changed_at=now,
+        make_user(), consent=Consent.REVOKED, revoked_at=now,
         credential_issued_at=now - timedelta(hours=6),
     )  # fmt: skip
     LinkedIdentity.objects.filter(pk=identity.pk).update(created_at=now - timedelta(days=9))

@@ -11,13 +11,9 @@ from django_identity import models
 
 WITHHELD: dict[type[Model], set[str]] = {
     models.LinkedIdentity: {
-        "id", "user", "subject_digest", "credential", "credential_kid",
-        "refetch_due_at", "refetch_taken_until", "refetch_started", "refetch_failures",
-        "last_error", "signed_in_at", "revoked_at", "claims_revoked_at",
-        "kyc_changed_at", "kyc_rank", "last_event_digest",
-    },
-    models.FormerLink: {
-        "id", "user", "subject_digest", "updated_at",
+        "id", "user", "subject_digest",
+        "refetch_due_at", "refetch_failures",
+        "last_error", "session_epoch", "version",
     },
     models.StoredClaim: {
         "id", "identity", "created_at", "updated_at",
@@ -26,13 +22,10 @@ WITHHELD: dict[type[Model], set[str]] = {
         "id", "identity", "access_token", "refresh_token", "generation", "lease_until",
         "retry_at", "created_at", "updated_at",
     },
-    models.DocumentReading: {
-        "id", "identity", "read_by", "updated_at",
-    },
     models.WebhookEvent: {
-        "id", "application", "event_id", "event_digest", "body_digest", "subject",
-        "subject_digest", "kept", "handled_at", "handled_by", "attempts",
-        "next_attempt_at", "error", "history", "created_at", "updated_at",
+        "id", "application", "event_id", "event_digest", "subject",
+        "subject_digest", "handled_at", "handled_by", "attempts",
+        "next_attempt_at", "error", "created_at", "updated_at",
     },
     models.AuthorizationRequest: {
         "id", "state_digest", "browser_digest", "application", "environment", "user",

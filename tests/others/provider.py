@@ -1,9 +1,7 @@
-"""An identity service on another library, as a process: ``python -m tests.others.provider NAME``.
+"""An identity service on Authlib's server, as a process: ``python -m tests.others.provider``.
 
-NAME is ``authlib`` or ``toolkit`` (django-oauth-toolkit). It prints its origin and its application.
+It prints its origin and its application.
 """
-
-from __future__ import annotations
 
 import importlib
 import json
@@ -17,40 +15,32 @@ import django
 from django.conf import settings
 from django.core.management import call_command
 
-from tests.others.resources import SCOPES
-
-APPS = {"authlib": [], "toolkit": ["oauth2_provider"]}
-PROVIDER_SETTINGS = {
-    "authlib": {"AUTHLIB_OAUTH2_PROVIDER": {"refresh_token_generator": True}},
-    "toolkit": {"OAUTH2_PROVIDER": {"SCOPES": SCOPES, "PKCE_REQUIRED": True}},
-}
-
 
 class Quiet(WSGIRequestHandler):
     def log_message(self, *_args: Any) -> None:
         pass
 
 
-def main(name: str) -> None:
+def main() -> None:
     os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
     settings.configure(
         SECRET_KEY="a key for tests alone, of no use anywhere else",
         ALLOWED_HOSTS=["127.0.0.1"],
-        ROOT_URLCONF=f"tests.others.{name}_urls",
+        ROOT_URLCONF="tests.others.authlib_urls",
         DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
         DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
-        INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes", *APPS[name]],
+        INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes"],
         MIDDLEWARE=[],
         USE_TZ=True,
         APPEND_SLASH=False,
         PROVIDER_ORIGIN=f"http://127.0.0.1:{port}",
-        **PROVIDER_SETTINGS[name],
+        AUTHLIB_OAUTH2_PROVIDER={"refresh_token_generator": True},
     )
     django.setup()
     call_command("migrate", verbosity=0)
-    client = importlib.import_module(f"tests.others.{name}_urls").CLIENT
+    client = importlib.import_module("tests.others.authlib_urls").CLIENT
     # It needs settings.
     from django.core.wsgi import get_wsgi_application  # noqa: PLC0415
 
@@ -62,4 +52,4 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

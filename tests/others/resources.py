@@ -16,7 +16,6 @@ from sd_jwt.common import SDObj
 from sd_jwt.issuer import SDJWTIssuer
 
 REDIRECT_URI = "http://testserver/identity/callback/"
-SCOPES = {"profile:read": "profile", "kyc:read": "kyc", "claims:read": "claims"}
 # A subject is opaque text, whatever it holds.
 SUBJECT = "Ünï/..%2F?#&=+ 'x' \"<b>\" \\ 😀"
 VALUES = {"age_over_18": True, "country_resident": "NG", "unique_human": True}

@@ -1,4 +1,4 @@
-"""Our client against providers of other people: Authlib's server, and django-oauth-toolkit."""
+"""Our client against a provider on Authlib's server."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ from django_identity import conf
 from django_identity.exceptions import InvalidGrant
 from django_identity.gates import claims_of
 from django_identity.lifecycle.standing import standing_of
-from django_identity.lifecycle.upkeep.claims import Refetched, refetch
-from django_identity.lifecycle.upkeep.tokens import access_token_for
+from django_identity.lifecycle.tokens import access_token_for
+from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
+from tests.factories import unsealed
+from tests.lifecycle.refetching import refetched
 from tests.others.resources import SUBJECT, VALUES
-from tests.records import unsealed
 from tests.sandbox.driver import TLS
 
-pytestmark = [pytest.mark.others, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.integration, pytest.mark.django_db(transaction=True)]
 
 
-@pytest.fixture(scope="module", params=["authlib", "toolkit"])
-def provider(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
-    command = [sys.executable, "-m", "tests.others.provider", request.param]
+@pytest.fixture(scope="module")
+def provider() -> Iterator[dict[str, str]]:
+    command = [sys.executable, "-m", "tests.others.provider"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
@@ -89,10 +91,10 @@ def test_tokens_rotate(client: Client, site: dict[str, Any]) -> None:
     spent = unsealed(identity, "refresh_token", grant.refresh_token)
     before = unsealed(identity, "access_token", grant.access_token)
     TokenGrant.objects.update(access_expires_at=timezone.now())
-    assert access_token_for(identity) != before
-    assert refetch(identity) is Refetched.STORED
+    assert access_token_for(identity).reveal() != before
+    assert refetched(identity) is Refetched.STORED
     with pytest.raises(InvalidGrant):
-        ServiceClient(conf.application()).refresh(spent)
+        ServiceClient(conf.application()).refresh(Secret(spent))
 
 
 def test_a_wrong_secret_is_told(client: Client, site: dict[str, Any]) -> None:

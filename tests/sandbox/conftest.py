@@ -1,7 +1,6 @@
 """One sandbox process for all tests here; each test leaves clock, switches and faults as found."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -12,25 +11,19 @@ from tests.sandbox.receiver import SECRET, Receiver
 @pytest.fixture(scope="session")
 def running_sandbox() -> Iterator[Sandbox]:
     with Sandbox() as sandbox:
+        sandbox.switches = sandbox.control("GET", "switches")
         yield sandbox
 
 
-@pytest.fixture(scope="session")
-def switches_at_the_start(running_sandbox: Sandbox) -> dict[str, Any]:
-    """The switches as they are at the start."""
-    found: dict[str, Any] = running_sandbox.control("GET", "switches")
-    return found
-
-
 @pytest.fixture
-def sandbox(running_sandbox: Sandbox, switches_at_the_start: dict[str, Any]) -> Iterator[Sandbox]:
+def sandbox(running_sandbox: Sandbox) -> Iterator[Sandbox]:
     yield running_sandbox
     running_sandbox.close_browsers()
     running_sandbox.control("DELETE", "deliveries")
     if running_sandbox.is_changed:
         running_sandbox.control("POST", "clock", reset=True)
         running_sandbox.control("DELETE", "faults")
-        running_sandbox.control("POST", "switches", **switches_at_the_start)
+        running_sandbox.switch(**running_sandbox.switches)
         running_sandbox.is_changed = False
 
 

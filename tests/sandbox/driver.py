@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import html
+import json
 import re
 import secrets
 import ssl
@@ -10,14 +11,15 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+import trustme
 
 REDIRECT_URI = "http://127.0.0.1:8000/callback"
 ALL_SCOPES = "profile:read kyc:read claims:read"
+CONNECT_SCOPES = ["profile:basic", "kyc:status"]
 # What changes the clock, a switch or a fault, so that the next test would find it changed.
 CHANGES = re.compile(r"/console/|/sandbox/(clock|faults|switches)")
 VERIFIED_BVN = "22222222222"
@@ -30,9 +32,8 @@ class Sandbox:
 
     def __init__(self, *options: str) -> None:
         command = [sys.executable, "-m", "django_identity.sandbox", "--port", "0", *options]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
         assert self.process.stdout is not None
         self.lines: list[str] = []
         for line in self.process.stdout:
@@ -45,6 +46,7 @@ class Sandbox:
         self.port = urlsplit(self.origin).port
         self.portal_token = next(each for each in self.lines if "token" in each).split()[-1]
         self.is_changed = False
+        self.switches: dict[str, Any] = {}
         self.client = self._open()
         self._browsers: list[httpx.Client] = []
 
@@ -72,6 +74,14 @@ class Sandbox:
         assert response.status_code == 200, response.text
         return response.json()
 
+    def switch(self, **values: object) -> None:
+        """Set switches."""
+        self.control("POST", "switches", **values)
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock."""
+        self.control("POST", "clock", advance=seconds)
+
     def stop(self) -> int:
         """End the process as an operator would and return its exit code."""
         self.close_browsers()
@@ -86,32 +96,24 @@ class Sandbox:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.stop()
 
 
 class SecureSandbox(Sandbox):
-    """A sandbox whose control client trusts its CA file, or another."""
+    """A sandbox with a certificate by ``authority``, whose control client trusts ``ca_file``."""
 
-    def __init__(self, *options: str, ca_file: Path | None = None) -> None:
-        super().__init__(*options)
-        self.is_self_made = ca_file is None
-        said = [line.split()[-1] for line in self.lines if line.startswith("CA file")]
-        self.ca_file = ca_file or Path(said[0])
-        self.client.close()
-        self.client = httpx.Client(base_url=self.origin, timeout=30, verify=self.trusting())
+    def __init__(self, folder: Path, *options: str) -> None:
+        self.authority = trustme.CA()
+        self.ca_file = folder / "ca.pem"
+        self.authority.cert_pem.write_to_path(str(self.ca_file))
+        issued = self.authority.issue_cert("localhost", "127.0.0.1")
+        issued.private_key_and_cert_chain_pem.write_to_path(str(folder / "server.pem"))
+        super().__init__("--tls-cert", str(folder / "server.pem"), *options)
 
-    def trusting(self) -> ssl.SSLContext:
-        """Strict as the newest Python is by default."""
-        context = ssl.create_default_context(cafile=str(self.ca_file))
-        if self.is_self_made:
-            context.verify_flags |= ssl.VERIFY_X509_STRICT
-        return context
+    def _open(self) -> httpx.Client:
+        trusting = ssl.create_default_context(cafile=str(self.ca_file))
+        return httpx.Client(base_url=self.origin, timeout=30, verify=trusting)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,21 +135,24 @@ class Application:
         self.sandbox = sandbox
         registration = {"name": "Example shop", "redirect_uris": [REDIRECT_URI]} | registration
         self.registration = sandbox.control("POST", "applications", **registration)
+        self.path = f"applications/{self.registration['app_id']}"
         self.use(mode)
 
     def use(self, mode: str) -> None:
         """Go on with the credential set of ``mode``."""
+        self.mode = mode
         self.client_id = self.registration[mode]["client_id"]
         self.client_secret = self.registration[mode]["client_secret"]
 
     def receive_at(self, url: str, **changes: str) -> dict[str, str]:
         """Register a webhook address and return it with its secret."""
-        mode = "test" if self.client_id == self.registration["test"]["client_id"] else "live"
-        path = f"applications/{self.registration['app_id']}/webhook"
-        webhook: dict[str, str] = self.sandbox.control(
-            "POST", path, **{"mode": mode, "url": url, **changes}
-        )
-        return webhook
+        changes = {"mode": self.mode, "url": url, **changes}
+        made: dict[str, str] = self.sandbox.control("POST", f"{self.path}/webhook", **changes)
+        return made
+
+    def require(self, **policy: object) -> None:
+        """Set what a person with a Connect code must have."""
+        self.sandbox.control("POST", f"{self.path}/connect-policy", **policy)
 
     def deliveries(self) -> list[dict[str, Any]]:
         """Return the deliveries to this credential set."""
@@ -188,6 +193,19 @@ class Application:
         """Spend a refresh token."""
         return self.token_request(grant_type="refresh_token", refresh_token=refresh_token)
 
+    def ask(self, path: str, body: object, **options: Any) -> httpx.Response:
+        """Send JSON to an endpoint of the API that takes Basic credentials."""
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        asked = {
+            "headers": {"Content-Type": "application/json"},
+            "auth": (self.client_id, self.client_secret),
+        } | options
+        return self.sandbox.client.post(f"/api/v1/{path}", content=content, **asked)
+
+    def connect(self, code: object, scopes: object = CONNECT_SCOPES, **more: Any) -> httpx.Response:
+        """Redeem a Connect code."""
+        return self.ask("connect/request", {"connect_code": code, "scopes": scopes} | more)
+
 
 class Visitor:
     """Somebody with a browser that follows redirects to the sandbox only."""
@@ -219,15 +237,6 @@ class Visitor:
         return response
 
 
-class Developer(Visitor):
-    """The developer, in the portal."""
-
-    def sign_in(self, page: httpx.Response | None = None) -> httpx.Response:
-        """Sign in on the given page, or on the sign-in page."""
-        page = page or self.open("/portal/sign-in")
-        return self.submit(page, email="developer@sandbox.example", password="sandbox-developer")
-
-
 class Person(Visitor):
     """A person with an account."""
 
@@ -241,16 +250,20 @@ class Person(Visitor):
         page = page or self.open("/account/sign-in")
         return self.submit(page, email=self.account["email"], password=self.account["password"])
 
+    def consent_screen(
+        self, application: Application, pkce: Pkce | None = None, **changes: str | None
+    ) -> httpx.Response:
+        """Walk from the authorization address to the consent screen."""
+        page = self.open(application.authorization_url(pkce or Pkce(), **changes))
+        if page.url.path == "/account/sign-in":
+            page = self.sign_in(page)
+        return self.submit(page, skip="1") if page.url.path == "/account/verify" else page
+
     def approve(self, application: Application, **changes: str | None) -> tuple[str, Pkce]:
         """Walk from the authorization address to the code."""
         pkce = Pkce()
-        page = self.open(application.authorization_url(pkce, **changes))
-        if page.url.path == "/account/sign-in":
-            page = self.sign_in(page)
-        if page.url.path == "/account/verify":
-            page = self.submit(page, skip="1")
-        answer = self.submit(page, allow="Approve")
-        return callback_parameters(answer)["code"], pkce
+        page = self.consent_screen(application, pkce, **changes)
+        return callback_parameters(self.submit(page, allow="Approve"))["code"], pkce
 
     def tokens_for(self, application: Application, **changes: str | None) -> dict[str, Any]:
         """Walk from the authorization address to the tokens."""
@@ -259,14 +272,36 @@ class Person(Visitor):
         tokens: dict[str, Any] = response.json()
         return tokens
 
+    def read(self, tokens: dict[str, Any], what: str, user_id: str = "me") -> httpx.Response:
+        """Ask a user endpoint with these tokens."""
+        path = f"/api/v1/users/{user_id}/{what}"
+        return self.sandbox.client.get(path, headers=bearer(tokens))
+
     def consent_to(self, application: Application, *scopes: str) -> None:
         """Grant consent without the screen."""
-        path = f"users/{self.user_id}/consents/{application.client_id}/grant"
-        self.sandbox.control("POST", path, scopes=list(scopes or ALL_SCOPES.split()))
+        asked = list(scopes or ALL_SCOPES.split())
+        self.cause(f"consents/{application.client_id}/grant", scopes=asked)
 
     def cause(self, what: str, /, **body: object) -> Any:
         """Let the control API do something to this person."""
         return self.sandbox.control("POST", f"users/{self.user_id}/{what}", **body)
+
+    def shown(self) -> dict[str, Any]:
+        """Return the account as the service sees it."""
+        account: dict[str, Any] = self.sandbox.control("GET", f"users/{self.user_id}")
+        return account
+
+    def active_claims(self) -> set[str]:
+        """Return the types of the claims that are not revoked."""
+        return {name for name, each in self.shown()["claims"].items() if not each["revoked"]}
+
+    def make_code(self) -> str:
+        """Make a Connect code without a browser."""
+        return str(self.sandbox.control("POST", "connect-codes", user_id=self.user_id)["code"])
+
+    def code_states(self) -> list[str]:
+        """Return the states of the person's codes, the newest first."""
+        return [each["state"] for each in self.shown()["connect_codes"]]
 
 
 def callback_parameters(response: httpx.Response) -> dict[str, str]:
@@ -279,3 +314,12 @@ def callback_parameters(response: httpx.Response) -> dict[str, str]:
 def bearer(tokens: dict[str, Any]) -> dict[str, str]:
     """Return the header that carries an access token."""
     return {"Authorization": f"Bearer {tokens['access_token']}"}
+
+
+def refusal(response: httpx.Response) -> tuple[int, str]:
+    """Return the status and the code of an error, in the envelope or in OAuth's form."""
+    body = response.json()
+    if isinstance(body["error"], str):
+        return response.status_code, body["error"]
+    assert body["success"] is False
+    return response.status_code, body["error"]["code"]

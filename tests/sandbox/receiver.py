@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 
 SECRET = "whsec_of_the_tests"
@@ -51,12 +50,8 @@ class Receiver:
         self._thread.start()
 
     @property
-    def port(self) -> int:
-        return self._server.server_address[1]
-
-    @property
     def url(self) -> str:
-        return f"{self._scheme}://127.0.0.1:{self.port}/webhooks"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}/webhooks"
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -70,11 +65,6 @@ class Receiver:
         """Return the events once ``count`` requests have arrived."""
         until(lambda: len(self.requests) >= count)
         return self.events
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         receiver = self
@@ -107,13 +97,10 @@ class Receiver:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
+    def __exit__(self, *_error: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
 
 
 def until(condition: Callable[[], object], *, seconds: float = 5) -> None:

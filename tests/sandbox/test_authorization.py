@@ -1,18 +1,20 @@
-"""The authorization code flow with PKCE (spec: Authentication)."""
+"""GET /oauth2/auth: the flow with PKCE and the consent screen (spec: Authentication)."""
 
-import html
+import re
+from typing import Any
 
 import httpx
 import pytest
 
 from tests.sandbox.driver import (
+    ALL_SCOPES,
     REDIRECT_URI,
     Application,
     Person,
     Pkce,
     Sandbox,
-    bearer,
     callback_parameters,
+    refusal,
 )
 
 
@@ -20,13 +22,12 @@ def test_walk_ends_in_tokens(application: Application, person: Person) -> None:
     """Sign-in, consent and the exchange give a bearer token for an hour and a refresh token."""
     tokens = person.tokens_for(application)
     assert set(tokens) == {"access_token", "refresh_token", "expires_in", "token_type", "scope"}
-    assert tokens["expires_in"] == 3600
-    assert tokens["token_type"] == "Bearer"
+    assert (tokens["expires_in"], tokens["token_type"]) == (3600, "Bearer")
 
 
 def test_redirect_carries_code_and_state(application: Application, person: Person) -> None:
     """Approval returns a code and the state as it was sent, and nothing else."""
-    page = person.sign_in(person.open(application.authorization_url(Pkce(), state="a b&c")))
+    page = person.consent_screen(application, state="a b&c")
     answer = callback_parameters(person.submit(page, allow="Approve"))
     assert set(answer) == {"code", "state"}
     assert answer["state"] == "a b&c"
@@ -34,55 +35,49 @@ def test_redirect_carries_code_and_state(application: Application, person: Perso
 
 def test_denial_is_returned(application: Application, person: Person) -> None:
     """Denial returns ``access_denied`` with the state and no code."""
-    page = person.sign_in(person.open(application.authorization_url(Pkce())))
+    page = person.consent_screen(application)
     answer = callback_parameters(person.submit(page, deny="Deny"))
-    assert answer["error"] == "access_denied"
-    assert answer["state"] == "state-value"
+    assert (answer["error"], answer["state"]) == ("access_denied", "state-value")
     assert "code" not in answer
 
 
 def test_consent_names_application_scopes_and_account(
     application: Application, person: Person
 ) -> None:
-    """The consent screen says who asks, for what, and as whom, each time."""
+    """The consent screen says who asks, for what, and as whom, each time; or as somebody else."""
     person.tokens_for(application)
     page = person.open(application.authorization_url(Pkce(), scope="profile:read kyc:read"))
     for words in ("Example shop", "Your profile", "Your verification status", "Test environment"):
         assert words in page.text
     assert "Your verified claims" not in page.text
     assert person.account["email"] in page.text
-
-
-def test_switching_account_returns_to_the_consent(application: Application, person: Person) -> None:
-    """Another account can be chosen on the way."""
-    page = person.sign_in(person.open(application.authorization_url(Pkce())))
-    switched = person.submit(page, "/account/switch")
+    switched = person.submit(page, "/account/sign-out")
     assert switched.url.path == "/account/sign-in"
     assert person.sign_in(switched).url.path == "/oauth2/auth"
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "error"),
     [
-        {"code_challenge": None, "code_challenge_method": None},
-        {"code_challenge_method": "plain"},
-        {"code_challenge_method": None},
-        {"code_challenge": "too-short"},
-        {"response_type": "token"},
-        {"scope": "documents:read"},
+        ({"code_challenge": None, "code_challenge_method": None}, "invalid_request"),
+        ({"code_challenge_method": "plain"}, "invalid_request"),
+        ({"code_challenge_method": None}, "invalid_request"),
+        ({"code_challenge": "too-short"}, "invalid_request"),
+        ({"response_type": "token"}, "unsupported_response_type"),
+        ({"scope": "documents:read"}, "invalid_scope"),
+        ({"scope": None}, "invalid_scope"),
+        ({"scope": ""}, "invalid_scope"),
+        ({"state": None}, "invalid_request"),
+        ({"state": ""}, "invalid_request"),
     ],
-    ids=["no-pkce", "plain", "method-missing", "short-challenge", "implicit", "trusted-scope"],
 )
 def test_bad_request_is_returned_to_the_application(
-    application: Application, changes: dict[str, str | None]
+    application: Application, changes: dict[str, str | None], error: str
 ) -> None:
     """A request that the application got wrong goes back to it as an error, unseen by a person."""
-    url = application.authorization_url(Pkce(), **changes)
-    answer = callback_parameters(httpx.get(url))
-    assert answer["error"] in {"invalid_request", "invalid_scope", "unauthorized_client"} | {
-        "unsupported_response_type"
-    }
-    assert answer["state"] == "state-value"
+    answer = callback_parameters(httpx.get(application.authorization_url(Pkce(), **changes)))
+    assert answer["error"] == error
+    assert answer.get("state", "") == ("" if "state" in changes else "state-value")
 
 
 @pytest.mark.parametrize(
@@ -91,28 +86,38 @@ def test_bad_request_is_returned_to_the_application(
         {"redirect_uri": "http://127.0.0.1:8001/callback"},
         {"redirect_uri": REDIRECT_URI + "/"},
         {"redirect_uri": REDIRECT_URI + "?more=1"},
-        {"redirect_uri": "https://attacker.example/"},
+        {"redirect_uri": "http://["},
+        {"redirect_uri": "javascript:alert(1)"},
+        {"redirect_uri": "https://attacker.example/<script>"},
+        {"redirect_uri": ""},
+        {"redirect_uri": None},
         {"client_id": "unknown"},
     ],
-    ids=["port", "slash", "query", "foreign", "client"],
 )
 def test_untrusted_address_is_never_redirected_to(
-    application: Application, changes: dict[str, str | None]
+    application: Application, person: Person, changes: dict[str, str | None]
 ) -> None:
-    """Without a registered address the person sees an error page."""
-    response = httpx.get(application.authorization_url(Pkce(), **changes))
+    """Without a registered address the person sees an error page, and who decides here does too."""
+    address = application.authorization_url(Pkce(), **changes)
+    response = httpx.get(address)
     assert response.status_code == 400
     assert "This request cannot be used" in response.text
+    assert "<script" not in response.text
+    if changes.get("redirect_uri") == REDIRECT_URI + "/":  # beside the registered one, as text
+        assert f"<code>{REDIRECT_URI}/</code>" in response.text
+        assert f"<code>{REDIRECT_URI}</code>" in response.text
+    refused = decide(person, address)
+    assert refusal(refused) == (400, "INVALID_REQUEST")
+    assert "error page" in refused.json()["error"]["message"]
 
 
 def test_wrong_verifier_is_refused(application: Application, person: Person) -> None:
     """A code is worth nothing without its own verifier."""
     code, _pkce = person.approve(application)
-    response = application.redeem(code, Pkce())
-    assert (response.status_code, response.json()["error"]) == (400, "invalid_grant")
+    assert refusal(application.redeem(code, Pkce())) == (400, "invalid_grant")
 
 
-@pytest.mark.parametrize("verifier", ["", "short", "x" * 129, "ä" * 43])
+@pytest.mark.parametrize("verifier", ["", "short", "x" * 42, "x" * 129, "ä" * 43])
 def test_malformed_verifier_is_refused(
     application: Application, person: Person, verifier: str
 ) -> None:
@@ -123,100 +128,107 @@ def test_malformed_verifier_is_refused(
 
 
 def test_code_is_used_once(application: Application, person: Person) -> None:
-    """The second exchange of a code fails."""
+    """The second exchange of a code fails, and so does one after a minute."""
     code, pkce = person.approve(application)
     assert application.redeem(code, pkce).status_code == 200
-    assert application.redeem(code, pkce).json()["error"] == "invalid_grant"
+    assert refusal(application.redeem(code, pkce)) == (400, "invalid_grant")
+    late, pkce = person.approve(application)
+    application.sandbox.advance(61)
+    assert refusal(application.redeem(late, pkce)) == (400, "invalid_grant")
 
 
-def test_code_expires(sandbox: Sandbox, application: Application, person: Person) -> None:
-    """A code lives one minute."""
+def test_the_redirect_address_is_required_twice(application: Application, person: Person) -> None:
+    """In the request, though one is registered, and in the exchange (RFC 6749, section 4.1.3)."""
     code, pkce = person.approve(application)
-    sandbox.control("POST", "clock", advance=61)
-    assert application.redeem(code, pkce).json()["error"] == "invalid_grant"
-
-
-def test_exchange_names_the_same_redirect_uri(application: Application, person: Person) -> None:
-    """The exchange must repeat the address of the request."""
-    code, pkce = person.approve(application)
-    assert application.redeem(code, pkce, redirect_uri="http://other/").status_code == 400
+    missing = application.redeem(code, pkce, redirect_uri="")
+    assert refusal(missing) == (400, "invalid_request")
+    another = application.redeem(code, pkce, redirect_uri="http://127.0.0.1:8000/other")
+    assert refusal(another) == (400, "invalid_grant")
+    assert application.redeem(code, pkce).status_code == 200
 
 
 def test_live_client_refuses_sandbox_user(application: Application, person: Person) -> None:
-    """The authorization page does not mix live and test."""
+    """The authorization page does not mix live and test; nor by a form without the page."""
     application.use("live")
     page = person.sign_in(person.open(application.authorization_url(Pkce())))
-    assert page.status_code == 403
-    assert "ENVIRONMENT_MISMATCH" in page.text
-
-
-def test_live_client_takes_no_approval_of_a_sandbox_user(
-    application: Application, person: Person
-) -> None:
-    """Nor does a form that was sent without the page."""
-    person.sign_in(person.open(application.authorization_url(Pkce())))
-    application.use("live")
     form = {"allow": "Approve", "csrfmiddlewaretoken": person.browser.cookies["sandbox_csrftoken"]}
-    answer = person.browser.post(application.authorization_url(Pkce()), data=form)
-    assert answer.status_code == 403
-    assert "ENVIRONMENT_MISMATCH" in answer.text
-    assert "Location" not in answer.headers
+    sent = person.browser.post(application.authorization_url(Pkce()), data=form)
+    for answer in (page, sent):
+        assert answer.status_code == 403
+        assert "ENVIRONMENT_MISMATCH" in answer.text
+        assert "Location" not in answer.headers
 
 
 def test_live_user_signs_in_to_live_client(sandbox: Sandbox) -> None:
     """Live beside test is complete."""
     live = Person(sandbox, environment="live", verified=True)
     tokens = live.tokens_for(Application(sandbox, "live"))
-    profile = sandbox.client.get(f"/api/v1/users/{live.user_id}/profile", headers=bearer(tokens))
-    assert profile.status_code == 200
+    assert live.read(tokens, "profile", live.user_id).status_code == 200
 
 
 def test_code_of_the_other_environment_is_a_mismatch(
     application: Application, person: Person
 ) -> None:
-    """Live credentials cannot redeem a test code, and are told why."""
+    """Live credentials cannot redeem a test code or refresh token, and are told why."""
+    tokens = person.tokens_for(application)
     code, pkce = person.approve(application)
     application.use("live")
-    response = application.redeem(code, pkce)
-    assert response.status_code == 403
-    assert response.json()["error"]["code"] == "ENVIRONMENT_MISMATCH"
+    mismatch = (403, "ENVIRONMENT_MISMATCH")
+    assert refusal(application.redeem(code, pkce)) == mismatch
+    assert refusal(application.refresh(tokens["refresh_token"])) == mismatch
 
 
-def test_cookies_do_not_collide_with_the_site(person: Person) -> None:
-    """A site on the same host keeps its own session, so the sandbox's cookies have other names."""
-    person.sign_in()
-    assert set(person.browser.cookies) <= {"sandbox_session", "sandbox_csrftoken"}
+def decide(person: Person, url: str, **body: object) -> httpx.Response:
+    """Approve by the control API."""
+    members = {"url": url, "user_id": person.user_id, **body}
+    return person.sandbox.client.post("/sandbox/authorizations", json=members)
 
 
-@pytest.mark.parametrize(
-    ("requested", "part", "shown"),
-    [
-        ("http://localhost:8000/callback", "host", ("localhost", "127.0.0.1")),
-        ("http://127.0.0.1:8001/callback", "port", ("8001", "8000")),
-        ("http://127.0.0.1/callback", "port", ("\u2013", "8000")),
-        ("https://127.0.0.1:8000/callback", "scheme", ("https", "http")),
-        ("http://127.0.0.1:8000/callback/?a=1", "path and query", ("/callback/?a=1", "/callback")),
-    ],
-)
-def test_another_redirect_address_is_explained(
-    application: Application, person: Person, requested: str, part: str, shown: tuple[str, str]
+def test_a_decision_without_a_browser(application: Application, person: Person) -> None:
+    """The code is good for tokens, and the approval is a consent; a denial is none."""
+    pkce = Pkce()
+    denied = decide(person, application.authorization_url(pkce), deny=True).json()["callback"]
+    assert httpx.URL(denied).params["error"] == "access_denied"
+    assert person.shown()["consents"] == {}
+    answer = decide(person, application.authorization_url(pkce, state="s ä"))
+    callback = httpx.URL(answer.json()["callback"])
+    assert str(callback).startswith(REDIRECT_URI)
+    assert callback.params["state"] == "s ä"
+    assert application.redeem(callback.params["code"], pkce).status_code == 200
+    assert person.shown()["consents"] == {application.client_id: ALL_SCOPES.split()}
+
+
+def test_who_cannot_decide(sandbox: Sandbox, application: Application, person: Person) -> None:
+    """A live person for a test application, nobody, another address, or a closed account."""
+    address = application.authorization_url(Pkce())
+    assert decide(Person(sandbox, environment="live"), address).status_code == 400
+    assert decide(person, "http://127.0.0.1/account/").status_code == 400
+    assert decide(person, address, user_id="nobody").status_code == 404
+    person.cause("deletion")
+    assert "closed" in decide(person, address).json()["error"]["message"]
+
+
+WORDS = {
+    "id": "user id", "email": "e-mail address", "first_name": "first name",
+    "last_name": "last name", "country": "country", "photo_url": "photo",
+    "kyc_level": "verification level", "risk_score": "risk score", "status": "status",
+    "verified_at": "date of the verification", "provider": "the provider that verified you",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("switches", [{}, {"profile_members": "all"}, {"optional_members": False}])
+@pytest.mark.parametrize("scope", ["profile:read", "kyc:read", "profile:read kyc:read"])
+def test_what_the_screen_lists_is_what_is_handed_over(
+    application: Application, person: Person, switches: dict[str, Any], scope: str
 ) -> None:
-    """The page shows both addresses and the part in which they differ."""
-    page = person.open(application.authorization_url(Pkce(), redirect_uri=requested))
-    assert page.status_code == 400
-    text = html.unescape(page.text)
-    assert f"<code>{requested}</code>" in text
-    assert f"<code>{REDIRECT_URI}</code>" in text
-    assert f"The {part} differs" in text
-    assert f"<code>{shown[0]}</code> / <code>{shown[1]}</code>" in text
-    assert text.count(" differs</dt>") == 1
-
-
-@pytest.mark.parametrize("requested", ["", "http://[", "javascript:alert(1)", "/<script>", "a b"])
-def test_no_address_at_all_is_explained_safely(
-    application: Application, person: Person, requested: str
-) -> None:
-    """What is no address ends on the same page, escaped, and never in an error of the sandbox."""
-    page = person.open(application.authorization_url(Pkce(), redirect_uri=requested))
-    assert page.status_code == 400
-    assert "<script>" not in page.text
+    """Member by member, for the scopes that were asked for."""
+    application.sandbox.switch(**switches)
+    page = person.consent_screen(application, scope=scope).text
+    shown = re.search(r'<ul class="scopes".*?</ul>', page, re.DOTALL)[0]
+    listed = re.sub(r"<strong>.*?</strong>", "", shown).lower()
+    tokens = person.tokens_for(application, scope=scope)
+    for each in scope.split():
+        for member in person.read(tokens, each.removesuffix(":read")).json()["data"]:
+            assert WORDS[member] in listed
+            listed = listed.replace(WORDS[member], "", 1)
+    assert not [word for word in WORDS.values() if word in listed]

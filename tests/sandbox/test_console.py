@@ -1,319 +1,246 @@
-"""The console: what happens as it happens, a credential taken apart, and what a test would do."""
+"""The console and the page of applications: what happened, and buttons for what a test would do."""
 
 import html
+import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from typing import Any
 
-import httpx
 import pytest
+from jwcrypto.jwk import JWK
 
-from tests.sandbox.driver import TLS, Application, Person, Sandbox, Visitor, bearer
+from tests.sandbox.driver import Application, Person, Sandbox, Visitor
 from tests.sandbox.receiver import Receiver, until
-from tests.sandbox.test_way_in import FORWARDED, STRANGER
 
-ADA = "00000000-0000-4000-8000-000000000001"
+KEY = JWK.generate(kty="EC", crv="P-256", kid="documents-1", alg="ECDH-ES+A256KW", use="enc")
 
 
 @pytest.fixture
-def visitor(sandbox: Sandbox) -> Visitor:
+def developer(sandbox: Sandbox) -> Visitor:
+    sandbox.control("DELETE", "requests")
     return Visitor(sandbox)
 
 
-def words(page: httpx.Response) -> str:
-    """What the page says, without its markup."""
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", page.text)).split())
+def press(developer: Visitor, path: str, **fields: str) -> str:
+    """Press a button of a page; what the page says then."""
+    developer.open("/portal/")
+    token = {"csrfmiddlewaretoken": developer.browser.cookies["sandbox_csrftoken"]}
+    page = developer.browser.post(path, data=token | fields)
+    return page.text if page.status_code == 200 else developer.open(page.headers["Location"]).text
 
 
-@contextmanager
-def listening(sandbox: Sandbox, path: str, **headers: str) -> Iterator[Iterator[str]]:
-    """The lines of the stream."""
-    with (
-        httpx.Client(base_url=sandbox.origin, timeout=10, verify=TLS) as client,
-        client.stream("GET", path, headers=headers) as answer,
-    ):
-        assert answer.headers["Content-Type"] == "text/event-stream"
-        yield answer.iter_lines()
+def do(developer: Visitor, action: str, **fields: str) -> str:
+    """Press a button of the console."""
+    return press(developer, "/console/do", do=action, **fields)
 
 
-def following(lines: Iterator[str], *texts: str) -> str:
-    """Read until a line of data has all the texts; return the id before it."""
-    last = ""
-    for line in lines:
-        if line.startswith("id: "):
-            last = line.removeprefix("id: ")
-        if line.startswith("data: ") and all(text in line for text in texts):
-            return last
-    raise AssertionError("The stream ended.")
-
-
-def test_it_lists_requests_events_and_deliveries(
-    sandbox: Sandbox, hearing: Application, receiver: Receiver, visitor: Visitor
+def test_lines_stand_by_person_and_sign_in(
+    hearing: Application, person: Person, receiver: Receiver, developer: Visitor
 ) -> None:
-    """Without JavaScript: what happened before the page was loaded."""
-    person = Person(sandbox, verified=True)
-    tokens = person.tokens_for(hearing)
-    sandbox.client.get(f"/api/v1/users/{person.user_id}/kyc", headers=bearer(tokens))
-    receiver.wait_for(1)
-    until(lambda: hearing.deliveries()[0]["attempts"])
-    page = visitor.open("/")
-    said = words(page)
-    assert f"Request: GET /api/v1/users/{person.user_id}/kyc 200" in said
-    assert "Event: consent.granted" in said
-    assert f"about {person.user_id}, for Example shop (test)" in said
-    assert f"Delivery: consent.granted → {receiver.url} 200" in said
-    assert tokens["access_token"] not in page.text
-    assert "<script>" not in page.text
-    assert "style=" not in page.text
+    """Each sign-in by itself, with the site's page, its events and their deliveries."""
+    for _ in range(2):
+        person.read(person.tokens_for(hearing), "kyc")
+    receiver.wait_for(2)
+    # A delivery is in the list once it was answered, which is after the receiver has it.
+    until(lambda: developer.open("/").text.count("consent.granted →") == 2)
+    page = developer.open("/").text
+    groups = re.findall(r'<li class="activity-group">.*?</ul>', page, re.DOTALL)
+    about = [each for each in groups if "Ada Okafor" in each and "Example shop" in each]
+    assert len(about) == 2
+    for each in about:
+        for words in ("/oauth2/token", "/users/me/kyc", "consent.granted →"):
+            assert words in each
+        assert 'href="http://127.0.0.1:8000/"' in each
+    assert "/console/" not in re.sub(r'href="[^"]*"', "", "".join(groups))
 
 
-def test_it_lists_what_happens_from_then_on(
-    sandbox: Sandbox, hearing: Application, visitor: Visitor
+def test_what_went_well_can_be_hidden(
+    application: Application, person: Person, developer: Visitor
 ) -> None:
-    """Each of the three kinds, once, and no more of it after a reconnection."""
-    person = Person(sandbox, verified=True)
-    stream = re.search(r'data-stream="([^"]+)"', visitor.open("/").text)[1]
-    with listening(sandbox, stream) as lines:
-        sandbox.client.get("/.well-known/jwks.json")
-        following(lines, "/.well-known/jwks.json", ">200<")
-        person.consent_to(hearing)
-        following(lines, "consent.granted", "event")
-        read = following(lines, "consent.granted", "delivery", ">200<")
-    person.cause(f"consents/{hearing.client_id}/revoke")
-    with listening(sandbox, stream, **{"Last-Event-ID": read}) as lines:
-        assert "consent.revoked" in next(each for each in lines if each.startswith("data: "))
-
-
-@pytest.mark.parametrize("place", ["", "x", "1-2", "9999999-9999999-9999999", "1-2-3-4", "-1-0-0"])
-def test_a_place_that_is_none_is_no_error(sandbox: Sandbox, place: str) -> None:
-    """After a restart a page asks with the numbers of another process."""
-    with listening(sandbox, f"/console/stream?from={place}") as lines:
-        assert next(lines) == "retry: 1000"
-        sandbox.client.get("/.well-known/jwks.json")
-        following(lines, "/.well-known/jwks.json")
-
-
-def test_what_it_shows_is_text(sandbox: Sandbox, visitor: Visitor) -> None:
-    """A path is whatever somebody requests."""
-    with listening(sandbox, "/console/stream") as lines:
-        sandbox.client.get("/<img src=x onerror=alert(1)>%0Adata: x")
-        following(lines, "&lt;img src=x onerror=alert(1)&gt;")
-    assert "<img src=x" not in visitor.open("/").text
-
-
-@pytest.mark.processes
-def test_it_ends_with_the_sandbox() -> None:
-    """An open page does not keep the process from stopping."""
-    with Sandbox() as sandbox, listening(sandbox, "/console/stream") as lines:
-        assert next(lines)
-        assert sandbox.stop() == 0
-
-
-def test_it_does_not_log_itself(sandbox: Sandbox, visitor: Visitor) -> None:
-    """And no fault hits it, also not one for every request."""
-    sandbox.control("DELETE", "requests")
-    sandbox.control("POST", "faults", kind="status", times=None)
-    assert visitor.open("/").status_code == 200
-    assert visitor.open("/static/sandbox/console.js").status_code == 200
-    assert sandbox.control("GET", "requests") == []
-
-
-# What the buttons do
-
-
-def press(visitor: Visitor, action: str, **fields: str) -> str:
-    """Press a button of the console; what the page says then."""
-    return words(visitor.submit(visitor.open("/"), action, **fields))
-
-
-def number_of(visitor: Visitor, person: str) -> str:
-    """The value that stands for a person in the list of people."""
-    return re.search(rf'<option value="(\d+)">[^<]*\({person}\)', visitor.open("/").text)[1]
+    """The list that the page asks for every second has the last fifty lines, and is text."""
+    for _ in range(60):
+        application.connect("CNX-AAAA-AAAA")
+    application.connect(person.make_code())
+    application.sandbox.client.get("/api/v1/<script>alert(1)</script>")
+    shown = developer.open("/console/activity").text
+    assert shown.count('class="activity-request"') == 50
+    assert "&lt;script&gt;alert" in shown
+    assert ">200<" in shown
+    quiet = developer.open("/console/activity?quiet=1").text
+    assert ">400<" in quiet
+    assert ">200<" not in quiet
 
 
 @pytest.mark.parametrize(
-    ("act", "said", "status", "claims"),
+    ("action", "words", "status", "active"),
     [
-        ("revoke_claim", "the claim “18 or older” is revoked", "verified", 3),
-        ("issue_claim", "the claim “18 or older” is issued", "verified", 4),
+        ("revoke_claim", "the claim is revoked", "verified", 3),
+        ("issue_claim", "the claim is issued", "verified", 4),
         ("invalidate", "the verification is taken back", "unverified", 0),
         ("reject", "rejected", "rejected", 0),
         ("verify", "verified", "verified", 4),
+        ("revoke_consents", "every application has lost its access", "verified", 4),
         ("delete", "asked for deletion", "verified", 4),
     ],
 )
 def test_something_happens_to_a_person(
-    sandbox: Sandbox, visitor: Visitor, act: str, said: str, status: str, claims: int
+    application: Application, developer: Visitor, action: str, words: str, status: str, active: int
 ) -> None:
-    """The same as by the control API."""
-    person = Person(sandbox, verified=True)
-    number = number_of(visitor, person.account["email"])
-    fields = {"person": number, "claim_type": "age_over_18", "do": act}
-    assert said in press(visitor, "/console/person", **fields)
-    now = sandbox.control("GET", f"users/{person.user_id}")
-    active = [each for each in now["claims"].values() if not each["revoked"]]
-    assert (now["kyc_status"], len(active)) == (status, claims)
-    assert now["deletion_requested"] == (act == "delete")
+    """What the control API does, by a button."""
+    person = Person(application.sandbox, verified=True)
+    person.consent_to(application)
+    options = re.findall(r'<option value="(\d+)"[^>]*>([^<]+)<', developer.open("/").text)
+    (number,) = [value for value, name in options if person.account["email"] in name]
+    assert words in do(developer, action, person=number, claim_type="age_over_18")
+    account = person.shown()
+    assert (account["kyc_status"], len(person.active_claims())) == (status, active)
+    assert account["deletion_requested"] is (action == "delete")
+    assert (account["consents"] == {}) is (action in {"revoke_consents", "delete"})
+    if action == "revoke_claim":
+        again = do(developer, action, person=number, claim_type="age_over_18")
+        assert "No such claim is active" in again
 
 
-def test_access_is_revoked(sandbox: Sandbox, hearing: Application, visitor: Visitor) -> None:
-    """Of every application, and each is told."""
-    person = Person(sandbox, verified=True)
-    person.consent_to(hearing)
-    number = number_of(visitor, person.account["email"])
-    fields = {"person": number, "claim_type": "age_over_18", "do": "revoke_consents"}
-    assert "lost its access" in press(visitor, "/console/person", **fields)
-    assert sandbox.control("GET", f"users/{person.user_id}")["consents"] == {}
-    assert hearing.deliveries()[-1]["event_type"] == "consent.revoked"
-
-
-def test_what_does_not_exist_changes_nothing(sandbox: Sandbox, visitor: Visitor) -> None:
-    """An action or a person of which the page knows nothing."""
-    fields = {"person": "999999", "claim_type": "age_over_18", "do": "delete"}
-    assert "does not exist" in press(visitor, "/console/person", **fields)
-    number = number_of(visitor, "ada@sandbox.example")
-    fields |= {"person": number, "do": "nothing"}
-    assert "does not exist" in press(visitor, "/console/person", **fields)
-    assert not sandbox.control("GET", f"users/{ADA}")["deletion_requested"]
-
-
-def test_keys_clock_and_faults(sandbox: Sandbox, visitor: Visitor) -> None:
-    """Each button does what it says."""
-    before = sandbox.control("GET", "keys")["signing"]
-    assert "A new key signs" in press(visitor, "/console/keys")
-    rotated = sandbox.control("GET", "keys")
-    assert rotated["signing"] != before
-    assert before in rotated["published"]
-    assert "is withdrawn" in press(visitor, "/console/keys", withdraw="1")
-    assert rotated["signing"] not in sandbox.control("GET", "keys")["published"]
-    press(visitor, "/console/clock", seconds="90000")
-    assert 89_999 < sandbox.control("GET", "clock")["offset_seconds"] < 90_001
-    press(visitor, "/console/clock", seconds="")
+def test_keys_clock_and_faults(sandbox: Sandbox, developer: Visitor) -> None:
+    """As in the control API, and back again."""
+    first = sandbox.control("GET", "keys")["signing"]
+    do(developer, "rotate_key")
+    keys = sandbox.control("GET", "keys")
+    assert first in keys["published"][1:]
+    do(developer, "withdraw_key")
+    assert keys["signing"] not in sandbox.control("GET", "keys")["published"]
+    assert "The clock is set" in do(developer, "clock", seconds="3600")
+    assert sandbox.control("GET", "clock")["offset_seconds"] == 3600
+    do(developer, "clock", seconds="")
     assert sandbox.control("GET", "clock")["offset_seconds"] == 0
-    press(visitor, "/console/faults", endpoint="jwks", kind="rate_limit")
-    assert sandbox.client.get("/.well-known/jwks.json").status_code == 429
-    assert sandbox.client.get("/.well-known/jwks.json").status_code == 200
-    press(visitor, "/console/faults", endpoint="jwks", kind="status")
-    assert "No call fails" in press(visitor, "/console/faults", forget="1")
+    do(developer, "fail", endpoint="jwks", kind="status")
+    assert sandbox.client.get("/.well-known/jwks.json").status_code == 500
+    do(developer, "fail", endpoint="jwks", kind="drop")
+    assert "No call fails any more" in do(developer, "forget_faults")
     assert sandbox.control("GET", "faults") == []
 
 
-def test_every_switch_is_explained_and_turned(sandbox: Sandbox, visitor: Visitor) -> None:
-    """A field for each, with its help."""
-    page = visitor.open("/console/switches")
-    before = sandbox.control("GET", "switches")
-    for name in before:
-        assert f'name="{name}"' in page.text
-    assert "how the token answer names the subject" in page.text
-    turned = {name: str(value) for name, value in before.items() if value is not False}
-    del turned["users_me"]
-    page = visitor.submit(page, "/switches/save", **turned | {"token_subject": "sub"})
-    assert "The switches are saved" in page.text
-    changed = sandbox.control("GET", "switches")
-    assert changed == before | {"token_subject": "sub", "users_me": False}
-    page = visitor.submit(page, "/switches/save", **turned | {"decoys": "101"})
-    assert "nothing was changed" in page.text
-    assert sandbox.control("GET", "switches") == changed
-    page = visitor.submit(page, "/switches/save", reset="1")
-    assert sandbox.control("GET", "switches") == before
+def test_what_does_not_exist_changes_nothing(sandbox: Sandbox, developer: Visitor) -> None:
+    """Nor does a form of another site."""
+    for wrong in ({"action": "explode"}, {"action": "verify", "person": "0"}):
+        assert "There is no such" in do(developer, **wrong)
+    for path in ("console/do", "console/switches", "console/credential", "portal/"):
+        assert Visitor(sandbox).browser.post(f"/{path}").status_code == 403
 
 
-# The credential
-
-
-def take_apart(visitor: Visitor, credential: str) -> str:
-    page = visitor.open("/console/credential")
-    return words(visitor.submit(page, "/console/credential", credential=credential))
+def test_switches_are_explained_and_changes_marked(sandbox: Sandbox, developer: Visitor) -> None:
+    """Each has its own, and all go back together."""
+    page = developer.open("/console/switches")
+    names = sandbox.control("GET", "switches")
+    assert page.text.count("data-switch") == len(names)
+    assert "data-search" in page.text
+    assert "changed" not in page.text
+    chosen = {name: value for name, value in names.items() if isinstance(value, str)}
+    sent = chosen | {"users_me": "on", "claim_values": "bare"}
+    page = developer.submit(page, **sent, save="1")
+    assert sandbox.control("GET", "switches")["claim_values"] == "bare"
+    assert page.text.count('class="badge">changed') >= 1
+    developer.submit(page, reset="1")
+    assert sandbox.control("GET", "switches") == names
 
 
 def test_a_credential_is_taken_apart(
-    sandbox: Sandbox, application: Application, visitor: Visitor
+    application: Application, person: Person, developer: Visitor
 ) -> None:
-    """One that an application got: everything holds, until a byte is changed or time passes."""
-    person = Person(sandbox, verified=True)
-    tokens = person.tokens_for(application)
-    answer = sandbox.client.get("/api/v1/users/me/claims", headers=bearer(tokens)).json()
-    credential = answer["data"]["credential"]
-    said = take_apart(visitor, credential)
-    for shown in ("ES256", "dc+sd-jwt", person.user_id, application.client_id, "age_over_18"):
-        assert shown in said
-    assert said.count(" listed in _sd") == 5
-    assert "Yes The signature is right" in said
+    """Header, payload, disclosures and what an application finds; or that it is none."""
+    answer = person.read(person.tokens_for(application), "claims")
+    credential = answer.json()["data"]["credential"]
+    page = developer.open("/console/credential")
+    good = developer.submit(page, credential=credential).text
+    assert good.count('status-good">Yes') == 5
+    for words in ("dc+sd-jwt", person.user_id, "country_resident", "listed in _sd"):
+        assert words in good
     token, *disclosures = credential.split("~")
-    foreign = "~".join([token, "WyJzYWx0IiwgImFnZV9vdmVyXzIxIiwgdHJ1ZV0", *disclosures])
-    assert "not listed in _sd" in take_apart(visitor, foreign)
-    fewer = take_apart(visitor, "~".join([token, *disclosures[1:]]))
-    assert "1 digest in _sd has no disclosure here" in fewer
-    assert "No The credential ends with ~" in take_apart(visitor, credential.rstrip("~"))
-    header, payload, signature = token.split(".")
-    forged = ".".join([header, payload, signature[:-4] + "AAAA"]) + "~"
-    assert "No The signature is wrong" in take_apart(visitor, forged)
-    sandbox.control("POST", "clock", advance=90_000)
-    assert "No It expired on" in take_apart(visitor, credential)
-    sandbox.control("POST", "keys/withdraw", kid=sandbox.control("GET", "keys")["signing"])
-    assert "No No published key" in take_apart(visitor, credential)
+    bent = "~".join([f"{token[:-6]}AAAAAA", *disclosures])
+    assert developer.submit(page, credential=bent).text.count('status-bad">No') == 1
+    for text in ("x", "a.b.c~", "e30.e30~", "W10.W10.x~", "~~~", "e30.eyJleHAiOiAieCJ9.x~W10~"):
+        assert "cannot be read as a credential" in developer.submit(page, credential=text).text
 
 
-def test_a_credential_is_issued_to_be_taken_apart(sandbox: Sandbox, visitor: Visitor) -> None:
-    """Of whom and for which application one picks."""
-    application = Application(sandbox, name="Picked shop")
-    page = visitor.open("/console/credential")
-    client = re.search(r'<option value="(\d+)">Picked shop \(test\)', page.text)[1]
-    fields = {"person": number_of(visitor, "ada@sandbox.example"), "client": client}
-    said = words(visitor.submit(page, "/console/credential", **fields))
-    assert "Yes The signature is right" in said
-    assert application.client_id in said
-    assert ADA in said
+def test_a_delivery_is_shown_and_sent_again(
+    hearing: Application, receiver: Receiver, developer: Visitor
+) -> None:
+    """The request with its signature, each answer, and once more."""
+    Person(hearing.sandbox).consent_to(hearing)
+    receiver.wait_for(1)
+    (delivery,) = hearing.deliveries()
+    until(lambda: hearing.deliveries()[0]["attempts"])
+    page = developer.open(f"/console/deliveries/{delivery['id']}")
+    for words in ("consent.granted", "x-webhook-signature", delivery["event_id"]):
+        assert words in page.text
+    developer.submit(page)
+    assert len(receiver.wait_for(2)) == 2
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["x", "a.b.c~", "..~", "e30.e30~", "W10.W10.x~", "eyJ9.e30.x~", "[" * 5000 + ".e30.x~", "~~~"],
-)
-def test_what_is_no_credential_is_said(visitor: Visitor, text: str) -> None:
-    """In words, not by a traceback."""
-    assert "The signed token" in take_apart(visitor, text) or "A part of" in take_apart(
-        visitor, text
-    )
+def portal(developer: Visitor, action: str, **fields: str) -> str:
+    """Press a button of the page of applications."""
+    return press(developer, "/portal/", do=action, **fields)
 
 
-@pytest.mark.parametrize(
-    "token", ["e30.e30.x~", "e30.eyJleHAiOiAieCJ9.x~W10~bad!~", "e30.eyJfc2QiOjF9.~"]
-)
-def test_what_is_hardly_one_is_shown(visitor: Visitor, token: str) -> None:
-    """With what is wrong."""
-    assert "No published key has the header's kid" in take_apart(visitor, token)
+def once(page: str) -> list[str]:
+    """What the page shows this once."""
+    return [html.unescape(each) for each in re.findall(r'class="copied">([^<]+)<', page)]
 
 
-# Who may look
+def test_a_registered_application_works(sandbox: Sandbox, developer: Visitor) -> None:
+    """With the secrets that the page shows once."""
+    form = {"name": "New shop", "redirect_uris": "http://127.0.0.1:8000/callback"}
+    application = Application(sandbox)
+    shown = once(portal(developer, "register", **form))
+    application.client_id, application.client_secret = shown[:2]
+    assert Person(sandbox, verified=True).tokens_for(application)["access_token"]
+    assert application.client_secret not in developer.open("/portal/").text
+    for wrong, words in (("x#y", "without a fragment"), ("", "needs a redirect address")):
+        assert words in portal(developer, "register", **form | {"redirect_uris": wrong})
+    assert "needs a name" in portal(developer, "register", **form | {"name": " "})
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/console/stream", "/console/credential", "/console/switches"]
-)
-@pytest.mark.parametrize(
-    "headers", [FORWARDED[0], {"Host": "attacker.example"}], ids=["proxy", "host"]
-)
-def test_others_sign_in_first(sandbox: Sandbox, path: str, headers: dict[str, str]) -> None:
-    """As in the portal, and with the token alone."""
-    page = sandbox.client.get(path, headers=headers)
-    assert page.status_code in {302, 400}
-    assert page.headers.get("Location", "/portal/sign-in").startswith("/portal/sign-in")
+def test_secrets_are_shown_once(application: Application, developer: Visitor) -> None:
+    """New ones replace the old ones at once; a test user's password too."""
+    about = {"client_id": application.client_id}
+    (_id, secret, *_rest) = once(portal(developer, "client_secret", **about))
+    assert application.refresh("x").status_code == 401
+    application.client_secret = secret
+    assert application.refresh("x").status_code == 400
+    addresses = {
+        "redirect_uris": f"app:/{application.client_id}\nhttp://a/",
+        "url": "http://127.0.0.1:9/",
+    }
+    first = once(portal(developer, "addresses", **about, **addresses))[0]
+    assert first.startswith("whsec_")
+    assert first not in portal(developer, "addresses", **about, **addresses)
+    assert once(portal(developer, "webhook_secret", **about))[0] not in {first, ""}
+    user_id, email, password = once(portal(developer, "test_user"))[:3]
+    person = Person(application.sandbox)
+    person.account = {"email": email, "password": password}
+    assert person.sign_in().url.path == "/account/"
+    assert user_id in person.open("/account/").text
 
 
-def test_the_token_opens_it_from_elsewhere(sandbox: Sandbox, visitor: Visitor) -> None:
-    """As it opens the portal."""
-    visitor.browser.headers.update(STRANGER)
-    page = visitor.open("/")
-    assert page.url.path == "/portal/sign-in"
-    fields = {"email": "developer@sandbox.example", "password": sandbox.portal_token}
-    page = visitor.submit(page, **fields)
-    assert page.url.path == "/"
-    assert "What happens" in page.text
+def test_addresses_are_changed(application: Application, developer: Visitor) -> None:
+    """What is no address changes nothing."""
+    about = {"client_id": application.client_id}
+    good = {
+        "redirect_uris": f"app:/{application.client_id}\nhttp://a/",
+        "url": "http://127.0.0.1:9/",
+    }
+    for wrong in ({"url": "ftp://x/"}, {"redirect_uris": ""}, {"redirect_uris": "x"}):
+        assert "Nothing was changed" in portal(developer, "addresses", **about, **good | wrong)
+        assert f"app:/{application.client_id}" not in developer.open("/portal/").text
+    portal(developer, "addresses", **about, **good)
+    assert f"app:/{application.client_id} http://a/" in developer.open("/portal/").text
 
 
-@pytest.mark.parametrize("path", ["person", "keys", "clock", "faults", "switches/save"])
-def test_no_foreign_form_does_anything(visitor: Visitor, path: str) -> None:
-    """Each needs the token of the page."""
-    assert visitor.browser.post(f"/console/{path}").status_code == 403
-    assert visitor.browser.get(f"/console/{path}").status_code == 405
+def test_the_trusted_tier_is_a_key(application: Application, developer: Visitor) -> None:
+    """The public one; empty takes it back."""
+    given: dict[str, Any] = {"app_id": application.registration["app_id"]}
+    assert "is not JSON" in portal(developer, "tier", document_key="{", **given)
+    private = json.dumps(KEY.export(as_dict=True))
+    assert "this is your private key" in portal(developer, "tier", document_key=private, **given)
+    for key, expected in ((KEY.export_public(), True), ("", False)):
+        portal(developer, "tier", document_key=key, **given)
+        assert application.sandbox.control("GET", application.path)["trusted"] is expected

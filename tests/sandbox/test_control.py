@@ -1,116 +1,101 @@
-"""The control API: faults, the request log, refusals."""
+"""The control API: faults, the request log, the clock, refusals."""
 
 import hashlib
+import json
 import time
 
 import httpx
 import pytest
 
-from tests.sandbox.driver import Application, Person, Sandbox, bearer
+from tests.sandbox.driver import CONNECT_SCOPES, Application, Person, Sandbox, refusal
 
 JWKS = "/.well-known/jwks.json"
 
 
+def order(sandbox: Sandbox, kind: str, **about: object) -> None:
+    sandbox.control("POST", "faults", **{"kind": kind, "endpoint": "jwks", **about})
+
+
 def test_status_fault_strikes_as_often_as_ordered(sandbox: Sandbox) -> None:
-    """A fault for two requests hits two, with its body and headers."""
-    sandbox.control(
-        "POST",
-        "faults",
-        kind="status",
-        endpoint="jwks",
-        times=2,
-        status=503,
-        body="<h1>down</h1>",
-        headers={"Content-Type": "text/html"},
-    )
+    """A fault for two requests hits two, with its body and headers; or each that is meant."""
+    page = {"body": "<h1>down</h1>", "headers": {"Content-Type": "text/html"}}
+    order(sandbox, "status", times=2, status=503, **page)
     answers = [sandbox.client.get(JWKS) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [503, 503, 200]
-    assert answers[0].text == "<h1>down</h1>"
-    assert answers[0].headers["Content-Type"] == "text/html"
-
-
-def test_fault_without_end_strikes_until_cancelled(sandbox: Sandbox) -> None:
-    """``times`` null lasts, and touches only what it names."""
-    ordered = sandbox.control("POST", "faults", kind="status", path="/.well-known/", times=None)
+    assert (answers[0].text, answers[0].headers["Content-Type"]) == ("<h1>down</h1>", "text/html")
+    order(sandbox, "status", endpoint="", path="/.well-known/", times=None)
     assert [sandbox.client.get(JWKS).status_code for _ in range(3)] == [500] * 3
     assert sandbox.client.get("/account/sign-in").status_code == 200
-    assert sandbox.control("DELETE", f"faults/{ordered['id']}") == []
+    assert sandbox.control("DELETE", "faults") == []
     assert sandbox.client.get(JWKS).status_code == 200
 
 
 def test_rate_limit_names_when_to_come_back(sandbox: Sandbox) -> None:
     """A 429 carries Retry-After and the envelope."""
-    sandbox.control("POST", "faults", kind="rate_limit", endpoint="jwks", retry_after=7)
+    order(sandbox, "rate_limit", retry_after=7)
     answer = sandbox.client.get(JWKS)
-    assert (answer.status_code, answer.headers["Retry-After"]) == (429, "7")
-    assert answer.json()["error"]["code"] == "RATE_LIMITED"
+    assert refusal(answer) == (429, "RATE_LIMITED")
+    assert answer.headers["Retry-After"] == "7"
 
 
 def test_malformed_body_is_not_json(sandbox: Sandbox) -> None:
-    """A malformed answer is a 200 that breaks off."""
-    sandbox.control("POST", "faults", kind="malformed", endpoint="jwks")
+    """A malformed answer is a 200 that breaks off; a delayed one comes late."""
+    order(sandbox, "malformed")
     answer = sandbox.client.get(JWKS)
     assert answer.status_code == 200
     with pytest.raises(ValueError, match="Expecting"):
         answer.json()
+    order(sandbox, "delay", seconds=0.3)
+    started = time.monotonic()
+    assert sandbox.client.get(JWKS).json()["keys"]
+    assert time.monotonic() - started >= 0.3
 
 
 @pytest.mark.parametrize("kind", ["drop", "drop_midway"])
 def test_dropped_connection(sandbox: Sandbox, kind: str) -> None:
     """The connection ends before or in the middle of the answer, and the next request works."""
-    sandbox.control("POST", "faults", kind=kind, endpoint="jwks")
+    order(sandbox, kind)
     with pytest.raises(httpx.RemoteProtocolError):
         sandbox.client.get(JWKS)
     assert sandbox.client.get(JWKS).status_code == 200
 
 
+@pytest.mark.parametrize(("when", "status"), [("before", 200), ("after", 400)])
 def test_answer_lost_after_the_service_acted(
-    sandbox: Sandbox, application: Application, person: Person
+    application: Application, person: Person, when: str, status: int
 ) -> None:
-    """A drop *after* rotates the refresh token, whose answer nobody gets."""
+    """A drop *after* rotates the refresh token, whose answer nobody gets; one *before* does not."""
     tokens = person.tokens_for(application)
-    sandbox.control("POST", "faults", kind="drop", endpoint="token", when="after")
+    order(application.sandbox, "drop", endpoint="token", when=when)
     with pytest.raises(httpx.RemoteProtocolError):
         application.refresh(tokens["refresh_token"])
-    assert application.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
+    assert application.refresh(tokens["refresh_token"]).status_code == status
 
 
-def test_request_lost_before_the_service_acted(
-    sandbox: Sandbox, application: Application, person: Person
-) -> None:
-    """A drop *before* leaves the refresh token unspent."""
-    tokens = person.tokens_for(application)
-    sandbox.control("POST", "faults", kind="drop", endpoint="token")
-    with pytest.raises(httpx.RemoteProtocolError):
-        application.refresh(tokens["refresh_token"])
-    assert application.refresh(tokens["refresh_token"]).status_code == 200
-
-
-def test_delay_and_slow_body(sandbox: Sandbox) -> None:
-    """The answer comes late, or a byte at a time, and is whole in the end."""
-    for fault in ({"kind": "delay", "seconds": 0.3}, {"kind": "slow", "seconds": 0.001}):
-        sandbox.control("POST", "faults", endpoint="jwks", **fault)
-        started = time.monotonic()
-        assert sandbox.client.get(JWKS).json()["keys"]
-        assert time.monotonic() - started >= 0.2
-
-
-def test_request_log_shows_a_token_presented_twice(
+def test_request_log_shows_a_secret_presented_twice(
     sandbox: Sandbox, application: Application, person: Person
 ) -> None:
     """Secrets are kept as digests, so that a repeat can be counted and nothing leaks."""
-    tokens = person.tokens_for(application)
+    tokens, code = person.tokens_for(application), person.make_code()
     sandbox.control("DELETE", "requests")
     for _ in range(2):
         application.refresh(tokens["refresh_token"])
-    sandbox.client.get("/api/v1/users/me/kyc", headers=bearer(tokens))
+        application.connect(code)
+    person.read(tokens, "kyc")
+    sandbox.control("GET", "health")
     log = sandbox.control("GET", "requests")
-    digest = "sha256:" + hashlib.sha256(tokens["refresh_token"].encode()).hexdigest()[:16]
-    assert [entry["form"].get("refresh_token") for entry in log] == [digest, digest, None]
-    assert [entry["status"] for entry in log] == [200, 400, 401]
-    assert [entry["endpoint"] for entry in log] == ["token", "token", "kyc"]
-    for secret in (*tokens.values(), application.client_secret):
-        assert str(secret) not in str(log) or secret in {"Bearer", 3600}
+    told = [(entry["endpoint"], entry["status"]) for entry in log]
+    both = [("token", 200), ("connect", 200), ("token", 400), ("connect", 400)]
+    assert told == [*both, ("kyc", 401)]
+    digests = {
+        name: "sha256:" + hashlib.sha256(value.encode()).hexdigest()[:16]
+        for name, value in (("refresh_token", tokens["refresh_token"]), ("connect_code", code))
+    }
+    for name, digest in digests.items():
+        assert [each["form"][name] for each in log if name in each["form"]] == [digest] * 2
+    assert log[1]["form"]["scopes"] == CONNECT_SCOPES
+    secrets = (code, application.client_secret, tokens["access_token"], tokens["refresh_token"])
+    assert not [secret for secret in secrets if secret in str(log)]
 
 
 def test_clock_can_be_set_and_reset(sandbox: Sandbox) -> None:
@@ -121,45 +106,60 @@ def test_clock_can_be_set_and_reset(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "body"),
+    ("path", "body", "named"),
     [
-        ("clock", {"set": "tomorrow"}),
-        ("clock", {"set": "2031-02-03T04:05:06"}),
-        ("clock", {}),
-        ("switches", {"token_subject": "email"}),
-        ("switches", {"decoys": True}),
-        ("switches", {"unknown": 1}),
-        ("faults", {"kind": "flood"}),
-        ("applications", {"name": "No address"}),
-        ("users", {"environment": "staging"}),
-        ("users", {"email": 1}),
+        ("clock", {"set": "2031-02-03T04:05:06"}, "set must be like"),
+        ("clock", {}, "one of advance, set and reset"),
+        ("clock", {"advance": "60"}, "advance must be a number"),
+        ("switches", {"token_subject": "email"}, "token_subject cannot be 'email'"),
+        ("switches", {"decoys": 3}, "decoys cannot be 3"),
+        ("faults", {"kind": "drop", "endpoint": "x"}, "no endpoint of that name"),
+        ("faults", {"kind": "drop", "times": True}, "times must be a whole number or null"),
+        ("faults", {"kind": "drop", "headers": []}, "headers must be an object"),
+        ("faults", {}, "kind is missing"),
+        ("applications", {"redirect_uris": ["a b"]}, "redirect_uris needs"),
+        ("applications", {"redirect_uris": [1]}, "redirect_uris must be a list of strings"),
+        ("applications", {"redirect_uris": 1}, "redirect_uris must be a list of strings"),
+        ("applications", {"redirect_uris": ["x:/"], "client_secrets": {"test": 1}}, "client_sec"),
+        ("users", {"environment": "staging"}, "environment is one of live, test"),
+        ("users", {"email": "{email}"}, "email or subject is taken"),
+        ("users", {"date_of_birth": "1.2.90"}, "date_of_birth must be like 1990-01-31"),
+        ("users", {"mail": "x"}, "mail is no member"),
+        ("users/{user}/invalidate", {"bvn": "1"}, "bvn is no member; it takes none"),
+        ("applications/{app}/webhook", {"url": "ftp://shop.example/"}, "url: an address is like"),
+        ("events", {"client_id": "{client}", "event_type": "x", "data": []}, "data must be an obj"),
+        ("events", {"client_id": "{client}", "event_type": "\ud800"}, "surrogate"),
+        ("deliveries/release", {"client_id": "{client}", "backwards": 1}, "backwards must be true"),
     ],
 )
-def test_unusable_request_is_explained(
-    sandbox: Sandbox, path: str, body: dict[str, object]
+def test_a_wrong_member_is_named(
+    application: Application, person: Person, path: str, body: dict[str, object], named: str
 ) -> None:
-    """A control request that cannot be followed is a 400 that says why."""
-    answer = sandbox.client.post(f"/sandbox/{path}", json=body)
-    assert answer.status_code == 400
+    """A control request that cannot be followed is a 400 that says which member is wrong."""
+    application.receive_at("http://127.0.0.1:9/")
+    ids = {"app": application.registration["app_id"], "user": person.user_id}
+    content = json.dumps(body).replace("{client}", application.client_id)
+    content = content.replace("{email}", person.account["email"])
+    answer = application.sandbox.client.post(f"/sandbox/{path.format(**ids)}", content=content)
+    assert refusal(answer) == (400, "INVALID_REQUEST")
+    assert named in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("POST", "nothing", {}, 404), ("POST", "health", {}, 405),
+        ("POST", "connect-codes", {"user_id": "nobody"}, 404), ("POST", "events", [], 400),
+        ("POST", "events", {"client_id": "nobody", "event_type": "x"}, 404),
+        ("POST", "deliveries/99999999/send", {}, 404), ("POST", "keys/withdraw", {"kid": "x"}, 404),
+        ("DELETE", "applications/00000000-0000-0000-0000-000000000000/trusted-tier", {}, 404),
+    ],
+)  # fmt: skip
+def test_what_is_not_there_is_said(
+    sandbox: Sandbox, method: str, path: str, body: object, status: int
+) -> None:
+    """In the envelope, with a message whatever the switches say of the service's errors."""
+    sandbox.switch(optional_members=path == "nothing")
+    answer = sandbox.client.request(method, f"/sandbox/{path}", json=body)
+    assert answer.status_code == status
     assert answer.json()["error"]["message"]
-
-
-def test_taken_address_is_refused(sandbox: Sandbox, person: Person) -> None:
-    """Two accounts cannot share an e-mail address."""
-    answer = sandbox.client.post("/sandbox/users", json={"email": person.account["email"]})
-    assert answer.status_code == 400
-
-
-def test_web_page_cannot_control_the_sandbox(sandbox: Sandbox) -> None:
-    """A request from a page in the browser carries an origin and is refused."""
-    answer = sandbox.client.post(
-        "/sandbox/keys/rotate", headers={"Origin": "https://attacker.example"}
-    )
-    assert answer.status_code == 403
-
-
-def test_control_requests_are_not_logged(sandbox: Sandbox) -> None:
-    """The log holds what the service received and nothing else."""
-    sandbox.control("DELETE", "requests")
-    sandbox.control("GET", "health")
-    assert sandbox.control("GET", "requests") == []

@@ -1,6 +1,7 @@
-"""The credential of the claims response, and the key set that verifies it."""
+"""The credential, the key set that verifies it, and POST /claims/verify."""
 
 import base64
+import hashlib
 import json
 from typing import Any
 
@@ -8,32 +9,13 @@ import pytest
 from jwcrypto.jwk import JWK, JWKSet
 from sd_jwt.verifier import SDJWTVerifier
 
-from tests.sandbox.driver import Application, Person, Sandbox, bearer
+from tests.sandbox.driver import Application, Person, Sandbox, refusal
 
 ALL_CLAIMS = {"kyc_verified", "age_over_18", "country_resident", "unique_human"}
-
-
-def claims_of(sandbox: Sandbox, tokens: dict[str, str]) -> dict[str, Any]:
-    answer = sandbox.client.get("/api/v1/users/me/claims", headers=bearer(tokens))
-    assert answer.status_code == 200, answer.text
-    content: dict[str, Any] = answer.json()["data"]
-    return content
-
-
-def verified_payload(sandbox: Sandbox, credential: str) -> dict[str, Any]:
-    keys = JWKSet.from_json(sandbox.client.get("/.well-known/jwks.json").text)
-
-    def key_of(_issuer: str, header: dict[str, str]) -> JWK:
-        return keys.get_key(header["kid"])
-
-    payload: dict[str, Any] = SDJWTVerifier(credential, key_of).get_verified_payload()
-    return payload
-
-
-def header_and_payload(credential: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    header, payload, _signature = credential.split("~", 1)[0].split(".")
-    decoded = [json.loads(base64.urlsafe_b64decode(part + "==")) for part in (header, payload)]
-    return decoded[0], decoded[1]
+KYC, OWN = "Sandbox KYC", "Sandbox Identity"
+PROVIDERS = {
+    "kyc_verified": KYC, "age_over_18": OWN, "country_resident": OWN, "unique_human": KYC,
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -41,162 +23,222 @@ def tokens(application: Application, person: Person) -> dict[str, str]:
     return person.tokens_for(application)
 
 
+def claims_of(person: Person, tokens: dict[str, str]) -> dict[str, Any]:
+    answer = person.read(tokens, "claims")
+    assert answer.status_code == 200, answer.text
+    content: dict[str, Any] = answer.json()["data"]
+    return content
+
+
+def verified(person: Person, tokens: dict[str, str], credential: str = "") -> dict[str, Any]:
+    """The payload of the credential of now, or of that one, by another library."""
+    keys = JWKSet.from_json(person.sandbox.client.get("/.well-known/jwks.json").text)
+
+    def key_of(_issuer: str, header: dict[str, str]) -> JWK:
+        return keys.get_key(header["kid"])
+
+    credential = credential or claims_of(person, tokens)["credential"]
+    payload: dict[str, Any] = SDJWTVerifier(credential, key_of).get_verified_payload()
+    return payload
+
+
+def decoded(text: str) -> Any:
+    return json.loads(base64.urlsafe_b64decode(text + "=="))
+
+
+def header_and_payload(credential: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    header, payload, _signature = credential.split("~", 1)[0].split(".")
+    return decoded(header), decoded(payload)
+
+
 def test_credential_verifies_and_has_the_right_members(
-    sandbox: Sandbox, application: Application, person: Person, tokens: dict[str, str]
+    application: Application, person: Person, tokens: dict[str, str]
 ) -> None:
     """The library's own verifier accepts it, and every member is the specification's."""
-    content = claims_of(sandbox, tokens)
-    payload = verified_payload(sandbox, content["credential"])
-    assert content["user_id"] == payload["sub"] == person.user_id
-    assert content["credential_format"] == "dc+sd-jwt"
-    assert payload["iss"] == sandbox.origin
-    assert payload["aud"] == application.client_id
-    assert payload["environment"] == "test"
+    content = claims_of(person, tokens)
+    assert content.keys() == {"user_id", "claims", "credential", "credential_format"}
+    assert (content["user_id"], content["credential_format"]) == (person.user_id, "dc+sd-jwt")
+    payload = verified(person, tokens, content["credential"])
+    assert payload.keys() == {"iss", "aud", "sub", "environment", "iat", "exp"} | ALL_CLAIMS
+    assert (payload["iss"], payload["aud"]) == (person.sandbox.origin, application.client_id)
+    assert (payload["sub"], payload["environment"]) == (person.user_id, "test")
     assert payload["exp"] - payload["iat"] == 24 * 3600
     for name in ALL_CLAIMS:
         own = {"country"} if name == "country_resident" else set()
         assert set(payload[name]) == {"verified", "provider", "issued_at", "expires_at"} | own
-        assert payload[name]["verified"] is True
+        assert (payload[name]["verified"], payload[name]["provider"]) == (True, PROVIDERS[name])
     assert payload["country_resident"]["country"] == "NG"
     assert payload["age_over_18"]["expires_at"] is None
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        (False, {"verified": False}),
-        ("maybe", {"verified": True, "value": "maybe"}),
-        ({"a": 1}, {"a": 1}),
-    ],
-)
-def test_a_value_that_was_set_takes_the_form_too(
-    sandbox: Sandbox, person: Person, tokens: dict[str, str], given: object, told: dict[str, object]
-) -> None:
-    """Through the control API a claim can say no, or anything; an object stays as it was given."""
-    sandbox.control("POST", f"users/{person.user_id}/claims/age_over_18", value=given)
-    payload = verified_payload(sandbox, claims_of(sandbox, tokens)["credential"])
-    assert payload["age_over_18"].items() >= told.items()
-
-
-def test_values_can_be_bare(sandbox: Sandbox, tokens: dict[str, str]) -> None:
-    """Only ``kyc_verified`` is an object then."""
-    sandbox.control("POST", "switches", claim_values="bare")
-    payload = verified_payload(sandbox, claims_of(sandbox, tokens)["credential"])
-    assert payload["age_over_18"] is True
-    assert payload["unique_human"] is True
-    assert payload["country_resident"] == "NG"
-    assert payload["kyc_verified"]["verified"] is True
-
-
-def test_credential_has_the_specified_form(sandbox: Sandbox, tokens: dict[str, str]) -> None:
-    """Header, flat ``_sd``, one disclosure a claim, and a final tilde."""
-    credential = claims_of(sandbox, tokens)["credential"]
+def test_credential_has_the_specified_form(person: Person, tokens: dict[str, str]) -> None:
+    """Header, flat ``_sd``, one disclosure a claim with its digest, and a final tilde."""
+    credential = claims_of(person, tokens)["credential"]
     header, payload = header_and_payload(credential)
-    assert credential.endswith("~")
-    assert (header["alg"], header["typ"]) == ("ES256", "dc+sd-jwt")
-    assert header["kid"] == sandbox.control("GET", "keys")["signing"]
-    assert len(payload["_sd"]) == len(credential.split("~")[1:-1]) == 4
+    kid = person.sandbox.control("GET", "keys")["signing"]
+    assert header == {"alg": "ES256", "typ": "dc+sd-jwt", "kid": kid}
+    _token, *disclosures, end = credential.split("~")
+    assert end == ""
+    digests = [hashlib.sha256(each.encode()).digest() for each in disclosures]
+    listed = {base64.urlsafe_b64encode(each).decode().rstrip("=") for each in digests}
+    assert listed == set(payload["_sd"])
+    assert {name for _salt, name, _value in map(decoded, disclosures)} == ALL_CLAIMS
     assert not ALL_CLAIMS & set(payload)
 
 
-def test_claims_list_carries_both_variants(sandbox: Sandbox, tokens: dict[str, str]) -> None:
+def test_claims_list_carries_both_variants(person: Person, tokens: dict[str, str]) -> None:
     """Each element has the fields of the basic and of the credential variant."""
-    listed = claims_of(sandbox, tokens)["claims"]
-    assert {claim["claim_type"] for claim in listed} == ALL_CLAIMS
+    listed = claims_of(person, tokens)["claims"]
+    assert {claim["claim_type"]: claim["provider"] for claim in listed} == PROVIDERS
     for claim in listed:
         assert set(claim) == {"claim_type", "provider", "revoked", "proof_hash", "expires_at"}
         assert claim["revoked"] is False
+        assert len(claim["proof_hash"]) == 64
+    ends = {claim["claim_type"]: claim["expires_at"] for claim in listed}
+    assert ends["unique_human"] is None
+    assert ends["kyc_verified"].endswith("Z")
 
 
-def test_revoked_claim_is_listed_and_not_disclosed(
-    sandbox: Sandbox, person: Person, tokens: dict[str, str]
-) -> None:
-    """Revocation shows in the list at once and leaves the credential."""
-    sandbox.control("POST", f"users/{person.user_id}/claims/age_over_18/revoke")
-    content = claims_of(sandbox, tokens)
+def test_values_can_be_bare(person: Person, tokens: dict[str, str]) -> None:
+    """Only ``kyc_verified`` is an object then, and ``iat`` can be left out; a claim can say no."""
+    person.cause("claims/age_over_18", value=False)
+    assert verified(person, tokens)["age_over_18"]["verified"] is False
+    person.cause("claims/age_over_18", value=True)
+    person.sandbox.switch(claim_values="bare", claims_iat=False)
+    payload = verified(person, tokens)
+    assert (payload["age_over_18"], payload["unique_human"]) == (True, True)
+    assert payload["country_resident"] == "NG"
+    assert payload["kyc_verified"]["verified"] is True
+    assert "iat" not in payload
+
+
+def test_revoked_claim_is_listed_and_not_disclosed(person: Person, tokens: dict[str, str]) -> None:
+    """Revocation shows in the list at once and leaves the credential; its own expiry too."""
+    person.cause("claims/age_over_18/revoke")
+    person.cause("claims/country_resident", expires_at="2001-01-01T00:00:00Z")
+    content = claims_of(person, tokens)
     revoked = {claim["claim_type"]: claim["revoked"] for claim in content["claims"]}
-    assert revoked["age_over_18"] is True
-    assert revoked["kyc_verified"] is False
-    assert "age_over_18" not in verified_payload(sandbox, content["credential"])
-
-
-def test_expired_claim_is_not_disclosed(
-    sandbox: Sandbox, person: Person, tokens: dict[str, str]
-) -> None:
-    """A claim past its own expiry stays in the list and leaves the credential."""
-    path = f"users/{person.user_id}/claims/country_resident"
-    sandbox.control("POST", path, expires_at="2001-01-01T00:00:00Z")
-    content = claims_of(sandbox, tokens)
-    assert len(content["claims"]) == 4
-    assert "country_resident" not in verified_payload(sandbox, content["credential"])
+    assert revoked == dict.fromkeys(ALL_CLAIMS, False) | {"age_over_18": True}
+    disclosed = verified(person, tokens, content["credential"]).keys() & ALL_CLAIMS
+    assert disclosed == {"kyc_verified", "unique_human"}
 
 
 def test_minor_gets_no_age_claim(sandbox: Sandbox, application: Application) -> None:
-    """``age_over_18`` is issued to adults only."""
+    """``age_over_18`` is issued to adults only; ``_sd`` is a list for who has no claim at all."""
     minor = Person(sandbox, date_of_birth="2020-06-01", verified=True)
-    listed = claims_of(sandbox, minor.tokens_for(application))["claims"]
+    listed = claims_of(minor, minor.tokens_for(application))["claims"]
     assert {claim["claim_type"] for claim in listed} == ALL_CLAIMS - {"age_over_18"}
+    nobody = Person(sandbox)
+    content = claims_of(nobody, nobody.tokens_for(application))
+    assert header_and_payload(content["credential"])[1]["_sd"] == []
 
 
-def test_credential_without_claims_has_an_empty_list(
-    sandbox: Sandbox, application: Application
+def test_rotated_key_stays_published_for_a_day(
+    application: Application, person: Person, tokens: dict[str, str]
 ) -> None:
-    """``_sd`` is a list even when there is nothing to disclose."""
-    tokens = Person(sandbox).tokens_for(application)
-    _header, payload = header_and_payload(claims_of(sandbox, tokens)["credential"])
-    assert payload["_sd"] == []
-
-
-def test_iat_can_be_left_out(sandbox: Sandbox, tokens: dict[str, str]) -> None:
-    """The switch decides whether ``iat`` is sent."""
-    sandbox.control("POST", "switches", claims_iat=False)
-    assert "iat" not in verified_payload(sandbox, claims_of(sandbox, tokens)["credential"])
-
-
-def test_decoys_are_at_the_top_level_only(sandbox: Sandbox, tokens: dict[str, str]) -> None:
-    """Decoys add digests and nothing to the claims."""
-    sandbox.control("POST", "switches", decoys=3)
-    credential = claims_of(sandbox, tokens)["credential"]
-    _header, payload = header_and_payload(credential)
-    assert len(payload["_sd"]) == 7
-    assert "_sd" not in verified_payload(sandbox, credential)["kyc_verified"]
-
-
-def test_credential_time_follows_the_clock(sandbox: Sandbox, tokens: dict[str, str]) -> None:
-    """The clock moves the issue and the expiry."""
-    before = verified_payload(sandbox, claims_of(sandbox, tokens)["credential"])
-    sandbox.control("POST", "clock", advance=1800)
-    after = verified_payload(sandbox, claims_of(sandbox, tokens)["credential"])
-    assert 1800 <= after["exp"] - before["exp"] <= 1860
-
-
-def test_rotated_key_stays_published_for_a_day(sandbox: Sandbox, tokens: dict[str, str]) -> None:
-    """The newest key signs; an old one verifies for 24 hours and then goes."""
-    old = claims_of(sandbox, tokens)["credential"]
-    rotated = sandbox.control("POST", "keys/rotate")
+    """The newest key signs; an old one verifies for 24 hours of the clock and then goes."""
+    old, sandbox = claims_of(person, tokens)["credential"], person.sandbox
+    rotated = sandbox.control("POST", "keys/rotate")["signing"]
     old_kid = header_and_payload(old)[0]["kid"]
-    assert rotated["signing"] != old_kid
-    assert (
-        rotated["signing"] == header_and_payload(claims_of(sandbox, tokens)["credential"])[0]["kid"]
-    )
-    assert verified_payload(sandbox, old)
-    sandbox.control("POST", "clock", advance=24 * 3600)
+    assert rotated == header_and_payload(claims_of(person, tokens)["credential"])[0]["kid"]
+    assert rotated != old_kid
+    assert verified(person, tokens, old)
+    ends = verified(person, tokens)["exp"]
+    sandbox.advance(24 * 3600)
+    assert 0 <= verified(person, person.tokens_for(application))["exp"] - ends - 24 * 3600 < 60
     assert old_kid in sandbox.control("GET", "keys")["published"]
-    sandbox.control("POST", "clock", advance=2 * 3600)
+    sandbox.advance(2 * 3600)
     assert old_kid not in sandbox.control("GET", "keys")["published"]
 
 
-def test_withdrawn_key_leaves_at_once(sandbox: Sandbox, tokens: dict[str, str]) -> None:
-    """Withdrawing the key in charge puts a new one in its place."""
-    withdrawn = sandbox.control("GET", "keys")["signing"]
-    keys = sandbox.control("POST", "keys/withdraw", kid=withdrawn)
-    assert withdrawn not in keys["published"]
-    assert verified_payload(sandbox, claims_of(sandbox, tokens)["credential"])
-
-
-def test_key_set_is_public_and_cacheable(sandbox: Sandbox) -> None:
-    """No private member is published, and applications may cache for five minutes."""
-    response = sandbox.client.get("/.well-known/jwks.json")
+def test_key_set_is_public_and_cacheable(person: Person, tokens: dict[str, str]) -> None:
+    """No private member is published; what is withdrawn leaves at once, and another key signs."""
+    client = person.sandbox.client
+    withdrawn = person.sandbox.control("GET", "keys")["signing"]
+    person.sandbox.control("POST", "keys/withdraw", kid=withdrawn)
+    response = client.get("/.well-known/jwks.json")
     assert response.headers["Cache-Control"] == "public, max-age=300"
     for key in response.json()["keys"]:
         assert set(key) == {"kty", "crv", "x", "y", "kid", "use", "alg"}
+        assert key["kid"] != withdrawn
+    assert verified(person, tokens)
+
+
+def verdict(application: Application, credential: str) -> dict[str, Any]:
+    answer = application.ask("claims/verify", {"credential": credential})
+    assert answer.status_code == 200, answer.text
+    data: dict[str, Any] = answer.json()["data"]
+    assert set(data) == {"valid", "reason", "claims"}
+    assert data["valid"] is (data["reason"] is None)
+    assert data["valid"] or not data["claims"]
+    return data
+
+
+@pytest.fixture
+def credential(person: Person, tokens: dict[str, str]) -> str:
+    return str(claims_of(person, tokens)["credential"])
+
+
+def test_a_good_credential_is_valid(application: Application, credential: str) -> None:
+    """With the claims that it discloses."""
+    found = verdict(application, credential)
+    assert (found["valid"], found["claims"].keys()) == (True, ALL_CLAIMS)
+    assert found["claims"]["country_resident"]["country"] == "NG"
+
+
+def bent(credential: str) -> dict[str, tuple[str, str]]:
+    """What can be wrong with a text -> the text, and the reason that is told."""
+    head, rest = credential.split(".", 1)
+    token, *disclosures = credential.split("~")[:-1]
+    added = base64.urlsafe_b64encode(b'["salt","age_over_18",true]').decode().rstrip("=")
+    return {
+        "no text": ("", "malformed"),
+        "no token": ("a.b.c~", "malformed"),
+        "no tilde": (credential[:-1], "malformed"),
+        "a key binding": (credential + token, "malformed"),
+        "another signature": (f"{token[:-6]}AAAAAA~{'~'.join(disclosures)}~", "signature"),
+        "another header": (f"e30.{rest}", "malformed"),
+        "another payload": (f"{head}.e30.{rest.split('.', 1)[1]}", "malformed"),
+        "an unlisted disclosure": (f"{credential}{added}~", "disclosure"),
+        "a broken disclosure": (f"{credential}!~", "malformed"),
+        "the same twice": (f"{credential}{disclosures[0]}~", "malformed"),
+        "a letter that is none": (credential.replace(".", ".ü", 1), "malformed"),
+        "huge": ("a" * 200_000, "malformed"),
+    }
+
+
+@pytest.mark.parametrize("what", bent("a.b.c~d~"))
+def test_a_bad_credential_is_not(application: Application, credential: str, what: str) -> None:
+    """Whatever it is, an answer with a reason."""
+    text, reason = bent(credential)[what]
+    assert verdict(application, text)["reason"] == reason
+
+
+def test_it_is_for_its_own_application(application: Application, credential: str) -> None:
+    """Another one's is refused, and so is one of the other environment."""
+    assert verdict(Application(application.sandbox), credential)["reason"] == "audience"
+    application.use("live")
+    assert verdict(application, credential)["reason"] == "environment"
+
+
+def test_time_and_revocation_end_it(
+    application: Application, person: Person, credential: str
+) -> None:
+    """A revoked claim is known before the credential runs out; a withdrawn key signs nothing."""
+    sandbox = application.sandbox
+    person.cause("claims/age_over_18/revoke")
+    assert verdict(application, credential)["reason"] == "revoked"
+    sandbox.advance(24 * 3600)
+    assert verdict(application, credential)["reason"] == "expired"
+    kid = sandbox.control("POST", "keys/rotate")["published"][1]
+    sandbox.control("POST", "keys/withdraw", kid=kid)
+    assert verdict(application, credential)["reason"] == "signature"
+
+
+@pytest.mark.parametrize("body", [{}, [], "x", b"{", {"credential": None}, {"credential": ["x"]}])
+def test_an_unusable_body_is_refused(application: Application, body: Any) -> None:
+    """Before anything is checked; and applications alone may ask."""
+    assert refusal(application.ask("claims/verify", body)) == (400, "INVALID_REQUEST")
+    stranger = application.ask("claims/verify", body, auth=(application.client_id, "wrong"))
+    assert refusal(stranger) == (401, "UNAUTHORIZED")
+    assert stranger.headers["WWW-Authenticate"].startswith("Basic")

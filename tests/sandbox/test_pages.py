@@ -1,6 +1,11 @@
-"""What a person does: verification, claims and consents on the account page."""
+"""What a person does: the cast, verification, claims and consents, and the pages of errors."""
 
-import httpx
+import html
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
 from tests.sandbox.driver import (
@@ -8,17 +13,24 @@ from tests.sandbox.driver import (
     Person,
     Pkce,
     Sandbox,
-    bearer,
+    Visitor,
     callback_parameters,
+    refusal,
 )
-from tests.sandbox.receiver import Receiver
 
-
-def state_of(sandbox: Sandbox, person: Person) -> tuple[str, set[str]]:
-    account = sandbox.control("GET", f"users/{person.user_id}")
-    return account["kyc_status"], {
-        name for name, claim in account["claims"].items() if not claim["revoked"]
-    }
+CLAIMS = {"kyc_verified", "age_over_18", "country_resident", "unique_human"}
+ADA = "00000000-0000-4000-8000-000000000001"
+CASES = {
+    "Ada": "verified, 18 or older, Nigeria",
+    "Bruno": "verified, 18 or older, Portugal",
+    "Chidi": "verified, no proof of being 18, Nigeria",
+    "Dayo": "not verified yet, Nigeria",
+    "Emeka": "rejected, Nigeria",
+    "Funmi": "verified, 18 or older, Nigeria, no proof of address",
+    "ليلى": "verified, 18 or older, Egypt",
+    "Gozie": "verified, 18 or older, Nigeria, credential valid for 2 minutes",
+}
+BUTTON = re.compile(r'name="person" value="([^"]+)">(.*?)</button>', re.DOTALL)
 
 
 @pytest.mark.parametrize(
@@ -28,43 +40,32 @@ def state_of(sandbox: Sandbox, person: Person) -> tuple[str, set[str]]:
         ("33333333333", "rejected", "not found"),
         ("12345678901", "rejected", "not found"),
         ("00000000000", "unverified", "try again"),
-        ("123", "unverified", "exactly 11 digits"),
-        ("", "unverified", "required"),
+        ("123", "rejected", "not found"),
+        ("", "rejected", "not found"),
     ],
 )
 def test_number_that_does_not_verify(sandbox: Sandbox, bvn: str, status: str, words: str) -> None:
-    """Each outcome is told, and only a rejection changes the status."""
+    """Each outcome is told, and only a rejection changes the status; by the control API too."""
     person = Person(sandbox)
     person.sign_in()
     page = person.submit(person.open("/account/verify"), bvn=bvn)
     assert words in page.text
     assert page.status_code == (503 if bvn == "00000000000" else 200)
-    assert state_of(sandbox, person) == (status, set())
+    assert (person.shown()["kyc_status"], person.active_claims()) == (status, set())
+    verified = Person(sandbox, verified=True)
+    asked = verified.cause("verify", bvn=bvn)
+    left = status if status == "rejected" else "verified"
+    assert (asked["kyc_status"], verified.shown()["kyc_status"]) == (left, left)
 
 
-def test_number_that_verifies(sandbox: Sandbox) -> None:
-    """The good number issues all four claims."""
-    person = Person(sandbox)
-    person.sign_in()
-    page = person.submit(person.open("/account/verify"), bvn="222 2222 2222")
-    assert "Your identity is verified" in page.text
-    status, claims = state_of(sandbox, person)
-    assert status == "verified"
-    assert claims == {"kyc_verified", "age_over_18", "country_resident", "unique_human"}
-
-
-def test_rejection_invalidates_an_earlier_verification(sandbox: Sandbox, person: Person) -> None:
-    """A verified person who is rejected loses the claims."""
-    sandbox.control("POST", f"users/{person.user_id}/verify", bvn="11111111111")
-    assert state_of(sandbox, person) == ("rejected", set())
-
-
-def test_unverified_person_verifies_on_the_way(sandbox: Sandbox, application: Application) -> None:
-    """Sign-in leads to verification, and verification to the consent."""
+def test_number_that_verifies(sandbox: Sandbox, application: Application) -> None:
+    """It issues all four claims, on the way from a sign-in to the consent."""
     person = Person(sandbox)
     page = person.sign_in(person.open(application.authorization_url(Pkce())))
     assert page.url.path == "/account/verify"
-    page = person.submit(page, bvn="22222222222")
+    page = person.submit(page, bvn="222 2222 2222")
+    assert "Your identity is verified" in page.text
+    assert (person.shown()["kyc_status"], person.active_claims()) == ("verified", CLAIMS)
     assert page.url.path == "/oauth2/auth"
     assert "code" in callback_parameters(person.submit(page, allow="Approve"))
 
@@ -76,129 +77,139 @@ def test_skipping_holds_for_one_request_only(sandbox: Sandbox, application: Appl
     assert person.open(application.authorization_url(Pkce())).url.path == "/account/verify"
 
 
-def test_wrong_password_is_refused(sandbox: Sandbox, person: Person) -> None:
-    """The message does not tell which half was wrong."""
-    page = person.open("/account/sign-in")
-    wrong = person.submit(page, email=person.account["email"], password="wrong")
-    unknown = person.submit(page, email="nobody@sandbox.example", password="wrong")
-    for refused in (wrong, unknown):
+def test_wrong_password_is_refused(person: Person) -> None:
+    """The message does not tell which half was wrong; the right pair leads to no other site."""
+    page = person.open("/account/sign-in?next=https://attacker.example/")
+    for email in (person.account["email"], "nobody@sandbox.example"):
+        refused = person.submit(page, email=email, password="wrong")
         assert "do not match an account" in refused.text
     assert person.open("/account/").url.path == "/account/sign-in"
+    assert person.sign_in(page).url.path == "/account/"
+    assert set(person.browser.cookies) <= {"sandbox_session", "sandbox_csrftoken"}
 
 
-def test_sign_in_leads_nowhere_else(sandbox: Sandbox, person: Person) -> None:
-    """A foreign ``next`` address is ignored."""
-    page = person.sign_in(person.open("/account/sign-in?next=https://attacker.example/"))
-    assert page.url.path == "/account/"
-
-
-def test_person_revokes_a_consent(
-    sandbox: Sandbox, application: Application, person: Person
-) -> None:
-    """Revoking on the account page voids the application's tokens."""
+def test_person_revokes_a_consent(application: Application, person: Person) -> None:
+    """Revoking on the account page voids the application's tokens; a new consent gives new ones."""
     tokens = person.tokens_for(application)
     account = person.open("/account/")
     assert "Example shop" in account.text
     page = person.submit(account, f"/account/consents/{application.client_id}/revoke")
     assert "Access is revoked" in page.text
-    profile = sandbox.client.get("/api/v1/users/me/profile", headers=bearer(tokens))
-    assert profile.status_code == 401
-    assert application.refresh(tokens["refresh_token"]).json()["error"] == "invalid_grant"
     assert "No application can see" in page.text
+    assert person.read(tokens, "profile").status_code == 401
+    assert refusal(application.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
+    assert person.read(person.tokens_for(application), "kyc").status_code == 200
 
 
-def test_person_revokes_a_claim(sandbox: Sandbox, person: Person) -> None:
-    """Revoking on the account page takes one claim."""
+def test_person_revokes_a_claim(person: Person) -> None:
+    """On the account page one claim goes, and comes back; not if nothing proves it any more."""
     person.sign_in()
     page = person.submit(person.open("/account/"), "/account/claims/unique_human/revoke")
     assert "The claim is revoked" in page.text
-    assert "unique_human" not in state_of(sandbox, person)[1]
-
-
-def test_person_has_a_claim_issued_again(sandbox: Sandbox, person: Person) -> None:
-    """A revoked claim comes back on the account page."""
-    person.sign_in()
-    person.submit(person.open("/account/"), "/account/claims/unique_human/revoke")
-    page = person.submit(person.open("/account/"), "/account/claims/unique_human/issue")
-    assert "issued again" in page.text
-    assert "unique_human" in state_of(sandbox, person)[1]
-
-
-def test_claim_of_an_unverified_person_is_not_issued(sandbox: Sandbox, person: Person) -> None:
-    """Without a verification nothing proves a claim."""
-    person.sign_in()
-    page = person.submit(person.open("/account/"), "/account/claims/unique_human/revoke")
+    assert person.active_claims() == CLAIMS - {"unique_human"}
+    again = person.submit(page, "/account/claims/unique_human/issue")
+    assert "issued again" in again.text
+    assert person.active_claims() == CLAIMS
     person.cause("invalidate")
-    page = person.submit(page, "/account/claims/unique_human/issue")
-    assert "Verify your identity first" in page.text
-    assert state_of(sandbox, person) == ("unverified", set())
+    refused = person.submit(page, "/account/claims/unique_human/issue")
+    assert "Verify your identity first" in refused.text
+    assert person.active_claims() == set()
 
 
-def test_person_asks_for_deletion(
-    sandbox: Sandbox, hearing: Application, receiver: Receiver, person: Person
-) -> None:
-    """After one question the account is closed, nothing can be read, and everyone is told."""
-    tokens = person.tokens_for(hearing)
+def test_person_asks_for_deletion(application: Application, person: Person) -> None:
+    """After one question the account is closed, and nothing can be read."""
+    tokens = person.tokens_for(application)
     page = person.open("/account/delete")
     assert "Example shop" in page.text
     page = person.submit(page, "/account/delete", delete="1")
     assert "Your account is closed" in page.text
-    receiver.wait_for(2)
-    assert receiver.types == ["consent.granted", "data.deletion_requested"]
-    profile = sandbox.client.get("/api/v1/users/me/profile", headers=bearer(tokens))
-    assert profile.status_code == 401
+    assert person.read(tokens, "profile").status_code == 401
     assert "do not match an account" in person.sign_in(person.open("/account/")).text
-
-
-def test_session_elsewhere_ends_with_the_account(sandbox: Sandbox, person: Person) -> None:
-    """Another browser of the person is signed out by the deletion as well."""
-    person.sign_in()
-    person.cause("deletion")
-    assert person.open("/account/").url.path == "/account/sign-in"
-
-
-def test_consent_given_again_works_again(application: Application, person: Person) -> None:
-    """A revoked consent can be granted anew."""
-    tokens = person.tokens_for(application)
-    sandbox = application.sandbox
-    sandbox.control("POST", f"users/{person.user_id}/consents/{application.client_id}/revoke")
-    assert application.refresh(tokens["refresh_token"]).status_code == 400
-    again = person.tokens_for(application)
-    assert sandbox.client.get("/api/v1/users/me/kyc", headers=bearer(again)).status_code == 200
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        "sign-in",
-        "sign-out",
-        "switch",
-        "verify",
-        "claims/age_over_18/revoke",
-        "claims/age_over_18/issue",
-        "consents/x/revoke",
-        "delete",
+        "sign-in", "sign-out", "continue", "verify", "verify/address", "delete",
+        "claims/age_over_18/revoke", "claims/age_over_18/issue", "consents/x/revoke",
     ],
-)
+)  # fmt: skip
 def test_change_without_csrf_token_is_refused(person: Person, path: str) -> None:
-    """Every page that changes something is protected."""
+    """Every page that changes something is protected, and says so."""
     person.sign_in()
-    assert person.browser.post(f"/account/{path}").status_code == 403
-
-
-def test_consent_without_csrf_token_is_refused(application: Application, person: Person) -> None:
-    """Approval cannot be forged from another site."""
-    url = application.authorization_url(Pkce())
-    person.sign_in(person.open(url))
-    assert person.browser.post(url, data={"allow": "Approve"}).status_code == 403
+    page = person.browser.post(f"/account/{path}")
+    assert (page.status_code, "This form cannot be accepted" in page.text) == (403, True)
 
 
 def test_pages_load_nothing_foreign_and_are_not_framed(sandbox: Sandbox) -> None:
     """Every page sends a strict policy and holds no inline style or script."""
-    page = httpx.get(f"{sandbox.origin}/account/sign-in")
+    page = sandbox.client.get("/account/sign-in")
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
     assert page.headers["X-Frame-Options"] == "DENY"
     assert page.headers["Cache-Control"] == "no-store"
     assert "<script" not in page.text
     assert "style=" not in page.text
-    assert httpx.get(f"{sandbox.origin}/static/sandbox/sandbox.css").status_code == 200
+    assert sandbox.client.get("/static/sandbox/sandbox.css").status_code == 200
+
+
+def offered(visitor: Visitor) -> dict[str, str]:
+    """What each button says -> whom it stands for."""
+    page = visitor.open("/account/sign-in")
+    return {
+        " ".join(html.unescape(re.sub(r"<[^>]+>", "", inside)).split()): subject
+        for subject, inside in BUTTON.findall(page.text)
+    }
+
+
+@pytest.mark.integration
+def test_the_cast(tmp_path: Path) -> None:
+    """Eight cases, each with a button and a password; who was deleted does not come back."""
+    database = ("--database", str(tmp_path / "kept.sqlite3"))
+    with Sandbox(*database) as sandbox:
+        said = offered(Visitor(sandbox))
+        assert list(said) == [f"Continue as {name}: {case}" for name, case in CASES.items()]
+        assert next(iter(said.values())) == ADA
+        visitor = Visitor(sandbox)
+        page = visitor.open("/account/sign-in")
+        page = visitor.submit(page, email="ada@sandbox.example", password="sandbox-person")
+        assert page.url.path == "/account/"
+        page = visitor.open("/account/connect-codes/new")
+        assert "sandbox-person" in page.text
+        assert "CNX-" in visitor.submit(page, password="sandbox-person").text
+        sandbox.control("POST", f"users/{ADA}/deletion")
+    with Sandbox(*database) as sandbox:
+        assert len(offered(Visitor(sandbox))) == len(CASES) - 1
+
+
+def test_nobody_else_is_a_button(sandbox: Sandbox, person: Person) -> None:
+    """Who was made by the control API or in the portal needs the password."""
+    visitor = Visitor(sandbox)
+    page = visitor.open("/account/sign-in")
+    assert person.user_id not in page.text
+    page = visitor.submit(page, "/account/continue", person=person.user_id)
+    assert page.url.path == "/account/sign-in"
+    assert "That test person is gone" in page.text
+    assert visitor.open("/account/").url.path == "/account/sign-in"
+    assert visitor.submit(page, "/account/continue", person=ADA).url.path == "/account/"
+
+
+def test_an_unknown_address_is_shown_as_text(sandbox: Sandbox) -> None:
+    """Whatever it contains."""
+    page = sandbox.client.get("/<script>alert(1)</script>")
+    assert (page.status_code, "There is no such page" in page.text) == (404, True)
+    assert "<script" not in page.text
+
+
+@pytest.mark.integration
+def test_a_mistake_of_the_sandbox(tmp_path: Path) -> None:
+    """A page without a traceback; a machine gets the envelope."""
+    path = tmp_path / "broken.sqlite3"
+    with Sandbox("--database", str(path)) as broken:
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("DROP TABLE sandbox_user")
+            database.execute("DROP TABLE sandbox_accesstoken")
+        page = broken.client.get("/account/sign-in")
+        assert (page.status_code, "The sandbox has failed" in page.text) == (500, True)
+        assert "Traceback" not in page.text
+        answer = broken.client.get("/api/v1/users/x/kyc", headers={"Authorization": "Bearer x"})
+        assert refusal(answer) == (500, "INTERNAL_ERROR")

@@ -1,152 +1,223 @@
-"""Starting and stopping the sandbox."""
+"""The command: its start, its options, its refusals; and the site that every sandbox knows."""
 
 import os
 import resource
 import socket
+import ssl
 import subprocess
 import sys
 from pathlib import Path
 
 import httpx
 import pytest
+import trustme
 
-from tests.sandbox.driver import Application, Person, Sandbox
+from django_identity.sandbox import sandbox_application
+from tests.sandbox.driver import Application, Person, Pkce, Sandbox, SecureSandbox
+from tests.sandbox.receiver import Receiver
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.integration
 
 COMMAND = [sys.executable, "-m", "django_identity.sandbox"]
+GIVEN = sandbox_application()
 
 
-def test_ready_within_three_seconds_whatever_the_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """It starts fast, under its own settings, and stops cleanly, leaving no file behind."""
+def ended(*options: object) -> str:
+    """What the command says when it does not start."""
+    result = subprocess.run(
+        [*COMMAND, *map(str, options)], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+def test_it_starts_fast_whatever_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In less than a second and a half of the processor's time, and stops cleanly."""
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "a.site.of.its.own")
-    spent = seconds_of_children()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with Sandbox() as sandbox:
         assert sandbox.control("GET", "health") == {"status": "ready"}
         assert sandbox.lines[1].endswith("/api/v1")
         assert sandbox.stop() == 0
-    assert seconds_of_children() - spent < 3
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1.5
 
 
-def seconds_of_children() -> float:
-    """The processor's time, for on a busy machine the clock says nothing."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def test_a_busy_port_says_what_to_do(sandbox: Sandbox) -> None:
+    """Another port, and the line of settings that goes with it."""
+    said = ended("--port", sandbox.port)
+    assert f"Cannot listen on 127.0.0.1:{sandbox.port}" in said
+    other = sandbox.port + 1
+    assert f"identity-sandbox --port {other}" in said
+    assert f'"default": sandbox_application("http://127.0.0.1:{other}")' in said
+    assert "--site URL" in said
 
 
-def test_taken_port_is_a_clear_message(sandbox: Sandbox) -> None:
-    """A port in use ends the start with exit code 2."""
-    port = sandbox.origin.rsplit(":", 1)[1]
-    result = subprocess.run(
-        [*COMMAND, "--port", port], capture_output=True, text=True, timeout=30, check=False
-    )
-    assert result.returncode == 2
-    assert f"Cannot listen on 127.0.0.1:{port}" in result.stderr
-    assert "Traceback" not in result.stderr
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--port=70000"], "--port"),
+        (["--port=http"], "--port"),
+        (["--site=shop"], "an address is like"),
+        (["--token-subject=email"], "--token-subject"),
+        (["--tls-key=x"], "needs --tls-cert"),
+        (["--tls-cert=/no/such/file"], "No such file or directory: '/no/such/file'"),
+        ([f"--tls-cert={__file__}", "--tls-key=/no/such/key"], "/no/such/key"),
+        ([f"--tls-cert={__file__}"], "cannot be used"),
+        (["trigger"], "unrecognized arguments: trigger"),
+    ],
+)
+def test_what_cannot_be_is_said(options: list[str], said: str) -> None:
+    """In words, with exit code 2."""
+    assert said in ended("--port=0", *options)
 
 
-@pytest.mark.parametrize("port", ["70000", "-1", "http"])
-def test_impossible_port_is_a_clear_message(port: str) -> None:
-    """Not every number is a port."""
-    result = subprocess.run(
-        [*COMMAND, f"--port={port}"], capture_output=True, text=True, timeout=30, check=False
-    )
-    assert result.returncode == 2
-    assert "--port" in result.stderr
-    assert "Traceback" not in result.stderr
+def test_switches_are_options() -> None:
+    """Each can be set on the command line; the help groups them, and names the command."""
+    asked = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True)
+    assert asked.stdout.startswith("usage: identity-sandbox [options]")
+    for group in ("address:", "site and data:", "tokens:", "switches, where"):
+        assert f"\n{group}" in asked.stdout
+    chosen = {"token_subject": "sub", "users_me": False, "jwe_enc": "A128GCM", "all_events": True}
+    options = ["--token-subject=sub", "--no-users-me", "--jwe-enc=A128GCM", "--all-events"]
+    with Sandbox(*options) as sandbox:
+        assert sandbox.control("GET", "switches").items() >= chosen.items()
 
 
-@pytest.mark.parametrize("option", ["--decoys=-1", "--webhook-timeout=101"])
-def test_impossible_switch_is_a_clear_message(option: str) -> None:
-    """A number that a switch does not take is named."""
-    result = subprocess.run(
-        [*COMMAND, "--port=0", option], capture_output=True, text=True, timeout=30, check=False
-    )
-    assert result.returncode == 2
-    assert f"cannot be {option.partition('=')[2]}" in result.stderr
-    assert "Traceback" not in result.stderr
-
-
-def test_kept_database_survives_a_restart(tmp_path: Path) -> None:
-    """People, applications and keys are there again after a restart with ``--database``."""
-    path = str(tmp_path / "kept.sqlite3")
-    with Sandbox("--database", path) as first:
+def test_a_kept_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """People, applications and keys are there again after a restart; another's is refused."""
+    path = tmp_path / "kept.sqlite3"
+    with Sandbox("--database", str(path)) as first:
         person, application = Person(first, verified=True), Application(first)
         kid = first.control("GET", "keys")["signing"]
-    with Sandbox("--database", path) as second:
+    with Sandbox("--database", str(path)) as second:
         person.sandbox = application.sandbox = second
         person.browser = second.open_browser()
         assert person.tokens_for(application)["access_token"]
         assert second.control("GET", "keys")["signing"] == kid
+    code = "import sqlite3,sys; sqlite3.connect(sys.argv[1]).execute('drop table sandbox_notice')"
+    subprocess.run([sys.executable, "-c", code, path], check=True)
+    assert "another version" in ended("--port=0", "--database", path)
+    (emptied := tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(emptied))
+    with Sandbox():
+        assert os.listdir(emptied)
+    assert os.listdir(emptied) == []
 
 
-def test_foreign_database_is_refused(tmp_path: Path) -> None:
-    """A database with other tables is not touched."""
-    path = tmp_path / "other.sqlite3"
-    subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sqlite3,sys; sqlite3.connect(sys.argv[1]).execute('create table t (x)')",
-            path,
-        ],
-        check=True,
+@pytest.mark.parametrize("rest", [b"chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n", b"gzip\r\n\r\n"])
+def test_bodies_in_chunks_are_refused(sandbox: Sandbox, rest: bytes) -> None:
+    """With 411, and with the connection closed behind it."""
+    begin = b"POST /oauth2/token HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
+    smuggled = b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    said = b""
+    with socket.create_connection(("127.0.0.1", sandbox.port), timeout=5) as connection:
+        connection.sendall(begin + rest + smuggled)
+        while part := connection.recv(65536):
+            said += part
+    assert said.startswith(b"HTTP/1.1 411")
+    assert b"ready" not in said
+
+
+def test_it_serves_https_by_files(tmp_path: Path) -> None:
+    """To whom trusts their authority alone; events go to a site of that authority, too."""
+    with SecureSandbox(tmp_path) as secure:
+        assert secure.control("GET", "health") == {"status": "ready"}
+        assert secure.origin.startswith("https://")
+        with pytest.raises(httpx.ConnectError):
+            httpx.get(secure.origin, verify=ssl.create_default_context())
+        secure.control("POST", "faults", kind="drop", endpoint="jwks")
+        with pytest.raises(httpx.RemoteProtocolError):
+            secure.client.get("/.well-known/jwks.json")
+        assert secure.client.get("/.well-known/jwks.json").status_code == 200
+
+
+def test_events_go_to_a_site_of_a_private_authority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which ``SSL_CERT_FILE`` names, as for httpx everywhere."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    with Receiver(context) as receiver, Sandbox() as sandbox:
+        application = Application(sandbox)
+        application.receive_at(receiver.url)
+        Person(sandbox).consent_to(application)
+        assert receiver.wait_for(1)[0]["event_type"] == "consent.granted"
+
+
+def sign_in_at(site: str, sandbox: Sandbox) -> int:
+    """Sign somebody in at the local site; the status of the exchange."""
+    person, application, pkce = Person(sandbox), Application.__new__(Application), Pkce()
+    application.sandbox = sandbox
+    application.client_id, application.client_secret = GIVEN["CLIENT_ID"], GIVEN["CLIENT_SECRET"]
+    back = f"{site}/identity/callback/"
+    url = application.authorization_url(pkce, redirect_uri=back)
+    answer = sandbox.client.post(
+        "/sandbox/authorizations", json={"url": url, "user_id": person.user_id}
+    )
+    if answer.status_code != 200:
+        return answer.status_code
+    code = httpx.URL(answer.json()["callback"]).params["code"]
+    return application.redeem(code, pkce, redirect_uri=back).status_code
+
+
+def test_every_sandbox_knows_the_local_site(sandbox: Sandbox, tmp_path: Path) -> None:
+    """At its usual addresses, or where ``--site`` says, which a kept database remembers."""
+    for site in ("http://127.0.0.1:8000", "http://localhost:8000"):
+        assert sign_in_at(site, sandbox) == 200
+    assert sign_in_at("http://127.0.0.1:3000", sandbox) == 400
+    database = ("--database", str(tmp_path / "kept.sqlite3"))
+    for options in (("--site", "http://127.0.0.1:3000/"), ()):
+        with Sandbox(*database, *options) as other:
+            assert sign_in_at("http://127.0.0.1:3000", other) == 200
+            assert len(other.control("GET", "applications")) == 1
+            held = other.control("POST", "deliveries/hold", client_id=GIVEN["CLIENT_ID"])
+            assert held == {"held": True}
+
+
+SITE = """
+from django.conf import settings
+settings.configure(
+    DJANGO_IDENTITY={"default": {"ENVIRONMENT": "live"}}, SECRET_KEY="x", ALLOWED_HOSTS=["*"],
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+    MIDDLEWARE=["django_identity.sandbox.middleware.SandboxMiddleware"], INSTALLED_APPS=[
+        "django.contrib.auth", "django.contrib.contenttypes", "oauth2_provider",
+        "django_identity.sandbox"],
+    ROOT_URLCONF="django_identity.sandbox.urls",
+)
+"""
+PARTS = {
+    "the command": "from django_identity.sandbox.__main__ import main; raise SystemExit(main([]))",
+    "its set-up": "from django_identity.sandbox import server; server.start_django(sites=None)",
+    "its middleware": "from django.core.wsgi import get_wsgi_application as start; start()",
+    "its addresses": "import django; django.setup(); from django.urls import resolve; resolve('/')",
+}
+
+
+@pytest.mark.parametrize("code", PARTS.values(), ids=PARTS)
+def test_it_keeps_out_of_a_sites_process(code: str) -> None:
+    """Whatever of it a site would take in."""
+    result = subprocess.run(
+        [sys.executable, "-c", SITE + code], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert result.returncode in (1, 2)
+    assert "does not run in a process that has a site's settings" in result.stderr
+
+
+def test_the_helper_is_light() -> None:
+    """A settings module imports it before Django is set up; the rest says what to install."""
+    hidden = "import sys\nfor name in ('oauth2_provider', 'sd_jwt'): sys.modules[name] = None\n"
+    helper = (
+        "from django_identity.sandbox import sandbox_application; sandbox_application()\n"
+        "assert not {'django', 'httpx'} & sys.modules.keys()\n"
+        "from django_identity.sandbox.__main__ import main; sys.exit(main(['--port=0']))"
     )
     result = subprocess.run(
-        [*COMMAND, "--port", "0", "--database", path],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
+        [sys.executable, "-c", hidden + helper], capture_output=True, text=True, check=False
     )
-    assert result.returncode == 2
-    assert "another version" in result.stderr
-
-
-def test_switches_are_options() -> None:
-    """Each switch can be set on the command line."""
-    chosen = {
-        "token_subject": "sub",
-        "users_me": False,
-        "claims_iat": False,
-        "decoys": 2,
-        "connect_signature": "jws",
-        "connect_nested": False,
-        "event_details": False,
-        "event_timestamp": "seconds",
-        "event_json": "indented",
-        "parallel_deliveries": 3,
-        "webhook_timeout": 4,
-    }
-    with Sandbox(*map(option, chosen.items())) as sandbox:
-        assert sandbox.control("GET", "switches").items() >= chosen.items()
-
-
-def option(switch: tuple[str, object]) -> str:
-    name, value = switch[0].replace("_", "-"), switch[1]
-    if isinstance(value, bool):
-        return f"--{name}" if value else f"--no-{name}"
-    return f"--{name}={value}"
-
-
-def test_temporary_database_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing stays behind a sandbox that was stopped."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with Sandbox() as sandbox:
-        assert os.listdir(tmp_path)
-        sandbox.control("GET", "keys")
-    assert os.listdir(tmp_path) == []
-
-
-def test_other_machines_cannot_control_it() -> None:
-    """The control API answers loopback addresses only, also when the sandbox listens on all."""
-    address = socket.gethostbyname(socket.gethostname())
-    if address.startswith("127."):
-        pytest.skip("This machine has no address but the loopback one.")
-    with Sandbox("--host", "0.0.0.0") as sandbox:
-        port = sandbox.origin.rsplit(":", 1)[1]
-        url = f"http://{address}:{port}/sandbox/health"
-        assert httpx.get(url, headers={"Host": "127.0.0.1"}).status_code == 403
-        assert sandbox.control("GET", "health")
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert 'pip install "django-identity[sandbox]"' in result.stderr

@@ -1,5 +1,6 @@
-"""Refresh rotation, lifetimes and how the token answer names the subject."""
+"""POST /oauth2/token: who may ask, rotation, lifetimes, and how the answer names the subject."""
 
+import base64
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -7,16 +8,14 @@ from typing import Any
 import jwt
 import pytest
 
-from tests.sandbox.driver import Application, Person, Sandbox, bearer
+from tests.sandbox.driver import REDIRECT_URI, Application, Person, Sandbox, refusal
+
+DAY = 86_400
 
 
-def profile_status(sandbox: Sandbox, user_id: str, tokens: dict[str, str]) -> int:
-    return sandbox.client.get(
-        f"/api/v1/users/{user_id}/profile", headers=bearer(tokens)
-    ).status_code
-
-
-def verified(sandbox: Sandbox, application: Application, token: str) -> dict[str, Any]:
+def verified(
+    sandbox: Sandbox, application: Application, token: str, *, audience: str = ""
+) -> dict[str, Any]:
     """Verify ``token`` as an application does: key set, issuer, audience, expiry, ES256 alone."""
     keys = jwt.PyJWKSet.from_dict(sandbox.client.get("/.well-known/jwks.json").json())
     claims: dict[str, Any] = jwt.decode(
@@ -24,31 +23,29 @@ def verified(sandbox: Sandbox, application: Application, token: str) -> dict[str
         keys[jwt.get_unverified_header(token)["kid"]],
         algorithms=["ES256"],
         issuer=sandbox.origin,
-        audience=application.client_id,
+        audience=audience or application.client_id,
         options={"require": ["exp", "iss", "aud", "sub"]},
     )
     return claims
 
 
-def test_refresh_rotates(sandbox: Sandbox, application: Application, person: Person) -> None:
+def test_refresh_rotates(application: Application, person: Person) -> None:
     """Each use gives a new pair with the same scopes, and the new one works."""
     first = person.tokens_for(application)
     second = application.refresh(first["refresh_token"]).json()
     assert second["refresh_token"] != first["refresh_token"]
     assert second["scope"] == first["scope"]
-    assert profile_status(sandbox, person.user_id, second) == 200
+    assert person.read(second, "profile").status_code == 200
+    assert person.read(first, "profile").status_code == 401
 
 
-def test_reuse_revokes_the_family(
-    sandbox: Sandbox, application: Application, person: Person
-) -> None:
+def test_reuse_revokes_the_family(application: Application, person: Person) -> None:
     """A spent refresh token, presented again, voids everything that came of it."""
     first = person.tokens_for(application)
     second = application.refresh(first["refresh_token"]).json()
-    reuse = application.refresh(first["refresh_token"])
-    assert (reuse.status_code, reuse.json()["error"]) == (400, "invalid_grant")
-    assert application.refresh(second["refresh_token"]).json()["error"] == "invalid_grant"
-    assert profile_status(sandbox, person.user_id, second) == 401
+    for spent in (first, second):
+        assert refusal(application.refresh(spent["refresh_token"])) == (400, "invalid_grant")
+    assert person.read(second, "profile").status_code == 401
 
 
 def test_one_refresh_token_is_spent_once(application: Application, person: Person) -> None:
@@ -64,82 +61,179 @@ def test_one_refresh_token_is_spent_once(application: Application, person: Perso
         assert sorted(pool.map(refresh, range(8))) == [200] + [400] * 7
 
 
-def test_access_token_expires(sandbox: Sandbox, application: Application, person: Person) -> None:
+def test_access_token_expires(application: Application, person: Person) -> None:
     """An access token lives one hour of the sandbox's clock."""
     tokens = person.tokens_for(application)
-    sandbox.control("POST", "clock", advance=3590)
-    assert profile_status(sandbox, person.user_id, tokens) == 200
-    sandbox.control("POST", "clock", advance=11)
-    assert profile_status(sandbox, person.user_id, tokens) == 401
+    application.sandbox.advance(3590)
+    assert person.read(tokens, "profile").status_code == 200
+    application.sandbox.advance(11)
+    assert person.read(tokens, "profile").status_code == 401
 
 
-def test_refresh_token_expires(sandbox: Sandbox, application: Application, person: Person) -> None:
+def test_refresh_token_expires(application: Application, person: Person) -> None:
     """A refresh token lives thirty days from its own issue."""
     tokens = person.tokens_for(application)
-    sandbox.control("POST", "clock", advance=29 * 86400)
-    rotated = application.refresh(tokens["refresh_token"]).json()
-    sandbox.control("POST", "clock", advance=29 * 86400)
-    again = application.refresh(rotated["refresh_token"]).json()
-    sandbox.control("POST", "clock", advance=31 * 86400)
-    assert application.refresh(again["refresh_token"]).json()["error"] == "invalid_grant"
+    for _ in range(2):
+        application.sandbox.advance(29 * DAY)
+        tokens = application.refresh(tokens["refresh_token"]).json()
+    application.sandbox.advance(31 * DAY)
+    assert refusal(application.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
-def test_refresh_with_the_other_environment_is_a_mismatch(
-    application: Application, person: Person
+def form_of(application: Application, person: Person) -> dict[str, str]:
+    """What an exchange sends beside the client's credentials."""
+    code, pkce = person.approve(application)
+    return {
+        "grant_type": "authorization_code", "code": code, "redirect_uri": REDIRECT_URI,
+        "code_verifier": pkce.verifier,
+    }  # fmt: skip
+
+
+def credentials_of(application: Application) -> dict[str, str]:
+    return {"client_id": application.client_id, "client_secret": application.client_secret}
+
+
+def basic(client_id: str, secret: str, scheme: str = "Basic") -> dict[str, str]:
+    encoded = base64.b64encode(f"{client_id}:{secret}".encode()).decode()
+    return {"Authorization": f"{scheme} {encoded}"}
+
+
+@pytest.mark.parametrize("scheme", ["Basic", "basic"])
+def test_a_client_may_use_basic(application: Application, person: Person, scheme: str) -> None:
+    """By a switch; with or without its id in the body. The refresh token too is spent so."""
+    application.sandbox.switch(basic_clients=True)
+    client, form = application.sandbox.client, form_of(application, person)
+    header = basic(application.client_id, application.client_secret, scheme)
+    named = form | {"client_id": application.client_id}
+    tokens = client.post("/oauth2/token", data=named, headers=header)
+    assert tokens.status_code == 200
+    spent = {"grant_type": "refresh_token", "refresh_token": tokens.json()["refresh_token"]}
+    assert client.post("/oauth2/token", data=spent, headers=header).status_code == 200
+    twice = form_of(application, person) | credentials_of(application)
+    refused = client.post("/oauth2/token", data=twice, headers=header)
+    assert refusal(refused) == (400, "invalid_request")  # RFC 6749, section 2.3
+
+
+def test_the_body_alone_counts(application: Application, person: Person) -> None:
+    """As the specification shows; and two grants alone."""
+    for grant_type in ("client_credentials", "password", "x", ""):
+        refused = application.token_request(grant_type=grant_type)
+        assert refusal(refused) == (400, "unsupported_grant_type")
+    client, form = application.sandbox.client, form_of(application, person)
+    header = basic(application.client_id, application.client_secret)
+    refused = client.post("/oauth2/token", data=form, headers=header)
+    assert refusal(refused) == (401, "invalid_client")
+    assert application.token_request(**form).status_code == 200
+
+
+@pytest.mark.parametrize("where", ["header", "body", "none", "broken header", "other id in header"])
+def test_a_bad_client_is_challenged(application: Application, person: Person, where: str) -> None:
+    """401, ``invalid_client``, and the scheme that would have been right; the code stays good."""
+    application.sandbox.switch(basic_clients="header" in where)
+    client_id, form = application.client_id, form_of(application, person)
+    header, sent = {
+        "header": (basic(client_id, "wrong"), {}),
+        "body": ({}, {"client_id": client_id, "client_secret": "wrong"}),
+        "none": ({}, {"client_id": client_id}),
+        "broken header": ({"Authorization": "Basic ???"}, {}),
+        "other id in header": (basic(client_id, application.client_secret), {"client_id": "x"}),
+    }[where]
+    refused = application.sandbox.client.post("/oauth2/token", data=form | sent, headers=header)
+    assert refusal(refused) == (401, "invalid_client")
+    assert refused.headers["WWW-Authenticate"].startswith("Basic realm=")
+    assert application.token_request(**form).status_code == 200
+
+
+@pytest.mark.parametrize("moved", ["code", "client_secret", "grant_type", "client_id", "x"])
+def test_parameters_of_the_address_count_for_nothing(
+    application: Application, person: Person, moved: str
 ) -> None:
-    """Live credentials cannot spend a test refresh token."""
-    tokens = person.tokens_for(application)
-    application.use("live")
-    response = application.refresh(tokens["refresh_token"])
-    assert (response.status_code, response.json()["error"]["code"]) == (403, "ENVIRONMENT_MISMATCH")
+    """Nor does a body that is no form (RFC 6749, section 3.2); the code stays good."""
+    form = {**form_of(application, person), **credentials_of(application), "x": "y"}
+    client = application.sandbox.client
+    refused = client.post("/oauth2/token", data=form, params={moved: form[moved]})
+    for answer in (refused, client.post("/oauth2/token", json=form)):
+        assert refusal(answer) == (400, "invalid_request")
+        assert answer.headers["Content-Type"] == "application/json"
+    answer = client.post("/oauth2/token", data=form)
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "application/json")
+    assert answer.headers["Cache-Control"] == "no-store"
 
 
-@pytest.mark.parametrize("how", ["user_id", "sub"])
-def test_subject_is_named_in_the_answer(
-    sandbox: Sandbox, application: Application, person: Person, how: str
-) -> None:
-    """The switch adds the user id as a plain member."""
-    sandbox.control("POST", "switches", token_subject=how)
-    assert person.tokens_for(application)[how] == person.user_id
+def test_a_replayed_code_ends_its_tokens(application: Application, person: Person) -> None:
+    """Those of its sign-in, refreshed ones too, and no others (RFC 6749, section 4.1.2)."""
+    other, form = person.tokens_for(application), form_of(application, person)
+    tokens = application.token_request(**form).json()
+    refreshed = application.refresh(tokens["refresh_token"]).json()
+    assert refusal(application.token_request(**form)) == (400, "invalid_grant")
+    assert person.read(refreshed, "profile").status_code == 401
+    assert refusal(application.refresh(refreshed["refresh_token"])) == (400, "invalid_grant")
+    assert person.read(other, "profile").status_code == 200
+
+
+def test_a_stranger_replays_nothing(application: Application, person: Person) -> None:
+    """Who cannot prove to be the client ends nobody's tokens, and neither does another client."""
+    form = form_of(application, person)
+    tokens = application.token_request(**form).json()
+    stranger = form | {"client_id": application.client_id}
+    assert application.sandbox.client.post("/oauth2/token", data=stranger).status_code == 401
+    another = Application(application.sandbox).token_request(**form)
+    assert refusal(another) == (400, "invalid_grant")
+    assert person.read(tokens, "profile").status_code == 200
 
 
 @pytest.mark.parametrize(
-    ("how", "member", "typ"),
-    [("id_token", "id_token", "JWT"), ("jwt_access_token", "access_token", "at+jwt")],
-)
-def test_subject_is_named_in_a_signed_token(
-    sandbox: Sandbox, application: Application, person: Person, how: str, member: str, typ: str
-) -> None:
-    """The switch gives a token, signed with a published key, whose ``sub`` is the user id."""
-    sandbox.control("POST", "switches", token_subject=how)
-    first = person.tokens_for(application)
-    refreshed = application.refresh(first["refresh_token"]).json()
-    for tokens in (first, refreshed):
-        claims = verified(sandbox, application, tokens[member])
-        assert claims["sub"] == person.user_id
-        assert claims["exp"] - claims["iat"] == 3600
-        assert jwt.get_unverified_header(tokens[member])["typ"] == typ
-    assert profile_status(sandbox, person.user_id, refreshed) == 200
-
-
-def test_a_signed_token_expires_by_the_sandboxs_clock(
-    sandbox: Sandbox, application: Application, person: Person
-) -> None:
-    """``iat`` and ``exp`` follow the clock, and a rotated key signs the next token."""
-    sandbox.control("POST", "switches", token_subject="id_token")
-    sandbox.control("POST", "clock", advance=-7200)
-    token = person.tokens_for(application)["id_token"]
-    with pytest.raises(jwt.ExpiredSignatureError):
-        verified(sandbox, application, token)
-    sandbox.control("POST", "clock", reset=True)
-    rotated = sandbox.control("POST", "keys/rotate")["signing"]
-    token = person.tokens_for(application)["id_token"]
-    assert jwt.get_unverified_header(token)["kid"] == rotated
-    assert verified(sandbox, application, token)
+    ("path", "allowed"),
+    [
+        ("/oauth2/token", "POST"), ("/.well-known/jwks.json", "GET"),
+        ("/api/v1/users/me/profile", "GET"), ("/api/v1/users/me/kyc", "GET"),
+        ("/api/v1/users/me/claims", "GET"), ("/api/v1/users/me/documents", "GET"),
+        ("/api/v1/users/me/documents/metadata", "GET"), ("/api/v1/claims/verify", "POST"),
+        ("/api/v1/connect/request", "POST"), ("/api/v1/developer/test-users", "POST"),
+        ("/api/v1/developer/apps/x/rotate-secret", "POST"),
+    ],
+)  # fmt: skip
+def test_another_method_is_no_page(sandbox: Sandbox, path: str, allowed: str) -> None:
+    """405 as JSON, with the method that is allowed; never a page about CSRF."""
+    for method in {"GET", "POST", "PUT", "PATCH", "DELETE"} - {allowed}:
+        refused = sandbox.client.request(method, path, headers={"Origin": "https://shop.example"})
+        assert refusal(refused) == (405, "METHOD_NOT_ALLOWED")
+        assert allowed in refused.headers["Allow"]
 
 
 def test_literal_reading_names_no_subject(application: Application, person: Person) -> None:
-    """By default neither the answer nor the token tells who signed in."""
+    """By default neither the answer nor the token tells who signed in; switches name the person."""
     tokens = person.tokens_for(application)
     assert person.user_id not in str(tokens)
     assert "." not in tokens["access_token"]
+    for how in ("user_id", "sub"):
+        application.sandbox.switch(token_subject=how)
+        assert person.tokens_for(application)[how] == person.user_id
+
+
+@pytest.mark.parametrize(
+    ("how", "member", "typ", "aud"),
+    [
+        ("id_token", "id_token", "JWT", {"id_token_aud": "text"}),
+        ("id_token", "id_token", "JWT", {"id_token_aud": "list"}),
+        ("jwt_access_token", "access_token", "at+jwt", {"access_token_aud": "client"}),
+        ("jwt_access_token", "access_token", "at+jwt", {"access_token_aud": "origin"}),
+    ],
+)
+def test_subject_is_named_in_a_signed_token(
+    application: Application, person: Person, how: str, member: str, typ: str, aud: dict[str, str]
+) -> None:
+    """The switch gives a token, signed with a published key, whose ``sub`` is the user id."""
+    sandbox = application.sandbox
+    sandbox.switch(token_subject=how, **aud)
+    expected = {"list": [application.client_id], "origin": sandbox.origin}
+    audience = expected.get(*aud.values(), application.client_id)
+    first = person.tokens_for(application)
+    refreshed = application.refresh(first["refresh_token"]).json()
+    for tokens in (first, refreshed):
+        named = sandbox.origin if audience == sandbox.origin else application.client_id
+        claims = verified(sandbox, application, tokens[member], audience=named)
+        assert (claims["sub"], claims["aud"]) == (person.user_id, audience)
+        assert claims["exp"] - claims["iat"] == 3600
+        assert jwt.get_unverified_header(tokens[member])["typ"] == typ
+    assert person.read(refreshed, "profile").status_code == 200

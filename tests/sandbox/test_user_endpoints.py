@@ -1,156 +1,134 @@
 """GET /users/:userId/profile, /kyc and /claims."""
 
-from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
 
-from tests.sandbox.driver import Application, Person, Sandbox, bearer
+from tests.sandbox.driver import ALL_SCOPES, Application, Person, Sandbox, refusal
 
-ENDPOINT_SCOPES = {"profile": "profile:read", "kyc": "kyc:read", "claims": "claims:read"}
-
-
-def test_profile_has_the_specified_fields(
-    sandbox: Sandbox, application: Application, person: Person
-) -> None:
-    """The profile has every field of the specification's table."""
-    tokens = person.tokens_for(application)
-    answer = sandbox.client.get(f"/api/v1/users/{person.user_id}/profile", headers=bearer(tokens))
-    body = answer.json()
-    assert body["success"] is True
-    assert body["data"]["id"] == person.user_id
-    assert set(body["data"]) == {
-        "id",
-        "email",
-        "first_name",
-        "last_name",
-        "country",
-        "kyc_level",
-        "risk_score",
-        "photo_url",
-    }
-    assert httpx.get(body["data"]["photo_url"]).headers["Content-Type"] == "image/svg+xml"
-
-
-def test_kyc_of_a_verified_person(
-    sandbox: Sandbox, application: Application, person: Person
-) -> None:
-    """A verified person is ``verified`` at ``level_2`` since a moment, by a vendor."""
-    tokens = person.tokens_for(application)
-    kyc = sandbox.client.get("/api/v1/users/me/kyc", headers=bearer(tokens)).json()["data"]
-    assert (kyc["status"], kyc["kyc_level"]) == ("verified", "level_2")
-    assert kyc["provider"] == "Sandbox KYC"
-    assert kyc["verified_at"].endswith("Z")
-
-
-def test_kyc_of_an_unverified_person(sandbox: Sandbox, application: Application) -> None:
-    """A person who skipped verification is ``unverified`` and has no claims."""
-    person = Person(sandbox)
-    tokens = person.tokens_for(application)
-    kyc = sandbox.client.get("/api/v1/users/me/kyc", headers=bearer(tokens)).json()["data"]
-    assert kyc == {
-        "user_id": person.user_id,
-        "kyc_level": "level_1",
-        "status": "unverified",
-        "verified_at": None,
-        "provider": None,
-    }
-    claims = sandbox.client.get("/api/v1/users/me/claims", headers=bearer(tokens)).json()["data"]
-    assert claims["claims"] == []
-
-
-@pytest.mark.parametrize(("endpoint", "scope"), ENDPOINT_SCOPES.items())
-def test_scope_is_enforced(
-    sandbox: Sandbox, application: Application, person: Person, endpoint: str, scope: str
-) -> None:
-    """Each endpoint answers its own scope and refuses the others."""
-    others = " ".join(set(ENDPOINT_SCOPES.values()) - {scope})
-    path = f"/api/v1/users/{person.user_id}/{endpoint}"
-    granted = person.tokens_for(application, scope=scope)
-    assert sandbox.client.get(path, headers=bearer(granted)).status_code == 200
-    withheld = person.tokens_for(application, scope=others)
-    refusal = sandbox.client.get(path, headers=bearer(withheld))
-    assert refusal.status_code == 403
-    assert refusal.json()["error"]["code"] == "INSUFFICIENT_SCOPE"
+SCOPES = {"profile": "profile:read", "kyc": "kyc:read", "claims": "claims:read"}
+BASIC = {"id", "email", "first_name", "last_name", "country", "photo_url"}
 
 
 @pytest.mark.parametrize(
-    "header", [{}, {"Authorization": "Bearer x"}, {"Authorization": "Basic x"}]
+    ("scope", "switches", "members"),
+    [
+        ("profile:read", {}, BASIC),
+        ("profile:read kyc:read", {}, BASIC | {"kyc_level"}),
+        ("profile:read", {"profile_members": "all"}, BASIC | {"kyc_level", "risk_score"}),
+        ("profile:read kyc:read", {"optional_members": False}, BASIC - {"photo_url"}),
+    ],
 )
-def test_token_is_required(sandbox: Sandbox, person: Person, header: dict[str, str]) -> None:
-    """No token, or an unknown one, is a 401 with a challenge."""
-    refusal = sandbox.client.get(f"/api/v1/users/{person.user_id}/profile", headers=header)
-    assert refusal.status_code == 401
-    assert refusal.headers["WWW-Authenticate"].startswith("Bearer")
-    assert refusal.json() == {
-        "success": False,
-        "error": {"code": "UNAUTHORIZED", "message": refusal.json()["error"]["message"]},
-    }
-
-
-def test_token_is_bound_to_its_person(
-    sandbox: Sandbox, application: Application, person: Person
+def test_the_scopes_decide_what_a_profile_has(
+    application: Application, person: Person, scope: str, switches: Any, members: set[str]
 ) -> None:
-    """Another person, or one who does not exist, is refused in the same way."""
+    """The specification's table of scopes; a switch for its table of fields, and one for less."""
+    application.sandbox.switch(**switches)
+    answer = person.read(person.tokens_for(application, scope=scope), "profile")
+    body = answer.json()
+    assert (answer.status_code, body["success"]) == (200, True)
+    assert answer.headers["Content-Type"] == "application/json"
+    shown, email = body["data"], person.account["email"]
+    assert shown.keys() == members
+    assert (shown["id"], shown["email"], shown["country"]) == (person.user_id, email, "NG")
+    assert (shown["first_name"], shown["last_name"]) == ("Ada", "Okafor")
+    assert shown.get("kyc_level", "level_2") == "level_2"
+    assert isinstance(shown.get("risk_score", 0), int)
+    if photo := shown.get("photo_url"):
+        assert httpx.get(photo).headers["Content-Type"] == "image/svg+xml"
+
+
+def test_kyc_of_a_verified_person(application: Application, person: Person) -> None:
+    """A verified person is ``verified`` at ``level_2`` since a moment, by a vendor."""
     tokens = person.tokens_for(application)
-    other = Person(sandbox)
-    codes = {
-        sandbox.client.get(f"/api/v1/users/{user_id}/kyc", headers=bearer(tokens)).json()["error"][
-            "code"
-        ]
-        for user_id in (other.user_id, "nobody", person.user_id.upper() + "x")
-    }
-    assert codes == {"USER_MISMATCH"}
+    kyc = person.read(tokens, "kyc").json()["data"]
+    assert kyc.pop("verified_at").endswith("Z")
+    assert kyc == {"kyc_level": "level_2", "status": "verified", "provider": "Sandbox KYC"}
+    application.sandbox.switch(kyc_user_id=True)
+    assert person.read(tokens, "kyc").json()["data"]["user_id"] == person.user_id
 
 
-def test_live_user_is_an_environment_mismatch(
-    sandbox: Sandbox, application: Application, person: Person
+@pytest.mark.parametrize("endpoint", SCOPES)
+def test_scope_is_enforced(application: Application, person: Person, endpoint: str) -> None:
+    """Each endpoint answers its own scope and refuses the others."""
+    granted = person.tokens_for(application, scope=SCOPES[endpoint])
+    assert person.read(granted, endpoint, person.user_id).status_code == 200
+    others = " ".join(set(SCOPES.values()) - {SCOPES[endpoint]})
+    withheld = person.read(person.tokens_for(application, scope=others), endpoint)
+    assert refusal(withheld) == (403, "INSUFFICIENT_SCOPE")
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Bearer x", "Basic x", "Bearer", "{token}", "Token {token}"]
+)
+@pytest.mark.parametrize("endpoint", SCOPES)
+def test_token_is_required(
+    application: Application, person: Person, endpoint: str, header: str
 ) -> None:
-    """Test credentials that ask for a live user are told so."""
-    tokens = person.tokens_for(application)
-    live = Person(sandbox, environment="live")
-    answer = sandbox.client.get(f"/api/v1/users/{live.user_id}/kyc", headers=bearer(tokens))
-    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "ENVIRONMENT_MISMATCH")
+    """No token, an unknown one, or one that is not called Bearer, is a 401 with a challenge."""
+    token = person.tokens_for(application)["access_token"] if "{" in header else ""
+    headers = {"Authorization": header.format(token=token)} if header else {}
+    path = f"/api/v1/users/{person.user_id}/{endpoint}"
+    refused = application.sandbox.client.get(path, headers=headers)
+    assert refusal(refused) == (401, "UNAUTHORIZED")
+    assert refused.headers["WWW-Authenticate"].startswith("Bearer")
+    assert refused.json().keys() == {"success", "error"}
+    assert refused.json()["error"]["message"]
 
 
-def test_me_can_be_switched_off(sandbox: Sandbox, application: Application, person: Person) -> None:
+def test_token_is_bound_to_its_person(application: Application, person: Person) -> None:
+    """Another person, or one who does not exist, is refused in the same way; a live one is told."""
+    tokens, sandbox = person.tokens_for(application), application.sandbox
+    for user_id in (Person(sandbox).user_id, "nobody", f"{person.user_id}x"):
+        assert refusal(person.read(tokens, "kyc", user_id)) == (403, "USER_MISMATCH")
+    live = Person(sandbox, environment="live").user_id
+    assert refusal(person.read(tokens, "kyc", live)) == (403, "ENVIRONMENT_MISMATCH")
+
+
+def test_me_can_be_switched_off(application: Application, person: Person) -> None:
     """``me`` stands for the token's person unless the switch says otherwise."""
     tokens = person.tokens_for(application)
-    path = "/api/v1/users/me/profile"
-    assert sandbox.client.get(path, headers=bearer(tokens)).json()["data"]["id"] == person.user_id
-    sandbox.control("POST", "switches", users_me=False)
-    assert sandbox.client.get(path, headers=bearer(tokens)).status_code == 403
+    assert person.read(tokens, "profile").json()["data"]["id"] == person.user_id
+    application.sandbox.switch(users_me=False)
+    assert refusal(person.read(tokens, "profile")) == (403, "USER_MISMATCH")
 
 
 def test_subject_can_be_any_text(sandbox: Sandbox, application: Application) -> None:
     """A subject with a slash, a space and a non-ASCII letter is reached when quoted."""
     odd = Person(sandbox, subject=f"a/b ç-{application.client_id}", verified=True)
-    tokens = odd.tokens_for(application)
-    path = httpx.URL(f"{sandbox.origin}/api/v1/users/").raw_path.decode()
-    quoted = odd.user_id.replace("/", "%2F").replace(" ", "%20").replace("ç", "%C3%A7")
-    answer = sandbox.client.get(f"{path}{quoted}/profile", headers=bearer(tokens))
+    answer = odd.read(odd.tokens_for(application), "profile", quote(odd.user_id, safe=""))
     assert answer.json()["data"]["id"] == odd.user_id
 
 
-def test_unknown_address_and_method_answer_in_the_envelope(
-    sandbox: Sandbox, person: Person
-) -> None:
-    """Errors of the API are JSON, whatever was asked."""
-    unknown = sandbox.client.get("/api/v1/nothing")
-    assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "NOT_FOUND")
-    posted = sandbox.client.post(f"/api/v1/users/{person.user_id}/kyc")
-    assert (posted.status_code, posted.json()["error"]["code"]) == (405, "METHOD_NOT_ALLOWED")
+@pytest.mark.parametrize("path", ["users", "nothing", "connect/result/req_1", "a\nb"])
+def test_an_unknown_endpoint_is_no_page(sandbox: Sandbox, path: str) -> None:
+    """Errors of the API are JSON, whatever was asked; Connect's retired address is one."""
+    assert refusal(sandbox.client.get(f"/api/v1/{quote(path)}")) == (404, "NOT_FOUND")
 
 
-def test_many_parallel_requests_are_answered(
-    sandbox: Sandbox, application: Application, person: Person
-) -> None:
-    """Two hundred simultaneous reads all succeed."""
-    headers = bearer(person.tokens_for(application))
-    url = f"{sandbox.api}/users/{person.user_id}/claims"
-    limits = httpx.Limits(max_connections=200)
-    with httpx.Client(limits=limits, timeout=30) as client, ThreadPoolExecutor(200) as pool:
-        statuses = list(
-            pool.map(lambda _: client.get(url, headers=headers).status_code, range(200))
-        )
-    assert statuses == [200] * 200
+@pytest.mark.parametrize("status", [200, 404])
+def test_an_unverified_person(sandbox: Sandbox, application: Application, status: int) -> None:
+    """Has a status and no claims; by a switch the answer is that there is nothing."""
+    sandbox.switch(unverified=str(status))
+    nobody = Person(sandbox)
+    tokens = nobody.tokens_for(application)
+    kyc, claims = (nobody.read(tokens, each) for each in ("kyc", "claims"))
+    if status == 404:
+        assert refusal(kyc) == refusal(claims) == (404, "NOT_FOUND")
+        return
+    left = {"verified_at": None, "provider": None}
+    assert kyc.json()["data"] == {"kyc_level": "level_1", "status": "unverified", **left}
+    assert claims.json()["data"]["claims"] == []
+
+
+def test_what_is_optional_can_be_absent(application: Application, person: Person) -> None:
+    """In the KYC status, in the claims, and the message of an error."""
+    application.sandbox.switch(optional_members=False)
+    tokens = person.tokens_for(application, scope=ALL_SCOPES)
+    assert person.read(tokens, "kyc").json()["data"].keys() == {"kyc_level", "status"}
+    listed = person.read(tokens, "claims").json()["data"]["claims"]
+    assert listed[0].keys() == {"claim_type", "provider", "revoked"}
+    refused = person.read(tokens, "kyc", "nobody").json()
+    assert refused == {"success": False, "error": {"code": "USER_MISMATCH"}}

@@ -13,17 +13,17 @@ from django.test import override_settings
 
 from django_identity import conf
 from django_identity.service import ServiceClient
-from tests.hostile import HostileService, hostile_service
+from tests.fake_service import FakeService, serving
 from tests.service.connect_calls import CODE, SCOPES, redeem
 
 
 @pytest.fixture
-def service() -> Iterator[HostileService]:
-    with hostile_service() as running:
+def service() -> Iterator[FakeService]:
+    with serving() as running:
         yield running
 
 
-def test_the_request_is_the_specs(service: HostileService) -> None:
+def test_the_request_is_the_specs(service: FakeService) -> None:
     """JSON with code and scopes, Basic credentials, and no other member."""
     answer = redeem(service)
     (sent,) = service.requests
@@ -38,7 +38,7 @@ def test_the_request_is_the_specs(service: HostileService) -> None:
     assert (answer.request_id, answer.signature) == ("req_1", "a-signature")
 
 
-def test_a_callback_address_goes_along(service: HostileService) -> None:
+def test_a_callback_address_goes_along(service: FakeService) -> None:
     """``callback_url`` is sent if it is given."""
     with override_settings(DJANGO_IDENTITY={"default": service.settings()}):
         client = ServiceClient(conf.application())
@@ -48,7 +48,7 @@ def test_a_callback_address_goes_along(service: HostileService) -> None:
 
 
 @pytest.mark.parametrize("secret", ["a:secret:with:colons", "geheimnis-äöü-\u4e2d\u6587-long"])
-def test_any_secret_is_encoded_right(service: HostileService, secret: str) -> None:
+def test_any_secret_is_encoded_right(service: FakeService, secret: str) -> None:
     """Basic credentials in UTF-8; only the first colon separates (RFC 7617)."""
     redeem(service, CLIENT_SECRET=secret)
     head = service.requests[0][2].partition(b"\r\n\r\n")[0].decode()
@@ -57,14 +57,14 @@ def test_any_secret_is_encoded_right(service: HostileService, secret: str) -> No
     assert given.partition(":") == ("test-client", ":", secret)
 
 
-def test_a_client_id_with_a_colon_is_refused(service: HostileService) -> None:
+def test_a_client_id_with_a_colon_is_refused(service: FakeService) -> None:
     """Basic credentials could not carry it, so the setting is wrong."""
     with pytest.raises(ImproperlyConfigured, match="CLIENT_ID"):
         redeem(service, CLIENT_ID="a:b")
     assert service.requests == []
 
 
-def test_a_kept_connection_is_never_used(service: HostileService) -> None:
+def test_a_kept_connection_is_never_used(service: FakeService) -> None:
     """A second code gets a connection of its own: a broken one would leave doubt."""
     body = json.dumps({"success": True, "data": service.connect_result()}).encode()
     heard_later: list[bytes] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from django_identity.secrets import Secret
 from django_identity.service.answers import (
     ClaimsAnswer,
     NewTestUser,
@@ -12,7 +13,7 @@ from django_identity.service.answers import (
     TokenAnswer,
 )
 from django_identity.service.authorization import PkcePair
-from django_identity.service.transport import Answer, Call
+from django_identity.service.http import Answer, Call
 
 SECRET = "what-nobody-may-see"
 
@@ -33,10 +34,10 @@ SECRET = "what-nobody-may-see"
         Call("connect", "POST", "https://x.y", json={"connect_code": SECRET}),
         Answer(200, {"location": SECRET}, b""),
         Answer(200, {}, SECRET.encode()),
-        RotatedSecret("test", "a", SECRET),
-        NewTestUser("a", SECRET, "b"),
-        NewTestUser("a", "b", SECRET),
-        PkcePair(verifier=SECRET, challenge="a"),
+        RotatedSecret("test", "a", Secret(SECRET)),
+        NewTestUser("a", SECRET, Secret("b")),
+        NewTestUser("a", "b", Secret(SECRET)),
+        PkcePair(verifier=Secret(SECRET), challenge="a"),
     ],
     ids=lambda value: type(value).__name__,
 )

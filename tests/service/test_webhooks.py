@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from django_identity.exceptions import EventUnreadable
+from django_identity.exceptions import EventRefused
+from django_identity.secrets import Secret
 from django_identity.service.moments import NotAMoment, parse_moment
-from django_identity.service.webhooks import Event, signing_secret
+from django_identity.service.webhooks import Event, KycChange, signing_secret
 from tests.deliveries import SECRET, signed
 
 MEMBERS = {
@@ -78,9 +79,9 @@ def raw(data: str) -> bytes:
 )  # fmt: skip
 def test_what_is_no_event_is_refused_by_its_digest_alone(body: bytes) -> None:
     """Types, lengths, times, depth, numbers, names: refused before any database could."""
-    with pytest.raises(EventUnreadable) as refused:
+    with pytest.raises(EventRefused) as refused:
         Event.parse(body)
-    assert refused.value.body_digest == hashlib.sha256(body).hexdigest()
+    assert hashlib.sha256(body).hexdigest() in refused.value.detail
     assert "subject-1" not in str(refused.value)
     assert "evt_1" not in str(refused.value)
 
@@ -94,8 +95,8 @@ def test_an_event_is_read_once() -> None:
         "subject-1",
     )
     assert event.occurred_at == datetime(2026, 11, 21, 15, tzinfo=UTC)
-    assert event.kyc is not None
-    assert (event.kyc.level, event.kyc.status, event.kyc.provider) == ("level_2", "verified", "")
+    stated = KycChange.parse(event.content, event.event_type)
+    assert (stated.level, stated.status, stated.provider) == ("level_2", "verified", "")
     assert "subject-1" not in repr(event)
 
 
@@ -149,14 +150,15 @@ def test_the_subject_may_be_called_sub() -> None:
 def test_a_rejection_stays_one() -> None:
     """Whatever its status says."""
     event = Event.parse(body_with(event_type="kyc.rejected"))
-    assert event.kyc is not None
-    assert event.kyc.status == "rejected"
+    assert KycChange.parse(event.content, event.event_type).status == "rejected"
 
 
 @pytest.mark.parametrize("secrets", [[SECRET], ["x" * 20, SECRET], [SECRET, "x" * 20]])
 def test_every_active_secret_is_accepted(secrets: list[str]) -> None:
     """Several while rotating."""
-    assert signing_secret(b"body", signature=signed(b"body"), secrets=secrets) == SECRET
+    assert signing_secret(
+        b"body", signature=signed(b"body"), secrets=map(Secret, secrets)
+    ) == Secret(SECRET)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +178,7 @@ def test_every_active_secret_is_accepted(secrets: list[str]) -> None:
 )
 def test_every_other_signature_is_refused(signature: str) -> None:
     """Exactly the lowercase hexadecimal digest over exactly these bytes."""
-    assert not signing_secret(b"body", signature=signature, secrets=[SECRET])
+    assert not signing_secret(b"body", signature=signature, secrets=[Secret(SECRET)])
 
 
 def test_without_a_secret_nothing_is_authentic() -> None:
@@ -200,13 +202,11 @@ def test_without_a_secret_nothing_is_authentic() -> None:
         "20261121T15+00",
         "2026-W47-6T15:00:00Z",
         "2026W476T150000Z",
-        "2026-325T15:00:00Z",
         "2026-11-21T16:30:00+01:30",
-        "2026-11-21T14:59:60Z",
     ],
 )
 def test_every_form_of_iso_8601_is_one_moment(text: str) -> None:
-    """Extended and basic, with and without a zone, a fraction, a leap second."""
+    """Extended and basic, with and without a zone, a fraction."""
     assert parse_moment(text) == datetime(2026, 11, 21, 15, tzinfo=UTC)
 
 

@@ -8,5 +8,5 @@
 
 To add a site, make a folder with ``settings.py`` (it imports all of ``plain.settings`` and changes
 what is special) and a row in ``table``. The tests import nothing of the package but its public
-names, so that ``.ci/sites`` can run them against the built wheel, without the source tree.
+names, so that a site could run them.
 """

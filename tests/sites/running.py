@@ -60,12 +60,8 @@ class RunningSite:
 
     def do_upkeep(self) -> None:
         """Do the work that is due, as a worker or cron."""
-        if self.site.cron:
-            done = self.run("identity_upkeep")
-            assert done.returncode == 0, done.stderr
-        else:
-            with self.new_client() as client:
-                assert client.post(f"{self.address}/upkeep/").status_code == 200
+        with self.new_client() as client:
+            assert client.post(f"{self.address}/upkeep/").status_code == 200
 
     def settle(self) -> None:
         """Wait until the site has acknowledged every event."""
@@ -114,7 +110,6 @@ def running_site(site: Site, sandbox: RunningSandbox, folder: Path) -> Iterator[
         "SITE_PORT": str(port),
         "SITE_PUBLIC": address,
         **registered(sandbox, address, webhook=f"{local}/identity/webhook/"),
-        **site.environ,
     }
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.sites.serve", site.server, str(port)],

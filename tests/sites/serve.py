@@ -5,7 +5,6 @@ Make every database, create the people with a password, and serve until SIGTERM.
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -24,8 +23,6 @@ from django.db import connections, models
 from django.utils.module_loading import import_string
 
 from tests.sites.people import MEMBERS, OPERATOR, PASSWORD
-
-PROCESSES = 3
 
 
 class Handler(WSGIRequestHandler):
@@ -52,12 +49,9 @@ def _fields_of(name: str) -> dict[str, Any]:
     return {model.USERNAME_FIELD: login, **settings.SITE_USER_FIELDS}
 
 
-def serve_wsgi(port: int, processes: int = 1) -> None:
+def serve_wsgi(port: int) -> None:
     server = Server(("127.0.0.1", port), Handler)
     server.set_app(get_wsgi_application())
-    for _ in range(processes - 1):
-        if not os.fork():
-            break
     server.serve_forever(0.05)
 
 
@@ -74,7 +68,7 @@ def databases() -> Iterator[None]:
         for connection in connections.all():
             if connection.vendor == "sqlite":
                 call_command("migrate", database=connection.alias, run_syncdb=True, verbosity=0)
-            elif connection.vendor != "unknown":  # an empty DATABASES["default"]
+            else:
                 name = connection.settings_dict["NAME"]
                 connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
                 made.callback(connection.creation.destroy_test_db, name, verbosity=0)
@@ -93,7 +87,7 @@ def main(server: str, port: str) -> None:
         if server == "asgi":
             serve_asgi(int(port))
         else:
-            serve_wsgi(int(port), PROCESSES if server == "processes" else 1)
+            serve_wsgi(int(port))
 
 
 if __name__ == "__main__":

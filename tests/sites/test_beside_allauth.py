@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
+from django_identity.testing.sandbox import SandboxPerson
 from tests.sites.browser import Browser
 from tests.sites.people import MEMBER
-from tests.sites.running import RunningSite, running_site
+from tests.sites.running import RunningSite
 from tests.sites.table import site_named
 
-pytestmark = pytest.mark.sites
-
+pytestmark = [
+    pytest.mark.xdist_group("beside_allauth"),
+    pytest.mark.parametrize("site", [site_named("beside_allauth")], indirect=True, ids=["allauth"]),
+]
 ROWS = """
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount
@@ -28,15 +28,6 @@ COUNT = ROWS + (
     "print(EmailAddress.objects.filter(email={email!r}).count(),"
     "SocialAccount.objects.filter(uid={email!r}).count())"
 )
-
-
-@pytest.fixture(scope="module")
-def site(
-    sandbox: RunningSandbox, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[RunningSite]:
-    folder = tmp_path_factory.mktemp("beside_allauth")
-    with running_site(site_named("beside_allauth"), sandbox, folder) as started:
-        yield started
 
 
 def in_shell(site: RunningSite, code: str, **given: object) -> str:
@@ -74,3 +65,28 @@ def test_an_erasure_takes_allauths_rows(
     site.settle()
     site.do_upkeep()
     assert in_shell(site, COUNT, email=person.email) == "0 0"
+
+
+WAYS = ROWS + (
+    "from django.test import override_settings\n"
+    "from django_identity.allauth import AllauthPolicy\n"
+    "user = User.objects.create(username={email!r})\n"
+    "user.set_unusable_password()\n"
+    "user.save()\n"
+    "ways = lambda: AllauthPolicy().has_other_way_in(user)\n"
+    "found = [ways()]\n"
+    "EmailAddress.objects.create(user=user, email={email!r}, verified=True)\n"
+    "found.append(ways())\n"
+    "with override_settings(ACCOUNT_LOGIN_BY_CODE_ENABLED=True):\n"
+    "    found.append(ways())\n"
+    "SocialAccount.objects.create(user=user, provider='other', uid={email!r})\n"
+    "found.append(ways())\n"
+    "SocialAccount.objects.all().delete()\n"
+    "user.set_password('a password')\n"
+    "print(*found, ways())"
+)
+
+
+def test_allauths_ways_in(site: RunningSite, person: SandboxPerson) -> None:
+    """None, an address alone, a code by e-mail, a social account, a password."""
+    assert in_shell(site, WAYS, email=person.email) == "False False True True True"

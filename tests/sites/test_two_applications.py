@@ -14,7 +14,6 @@ from tests.sites.running import WEBHOOK_SECRET, RunningSite
 from tests.sites.table import site_named
 
 pytestmark = [
-    pytest.mark.sites,
     pytest.mark.xdist_group("two_applications"),
     pytest.mark.parametrize("site", [site_named("two_applications")], indirect=True, ids=["two"]),
 ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from django_identity.testing.sandbox import SandboxPerson
 from tests.sites.browser import Browser
 from tests.sites.people import CONNECTING, LINKING, OPERATOR
@@ -104,24 +106,28 @@ def test_erasure(site: RunningSite, browser: Browser, person: SandboxPerson) -> 
     """A deletion request ends the session at once; then nothing of the person is left."""
     browser.sign_in(person, next_path="/adults/")
     with Browser(site) as operator:
-        operator.sign_in_locally(OPERATOR)
-        assert _listed(operator, person)
+        if site.site.has_admin:
+            operator.sign_in_locally(OPERATOR)
+            assert _listed(operator, person)
         site.sandbox.control("POST", f"users/{person.user_id}/deletion")
         site.settle()
         assert browser.whoami["user"] is None
         site.do_upkeep()
-        assert not _listed(operator, person)
-        receipts = operator.open("/admin/django_identity/erasurereceipt/")
-        assert receipts.status_code == 200
-        assert person.email not in receipts.text
+        if site.site.has_admin:
+            assert not _listed(operator, person)
+            receipts = operator.open("/admin/django_identity/erasurereceipt/")
+            assert receipts.status_code == 200
+            assert person.email not in receipts.text
 
 
 def test_admin_lists(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
     """An operator sees the lists, the overview and a record."""
+    if not site.site.has_admin:
+        pytest.skip("the site has no admin")
     with Browser(site) as somebody:
         somebody.sign_in(person)
     browser.sign_in_locally(OPERATOR)
-    for model in ("linkedidentity", "webhookevent", "erasurereceipt", "overview"):
+    for model in ("linkedidentity", "webhookevent", "erasurereceipt", "linkedidentity/overview"):
         assert browser.open(f"/admin/django_identity/{model}/").status_code == 200, model
     row = _listed(browser, person)
     assert row
@@ -129,10 +135,10 @@ def test_admin_lists(site: RunningSite, browser: Browser, person: SandboxPerson)
 
 
 def test_checks(site: RunningSite) -> None:
-    """``check --deploy`` reports of this package what the table says, and no error."""
+    """``check --deploy`` has nothing to say about this package."""
     checked = site.run("check", "--deploy")
     assert checked.returncode == 0, checked.stderr
-    assert set(re.findall(r"django_identity\.[EW]\d+", checked.stderr)) == site.site.checks
+    assert not re.findall(r"django_identity\.[EW]\d+", checked.stderr)
 
 
 def _listed(operator: Browser, person: SandboxPerson) -> str:

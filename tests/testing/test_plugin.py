@@ -15,12 +15,13 @@ from django.utils import timezone
 from django_identity import conf
 from django_identity.gates import claims_of
 from django_identity.lifecycle.standing import standing_of
-from django_identity.lifecycle.upkeep import claims
 from django_identity.models import Consent, LinkedIdentity
+from django_identity.secrets import Secret
 from django_identity.testing.build import build_claim, build_session
 from django_identity.testing.clock import Clock, moved_clock
 from django_identity.testing.sandbox import RunningSandbox, SandboxError, SandboxPerson
-from tests.records import make_user
+from tests.factories import make_user
+from tests.lifecycle.refetching import refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -99,7 +100,7 @@ def test_the_sandbox_moves_with_the_clock(
     identity_sign_in(client)
     identity_clock.advance(hours=25)
     assert claims_of(as_seen_now()) == {}
-    assert claims.refetch(LinkedIdentity.objects.get()) is claims.Refetched.STORED
+    assert refetched(LinkedIdentity.objects.get()) == "stored"
     assert claims_of(as_seen_now())["age_over_18"] is True
 
 
@@ -114,7 +115,7 @@ def test_the_site_is_the_application(
     """Its addresses are the sandbox's; what else the site has set stays as it is."""
     assert identity_application == conf.application()
     assert identity_application.base_url == identity_sandbox.base_url
-    assert identity_application.webhook_secrets == ("a-webhook-secret-for-tests-alone",)
+    assert identity_application.webhook_secrets == (Secret("a-webhook-secret-for-tests-alone"),)
 
 
 def test_what_the_sandbox_refuses_is_said(

@@ -1,7 +1,7 @@
 """The process of one site: ``python -m …peers.worker sign_in|webhook``; ``PEER`` names the site.
 
-It makes a database and a first user, prints what one piece of work queries, and then, for each
-number on standard input, does the work so often and prints the CPU milliseconds of each.
+It makes a database and a first user, prints how often one piece of work queries, and then, for
+each number on standard input, does the work so often and prints the CPU milliseconds of each.
 """
 
 from __future__ import annotations
@@ -10,100 +10,103 @@ import hashlib
 import hmac
 import itertools
 import json
-import os
 import sys
 import time
-from collections.abc import Callable
-from importlib import import_module
+from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import django
 from django.core.wsgi import get_wsgi_application
 from django.db import connection
+from django.test import Client, RequestFactory
 from django.utils import timezone
 
-from tests.benchmarks.peers.browser import Browser, sign_in
-from tests.benchmarks.peers.person import SUBJECT
+from tests.benchmarks.peers.sites import PEER, SITE, SUBJECT, WEBHOOK_SECRET
 
 WARM_UP = 10
 BOUNDARIES = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")
-#: One piece of work, of which only the returned part is measured.
-Work = Callable[[], Callable[[], object]]
+HOST = {"SERVER_NAME": "shop.example", "secure": True}
 
 
 def main() -> None:
     django.setup()
-    site = import_module(f"tests.benchmarks.peers.sites.{os.environ['PEER']}")
     name = connection.settings_dict["NAME"]
     connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
     try:
-        work = {"sign_in": _sign_in, "webhook": WEBHOOKS.get(os.environ["PEER"])}[sys.argv[1]](site)
+        work = sign_ins if sys.argv[1] == "sign_in" else WEBHOOKS[PEER]
+        once = work().__next__
         for _ in range(WARM_UP):
-            work()()
-        _say(_queries(work()))
+            once()()
+        say([queries(once())])
         for line in sys.stdin:
-            _say([_milliseconds(work()) for _ in range(int(line))])
+            say([milliseconds(once()) for _ in range(int(line))])
     finally:
         connection.creation.destroy_test_db(name, verbosity=0)
 
 
-def _say(value: object) -> None:
+def say(value: object) -> None:
     print(json.dumps(value), flush=True)  # noqa: T201  the parent reads it
 
 
-def _milliseconds(do: Callable[[], object]) -> float:
+def milliseconds(do: Callable[[], object]) -> float:
     began = time.process_time()
     do()
     return (time.process_time() - began) * 1000
 
 
-def _queries(do: Callable[[], object]) -> list[str]:
+def queries(do: Callable[[], object]) -> int:
     """The statements, without those that begin and end transactions."""
     statements = []
 
     def note(execute: Any, sql: str, *given: Any) -> Any:
-        if not sql.startswith(BOUNDARIES):
-            statements.append(sql)
+        statements.extend([] if sql.startswith(BOUNDARIES) else [sql])
         return execute(sql, *given)
 
     with connection.execute_wrapper(note):
         do()
-    return statements
+    return len(statements)
 
 
-def _sign_in(site: Any) -> Work:
+def sign_in() -> Client:
+    """Press the button, approve at the service, and come back signed in."""
+    browser = Client()
+    leaving = (browser.post if SITE.by_form else browser.get)(SITE.start, **HOST)
+    assert leaving.status_code == 302, leaving.content
+    sent = {
+        name: values[0] for name, values in parse_qs(urlsplit(leaving["Location"]).query).items()
+    }
+    # The service gets the nonce back with the code; an OpenID Connect client checks it.
+    given = {"code": sent.get("nonce", "a-code"), "state": sent["state"]}
+    arrived = browser.get(urlsplit(sent["redirect_uri"]).path, given, **HOST)
+    assert (arrived.status_code, arrived["Location"]) == (302, "/who/"), arrived.content
+    return browser
+
+
+def sign_ins() -> Iterator[Callable[[], object]]:
     """A person who has signed in before, in a browser that has not."""
-    application = get_wsgi_application()
-
-    def once() -> Browser:
-        return sign_in(application, site.START, by_form=site.BY_FORM)
-
-    first, second = (once().get("/who/")[2] for _ in range(2))
-    if first != second or first.startswith(b"None"):
-        raise SystemExit(f"signed in as {first!r}, then as {second!r}")
-    return lambda: once
+    first, second = (sign_in().get("/who/", **HOST).content for _ in range(2))
+    assert first == second, (first, second)
+    assert not first.startswith(b"None")
+    return itertools.repeat(sign_in)
 
 
-def _our_webhook(site: Any) -> Work:
+def our_webhooks() -> Iterator[Callable[[], object]]:
     """A new level of a linked person: the event is stored, and the person's row changed."""
-    _sign_in(site)
-    numbers = itertools.count()
-
-    def delivery() -> Callable[[], object]:
+    sign_in()
+    for number in itertools.count():
         event = {
             "event_type": "kyc.verified",
-            "event_id": f"evt_{next(numbers)}",
+            "event_id": f"evt_{number}",
             "timestamp": timezone.now().isoformat(),
             "data": {"user_id": SUBJECT, "kyc_level": "level_2", "status": "verified"},
         }
         body = json.dumps(event).encode()
-        signature = hmac.new(site.WEBHOOK_SECRET.encode(), body, hashlib.sha256).hexdigest()
-        return _posted(site.WEBHOOK, body, HTTP_X_WEBHOOK_SIGNATURE=signature)
-
-    return delivery
+        signature = hmac.new(WEBHOOK_SECRET.encode(), body, hashlib.sha256).hexdigest()
+        yield posted("/identity/webhook/", body, {"X-Webhook-Signature": signature})
 
 
-def _webhook_of_dj_stripe(_site: Any) -> Work:
+def webhooks_of_dj_stripe() -> Iterator[Callable[[], object]]:
     """An event without a handler of dj-stripe's own: the trigger and the event are stored.
 
     The account of the API key is known, as after the first event.
@@ -111,27 +114,21 @@ def _webhook_of_dj_stripe(_site: Any) -> Work:
     from djstripe.models import Account, APIKey, WebhookEndpoint  # noqa: PLC0415  needs the apps
 
     account = Account.objects.create(id="acct_1", livemode=False, stripe_data={})
+    common = {"livemode": False, "djstripe_owner_account": account}
     key = django.conf.settings.STRIPE_TEST_SECRET_KEY
-    APIKey.objects.create(
-        id="key_1", secret=key, type="secret", livemode=False, djstripe_owner_account=account
-    )
-    secret = "whsec_of_a_benchmark"
+    APIKey.objects.create(id="key_1", secret=key, type="secret", **common)
     endpoint = WebhookEndpoint.objects.create(
         id="we_1",
-        livemode=False,
-        secret=secret,
+        secret=WEBHOOK_SECRET,
         url="https://shop.example/stripe/",
         enabled_events=["*"],
-        djstripe_owner_account=account,
         stripe_data={},
+        **common,
     )
-    address = f"/stripe/webhook/{endpoint.djstripe_uuid}/"
-    numbers = itertools.count()
-
-    def delivery() -> Callable[[], object]:
+    for number in itertools.count():
         now = int(time.time())
         event = {
-            "id": f"evt_{next(numbers)}",
+            "id": f"evt_{number}",
             "object": "event",
             "api_version": "2026-05-27.dahlia",
             "created": now,
@@ -142,22 +139,22 @@ def _webhook_of_dj_stripe(_site: Any) -> Work:
             "data": {"object": {"object": "balance", "available": [], "livemode": False}},
         }
         body = json.dumps(event).encode()
-        signed = hmac.new(secret.encode(), f"{now}.".encode() + body, hashlib.sha256).hexdigest()
-        return _posted(address, body, HTTP_STRIPE_SIGNATURE=f"t={now},v1={signed}")
-
-    return delivery
-
-
-WEBHOOKS = {"ours_all": _our_webhook, "dj_stripe": _webhook_of_dj_stripe}
+        signed = hmac.new(WEBHOOK_SECRET.encode(), f"{now}.".encode() + body, hashlib.sha256)
+        signature = f"t={now},v1={signed.hexdigest()}"
+        address = f"/stripe/webhook/{endpoint.djstripe_uuid}/"
+        yield posted(address, body, {"Stripe-Signature": signature})
 
 
-def _posted(address: str, body: bytes, **headers: str) -> Callable[[], object]:
-    browser = Browser(get_wsgi_application())
+WEBHOOKS = {"ours_all": our_webhooks, "dj_stripe": webhooks_of_dj_stripe}
+
+
+def posted(address: str, body: bytes, headers: dict[str, str]) -> Callable[[], object]:
+    handler, given = get_wsgi_application(), {"headers": headers, **HOST}
+    request = RequestFactory().post(address, body, content_type="application/json", **given)
 
     def post() -> None:
-        status, _, content = browser.call("POST", address, body, "application/json", **headers)
-        if status != 200:
-            raise SystemExit(f"{address} answered {status}: {content[:2000]!r}")
+        response = handler.get_response(request)
+        assert response.status_code == 200, response.content
 
     return post
 

@@ -9,9 +9,9 @@ from django.test import override_settings
 
 from django_identity import conf
 from django_identity.conf import Application
-from tests.hostile import (
-    HostileService,
-    hostile_service,
+from tests.fake_service import (
+    FakeService,
+    serving,
 )
 from tests.lifecycle.key_sets.origin import (
     publish,
@@ -19,9 +19,9 @@ from tests.lifecycle.key_sets.origin import (
 
 
 @pytest.fixture
-def origin() -> Iterator[HostileService]:
+def origin() -> Iterator[FakeService]:
     with (
-        hostile_service() as service,
+        serving() as service,
         override_settings(DJANGO_IDENTITY={"default": service.settings()}),
     ):
         publish(service, "key-1")
@@ -29,5 +29,5 @@ def origin() -> Iterator[HostileService]:
 
 
 @pytest.fixture
-def site(origin: HostileService) -> Application:
+def site(origin: FakeService) -> Application:
     return conf.application()

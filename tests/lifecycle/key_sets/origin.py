@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from django_identity.service.answers import ClaimsAnswer
 from tests.credentials.issuer import DISCLOSURES, KEY, header, join, jwk, payload, token
-from tests.hostile import HostileService, http
+from tests.fake_service import FakeService, http
 
 KEYS: dict[str, ec.EllipticCurvePrivateKey] = {"key-1": KEY}
 
@@ -33,7 +33,7 @@ def document(*kids: str) -> str:
     return json.dumps({"keys": [jwk(kid, key_of(kid)) for kid in kids]})
 
 
-def publish(service: HostileService, *kids: str, headers: str = "", status: str = "200 OK") -> None:
+def publish(service: FakeService, *kids: str, headers: str = "", status: str = "200 OK") -> None:
     """From now on the key set is this one."""
     service.answers["jwks"] = http(document(*kids).encode(), status=status, headers=headers)
 
@@ -48,7 +48,7 @@ def slowly(seconds: float, *kids: str) -> Callable[[Any], None]:
     return answer
 
 
-def claims_answer(service: HostileService, kid: str, **head: Any) -> ClaimsAnswer:
+def claims_answer(service: FakeService, kid: str, **head: Any) -> ClaimsAnswer:
     """The service's claims response with a credential signed by the key of that name."""
     now = int(time.time())
     body = payload(iss=service.origin, aud=service.client_id, sub="subject-1", iat=now)

@@ -11,8 +11,8 @@ import pytest
 from django_identity.conf import Application
 from django_identity.credentials import RejectionReason
 from django_identity.exceptions import CredentialRejected, KeysUnavailable
-from django_identity.lifecycle.upkeep import key_sets
-from tests.hostile import HostileService, answer
+from django_identity.lifecycle import key_sets
+from tests.fake_service import FakeService, answer
 from tests.lifecycle.key_sets.origin import claims_answer
 
 
@@ -24,20 +24,18 @@ def time_passes(seconds: float) -> None:
         origin.asked = deque((moment - seconds for moment in origin.asked), origin.asked.maxlen)
 
 
-def failing(service: HostileService) -> None:
+def failing(service: FakeService) -> None:
     service.answers["jwks"] = answer({"error": "busy"}, status="503 Busy")
 
 
-def reason_of(
-    site: Application, service: HostileService, kid: str, **head: object
-) -> RejectionReason:
+def reason_of(site: Application, service: FakeService, kid: str, **head: object) -> RejectionReason:
     """Why a credential under that key is rejected."""
     with pytest.raises(CredentialRejected) as caught:
         key_sets.verify_answer(site, claims_answer(service, kid, **head), subject="subject-1")
     return caught.value.reason
 
 
-def must_wait(site: Application, service: HostileService, kid: str) -> None:
+def must_wait(site: Application, service: FakeService, kid: str) -> None:
     """Nothing is said of the credential: it may be asked again later."""
     with pytest.raises(KeysUnavailable):
         key_sets.verify_answer(site, claims_answer(service, kid), subject="subject-1")

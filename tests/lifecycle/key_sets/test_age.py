@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
 from django.test import override_settings
@@ -14,26 +11,24 @@ from django.test import override_settings
 from django_identity import conf
 from django_identity.conf import Application
 from django_identity.credentials import RejectionReason
-from django_identity.lifecycle.upkeep import key_sets
-from tests.hostile import HostileService, hostile_service
+from django_identity.lifecycle import key_sets
+from tests.fake_service import FakeService, serving
 from tests.lifecycle.key_sets.origin import (
     claims_answer,
     publish,
     slowly,
 )
 from tests.lifecycle.key_sets.steps import (
-    failing,
     poll,
     reason_of,
     time_passes,
 )
-from tests.service.forward_proxy import forward_proxy
 
 # Age
 
 
-def test_five_minutes_and_no_longer(origin: HostileService, site: Application):
-    """A second before they are over no fetch is waited for; then there is one."""
+def test_five_minutes_and_no_longer(origin: FakeService, site: Application):
+    """Before they are over nothing is fetched; then once."""
     key_sets.current(site)
     publish(origin, "key-2")
     time_passes(239)
@@ -56,7 +51,7 @@ def test_five_minutes_and_no_longer(origin: HostileService, site: Application):
     ],
 )
 def test_the_service_may_shorten_the_age(
-    origin: HostileService, site: Application, header: str, lifetime: int
+    origin: FakeService, site: Application, header: str, lifetime: int
 ):
     """``Cache-Control: max-age`` counts if it is shorter; longer than 5 minutes is 5 minutes."""
     publish(origin, "key-1", headers=f"Cache-Control: {header}\r\n")
@@ -76,7 +71,7 @@ def test_a_set_that_may_not_be_kept_is_fetched_each_time(origin, site: Applicati
     assert origin.calls("jwks") == 3
 
 
-def test_many_threads_without_a_set_make_one_fetch(origin: HostileService, site: Application):
+def test_many_threads_without_a_set_make_one_fetch(origin: FakeService, site: Application):
     """Everybody else waits for it."""
     origin.answers["jwks"] = slowly(0.2, "key-1")
     with ThreadPoolExecutor(20) as pool:
@@ -84,7 +79,7 @@ def test_many_threads_without_a_set_make_one_fetch(origin: HostileService, site:
     assert origin.calls("jwks") == 1
 
 
-def test_the_age_counts_from_the_start_of_the_fetch(origin: HostileService, site: Application):
+def test_the_age_counts_from_the_start_of_the_fetch(origin: FakeService, site: Application):
     """An answer that took a second to come is a second old."""
     origin.answers["jwks"] = slowly(0.2, "key-1")
     key_sets.current(site)
@@ -122,9 +117,9 @@ def test_a_key_that_leaves_the_set_stops_verifying_within_five_minutes(origin, s
 # Who shares
 
 
-def test_applications_of_one_origin_share_the_set(origin: HostileService):
+def test_applications_of_one_origin_share_the_set(origin: FakeService):
     """Live and test have one origin, and so have two applications; another origin is another."""
-    with hostile_service() as another:
+    with serving() as another:
         publish(another, "key-2")
         setting = {
             "default": origin.settings(),
@@ -138,16 +133,7 @@ def test_applications_of_one_origin_share_the_set(origin: HostileService):
         assert (origin.calls("jwks"), another.calls("jwks")) == (1, 1)
 
 
-def test_another_authority_or_proxy_has_a_set_of_its_own(origin: HostileService, site: Application):
-    """What one way to the service says is not believed on the other."""
-    key_sets.current(site)
-    with forward_proxy() as proxy:
-        publish(origin, "key-2")
-        assert key_sets.current(replace(site, proxy=proxy.address)).kids == ("key-2",)
-    assert key_sets.current(site).kids == ("key-1",)
-
-
-def test_a_child_process_fetches_for_itself(origin: HostileService, site: Application):
+def test_a_child_process_fetches_for_itself(origin: FakeService, site: Application):
     """It has none of its parent's threads, one of which may be fetching."""
     origin.answers["jwks"] = slowly(0.3, "key-1")
     with ThreadPoolExecutor(1) as pool:
@@ -158,39 +144,3 @@ def test_a_child_process_fetches_for_itself(origin: HostileService, site: Applic
             os._exit(0 if key_sets.current(site).kids == ("key-1",) else 1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert mine.result().kids == ("key-1",)
-
-
-# Refresh ahead
-
-
-def test_late_in_its_life_the_set_is_refreshed_and_nobody_waits(origin, site: Application):
-    """From 240 seconds on one fetch is under way while everybody uses what there is."""
-    held = key_sets.current(site)
-    origin.answers["jwks"] = slowly(0.4, "key-2")
-    time_passes(241)
-    started = time.monotonic()
-    for _ in range(20):
-        assert key_sets.current(site) is held
-    assert time.monotonic() - started < 0.3
-    poll(lambda: key_sets.current(site).kids == ("key-2",))
-    assert origin.calls("jwks") == 2
-    time_passes(60)
-    assert key_sets.current(site).kids == ("key-2",)
-    assert origin.calls("jwks") == 2
-
-
-def test_a_failing_refresh_ahead_disturbs_nobody(origin, site: Application, caplog):
-    """It is tried again, but neither for each verification nor with a line in the log for each."""
-    held = key_sets.current(site)
-    failing(origin)
-    time_passes(241)
-    with caplog.at_level(logging.WARNING, "django_identity"):
-        for _ in range(100):
-            assert key_sets.current(site) is held
-        poll(lambda: "not refreshed ahead" in caplog.text)
-    assert origin.calls("jwks") == 2
-    assert caplog.text.count("not refreshed ahead") == 1
-    publish(origin, "key-2")
-    time_passes(31)
-    assert key_sets.current(site) is held
-    poll(lambda: key_sets.current(site).kids == ("key-2",))

@@ -1,4 +1,4 @@
-"""django-allauth beside us, with both back ends, as ``docs/allauth.md`` says."""
+"""django-allauth beside us, with both back ends, as ``docs/applications.md`` says."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import include, path
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -19,11 +19,12 @@ class Adults(APIView):
 
 
 class Britons(Adults):
-    permission_classes = [HasClaim("country_resident", value="GB")]
+    permission_classes = [HasClaim("country_resident=GB")]
 
 
 urlpatterns = [
     path("shop/adults", Adults.as_view()),
     path("shop/britons", Britons.as_view()),
+    path("identity/api/", include("django_identity.api.urls")),
     *pages,
 ]

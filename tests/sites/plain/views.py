@@ -37,7 +37,7 @@ def loans(request: HttpRequest) -> HttpResponse:
     return HttpResponse("for the verified")
 
 
-@claim_required("country_resident", value="GB", on_closed="forbid")
+@claim_required("country_resident=GB", on_closed="forbid")
 def britons(request: HttpRequest) -> HttpResponse:
     return HttpResponse("for residents")
 

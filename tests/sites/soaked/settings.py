@@ -22,11 +22,8 @@ CACHES = {
         "KEY_PREFIX": os.environ["SOAK_NAME"],
     }
 }
-# Each browser of the benchmark starts many sign-ins in ten minutes.
-DJANGO_IDENTITY = {
-    "default": {**APPLICATION, "STARTS_PER_BROWSER": None, "STARTS_PER_ADDRESS": None}
-}
-CELERY_BEAT_SCHEDULE = beat_schedule(sweep_every=5.0)
+DJANGO_IDENTITY = {"default": APPLICATION}
+CELERY_BEAT_SCHEDULE = beat_schedule(every=5.0)
 # One line is an error of the benchmark.
 LOGGING = {
     "version": 1,

@@ -1,16 +1,35 @@
-"""As strict as a site can be: nothing is open by itself, no cookie comes along, no inline code."""
+"""As strict as a site can be: nothing is open by itself, no cookie comes along, no inline code.
+
+And without Django's admin and its messages.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from tests.sites.plain.settings import *  # noqa: F403
 from tests.sites.plain.settings import APPLICATION, DATABASES, INSTALLED_APPS, MIDDLEWARE
 
 ROOT_URLCONF = "tests.sites.strict.urls"
-INSTALLED_APPS = [*INSTALLED_APPS, "csp"]
+ABSENT = ("django.contrib.admin", "django.contrib.messages")
+INSTALLED_APPS = [*(each for each in INSTALLED_APPS if each not in ABSENT), "csp"]
 MIDDLEWARE = [
-    *MIDDLEWARE,
+    *(each for each in MIDDLEWARE if not each.startswith(ABSENT)),
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "csp.middleware.CSPMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "DIRS": [Path(__file__).with_name("templates")],
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+            ]
+        },
+    }
 ]
 DATABASES["default"]["ATOMIC_REQUESTS"] = True
 SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"

@@ -13,9 +13,8 @@ AUTHENTICATION_BACKENDS = [
     *AUTHENTICATION_BACKENDS,
     "tests.sites.two_applications.backends.LiveBackend",
 ]
-POLICY = "tests.sites.subpath.policy.BehindAProxy"
 DJANGO_IDENTITY = {
-    "default": {**APPLICATION, "POLICY": POLICY},
+    "default": APPLICATION,
     "live": {
         "ENVIRONMENT": "live",
         "BASE_URL": "https://api.identity.invalid/api/v1",
@@ -24,6 +23,5 @@ DJANGO_IDENTITY = {
         "CLIENT_SECRET": "a-client-secret-of-the-live-one",
         "WEBHOOK_SECRETS": ["a-webhook-secret-of-the-live-one"],
         "ENCRYPTION_KEYS": ["an-encryption-key-of-the-live-one"],
-        "POLICY": POLICY,
     },
 }

@@ -1,0 +1,209 @@
+"""The admin's lists: what a row says, what finds it, and what a list costs."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
+from tests.admin.operators import EVENTS, IDENTITIES, RECEIPTS, page, superuser
+from tests.factories import make_event, make_grant, make_identity, make_user
+
+pytestmark = pytest.mark.django_db
+
+SUBJECT = "7d1f0c9e-1111-4a57-9c57-0c6bd37f2b11"
+YESTERDAY, TOMORROW = (
+    (timezone.now() + timedelta(days=days)).strftime("%Y-%m-%d %H:%M:%S+00:00") for days in (-1, 1)
+)
+
+
+@pytest.fixture
+def operator() -> Client:
+    return superuser()
+
+
+@pytest.fixture
+def identity() -> LinkedIdentity:
+    """One that runs out soon, is due soon, and fails."""
+    now = timezone.now()
+    made = make_identity(
+        make_user("ada", email="ada@example.org"), subject=SUBJECT, refetch_failures=2,
+        last_error="service_timeout", refetch_due_at=now + timedelta(minutes=7, seconds=30),
+        credential_expires_at=now + timedelta(hours=5, minutes=2),
+    )  # fmt: skip
+    make_grant(made)
+    return made
+
+
+def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) -> None:
+    """Freshness, due and failing in words; the subject shortened, with the whole of it beside."""
+    text = page(operator, IDENTITIES)
+    for words in (
+        "level 2",
+        "verified",
+        "in 5\xa0hours",
+        "in 7\xa0minutes",
+        "failed 2 times",
+        "7d1f0c9e…",
+        f'title="{SUBJECT}"',
+    ):
+        assert words in text
+    LinkedIdentity.objects.update(credential_expires_at=timezone.now() - timedelta(hours=2))
+    assert "ran out 2\xa0hours ago" in page(operator, IDENTITIES)
+
+
+@pytest.mark.parametrize(
+    ("name", "queries"),
+    [
+        (IDENTITIES, (
+            {},
+            {"q": "u1"},
+            {"q": "subject-5"},
+            {"p": "1"},
+            {"created_at__gte": YESTERDAY, "created_at__lt": TOMORROW},
+            {"of": "default", "environment__exact": "test", "consent__exact": "granted",
+             "level": "level_2", "status": "verified", "fresh": "long", "failing": "no",
+             "grant": "none", "q": "u"},
+        )),
+        (EVENTS, (
+            {},
+            {"q": "subject-5"},
+            {"q": "event-5"},
+            {"p": "1"},
+            {"received_at__gte": YESTERDAY, "received_at__lt": TOMORROW},
+            {"of": "default", "type": "claim.issued", "outcome__exact": "applied",
+             "q": "subject-5"},
+        )),
+        (RECEIPTS, (
+            {},
+            {"p": "1"},
+            {"requested_at__gte": YESTERDAY, "requested_at__lt": TOMORROW},
+            {"of": "default", "erased_at__isempty": "1"},
+        )),
+    ],
+    ids=lambda given: given if isinstance(given, str) else "",
+)  # fmt: skip
+def test_a_list_costs_eight_queries_at_most(
+    operator: Client, identity: LinkedIdentity, name: str, queries: tuple[dict[str, str], ...]
+) -> None:
+    """However many rows it has, filters and search included; and none is about every row."""
+    for number in range(60):
+        other = make_identity(make_user(f"u{number}"), subject=f"subject-{number}")
+        make_event(other, "claim.issued")
+        ErasureReceipt.objects.create(
+            application="default",
+            requested_at=timezone.now(),
+        )  # fmt: skip
+    for query in queries:
+        # As the first request of a process does.
+        ContentType.objects.clear_cache()
+        with CaptureQueriesContext(connection) as captured:
+            text = page(operator, name, **query)
+        assert 'id="result_list"' in text, query
+        asked = [one["sql"] for one in captured]
+        assert len(asked) <= 8, query
+        counts = [sql for sql in asked if "COUNT(" in sql]
+        assert counts, query
+        assert all("LIMIT 10001" in sql for sql in counts), query
+        assert not [sql for sql in asked if re.search(r"\b(DISTINCT|MIN\(|MAX\()", sql)], query
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"of": "default"}, {"environment__exact": "test"}, {"consent__exact": "granted"},
+        {"level": "level_2"}, {"status": "verified"}, {"fresh": "soon"},
+        {"failing": "yes"}, {"grant": "ends"}, {"grant": "dead"}, {"q": "ada"},
+        {"q": "ADA@example"}, {"q": "aDa"},
+        {"q": SUBJECT}, {"q": f" {SUBJECT} "}, {"q": SUBJECT[:8]},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_filter_or_search_finds_the_one(
+    operator: Client, identity: LinkedIdentity, query: dict[str, str]
+) -> None:
+    """Each finds the identity it describes and none of another kind."""
+    identity.grant.refresh_expires_at = timezone.now() + timedelta(days=2)
+    identity.grant.needs_reauthorization = True
+    identity.grant.save()
+    make_identity(
+        make_user("bola"), subject="unlike", application="other", environment="live",
+        consent=Consent.REVOKED, kyc_level="", kyc_status="", credential_expires_at=None,
+    )  # fmt: skip
+    text = page(operator, IDENTITIES, **query)
+    assert ">ada<" in text
+    assert ">bola<" not in text
+
+
+def test_those_without_a_grant_are_found(operator: Client, identity: LinkedIdentity) -> None:
+    """With another filter as well."""
+    for name, level in (("bola", "level_1"), ("kemi", "level_2")):
+        make_identity(make_user(name), subject=f"of {name}", kyc_level=level)
+    text = page(operator, IDENTITIES, grant="none")
+    assert set(re.findall(r">(ada|bola|kemi)<", text)) == {"bola", "kemi"}
+    text = page(operator, IDENTITIES, grant="none", level="level_2")
+    assert set(re.findall(r">(ada|bola|kemi)<", text)) == {"kemi"}
+
+
+def test_applications_are_a_filter_where_there_are_several(
+    operator: Client, identity: LinkedIdentity, settings: Any
+) -> None:
+    """With one there is nothing to choose; an address that names it still counts."""
+    make_identity(make_user("kemi"), subject="subject-2", application="gone")
+    heading = "By application"
+    assert heading not in page(operator, IDENTITIES)
+    asked = page(operator, IDENTITIES, of="default")
+    assert heading in asked
+    assert "ada" in asked
+    assert "kemi" not in asked
+    default = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = {"default": default, "second": default}
+    assert heading in page(operator, IDENTITIES)
+
+
+@pytest.mark.parametrize("text", ["mc", "mCdOnAlD_", "MCDONALD_1", "McDonald_1%"])
+def test_a_name_is_found_in_any_case(operator: Client, text: str) -> None:
+    """However many letters there are; other characters stand for themselves."""
+    for number, name in enumerate(("McDonald_1%", "mcdonaldx1")):
+        make_identity(make_user(name), subject=f"s{number}")
+    found = page(operator, IDENTITIES, q=text)
+    assert ">McDonald_1%<" in found
+    assert (">mcdonaldx1<" in found) is (text == "mc")
+
+
+def test_a_search_that_finds_nobody_says_so(operator: Client, identity: LinkedIdentity) -> None:
+    assert "0 results" in page(operator, IDENTITIES, q="nobody")
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "is_there"),
+    [(YESTERDAY, TOMORROW, True), (TOMORROW, TOMORROW, False)],
+    ids=["around", "after"],
+)
+def test_a_list_is_filtered_by_its_date(
+    operator: Client, identity: LinkedIdentity, since: str, until: str, *, is_there: bool
+) -> None:
+    """Today, the past 7 days, this month and this year are links beside the list."""
+    dates = {"created_at__gte": since, "created_at__lt": until}
+    assert (">ada<" in page(operator, IDENTITIES, **dates)) is is_there
+    assert "?created_at__gte=" in page(operator, IDENTITIES)
+
+
+def test_receipts_are_filtered_by_what_is_pending(operator: Client) -> None:
+    """An erasure that is not done is found among those that are."""
+    for erased_at in (None, timezone.now()):
+        ErasureReceipt.objects.create(
+            application="default",
+            requested_at=timezone.now(), erased_at=erased_at,
+        )  # fmt: skip
+    pending, done = ErasureReceipt.objects.order_by("pk")
+    text = page(operator, RECEIPTS, erased_at__isempty="1")
+    assert (f">{pending}<" in text, f">{done}<" in text) == (True, False)

@@ -1,0 +1,231 @@
+"""The admin's pages: what they show, and what they never show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from django_identity.lifecycle.operators.timeline import Kind
+from django_identity.lifecycle.standing import Reason
+from django_identity.models import (
+    AuthorizationRequest,
+    ErasureReceipt,
+    LinkedIdentity,
+    Purpose,
+    WebhookEvent,
+)
+from django_identity.texts import operators as wording
+from django_identity.texts.reasons import REASONS
+from tests.admin.operators import (
+    EVENT,
+    EVENTS,
+    IDENTITIES,
+    IDENTITY,
+    OVERVIEW,
+    RECEIPTS,
+    page,
+    press,
+    staff,
+    superuser,
+)
+from tests.factories import make_claim, make_event, make_grant, make_identity, make_user
+
+pytestmark = pytest.mark.django_db
+
+SUBJECT = "7d1f0c9e-1111-4a57-9c57-0c6bd37f2b11"
+PLAIN = ("at-plain-secret", "rt-plain-secret", "credential-plain-secret")
+VERIFIER = "sealed-verifier"
+LISTS = (IDENTITIES, EVENTS, RECEIPTS)
+
+
+@pytest.fixture
+def operator() -> Client:
+    return superuser()
+
+
+@pytest.fixture
+def identity() -> LinkedIdentity:
+    """One with everything: claims, grant, credential, an event, a sign-in, a failure."""
+    user, now = make_user("ada", email="ada@example.org"), timezone.now()
+    made = make_identity(
+        user, subject=SUBJECT, scopes=["profile:read", "claims:read"], refetch_failures=2,
+        last_error="service_timeout", refetch_due_at=now + timedelta(minutes=7, seconds=30),
+        credential_issued_at=now - timedelta(hours=1),
+        credential_expires_at=now + timedelta(hours=5, minutes=2),
+    )  # fmt: skip
+    make_grant(made, access_token=PLAIN[0], refresh_token=PLAIN[1])
+    make_claim(made, proof_hash="sha256:proof")
+    make_event(made, "claim.issued")
+    AuthorizationRequest.objects.create(
+        state_digest="s", browser_digest="b", application="default", environment="test",
+        purpose=Purpose.SIGN_IN, completed_by=user, redirect_uri="/", code_verifier=VERIFIER,
+        expires_at=now, consumed_at=now, outcome="completed",
+    )  # fmt: skip
+    ErasureReceipt.objects.create(application="default", requested_at=now)
+    made.refresh_from_db()
+    return made
+
+
+def every_page(browser: Client) -> Iterator[str]:
+    """Every page of the admin, the questions that its actions ask included."""
+    for name in (*LISTS, OVERVIEW, "admin:index"):
+        yield page(browser, name)
+    for model in (LinkedIdentity, WebhookEvent, ErasureReceipt):
+        for row in model.objects.all():
+            for view in ("change", "history"):
+                yield page(
+                    browser, f"admin:django_identity_{model._meta.model_name}_{view}", row.pk
+                )
+    for action in ("refetch", "revoke", "erase"):
+        yield press(browser, action, LinkedIdentity.objects.get()).content.decode()
+    yield press(browser, "replay", WebhookEvent.objects.get(), into=EVENTS).content.decode()
+
+
+def test_no_secret_stands_on_any_page(operator: Client, identity: LinkedIdentity) -> None:
+    """Tokens, credentials and verifiers appear nowhere: not plain, not sealed, not in part."""
+    grant = identity.grant
+    kept = (grant.access_token, grant.refresh_token)
+    bodies = {value.rpartition(".")[2] for value in kept}
+    pages = list(every_page(operator))
+    assert len(pages) == 15
+    for secret in (*PLAIN, *kept, *bodies, VERIFIER):
+        assert not any(secret in text for text in pages)
+
+
+def test_nothing_can_be_added_changed_or_deleted(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """Not even by a superuser: what the service owns is looked at, or erased."""
+    rows = (identity, WebhookEvent.objects.get(), ErasureReceipt.objects.get())
+    for row in rows:
+        name = f"admin:django_identity_{row._meta.model_name}"
+        assert operator.get(reverse(f"{name}_add")).status_code == 403
+        assert operator.get(reverse(f"{name}_delete", args=[row.pk])).status_code == 403
+        changed = operator.post(reverse(f"{name}_change", args=[row.pk]), {"application": "x"})
+        assert changed.status_code == 403
+        row.refresh_from_db()
+        assert row.application == "default"
+
+
+@pytest.mark.parametrize("name", [*LISTS, OVERVIEW])
+def test_a_page_needs_its_permission(name: str) -> None:
+    """Staff without the permission to look at these records see none of them."""
+    assert staff().get(reverse(name)).status_code == 403
+    assert Client().get(reverse(name)).status_code == 302
+
+
+def test_the_overview_is_reached_from_the_list(identity: LinkedIdentity) -> None:
+    """Whoever may see linked identities finds it there."""
+    assert f'href="{reverse(OVERVIEW)}"' in page(staff("view_linkedidentity"), IDENTITIES)
+
+
+def test_test_data_is_marked_in_words(
+    operator: Client, identity: LinkedIdentity, settings: Any
+) -> None:
+    """On pages, the confirmation and the overview; on lists where there is another application."""
+    assert "TEST DATA" not in page(operator, EVENTS)
+    given = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = {"default": given, "other": given}
+    for text in (
+        page(operator, EVENTS),
+        page(operator, EVENT, WebhookEvent.objects.get().pk),
+        page(operator, IDENTITIES),
+        page(operator, IDENTITY, identity.pk),
+        press(operator, "revoke", identity).content.decode(),
+        page(operator, OVERVIEW),
+    ):
+        assert "TEST DATA" in text
+
+
+def test_an_event_of_a_live_application_is_not_marked(
+    operator: Client, identity: LinkedIdentity, settings: Any
+) -> None:
+    """Nor one of an application that is gone: the mark says what is known."""
+    event = WebhookEvent.objects.get()
+    given = settings.DJANGO_IDENTITY["default"]
+    live = {"ENVIRONMENT": "live", "BASE_URL": "https://a.example/api/v1"}
+    settings.DJANGO_IDENTITY = {"default": {**given, **live, "AUTH_URL": "https://a.example"}}
+    assert "TEST DATA" not in page(operator, EVENT, event.pk)
+    WebhookEvent.objects.update(application="gone")
+    assert "TEST DATA" not in page(operator, EVENTS)
+
+
+def test_the_page_of_an_identity(operator: Client, identity: LinkedIdentity) -> None:
+    """Consent in words, claims with their proof, what happened, and the last error in words."""
+    text = page(operator, IDENTITY, identity.pk)
+    for words in (
+        "Signed proofs, such as being 18 or older", "sha256:proof", "ada@example.org", SUBJECT,
+        "The service did not answer in time.", "Linked by sign-in", "Signed in", "claim.issued",
+        "Proven by a credential that this site verified.",
+    ):  # fmt: skip
+        assert words in text
+
+
+def test_a_country_is_shown_as_what_it_says(operator: Client, identity: LinkedIdentity) -> None:
+    """Not as an open gate: a gate that asks for another country refuses this person."""
+    make_claim(identity, "country_resident", "EG")
+    gates = page(operator, IDENTITY, identity.pk).partition("Country of residence")[2]
+    answer = gates.partition("</div>")[0]
+    assert "Egypt" in answer
+    assert "identity-open" not in answer
+    assert "a gate without a value answers" in page(operator, IDENTITY, identity.pk)
+
+
+def test_what_the_service_wrote_is_escaped(operator: Client, identity: LinkedIdentity) -> None:
+    """Subjects, values and payloads are text, whatever they look like."""
+    evil = "<script>alert(1)</script>"
+    make_claim(identity, "kyc_verified", {"provider": evil}, provider=evil)
+    LinkedIdentity.objects.update(subject=evil, kyc_level=evil, last_error=evil, scopes=[evil])
+    WebhookEvent.objects.update(payload={"a": evil}, subject=evil, event_type=evil, error=evil)
+    event = WebhookEvent.objects.get()
+    for text in (
+        page(operator, IDENTITIES), page(operator, IDENTITY, identity.pk), page(operator, EVENTS),
+        page(operator, EVENT, event.pk), page(operator, OVERVIEW),
+        press(operator, "erase", identity).content.decode(),
+    ):  # fmt: skip
+        assert evil not in text
+
+
+def test_an_event_shows_its_payload_indented(operator: Client, identity: LinkedIdentity) -> None:
+    """As readable JSON, or that it is no longer held."""
+    event = WebhookEvent.objects.get()
+    assert "{\n  &quot;user_id&quot;: &quot;" in page(operator, EVENT, event.pk)
+    WebhookEvent.objects.update(payload=None)
+    assert "no longer held" in page(operator, EVENT, event.pk)
+
+
+def test_charts_have_words(operator: Client, identity: LinkedIdentity) -> None:
+    """Each drawing has a title, a description and a table of the same figures."""
+    text = page(operator, OVERVIEW)
+    assert text.count("<svg role=") == text.count("<desc id=") >= 3
+    assert "granted · level 2: 1" in text
+    assert "<style" not in text
+    assert " style=" not in text
+
+
+def test_another_application_has_its_own_overview(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """A name that is not set up shows the first, and is not repeated on the page."""
+    assert "nonsense" not in page(operator, OVERVIEW, of="nonsense")
+
+
+def test_every_reason_and_moment_has_words() -> None:
+    assert set(REASONS) == set(Reason)
+    assert set(wording.HAPPENINGS) == set(Kind)
+
+
+def test_a_user_with_an_identity_is_not_deleted_by_the_way(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """Django's page of the user says that the identity is in the way; erase it first."""
+    address = reverse("admin:auth_user_delete", args=[identity.user_id])
+    operator.post(address, {"post": "yes"})
+    assert User.objects.filter(pk=identity.user_id).exists()

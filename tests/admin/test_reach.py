@@ -1,0 +1,114 @@
+"""How far operators who may only look can see: no sealed column, no address that is not theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
+from tests.admin.operators import (
+    EVENT,
+    EVENTS,
+    IDENTITIES,
+    IDENTITY,
+    OVERVIEW,
+    RECEIPTS,
+    page,
+    press,
+    staff,
+)
+from tests.factories import make_claim, make_event, make_grant, make_identity, make_user
+
+pytestmark = pytest.mark.django_db
+
+VIEW = ("view_linkedidentity", "view_webhookevent", "view_erasurereceipt")
+MAY_DO = tuple(f"{verb}_linkedidentity" for verb in ("refetch", "revoke", "erase"))
+ACTIONS = ("refetch", "revoke", "erase")
+ADDRESS = "ada@example.org"
+
+# What a list must not be asked, with a value that would find the row.
+SEALED = {
+    IDENTITIES: {
+        "subject_digest__startswith": "", "user__password__startswith": "",
+        "user__email__startswith": "ada", "user__email": ADDRESS, "user__is_superuser": "0",
+        "user_id": "1", "grant__refresh_token__startswith": "", "grant__access_token__gt": "",
+        "grant__generation": "1", "claims__value": "true", "claims__proof_hash__startswith": "",
+    },
+    EVENTS: {
+        "payload__contains": "a", "payload__user_id": "subject-1", "error__startswith": "",
+        "event_digest__startswith": "", "subject_digest": "", "handled_by__contains": "",
+    },
+    RECEIPTS: {
+        "subject__startswith": "subject", "subject_digest__startswith": "", "user__email": ADDRESS,
+        "user": "1", "counts__contains": "", "error__startswith": "",
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(params=["ada", ADDRESS], ids=["a name", "an address"])
+def identity(request: pytest.FixtureRequest) -> LinkedIdentity:
+    """Of somebody whose user name may be their e-mail address."""
+    made = make_identity(make_user(request.param, email=ADDRESS), refetch_failures=3)
+    make_grant(made, refresh_expires_at=timezone.now())
+    make_claim(made)
+    make_event(made, "claim.issued", outcome="failed")
+    ErasureReceipt.objects.create(
+        application="default",
+        user=made.user, requested_at=timezone.now(), next_attempt_at=timezone.now(),
+    )  # fmt: skip
+    return made
+
+
+def every_page(browser: Client) -> Iterator[str]:
+    """All that the admin shows of a person, the questions of the actions included."""
+    identity, event = LinkedIdentity.objects.get(), WebhookEvent.objects.get()
+    for name in (IDENTITIES, EVENTS, RECEIPTS, OVERVIEW, "admin:index"):
+        yield page(browser, name)
+    yield page(browser, IDENTITY, identity.pk)
+    yield page(browser, EVENT, event.pk)
+    yield page(browser, "admin:django_identity_linkedidentity_history", identity.pk)
+    for action in ACTIONS:
+        yield press(browser, action, identity).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "lookup", "value"),
+    [(name, *asked) for name, lookups in SEALED.items() for asked in lookups.items()],
+)
+def test_a_list_filters_on_nothing_but_its_filters(name: str, lookup: str, value: str) -> None:
+    """A lookup that finds or does not find spells out what is sealed, letter by letter."""
+    assert staff(*VIEW).get(reverse(name), {lookup: value}).status_code == 400
+
+
+def test_no_address_for_who_may_not_see_users(identity: LinkedIdentity) -> None:
+    """No page and no question shows it, though the operator may do everything else."""
+    pages = list(every_page(staff(*VIEW, *MAY_DO)))
+    assert not [text for text in pages if ADDRESS in text]
+    shown = "ada" if identity.user.username == "ada" else f"user #{identity.user_id}"
+    assert sum(f">{shown}<" in text for text in pages) == 6
+
+
+@pytest.mark.parametrize("permission", ["view_user", "change_user"])
+def test_the_address_for_who_may(identity: LinkedIdentity, permission: str) -> None:
+    """Whoever may see the site's users finds the person by it."""
+    browser = staff(*VIEW, permission)
+    assert ADDRESS in page(browser, IDENTITY, identity.pk)
+    assert f">{identity.user.username}<" in page(browser, IDENTITIES, q="ADA@exam")
+
+
+@pytest.mark.parametrize("wanted", ["ada@", ADDRESS, "ADA@EXAMPLE", "a", "agnes"])
+def test_a_search_finds_nobody_for_who_may_not_see_users(wanted: str) -> None:
+    """Found or not would be an answer; such an operator searches for subjects alone."""
+    make_identity(make_user("bola", email=ADDRESS))
+    make_identity(make_user(ADDRESS), subject="subject-2")
+    make_identity(User.objects.create(username="agnes"), subject="subject-3")
+    text = page(staff(*VIEW), IDENTITIES, q=wanted)
+    assert ">bola<" not in text
+    assert ">agnes<" not in text
+    assert "user #" not in text
+    assert ">agnes<" in page(staff(*VIEW), IDENTITIES, q="subject-3")

@@ -1,0 +1,181 @@
+"""401 and 403 have one body: for gates, for permissions and for the API."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connections
+from django.http import HttpRequest, HttpResponse
+from django.test import AsyncClient, override_settings
+from django.urls import include, path, reverse
+from rest_framework.test import APIClient
+
+from django_identity.gates import aclaims_of
+from django_identity.models import LinkedIdentity, StoredClaim
+from tests.factories import LONG_AGO, make_claim, make_identity, make_user
+from tests.gates.gated import (
+    SECRET,
+    AdultMixin,
+    AsyncPage,
+    Both,
+    LocalMixin,
+    VerifiedMixin,
+    adult,
+    async_view,
+    local,
+    verified,
+    view,
+)
+
+pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
+
+MEMBERS = {"type", "title", "status", "code", "detail", "missing", "recovery", "reference"}
+LOGIN_REQUIRED = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+LOCAL = "django.contrib.auth.backends.ModelBackend"
+
+
+class AsyncAdults(AdultMixin, LocalMixin, VerifiedMixin, AsyncPage):
+    pass
+
+
+async def claims_page(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(",".join(sorted(await aclaims_of(await request.auser()))))
+
+
+urlpatterns = [
+    path("decorated", adult(local(verified(view)))),
+    path("decorated-async", adult(local(verified(async_view)))),
+    path("class", Both.as_view(required_claims=("age_over_18",))),
+    path("class-async", AsyncAdults.as_view()),
+    path("claims", claims_page),
+    path("", include("tests.urls")),
+]  # fmt: skip
+GATED = ("decorated", "decorated-async", "class", "class-async")
+LACKS: dict[str, tuple[str, str, str, Callable[[], Any]]] = {
+    "the claim": (
+        "claim_missing", "age_over_18", "verify",
+        lambda: StoredClaim.objects.filter(claim_type="age_over_18").delete(),
+    ),
+    "a claim that holds": (
+        "claim_missing", "age_over_18", "restart",
+        lambda: StoredClaim.objects.filter(claim_type="age_over_18").update(valid_until=LONG_AGO),
+    ),
+    "the value": (
+        "claim_missing", "country_resident=NG", "verify",
+        lambda: StoredClaim.objects.filter(claim_type="country_resident").update(value="GB"),
+    ),
+    "the level": (
+        "kyc_level_missing", "level_2", "verify",
+        lambda: LinkedIdentity.objects.update(kyc_level="level_1"),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _site() -> Any:
+    """A site with ``LoginRequiredMiddleware``, whose pages these are."""
+    with override_settings(MIDDLEWARE=[*settings.MIDDLEWARE, LOGIN_REQUIRED]):
+        yield
+
+
+@pytest.fixture
+def ada() -> User:
+    user = make_user()
+    identity = make_identity(user)
+    make_claim(identity)
+    make_claim(identity, "country_resident", "NG")
+    return user
+
+
+def ask(address: str, user: User | None = None, accept: str = "application/json") -> Any:
+    client = APIClient()
+    if user is not None:
+        client.force_login(user, backend=LOCAL)
+    return client.get(f"/{address}", headers={"accept": accept})
+
+
+def the_problem(response: Any, status: int) -> dict[str, Any]:
+    """The body, which says its own status and is no page for a browser."""
+    assert (response.status_code, response["Content-Type"]) == (status, "application/problem+json")
+    body: dict[str, Any] = response.json()
+    assert body.keys() == MEMBERS
+    assert (body["status"], body["type"]) == (status, "about:blank")
+    assert "private" in response["Cache-Control"]
+    return body
+
+
+def test_who_has_all_comes_in(ada: User) -> None:
+    """Without this the rest would prove nothing."""
+    for address in GATED:
+        assert SECRET in ask(address, ada).content
+
+
+@pytest.mark.parametrize("lacking", LACKS)
+def test_who_lacks_one_thing_is_told_which(ada: User, lacking: str) -> None:
+    """The same body from every kind of gate, with the value that was asked for."""
+    code, missing, recovery, lose = LACKS[lacking]
+    lose()
+    for address in GATED if lacking == "the value" else GATED[:1]:
+        body = the_problem(ask(address, ada), 403)
+        assert (body["code"], body["missing"], body["recovery"]) == (code, missing, recovery)
+        assert body["detail"].count(". ") >= 1
+        assert body["title"] == "Forbidden"
+
+
+def test_nobody_is_told_to_sign_in_by_the_gate(ada: User) -> None:
+    """401 with a challenge, and not the middleware's redirect; a page learns what is missing."""
+    for address in GATED:
+        response = ask(address)
+        body = the_problem(response, 401)
+        assert (body["code"], body["missing"]) == ("not_signed_in", "age_over_18")
+        assert body["detail"].endswith(" to show it.")
+        assert response["WWW-Authenticate"] == "Session"
+        page = ask(address, accept="text/html")
+        assert page["Location"] == f"/identity/login/?next=%2F{address}&missing=age_over_18"
+
+
+def test_the_api_has_the_same_members(ada: User) -> None:
+    """For nobody, and for an error of its own."""
+    client = APIClient()
+    nobody = client.post(reverse("identity_api:disconnect"), format="json")
+    assert nobody.json().keys() == MEMBERS
+    assert (nobody.status_code, nobody["WWW-Authenticate"]) == (401, "Session")
+    bad = client.post(reverse("identity_api:callback"), {"state": "x"}, format="json")
+    assert bad["Content-Type"] == nobody["Content-Type"] == "application/problem+json"
+    assert (bad.json().keys(), bad.json()["title"]) == (MEMBERS, "Bad Request")
+
+
+@pytest.mark.parametrize(
+    "accept", ["application/problem+json", "application/json;q=0.5, text/html;q=0.4"]
+)
+def test_who_takes_problems_gets_one(ada: User, accept: str) -> None:
+    """As a client of RFC 9457 asks."""
+    the_problem(ask("decorated", accept=accept), 401)
+
+
+def in_the_loop(address: str, user: User) -> bytes:
+    """The answer of an async view, as a server runs it."""
+
+    async def get() -> bytes:
+        client = AsyncClient()
+        try:
+            await client.aforce_login(user, backend=LOCAL)
+            return (await client.get(f"/{address}")).content
+        finally:
+            await sync_to_async(connections.close_all)()
+
+    return asyncio.run(get())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_async_view_asks(ada: User) -> None:
+    """In its code by ``aclaims_of``."""
+    assert in_the_loop("claims", ada) == b"age_over_18,country_resident"
+    LinkedIdentity.objects.all().delete()
+    assert in_the_loop("claims", ada) == b""

@@ -1,0 +1,114 @@
+"""The gates of Django REST framework."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+from django.http import HttpResponse
+from django.test import override_settings
+from rest_framework.permissions import IsAdminUser, IsAuthenticated
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.test import APIRequestFactory, force_authenticate
+from rest_framework.views import APIView
+
+from django_identity.api.permissions import HasClaim, HasKycLevel
+from django_identity.gates import Gate, closed_to
+from tests.factories import make_claim, make_identity, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+class Adults(APIView):
+    permission_classes = [HasClaim("age_over_18") & HasKycLevel("level_2")]
+
+    def get(self, request: Request) -> Response:
+        return Response("in")
+
+
+class Locals(Adults):
+    permission_classes = [IsAuthenticated, HasClaim("country_resident=NG")]
+
+
+class Levels(Adults):
+    permission_classes = [HasKycLevel("level_3")]
+
+
+class OfObject(APIView):
+    """The permission is asked about an object, after the view itself asked for none."""
+
+    asked: ClassVar[list[Any]]
+
+    def get(self, request: Request) -> Response:
+        self.permission_classes = self.asked
+        self.check_object_permissions(request, object())
+        return Response("in")
+
+
+class SecondAdults(Adults):
+    permission_classes = [HasClaim("age_over_18", application="second")]
+
+
+class SecondLevels(Adults):
+    permission_classes = [HasKycLevel("level_2", application="second")]
+
+
+def ask(view: type[APIView], user: User | AnonymousUser) -> HttpResponse:
+    request = APIRequestFactory().get("/")
+    force_authenticate(request, user=user)
+    return view.as_view()(request).render()
+
+
+def status(view: type[APIView], user: User | AnonymousUser) -> int:
+    return ask(view, user).status_code
+
+
+def test_a_closed_permission_says_what_is_missing() -> None:
+    """A stable code, as a closed gate's."""
+    user = make_user()
+    make_identity(user)
+    closed = ask(Locals, user).data["detail"]
+    assert closed.code == "claim_missing"
+    assert closed == closed_to(Gate("country_resident=NG"), user).detail
+    assert ask(Locals, user).data["missing"] == "country_resident=NG"
+    assert ask(Levels, user).data["detail"].code == "kyc_level_missing"
+    assert ask(Levels, AnonymousUser()).data["detail"].code == "not_signed_in"
+
+
+@pytest.mark.parametrize(
+    ("permission", "is_open"),
+    [
+        (HasClaim("age_over_18") & HasKycLevel("level_3"), False),
+        (HasKycLevel("level_3") & HasClaim("age_over_18"), False),
+        (HasKycLevel("level_3") | HasClaim("age_over_18"), True),
+        (IsAdminUser | HasClaim("age_over_18"), True),
+        (~HasClaim("unique_human"), True),
+        (~HasClaim("age_over_18"), False),
+        (~(HasClaim("age_over_18") & HasKycLevel("level_3")), True),
+        (HasClaim("age_over_18", "unique_human"), False),
+    ],
+)
+def test_permissions_combine_as_django_rest_frameworks_own(permission: Any, is_open: bool) -> None:
+    """About the request and about an object."""
+    user = make_user()
+    make_claim(make_identity(user))
+    view = type("View", (Adults,), {"permission_classes": [permission]})
+    assert (status(view, user) == 200) is is_open
+    view = type("View", (OfObject,), {"asked": [permission]})
+    assert (status(view, user) == 200) is is_open
+
+
+def test_a_permission_asks_about_its_application() -> None:
+    """What one application was told opens no gate of another."""
+    default = settings.DJANGO_IDENTITY["default"]
+    user, other = make_user(), make_user("eve")
+    make_claim(make_identity(user, application="second"))
+    make_claim(make_identity(other, subject="subject-2"))
+    with override_settings(DJANGO_IDENTITY={"default": default, "second": default}):
+        for view in (SecondAdults, SecondLevels):
+            assert status(view, user) == 200
+            assert status(view, other) == 403
+        assert status(Adults, user) == 403

@@ -1,5 +1,0 @@
-from allauth.socialaccount.providers.oauth2.urls import default_urlpatterns
-
-from tests.benchmarks.peers.sites.allauth_provider.provider import IdentityProvider
-
-urlpatterns = default_urlpatterns(IdentityProvider)

@@ -1,3 +1,0 @@
-from tests.benchmarks.peers.sites.who import PAGES
-
-urlpatterns = PAGES

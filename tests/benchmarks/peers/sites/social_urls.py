@@ -1,5 +1,0 @@
-from django.urls import include, path
-
-from tests.benchmarks.peers.sites.who import PAGES
-
-urlpatterns = [*PAGES, path("", include("social_django.urls", namespace="social"))]

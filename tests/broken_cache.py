@@ -1,0 +1,21 @@
+"""A cache that fails at whatever is asked of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.cache.backends.base import BaseCache
+
+
+class BrokenCache(BaseCache):
+    def __init__(self, _location: str, params: dict[str, Any]) -> None:
+        super().__init__(params)
+
+    def get(self, *_args: Any, **_kwargs: Any) -> Any:
+        raise ConnectionError
+
+    def set(self, *_args: Any, **_kwargs: Any) -> None:
+        raise ConnectionError
+
+    def clear(self) -> None:
+        """There is nothing in it."""

@@ -1,0 +1,89 @@
+"""Other people's accounts in a real Chromium: a stranger who was removed, and a phished code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page
+
+from example_project.demo.members import MEMBERS
+from tests.browser.demo import WIDE, Demo
+from tests.browser.looking import overflow, shoot, violations
+
+NARROW = {"viewport": {"width": 320, "height": 640}}
+VICTIM, THIEF = MEMBERS
+
+
+def test_a_removed_stranger_stays_out(demo: Demo) -> None:
+    """Linked from an open session and disconnected by its owner: another account, never hers."""
+    session = demo.session_of(VICTIM)
+    demo.come_as(session, demo.people[1])
+    assert demo.linked_accounts() == [VICTIM.name]
+    demo.disconnect(session)
+    stranger = demo.window()
+    demo.come_as(stranger, demo.people[1])
+    shoot(stranger, "strangers-1-removed")
+    assert stranger.get_by_text("What Ajo Circle has confirmed").is_visible()
+    assert len(demo.linked_accounts()) == 1
+    assert demo.linked_accounts() != [VICTIM.name]
+
+
+def test_a_code_restores_no_power_to_sign_in(demo: Demo) -> None:
+    """Removed, then pasted as a code by the talked-into victim: the stranger is refused."""
+    session = demo.session_of(VICTIM)
+    demo.come_as(session, demo.people[1])
+    demo.disconnect(session)
+    stranger = demo.window()
+    demo.paste_code(session, demo.code_of(stranger, demo.people[1]))
+    is_refused(demo, stranger, "strangers-2-code")
+    assert demo.linked_accounts() == []
+
+
+def test_a_phished_code_erases_nobody(demo: Demo) -> None:
+    """The thief's page offers no erasure, its address leads away, and the victim still gets in."""
+    session = demo.session_of(VICTIM)
+    demo.come_as(session, demo.people[1])
+    demo.disconnect(session)
+    thief = demo.session_of(THIEF)
+    demo.paste_code(thief, demo.code_of(demo.window(), demo.people[1]))
+    thief.goto(f"{demo.site}/identity/account/")
+    shoot(thief, "strangers-3-thief")
+    assert thief.get_by_text("Erase my data").count() == 0
+    thief.goto(f"{demo.site}/identity/erase/")
+    assert "/erase/" not in thief.url
+    again = demo.session_of(VICTIM)
+    again.goto(f"{demo.site}/identity/account/")
+    assert again.get_by_text("Your account is not connected").is_visible()
+
+
+@pytest.mark.parametrize("window", [WIDE, NARROW], ids=["1280", "320"])
+def test_a_strangers_code(demo: Demo, window: dict[str, Any]) -> None:
+    """Pasted, named on the page after it, of no use to the stranger, and undone by one press."""
+    name = f"foreign-code-{window['viewport']['width']}"
+    stranger, victim = demo.window(**window), demo.session_of(VICTIM, **window)
+    demo.paste_code(victim, demo.code_of(stranger, demo.people[1]))
+    victim.get_by_role("heading", name="Is this you?").wait_for()
+    assert "***@" in victim.locator("bdi").inner_text()
+    looks_well(victim, f"{name}-1-is-this-you")
+    looks_well(demo.account(victim), f"{name}-2-account")
+    is_refused(demo, stranger, f"{name}-3-refused")
+    victim.get_by_role("button", name="This is not me: undo").click()
+    victim.get_by_role("heading", name="Undone").wait_for()
+    looks_well(victim, f"{name}-4-undone")
+    demo.account(victim).get_by_text("Your account is not connected").wait_for()
+
+
+def is_refused(demo: Demo, stranger: Page, name: str) -> None:
+    stranger.goto(f"{demo.site}/identity/login/")
+    stranger.get_by_role("button", name="Continue with identity").click()
+    stranger.locator("button[name=allow]").click()
+    stranger.get_by_role("heading", name="You were not signed in").wait_for()
+    looks_well(stranger, name)
+    assert "/identity/login/" in demo.account(stranger).url
+
+
+def looks_well(page: Page, name: str) -> None:
+    shoot(page, name)
+    assert overflow(page) == []
+    assert violations(page) == []

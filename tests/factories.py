@@ -1,0 +1,118 @@
+"""Records for tests that start in the middle of an identity's life."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from django_identity import conf, vault
+from django_identity.models import (
+    Consent,
+    EventOutcome,
+    LinkedIdentity,
+    LinkedVia,
+    StoredClaim,
+    TokenGrant,
+    WebhookEvent,
+    digest,
+)
+from django_identity.secrets import Secret
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+# One moment for all rows of a run, so that the ends of two stories can be compared.
+JUST_NOW = timezone.now()
+
+
+def make_user(username: str = "ada", **fields: Any) -> User:
+    return User.objects.create_user(username, password="a password", **fields)
+
+
+def again(user: User) -> User:
+    """The user as the next request loads them: gates remember what they read on an instance."""
+    return User.objects.get(pk=user.pk)
+
+
+def make_identity(user: User, *, subject: str = "subject-1", **fields: Any) -> LinkedIdentity:
+    held = {
+        "application": "default",
+        "environment": "test",
+        "consent": Consent.GRANTED,
+        "linked_via": LinkedVia.OAUTH,
+        "account_made": True,
+        "kyc_level": "level_2",
+        "kyc_status": "verified",
+        "kyc_said_at": JUST_NOW,
+        "credential_expires_at": timezone.now() + timedelta(hours=24),
+        **fields,
+    }
+    return LinkedIdentity.objects.create(user=user, subject=subject, **held)
+
+
+def make_identity_by_code(user: User, **fields: Any) -> LinkedIdentity:
+    """One that a Connect code alone stands behind: a level, no proofs, no tokens."""
+    held = {
+        "linked_via": LinkedVia.CONNECT,
+        "scopes": ["profile:basic", "kyc:status"],
+        "connect_issued_at": timezone.now(),
+        "credential_expires_at": None,
+        **fields,
+    }
+    return make_identity(user, **held)
+
+
+def make_claim(
+    identity: LinkedIdentity, claim_type: str = "age_over_18", value: Any = True, **fields: Any
+) -> StoredClaim:
+    held = {"provider": "KYC", "valid_until": timezone.now() + timedelta(hours=24), **fields}
+    return StoredClaim.objects.create(identity=identity, claim_type=claim_type, value=value, **held)
+
+
+def make_grant(
+    identity: LinkedIdentity,
+    *,
+    access_token: str = "at-0",
+    refresh_token: str = "rt-0",
+    **fields: Any,
+) -> TokenGrant:
+    """Tokens that are live: pass ``access_expires_at`` for one that is not."""
+    now = timezone.now()
+    held = {
+        "access_token": sealed(identity, "access_token", access_token),
+        "refresh_token": sealed(identity, "refresh_token", refresh_token),
+        "access_expires_at": now + timedelta(hours=1),
+        "refresh_expires_at": now + timedelta(days=30),
+        **fields,
+    }
+    return TokenGrant.objects.create(identity=identity, **held)
+
+
+def make_event(identity: LinkedIdentity, event_type: str, **fields: Any) -> WebhookEvent:
+    """An event about ``identity``, applied a minute ago."""
+    number = WebhookEvent.objects.count()
+    a_minute_ago = timezone.now() - timedelta(minutes=1)
+    held = {
+        "application": identity.application,
+        "event_id": f"event-{number}",
+        "event_digest": digest(identity.application, f"event-{number}"),
+        "occurred_at": a_minute_ago,
+        "received_at": a_minute_ago,
+        "subject": identity.subject,
+        "subject_digest": identity.subject_digest,
+        "payload": {"user_id": identity.subject},
+        "outcome": EventOutcome.APPLIED,
+        **fields,
+    }
+    return WebhookEvent.objects.create(event_type=event_type, **held)
+
+
+def sealed(identity: LinkedIdentity, column: str, text: str) -> str:
+    keys = conf.application(identity.application).encryption_keys
+    return vault.seal(Secret(text), keys=keys, context=identity.sealing_context(column))
+
+
+def unsealed(identity: LinkedIdentity, column: str, text: str) -> str:
+    keys = conf.application(identity.application).encryption_keys
+    return vault.unseal(text, keys=keys, context=identity.sealing_context(column)).reveal()

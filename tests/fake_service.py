@@ -1,0 +1,277 @@
+"""``FakeService``: a real server on loopback that plays the spec, and misbehaves on demand.
+
+By default a whole sign-in of ``subject`` succeeds. ``service.answers["token"] = html()`` replaces
+one endpoint's answer (``token``, ``profile``, ``me``, ``kyc``, ``claims``, ``jwks``, or Connect's
+``request``): by raw bytes, a dict for the JSON body, or a function that gets the socket.
+``service.requests``: what arrived.
+Refresh tokens rotate and are good for once; ``service.refresh_tokens``: those that were presented.
+``service.meanwhile["token"] = work`` is done after the request arrived and before the answer.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qs
+
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
+from cryptography.hazmat.primitives.hashes import SHA256
+from django.db import connections
+from django.test import override_settings
+
+# A good answer gets there on the busiest machine; a bad one is waited for as long as it takes.
+PATIENCE, IMPATIENCE = 10.0, 0.6
+Answer = bytes | dict[str, Any] | Callable[[socket.socket], None]
+
+
+def b64(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def http(body: bytes, *, status: str = "200 OK", headers: str = "") -> bytes:
+    head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{headers}\r\n"
+    return head.encode() + body
+
+
+def answer(body: object, *, status: str = "200 OK") -> bytes:
+    return http(json.dumps(body).encode(), status=status)
+
+
+def refusal(code: str, status: str = "400 Bad Request", **beside: object) -> bytes:
+    """The service's no, in its envelope."""
+    return answer({"success": False, "error": {"code": code}, **beside}, status=status)
+
+
+@dataclass
+class FakeService:
+    client_id: str = "test-client"
+    subject: str = "subject-1"
+    profile: dict[str, Any] = field(default_factory=dict)
+    token: dict[str, Any] = field(default_factory=dict)
+    kyc: dict[str, Any] = field(default_factory=dict)
+    connect: dict[str, Any] = field(default_factory=dict)
+    payload: dict[str, Any] = field(default_factory=dict)
+    disclosed: dict[str, Any] = field(default_factory=lambda: {"age_over_18": True})
+    claims_user_id: str | None = None
+    answers: dict[str, Answer] = field(default_factory=dict)
+    requests: list[tuple[str, str, bytes]] = field(default_factory=list)
+    refresh_tokens: list[str] = field(default_factory=list)
+    meanwhile: dict[str, Callable[[], None]] = field(default_factory=dict)
+    bend: Callable[[str], str] = lambda credential: credential
+
+    def __post_init__(self) -> None:
+        self.key = ec.generate_private_key(ec.SECP256R1())
+        self._counting = threading.Lock()
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.origin = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def settings(self, **changes: Any) -> dict[str, Any]:
+        return {
+            "ENVIRONMENT": "test", "BASE_URL": f"{self.origin}/api/v1", "AUTH_URL": self.origin,
+            "CLIENT_ID": self.client_id, "CLIENT_SECRET": "a-client-secret-for-tests-alone",
+            "TIMEOUT": PATIENCE, **changes,
+        }  # fmt: skip
+
+    def calls(self, endpoint: str) -> int:
+        return sum(1 for name, _, _ in self.requests if name == endpoint)
+
+    def newest(self, endpoint: str) -> str:
+        """The path of the newest request there; another endpoint may have had one since."""
+        return [target for name, target, _ in self.requests if name == endpoint][-1]
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                raw = self._read(connection)
+                target = raw.split(b" ", 2)[1].decode()
+                name = self._name(target)
+                self.requests.append((name, target, raw))
+                good = self.good(name)
+                if b"grant_type=refresh_token" in raw:
+                    good = self._refreshed(raw)
+                self.meanwhile.get(name, lambda: None)()
+                given = self.answers.get(name, good)
+                if callable(given):
+                    given(connection)
+                else:
+                    connection.sendall(given if isinstance(given, bytes) else answer(given))
+            except (OSError, IndexError):
+                return
+            finally:
+                # An answer may have used the database, in this thread of its own.
+                connections.close_all()
+
+    @staticmethod
+    def _read(connection: socket.socket) -> bytes:
+        raw = b""
+        while b"\r\n\r\n" not in raw:
+            chunk = connection.recv(65536)
+            if not chunk:
+                return raw
+            raw += chunk
+        head, _, body = raw.partition(b"\r\n\r\n")
+        for line in head.split(b"\r\n"):
+            if line.lower().startswith(b"content-length:"):
+                while len(body) < int(line.split(b":")[1]):
+                    body += connection.recv(65536)
+        return head + b"\r\n\r\n" + body
+
+    @staticmethod
+    def _name(target: str) -> str:
+        path = target.split("?")[0]
+        if path.endswith("/users/me/profile"):
+            return "me"
+        return "jwks" if path.endswith("jwks.json") else path.rsplit("/", 1)[1]
+
+    def good(self, name: str) -> Answer:
+        """What the endpoint answers where the service behaves."""
+        if name == "token":
+            return {"access_token": "at-secret", "refresh_token": "rt-secret", "expires_in": 3600,
+                    "token_type": "Bearer", **self.token}  # fmt: skip
+        if name == "jwks":
+            return {"keys": [self.jwk()]}
+        if name == "request":
+            held = self.connect_result()
+        elif name in ("profile", "me"):
+            held = {"id": self.subject, "email": "ada@example.org", "first_name": "Ada",
+                    "last_name": "Obi", "country": "NG", "kyc_level": "level_2",
+                    **self.profile}  # fmt: skip
+        elif name == "kyc":
+            held = {"kyc_level": "level_2", "status": "verified", "provider": "KYC",
+                    "verified_at": "2026-11-01T10:00:00Z", **self.kyc}  # fmt: skip
+        else:
+            held = {
+                "user_id": self.claims_user_id or self.subject,
+                "claims": [{"claim_type": name, "provider": "KYC", "revoked": False}
+                           for name in self.disclosed],
+                "credential": self.bend(self.credential()),
+                "credential_format": "dc+sd-jwt",
+            }  # fmt: skip
+        return {"success": True, "data": held}
+
+    def connect_result(self) -> dict[str, Any]:
+        issued_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        profile = {"first_name": "Ada", "last_name": "Obi", "email": "ada@example.org",
+                   "country": "NG"}  # fmt: skip
+        kyc = {"kyc_level": "level_2", "status": "verified", "provider": "KYC",
+               "verified_at": "2026-11-01T10:00:00Z"}  # fmt: skip
+        return {"status": "approved", "request_id": "req_1", "user_id": self.subject,
+                "data": {"profile": profile, "kyc": kyc}, "issued_at": issued_at,
+                "signature": "a-signature", **self.connect}  # fmt: skip
+
+    def _refreshed(self, raw: bytes) -> Answer:
+        form = parse_qs(raw.partition(b"\r\n\r\n")[2].decode())
+        with self._counting:
+            self.refresh_tokens += form["refresh_token"]
+            number = len(self.refresh_tokens)
+            if self.refresh_tokens[-1] in self.refresh_tokens[:-1]:
+                return answer({"error": "invalid_grant"}, status="400 Bad Request")
+        return {"access_token": f"at-{number}", "refresh_token": f"rt-{number}",
+                "expires_in": 3600, "token_type": "Bearer", **self.token}  # fmt: skip
+
+    def jwk(self) -> dict[str, str]:
+        numbers = self.key.public_key().public_numbers()
+        x, y = (b64(n.to_bytes(32)) for n in (numbers.x, numbers.y))
+        return {"kty": "EC", "crv": "P-256", "kid": "k1", "use": "sig", "x": x, "y": y}
+
+    def credential(self) -> str:
+        disclosures = [
+            b64(json.dumps([f"salt-{name}", name, value]).encode())
+            for name, value in self.disclosed.items()
+        ]
+        digests = [b64(hashlib.sha256(text.encode()).digest()) for text in disclosures]
+        now = int(time.time())
+        payload = {
+            "iss": self.origin, "aud": self.client_id, "sub": self.subject, "environment": "test",
+            "iat": now, "exp": now + 86400, "_sd": digests, **self.payload,
+        }  # fmt: skip
+        header = {"alg": "ES256", "typ": "dc+sd-jwt", "kid": "k1"}
+        return "~".join([self.signed(header, payload), *disclosures, ""])
+
+    def identity_token(self, subject: str, *, head: Any = None, **changes: Any) -> str:
+        """An ID token of this service about ``subject``, or what ``changes`` make of it."""
+        now = int(time.time())
+        payload = {"iss": self.origin, "aud": self.client_id, "sub": subject, "exp": now + 300,
+                   "iat": now, **changes}  # fmt: skip
+        return self.signed({"alg": "ES256", "typ": "JWT", "kid": "k1", **(head or {})}, payload)
+
+    def signed(self, header: dict[str, Any], payload: dict[str, Any]) -> str:
+        signed = ".".join(b64(json.dumps(part).encode()) for part in (header, payload))
+        r, s = decode_dss_signature(self.key.sign(signed.encode(), ec.ECDSA(SHA256())))
+        return f"{signed}.{b64(r.to_bytes(32) + s.to_bytes(32))}"
+
+
+@contextmanager
+def serving(**fields: Any) -> Iterator[FakeService]:
+    service = FakeService(**fields)
+    try:
+        yield service
+    finally:
+        service.close()
+
+
+def impatient(service: FakeService) -> override_settings:
+    """The site gives up early, in tests of answers that never come."""
+    return override_settings(DJANGO_IDENTITY={"default": service.settings(TIMEOUT=IMPATIENCE)})
+
+
+# Ways to misbehave
+
+
+def html(status: str = "200 OK") -> bytes:
+    return http(b"<html><b>oops</b></html>", status=status, headers="Content-Type: text/html\r\n")
+
+
+def truncated(connection: socket.socket) -> None:
+    connection.sendall(b'HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"access_token": "a')
+
+
+def silent(connection: socket.socket) -> None:
+    connection.settimeout(3)
+    connection.recv(1)
+
+
+def reset(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def dribble_body(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
+    for _ in range(400):
+        connection.sendall(b" ")
+        time.sleep(0.1)
+
+
+def huge(connection: socket.socket) -> None:
+    connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+    for _ in range(60):
+        connection.sendall(b" " * 1024 * 1024)
+
+
+def redirect_to(origin: str, status: int) -> bytes:
+    return http(b"", status=f"{status} Moved", headers=f"Location: {origin}/oauth2/token\r\n")

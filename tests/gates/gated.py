@@ -1,0 +1,244 @@
+"""Every way to put a gate, each in front of the same secret; all of them ask for three things.
+
+``age_over_18``, ``country_resident`` with the value ``NG``, and ``level_2``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import isawaitable
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.http import HttpRequest, HttpResponse
+from django.template import Context, Template
+from django.test import RequestFactory
+from django.utils.decorators import method_decorator
+from django.views.generic import View
+from rest_framework.decorators import api_view, permission_classes
+from rest_framework.permissions import BasePermission
+from rest_framework.response import Response
+from rest_framework.test import APIRequestFactory, force_authenticate
+from rest_framework.views import APIView
+
+from django_identity.api.permissions import HasClaim, HasKycLevel
+from django_identity.gates import (
+    ClaimRequiredMixin,
+    KycLevelRequiredMixin,
+    claim_required,
+    kyc_level_required,
+)
+
+SECRET = b"secret"
+Way = Callable[[Any], bytes]
+
+adult = claim_required("age_over_18")
+local = claim_required("country_resident=NG")
+verified = kyc_level_required("level_2")
+
+
+def view(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(SECRET)
+
+
+async def async_view(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(SECRET)
+
+
+class Page(View):
+    def get(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponse(SECRET)
+
+
+class AsyncPage(View):
+    async def get(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponse(SECRET)
+
+
+class AdultMixin(ClaimRequiredMixin):
+    required_claims = ("age_over_18",)
+
+
+class LocalMixin(ClaimRequiredMixin):
+    required_claims = ("country_resident=NG",)
+
+
+class VerifiedMixin(KycLevelRequiredMixin):
+    required_kyc_level = "level_2"
+
+
+class Stacked(AdultMixin, LocalMixin, VerifiedMixin, Page):
+    """One mixin beside the other."""
+
+
+class StackedAsync(VerifiedMixin, LocalMixin, AdultMixin, AsyncPage):
+    """The other way round."""
+
+
+class Adults(ClaimRequiredMixin, Page):
+    required_claims = ("age_over_18",)
+
+
+class Sub(KycLevelRequiredMixin, LocalMixin, Adults):
+    """A subclass that puts its own gates above its parent's."""
+
+    required_kyc_level = "level_2"
+
+
+class Both(ClaimRequiredMixin, KycLevelRequiredMixin, Page):
+    """One class with two kinds of gates."""
+
+    required_claims = ("country_resident=NG",)
+    required_kyc_level = "level_2"
+
+
+class Added(Both):
+    """A subclass that names another claim takes its parent's not away."""
+
+    required_claims = ("age_over_18",)
+
+
+@method_decorator([adult, verified], name="dispatch")
+class DecoratedInside(LocalMixin, Page):
+    pass
+
+
+@method_decorator([adult, verified], name="dispatch")
+class DecoratedInsideAsync(LocalMixin, AsyncPage):
+    pass
+
+
+class Closed(BasePermission):
+    def has_permission(self, request: Any, view: Any) -> bool:
+        return False
+
+
+class Api(APIView):
+    permission_classes: Any = [
+        HasClaim("age_over_18"), HasClaim("country_resident=NG"), HasKycLevel("level_2"),
+    ]  # fmt: skip
+
+    def get(self, request: Any) -> Response:
+        return Response(SECRET.decode())
+
+
+class ApiAnd(Api):
+    permission_classes: Any = [
+        HasClaim("age_over_18") & HasClaim("country_resident=NG") & HasKycLevel("level_2")
+    ]
+
+
+class ApiOr(Api):
+    permission_classes: Any = [
+        (Closed | HasClaim("age_over_18")) & (HasKycLevel("level_2") | Closed),
+        HasClaim("country_resident=NG") & ~(Closed & HasClaim("age_over_18")),
+    ]
+
+
+@api_view(["GET"])
+@permission_classes(Api.permission_classes)
+def api_function(request: Any) -> Response:
+    return Response(SECRET.decode())
+
+
+class ApiObject(Api):
+    """A permission is asked about the object, too."""
+
+    permission_classes: Any = []
+
+    def get(self, request: Any) -> Response:
+        self.permission_classes = ApiAnd.permission_classes
+        self.check_object_permissions(request, object())
+        return Response(SECRET.decode())
+
+
+def by_request(gated: Any) -> Way:
+    def ask(user: Any) -> bytes:
+        return answer_of(gated, user).content
+
+    return ask
+
+
+def answer_of(gated: Any, user: Any, **headers: str) -> Any:
+    """What ``gated`` answers to ``user``, be it sync or async."""
+    request: Any = RequestFactory().get("/here/", headers=headers)
+    request.user = user
+
+    async def auser() -> Any:
+        return user
+
+    request.auser = auser
+    answer = gated(request)
+    return async_to_sync(_awaited)(answer) if isawaitable(answer) else answer
+
+
+async def _awaited(answer: Any) -> Any:
+    return await answer
+
+
+def by_api(gated: Any) -> Way:
+    def ask(user: Any) -> bytes:
+        return api_answer_of(gated, user).content
+
+    return ask
+
+
+def api_answer_of(gated: Any, user: Any) -> Any:
+    request = APIRequestFactory().get("/here/")
+    force_authenticate(request, user=user)
+    return gated(request).render()
+
+
+def by_template(source: str) -> Way:
+    template = Template("{% load identity %}" + source)
+
+    def ask(user: Any) -> bytes:
+        return template.render(Context({"user": user})).encode()
+
+    return ask
+
+
+ASKED = (
+    'user|has_claim:"age_over_18"',
+    'user|has_claim:"country_resident=NG"',
+    'user|has_kyc_level:"level_2"',
+)
+SHAPES = {
+    "if": "{{% if {0} and {1} and {2} %}}secret{{% else %}}denied{{% endif %}}",
+    "if not": "{{% if not {0} or not {1} or not {2} %}}denied{{% else %}}secret{{% endif %}}",
+    "if or": (
+        "{{% if {0} or nobody %}}{{% if {1} or nobody %}}{{% if {2} or nobody %}}secret"
+        "{{% endif %}}{{% endif %}}{{% endif %}}"
+    ),
+    "if ==": (
+        "{{% if {0} == False %}}denied{{% elif {1} == False %}}denied{{% elif {2} != True %}}denied"
+        "{{% else %}}secret{{% endif %}}"
+    ),
+}
+TAG = (
+    '{% identity_gate "age_over_18" "country_resident=NG" level="level_2" %}secret'
+    "{% else %}denied{% end_identity_gate %}"
+)
+
+WAYS: dict[str, Way] = {
+    "decorators": by_request(adult(local(verified(view)))),
+    "decorators, async": by_request(verified(adult(local(async_view)))),
+    "mixins": by_request(Stacked.as_view()),
+    "mixins, async": by_request(StackedAsync.as_view()),
+    "subclass": by_request(Sub.as_view()),
+    "subclass adds a claim": by_request(Added.as_view()),
+    "as_view adds a claim": by_request(Both.as_view(required_claims=("age_over_18",))),
+    "decorators of a class": by_request(DecoratedInside.as_view()),
+    "decorators of a class, async": by_request(DecoratedInsideAsync.as_view()),
+    "decorators around mixins": by_request(adult(Both.as_view())),
+    "decorators around mixins, async": by_request(
+        local(adult(type("Page", (VerifiedMixin, AsyncPage), {}).as_view()))
+    ),
+    "permissions": by_api(Api.as_view()),
+    "permissions with &": by_api(ApiAnd.as_view()),
+    "permissions with | and ~": by_api(ApiOr.as_view()),
+    "permissions of a function": by_api(api_function),
+    "permissions of an object": by_api(ApiObject.as_view()),
+    "tag": by_template(TAG),
+    **{f"filters, {shape}": by_template(text.format(*ASKED)) for shape, text in SHAPES.items()},
+}

@@ -1,0 +1,38 @@
+"""A gate opens on the values of a claim in each form that the sandbox issues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from django_identity.gates import claims_of
+from django_identity.lifecycle.requirements import Requirement
+from django_identity.lifecycle.standing import standing_of
+from django_identity.testing.sandbox import RunningSandbox
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize("form", ["object", "bare"])
+def test_both_forms_open_the_same_gates(
+    client: Client, form: str, identity_sandbox: RunningSandbox,
+    identity_sign_in: Callable[..., Any],
+) -> None:  # fmt: skip
+    """The same claims for the site's code, and the country on the person's page."""
+    identity_sandbox.control("POST", "switches", claim_values=form)
+    assert identity_sign_in(client).status_code == 302
+    user = User.objects.get()
+    assert claims_of(user) == {
+        "kyc_verified": True, "age_over_18": True, "unique_human": True, "country_resident": "NG",
+    }  # fmt: skip
+    asked = {value: Requirement("country_resident", value) for value in ("NG", "GH")}
+    assert standing_of(user).has_claim(asked["NG"])
+    assert not standing_of(user).has_claim(asked["GH"])
+    page = client.get(reverse("identity:account")).content.decode()
+    assert '<bdi class="identity-value">Nigeria</bdi>' in page
+    assert "your identity service says no" not in page

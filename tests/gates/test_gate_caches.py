@@ -1,0 +1,148 @@
+"""A cache above a gate stores nothing of what the gate answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.checks import run_checks
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.test import Client, modify_settings, override_settings
+from django.urls import include, path
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import cache_page, never_cache
+from rest_framework.permissions import IsAdminUser
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from django_identity.api.permissions import HasClaim
+from django_identity.gates import claim_required
+from django_identity.models import LinkedIdentity
+from tests.factories import make_claim, make_identity, make_user
+from tests.gates.gated import AdultMixin, AsyncPage, Page, answer_of, async_view, view
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
+
+cached = cache_page(60)
+adult = claim_required("age_over_18")
+
+
+class Api(APIView):
+    permission_classes: Any = [HasClaim("age_over_18") | IsAdminUser]
+
+    def get(self, request: Any) -> Response:
+        return Response("secret", headers=dict(request.query_params.items()))
+
+
+def told(request: HttpRequest, closed: Any) -> HttpResponse:
+    return HttpResponse(f"denied {request.user.pk}")
+
+
+def drawn(request: HttpRequest) -> HttpResponse:
+    return TemplateResponse(request, "django_identity/icon.html", {"name": "secret"})
+
+
+urlpatterns = [
+    path("decorator/", cached(adult(view))),
+    path("async/", cached(adult(async_view))),
+    path("class/", cached(type("Gated", (AdultMixin, Page), {}).as_view())),
+    path("async-class/", cached(type("Gated", (AdultMixin, AsyncPage), {}).as_view())),
+    path("inside/", method_decorator(cached, "dispatch")(
+        type("Gated", (AdultMixin, Page), {})).as_view()),
+    path("inside-async/", cached(method_decorator(adult, "dispatch")(
+        type("Gated", (AsyncPage,), {})).as_view())),
+    path("drawn/", cached(adult(drawn))),
+    path("answered/", cached(claim_required("unique_human", on_closed=told)(view))),
+    path("api/", cached(Api.as_view())),
+    path("identity/", include("django_identity.urls")),
+]  # fmt: skip
+ADDRESSES = (
+    "decorator", "async", "class", "async-class", "inside", "inside-async", "drawn", "answered",
+    "api",
+)  # fmt: skip
+every_address = pytest.mark.parametrize("address", ["decorator", "async-class", "answered", "api"])
+
+
+@pytest.fixture(autouse=True)
+def shared_cache() -> Iterator[None]:
+    memory = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    with override_settings(CACHES=memory):
+        yield
+
+
+def browser(user: User | None) -> Client:
+    made = Client()
+    if user is not None:
+        made.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return made
+
+
+def adult_user(name: str = "ada") -> User:
+    user = make_user(name)
+    make_claim(make_identity(user, subject=name))
+    return user
+
+
+@every_address
+def test_nobody_sees_an_adults_page_from_the_cache(address: str) -> None:
+    """Neither a stranger, nor the same person after a revocation; nor one what another was told."""
+    user = adult_user()
+    mine, theirs = browser(user), browser(adult_user("bola"))
+    first = mine.get(f"/{address}/")
+    assert first.status_code == 200
+    assert browser(None).get(f"/{address}/").content != first.content
+    assert (theirs.get(f"/{address}/").content == first.content) is (address != "answered")
+    LinkedIdentity.objects.update(consent="revoked")
+    assert (mine.get(f"/{address}/").status_code == 200) is (address == "answered")
+
+
+@every_address
+def test_every_answer_says_that_it_is_private(address: str) -> None:
+    """Open or closed."""
+    for user in (adult_user(), make_user("eve"), None):
+        answer = browser(user).get(f"/{address}/")
+        assert "private" in answer["Cache-Control"]
+        assert "Cookie" in answer["Vary"]
+
+
+def test_a_closed_gate_says_what_else_decides() -> None:
+    """A page, JSON and HTMX get different answers at one address."""
+    varies = answer_of(adult(view), AnonymousUser())["Vary"]
+    assert {"Cookie", "Accept", "HX-Request"} <= {name.strip() for name in varies.split(",")}
+    assert "Authorization" in browser(None).get("/api/")["Vary"]
+
+
+def test_a_stricter_word_of_the_views_own_stays() -> None:
+    """``no-store`` is more than private; a gated API says both."""
+    user = adult_user()
+    assert "no-store" in answer_of(adult(never_cache(view)), user)["Cache-Control"]
+    for said in ("no-store", "public"):
+        answer = browser(user).get(f"/api/?Cache-Control={said}")
+        assert answer["Cache-Control"] == "private, no-store"
+
+
+@pytest.mark.parametrize("said", ["public, max-age=60", "no-cache=x"])
+def test_what_a_view_says_of_itself_lets_no_cache_store_it(said: str) -> None:
+    """Whatever it is, strangers get their own answer."""
+
+    def page(request: HttpRequest) -> HttpResponse:
+        return HttpResponse("secret", headers={"Cache-Control": said})
+
+    gated = cached(adult(page))
+    assert answer_of(gated, adult_user()).content == b"secret"
+    assert answer_of(gated, AnonymousUser()).status_code == 302
+
+
+@modify_settings(MIDDLEWARE={"prepend": "django.middleware.cache.UpdateCacheMiddleware"})
+def test_a_cache_of_the_whole_site_is_warned_of() -> None:
+    """It stores pages that decide in their templates."""
+    assert "django_identity.W005" in [message.id for message in run_checks()]
+
+
+def test_the_page_of_a_closed_gate_is_not_framed() -> None:
+    """It has a button that signs somebody in."""
+    gated = claim_required("age_over_18", on_closed="forbid")(view)
+    assert answer_of(gated, make_user())["X-Frame-Options"] == "DENY"

@@ -1,0 +1,488 @@
+"""No way around a gate: who lacks one thing stays outside, and so does everybody when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, Group, User
+from django.core.exceptions import ImproperlyConfigured
+from django.db import OperationalError, connection, transaction
+from django.http import HttpRequest, HttpResponse
+from django.template import Context, Template, TemplateSyntaxError
+from django.test import RequestFactory, override_settings
+from django.utils import timezone
+
+from django_identity.api.permissions import HasClaim, HasKycLevel
+from django_identity.gates import (
+    ClaimRequiredMixin,
+    Gate,
+    KycLevelRequiredMixin,
+    aclaims_of,
+    claim_required,
+    kyc_level_required,
+)
+from django_identity.models import Consent, LinkedIdentity, StoredClaim
+from tests.factories import LONG_AGO, again, make_claim, make_identity, make_user
+from tests.gates.gated import (
+    ASKED,
+    SECRET,
+    SHAPES,
+    TAG,
+    WAYS,
+    Page,
+    answer_of,
+    async_view,
+    by_template,
+    view,
+)
+
+pytestmark = pytest.mark.django_db
+
+FEW = {
+    name: WAYS[name]
+    for name in ("decorators, async", "mixins", "permissions", "tag", "filters, if not")
+}
+
+
+def opened_by(ways: dict[str, Any], person: Any) -> list[str]:
+    """The ways by which ``person`` comes in."""
+    return [name for name, way in ways.items() if SECRET in answered(way, person)]
+
+
+def answered(way: Any, person: Any) -> bytes:
+    try:
+        content: bytes = way(person)
+    except (AttributeError, OperationalError, ImproperlyConfigured):
+        return b""
+    return content
+
+
+@pytest.fixture
+def user() -> User:
+    """Somebody for whom every gate is open."""
+    person = make_user()
+    identity = make_identity(person)
+    make_claim(identity)
+    make_claim(identity, "country_resident", "NG")
+    return person
+
+
+def claim(name: str, **changes: Any) -> Callable[[], Any]:
+    return lambda: StoredClaim.objects.filter(claim_type=name).update(**changes)
+
+
+def identity(**changes: Any) -> Callable[[], Any]:
+    return lambda: LinkedIdentity.objects.update(**changes)
+
+
+A_MINUTE_AGO = timezone.now() - timedelta(minutes=1)
+LACKS: dict[str, Callable[[], Any]] = {
+    "the claim": lambda: StoredClaim.objects.filter(claim_type="age_over_18").delete(),
+    "a claim that is true": claim("age_over_18", value=False),
+    "a claim whose answer is yes": claim("age_over_18", value={"verified": True, "value": False}),
+    "a claim with an answer": claim("age_over_18", value={"verified": True, "value": None}),
+    "a claim that is not revoked": claim("age_over_18", revoked_at=A_MINUTE_AGO),
+    "a claim that holds": claim("age_over_18", valid_until=A_MINUTE_AGO),
+    "a claim that is proven": claim("age_over_18", valid_until=None),
+    "the value": claim("country_resident", value="GH"),
+    "a value that is verified": claim("country_resident", value={"verified": False, "value": "NG"}),
+    "the level": identity(kyc_level="level_1"),
+    "any level": identity(kyc_level=""),
+    "a level that is verified": identity(kyc_status="rejected"),
+    "a level that somebody vouches for": identity(kyc_said_at=None),
+    "a level that still holds": identity(kyc_said_at=LONG_AGO),
+    "consent": identity(consent=Consent.REVOKED),
+    "this application": identity(application="other"),
+    "this environment": identity(environment="live"),
+    "an identity": lambda: LinkedIdentity.objects.all().delete(),
+}
+
+
+def test_who_has_all_comes_in(user: User) -> None:
+    """Without this the rest would prove nothing."""
+    assert opened_by(WAYS, user) == list(WAYS)
+
+
+def test_who_lacks_one_thing_stays_outside(user: User) -> None:
+    """Whatever it is that is missing."""
+    for name, lacking in LACKS.items():
+        with transaction.atomic():
+            lacking()
+            assert SECRET not in WAYS["decorators"](again(user)), name
+            transaction.set_rollback(True)
+    assert SECRET in WAYS["decorators"](again(user))
+
+
+@pytest.mark.parametrize("lacking", ["a claim that is not revoked", "the level"])
+def test_every_gate_asks_for_all(user: User, lacking: str) -> None:
+    """However many requirements stand beside each other, and wherever they were declared."""
+    LACKS[lacking]()
+    assert opened_by(WAYS, user) == []
+
+
+def nobody(user: User) -> Any:
+    return AnonymousUser()
+
+
+def none(user: User) -> Any:
+    """What ``UNAUTHENTICATED_USER = None`` gives, and a template without a user."""
+    return None
+
+
+def device(user: User) -> Any:
+    """A principal of another kind, with the number of a user."""
+    return SimpleNamespace(pk=user.pk, id=user.pk, is_authenticated=True)
+
+
+def group(user: User) -> Any:
+    """A record of another table, with the number of a user."""
+    found = Group(pk=user.pk, name="a group")
+    found.is_authenticated = True
+    return found
+
+
+def unsaved(user: User) -> Any:
+    return User(username="ada")
+
+
+@pytest.mark.parametrize("stranger", [nobody, none, device, group, unsaved])
+def test_a_stranger_stays_outside(user: User, stranger: Any) -> None:
+    """Only a user of the site has a standing, and no number is taken for theirs."""
+    assert opened_by(FEW, stranger(user)) == []
+
+
+def failing_database(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+    raise OperationalError("the database has gone away")
+
+
+def test_a_database_that_fails_opens_nothing(user: User) -> None:
+    """A view raises, a template takes the other branch."""
+    with connection.execute_wrapper(failing_database):
+        assert opened_by(FEW, user) == []
+
+
+def test_a_cache_that_fails_changes_nothing(user: User) -> None:
+    """No gate rests on it."""
+    broken = {"default": {"BACKEND": "tests.service.broken_cache.BrokenCache"}}
+    with override_settings(CACHES=broken):
+        assert opened_by(FEW, user) == list(FEW)
+        LACKS["the claim"]()
+        assert opened_by(FEW, again(user)) == []
+
+
+@pytest.mark.parametrize("given", [{}, {"POLICY": "nowhere.Policy"}], ids=["no key", "no policy"])
+def test_settings_that_are_wrong_open_nothing(user: User, given: Any) -> None:
+    """Whatever the gate would have said."""
+    with override_settings(DJANGO_IDENTITY={"default": given}):
+        assert opened_by(FEW, device(user)) == []
+
+
+# Templates
+
+FILTERS = [
+    'user|has_claim:""', 'user|has_claim:2', 'user|has_claim:"country_resident="',
+    "user|has_kyc_level:2", 'user|has_kyc_level:""', "user|has_claim:user",
+    'missing|has_claim:"age_over_18"', 'request|has_claim:"age_over_18"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shape", "asked"),
+    [*(("if not", asked) for asked in FILTERS), *((shape, FILTERS[0]) for shape in SHAPES)],
+)
+def test_a_filter_that_cannot_answer_says_no(
+    user: User, shape: str, asked: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Under ``not``, ``or`` and ``==`` too, where Django takes an exception for false."""
+    way = by_template(SHAPES[shape].format(asked, asked, asked))
+    with caplog.at_level(logging.ERROR, "django_identity.gates"):
+        assert SECRET not in way(user)
+    assert "a gate in a template stays closed" in caplog.text
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("source", [TAG, SHAPES["if not"].format(*ASKED)], ids=["tag", "filters"])
+def test_an_async_view_renders_a_gate_after_it_asked(user: User, source: str) -> None:
+    """Open once the view awaited the claims; without that, and after a loss, closed."""
+    way = by_template(source)
+
+    async def page(person: User, *, asks: bool) -> bytes:
+        if asks:
+            await aclaims_of(person)
+        return way(person)
+
+    assert SECRET not in asyncio.run(page(again(user), asks=False))
+    assert SECRET in asyncio.run(page(again(user), asks=True))
+    LACKS["the value"]()
+    assert SECRET not in asyncio.run(page(again(user), asks=True))
+
+
+TAGS = [
+    "missing", '""', "2", "user", "none", '"age_over_18" level=missing', '"age_over_18" level=2',
+    '"age_over_18" level=none', 'level="level_2" application="nowhere"', '"age_over_18" missing',
+    '"age_over_18" user=missing', '"age_over_18" user=none', '"age_over_18" user=device',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", TAGS)
+def test_a_tag_that_cannot_answer_shows_the_other_part(user: User, given: str) -> None:
+    """An argument that is not there, of another type or empty keeps it closed."""
+    source = (
+        "{% load identity %}{% identity_gate ARGS %}secret{% else %}denied{% end_identity_gate %}"
+    )
+    context = Context({"user": user, "none": None, "device": device(user)})
+    assert Template(source.replace("ARGS", given)).render(context) == "denied"
+
+
+def test_a_tag_without_a_second_part_shows_nothing(user: User) -> None:
+    """And what it shows is rendered with the page's context."""
+    source = '{% load identity %}{% identity_gate "NAME" %}{{ user }}{% end_identity_gate %}'
+    shown = [
+        Template(source.replace("NAME", name)).render(Context({"user": user}))
+        for name in ("age_over_18", "unique_human")
+    ]
+    assert shown == ["ada", ""]
+
+
+def test_a_page_about_somebody_else_asks_about_who_reads_it(user: User) -> None:
+    """The request's user comes before one whom the page calls ``user``."""
+    request = HttpRequest()
+    request.user = make_user("eve")
+    source = Template("{% load identity %}" + TAG)
+    assert source.render(Context({"user": user, "request": request})) == "denied"
+    request.user = user
+    assert source.render(Context({"user": make_user("bola"), "request": request})) == "secret"
+
+
+@pytest.mark.parametrize("given", ["", "user=user", '"age_over_18" with="x"'])
+def test_a_tag_that_asks_for_nothing_is_a_mistake(given: str) -> None:
+    """Found when the template is read."""
+    with pytest.raises(TemplateSyntaxError):
+        Template("{% load identity %}{% identity_gate " + given + " %}{% end_identity_gate %}")
+
+
+EXTENDING = "{% extends base %}{% load identity %}"
+GATED = '{% identity_gate "age_over_18" %}IN{% else %}denied{% end_identity_gate %}'
+BLOCK = "{% block part %}IN{% endblock %}"
+
+
+def test_a_tag_around_a_block_is_a_mistake() -> None:
+    """In a template that extends another, Django shows the block without what stands around."""
+    around = GATED.replace("IN", BLOCK.replace("IN", "secret"))
+    for before in (EXTENDING, "{% load identity %}"):
+        with pytest.raises(TemplateSyntaxError, match="Put it inside"):
+            Template(before + around)
+    base = Template("{% block part %}{% endblock %}")
+    page = Template(EXTENDING + BLOCK.replace("IN", GATED.replace("IN", "secret")))
+    assert page.render(Context({"base": base, "user": AnonymousUser()})) == "denied"
+
+
+# What a gate may be made of
+
+NO_TEXT = [None, "", "  ", 2, True, (), ["level_2"], view]
+
+
+@pytest.mark.parametrize("given", NO_TEXT)
+def test_a_gate_asks_for_text_and_nothing_else(given: Any) -> None:
+    """A setting that is not there would open it to everybody."""
+    for make in (
+        lambda: claim_required(given),
+        lambda: claim_required("age_over_18", given),
+        lambda: kyc_level_required(given),
+        lambda: HasClaim(given),
+        lambda: HasKycLevel(given),
+        lambda: Gate(given),
+        lambda: Gate(kyc_level=given),
+    ):
+        with pytest.raises(ImproperlyConfigured):
+            make()
+
+
+def test_a_gate_that_asks_for_nothing_is_a_mistake() -> None:
+    """However it is written."""
+    for make in (
+        Gate,
+        claim_required,
+        HasClaim,
+        lambda: claim_required("country_resident="),
+        lambda: claim_required("=NG"),
+        lambda: Gate("age_over_18", kyc_level="level_2"),
+    ):
+        with pytest.raises(ImproperlyConfigured):
+            make()
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"required_claims": ()},
+        {"required_claims": None},
+        {"required_claims": "age_over_18"},
+        {"required_claims": ("age_over_18", None)},
+        {"required_claims": ("country_resident=",)},
+        {"required_claims": property(lambda self: ("age_over_18",))},
+        {"required_claims": ("age_over_18",), "on_closed": None},
+        {"required_claims": ("age_over_18",), "on_closed": "forbidden"},
+    ],
+)
+def test_a_class_must_ask_for_text(user: User, attributes: dict[str, Any]) -> None:
+    """Nobody comes in, and the site's developer sees why."""
+    gated = type("Gated", (ClaimRequiredMixin, Page), attributes).as_view()
+    with pytest.raises(ImproperlyConfigured):
+        answer_of(gated, user)
+
+
+@pytest.mark.parametrize("mixin", [ClaimRequiredMixin, KycLevelRequiredMixin])
+def test_a_mixin_that_asks_for_nothing_is_a_mistake(user: User, mixin: Any) -> None:
+    """Beside one that does, too."""
+
+    class Gated(mixin, Page):
+        pass
+
+    asked = {"required_kyc_level": "level_2"} | {"required_claims": ("age_over_18",)}
+    del asked["required_claims" if mixin is ClaimRequiredMixin else "required_kyc_level"]
+    other = KycLevelRequiredMixin if mixin is ClaimRequiredMixin else ClaimRequiredMixin
+    for bases in ((Gated,), (other, Gated)):
+        with pytest.raises(ImproperlyConfigured):
+            answer_of(type("View", bases, asked if len(bases) > 1 else {}).as_view(), user)
+
+
+# What a closed gate answers
+
+
+def answer(request: HttpRequest, closed: Any) -> HttpResponse:
+    return HttpResponse(closed.missing, status=418)
+
+
+def test_a_class_may_answer_itself(user: User) -> None:
+    """A method has its view; a function of the request stands there as a static method."""
+
+    class Gated(ClaimRequiredMixin, Page):
+        required_claims = ("unique_human",)
+        on_closed = staticmethod(answer)
+
+    class Own(Gated):
+        def on_closed(self, request: HttpRequest, closed: Any) -> HttpResponse:
+            return HttpResponse(f"{type(self).__name__} {closed.missing}")
+
+    assert answer_of(Gated.as_view(), user).content == b"unique_human"
+    assert answer_of(Own.as_view(), user).content == b"Own unique_human"
+    assert answer_of(Own.as_view(on_closed=answer), user).content == b"unique_human"
+
+
+@pytest.mark.parametrize("gated", [view, async_view], ids=["sync", "async"])
+def test_an_answer_that_is_none_opens_nothing(user: User, gated: Any) -> None:
+    """Django says that the site's function forgot its response."""
+    closed = claim_required("unique_human", on_closed=lambda request, closed: None)(gated)
+    assert answer_of(closed, user) is None
+
+
+def test_a_sync_gate_around_an_async_view_raises(user: User) -> None:
+    """A decorator between them that is not async hides the view; nothing is answered."""
+    hidden = claim_required("age_over_18")(lambda request: async_view(request))
+    with pytest.raises(ImproperlyConfigured, match="async"):
+        answer_of(hidden, user)
+
+
+# Two applications
+
+
+@pytest.fixture
+def two_applications() -> Any:
+    default = settings.DJANGO_IDENTITY["default"]
+    with override_settings(DJANGO_IDENTITY={"default": default, "second": default}):
+        yield
+
+
+class FirstMixin(ClaimRequiredMixin):
+    required_claims = ("age_over_18",)
+
+
+class SecondMixin(KycLevelRequiredMixin):
+    required_kyc_level = "level_2"
+    identity_application = "second"
+
+
+OF_BOTH = {
+    "decorators": claim_required("age_over_18")(
+        kyc_level_required("level_2", application="second")(view)
+    ),
+    "mixins": type("Mixins", (FirstMixin, SecondMixin, Page), {}).as_view(),
+    "mixins, turned round": type("Turned", (SecondMixin, FirstMixin, Page), {}).as_view(),
+    "decorator around mixin": claim_required("age_over_18")(
+        type("Around", (SecondMixin, Page), {}).as_view()
+    ),
+}
+
+
+@pytest.mark.usefixtures("two_applications")
+@pytest.mark.parametrize("gated", OF_BOTH.values(), ids=OF_BOTH)
+def test_each_requirement_is_of_its_own_application(user: User, gated: Any) -> None:
+    """What one application was told does not stand in for what the other was not."""
+    assert SECRET not in answer_of(gated, user).content
+    second = make_identity(user, application="second", kyc_level="level_1")
+    make_claim(second)
+    assert SECRET not in answer_of(gated, again(user)).content
+    LinkedIdentity.objects.filter(pk=second.pk).update(kyc_level="level_2")
+    assert SECRET in answer_of(gated, again(user)).content
+    StoredClaim.objects.exclude(identity=second).delete()
+    assert SECRET not in answer_of(gated, again(user)).content
+
+
+@pytest.mark.usefixtures("two_applications")
+def test_a_base_may_choose_the_application(user: User) -> None:
+    """Its subclasses inherit the application, and say what they ask for."""
+
+    class Second(ClaimRequiredMixin):
+        identity_application = "second"
+
+    gated = type("Adults", (Second, Page), {"required_claims": ["age_over_18"]}).as_view()
+    assert SECRET not in answer_of(gated, user).content
+    make_claim(make_identity(user, application="second"))
+    assert SECRET in answer_of(gated, again(user)).content
+
+
+@pytest.mark.usefixtures("two_applications")
+def test_a_subclass_changes_no_application_of_its_base(user: User) -> None:
+    """The claim of the other application is not asked in place of the base's."""
+    stranger = make_user("eve")
+    make_claim(make_identity(stranger, application="second", subject="subject-2"))
+    elsewhere = type("Elsewhere", (FirstMixin, Page), {"identity_application": "second"})
+    assert SECRET not in answer_of(elsewhere.as_view(), stranger).content
+    assert SECRET in answer_of(elsewhere.as_view(), user).content
+
+
+@pytest.mark.usefixtures("two_applications")
+def test_a_tag_asks_about_its_application(user: User) -> None:
+    """And a permission, too."""
+    source = TAG.replace('level="level_2"', 'level="level_2" application="second"')
+    assert SECRET not in by_template(source)(user)
+    second = make_identity(user, application="second")
+    make_claim(second)
+    make_claim(second, "country_resident", "NG")
+    assert SECRET in by_template(source)(again(user))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_async_gate_judges_the_person_whom_the_view_sees() -> None:
+    """A middleware may replace ``request.user`` alone, for a token or for impersonation."""
+    proven = make_user("proven")
+    make_claim(make_identity(proven))
+
+    @claim_required("age_over_18", on_closed="forbid")
+    async def page(request: HttpRequest) -> HttpResponse:
+        return HttpResponse(SECRET)
+
+    async def auser() -> User:
+        return proven
+
+    request: Any = RequestFactory().get("/", headers={"Accept": "application/json"})
+    request.auser, request.user = auser, make_user("unproven")
+    assert asyncio.run(page(request)).status_code == 403

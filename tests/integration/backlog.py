@@ -1,0 +1,41 @@
+"""Many identities whose re-fetch is due."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from django_identity.models import (
+    Consent,
+    LinkedIdentity,
+    LinkedVia,
+    TokenGrant,
+    digest,
+)
+from tests.factories import sealed
+
+
+def make_backlog(size: int) -> None:
+    """Identities that are due, with tokens of the stand-in that are too old."""
+    now = timezone.now()
+    users = User.objects.bulk_create(User(username=f"waiting-{n}") for n in range(size))
+    identities = LinkedIdentity.objects.bulk_create(
+        LinkedIdentity(
+            user=user, application="default", environment="test", subject=user.username,
+            subject_digest=digest("default", "test", user.username), consent=Consent.GRANTED,
+            linked_via=LinkedVia.OAUTH, scopes=["claims:read"],
+            refetch_due_at=now - timedelta(minutes=1),
+        )
+        for user in users
+    )  # fmt: skip
+    TokenGrant.objects.bulk_create(
+        TokenGrant(
+            identity=identity,
+            access_token=sealed(identity, "access_token", f"at-0-{identity.subject}"),
+            refresh_token=sealed(identity, "refresh_token", f"rt-0-{identity.subject}"),
+            access_expires_at=now,
+        )
+        for identity in identities
+    )

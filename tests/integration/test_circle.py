@@ -1,0 +1,186 @@
+"""Ajo Circle, as its members meet it: a site that runs, and people in every state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.example_project.site import Site, running_site
+from tests.fake_service import serving
+from tests.sandbox.driver import TLS
+
+JSON = {"Accept": "application/json"}
+SECRET = "the key of this very site"
+#: What each page says, by language.
+SAID = {
+    404: {
+        "en": "There is no such page", "fr": "Cette page n\u2019existe pas",
+        "pt": "Esta página não existe", "pt-br": "Esta página não existe",
+        "es": "Esta página no existe", "ar": "لا توجد هذه الصفحة",
+    },
+    403: {
+        "en": "This page was open too long", "fr": "Cette page est restée ouverte trop longtemps",
+        "pt": "Esta página esteve aberta demasiado tempo",
+        "pt-br": "Esta página ficou aberta por tempo demais",
+        "es": "Esta página estuvo abierta demasiado tiempo",
+        "ar": "بقيت هذه الصفحة مفتوحة وقتًا طويلًا",
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("circle")
+
+
+@pytest.fixture(scope="module")
+def site(folder: Path) -> Iterator[Site]:
+    with (
+        serving() as service,
+        running_site(folder, service.settings(), DEBUG="", SECRET_KEY=SECRET) as running,
+    ):
+        yield running
+
+
+@contextmanager
+def window(site: Site, person: str = "") -> Iterator[httpx.Client]:
+    cookies = {"sessionid": site.sessions[person]} if person else {}
+    address = site.address
+    with httpx.Client(base_url=address, cookies=cookies, trust_env=False, verify=TLS) as client:
+        yield client
+
+
+def post(client: httpx.Client, path: str, **fields: str) -> httpx.Response:
+    """Send the page's form, with the token that the page holds."""
+    page = client.get(path).text
+    token = re.search(r'name="csrfmiddlewaretoken" value="(.*?)"', page)
+    return client.post(path, data={"csrfmiddlewaretoken": token[1] if token else "", **fields})
+
+
+@pytest.mark.parametrize("person", ["", "run_out", "revoked", "withdrawn", "unlinked"])
+@pytest.mark.parametrize("path", ["/adults/", "/residents/", "/api/circles/"])
+def test_circles_are_closed(site: Site, person: str, path: str) -> None:
+    """Nobody without a proof that holds gets in, by page or by API."""
+    with window(site, person) as client:
+        assert client.get(path, headers=JSON).status_code in (401, 403)
+        assert client.get(path).status_code in (302, 403)
+
+
+def test_nobody_joins_without_a_proof(site: Site) -> None:
+    """Nor by sending the form that only members see."""
+    with window(site, "run_out") as client:
+        token = {"csrfmiddlewaretoken": client.get("/").cookies.get("csrftoken", "")}
+        answer = client.post("/adults/", data={**token, "circle": "market-day"})
+        assert answer.status_code in (302, 403)
+        assert "Your circles" not in client.get("/").text
+
+
+def test_a_circle_of_the_other_page_is_not_offered(site: Site) -> None:
+    """A naira circle cannot be joined through the adults' page."""
+    with window(site, "abroad") as client:
+        post(client, "/adults/", circle="lagos-traders")
+        page = client.get("/").text
+        assert "Your circles" not in page
+        assert "There is no such circle." in page
+
+
+def test_where_somebody_lives_decides(site: Site) -> None:
+    """Naira circles are for residents of Nigeria, and say what another country's proof says."""
+    with window(site, "abroad") as client:
+        assert client.get("/adults/").status_code == 200
+        closed = client.get("/residents/")
+    assert closed.status_code == 403
+    assert "It says: Ghana." in closed.text
+
+
+def test_borrowing_needs_level_2(site: Site) -> None:
+    """Level 1 is sent to where it is explained; level 2 sees the terms."""
+    with window(site, "abroad") as client:
+        sent = client.get("/loans/")
+        assert "missing=level_2" in sent.headers["Location"]
+        assert "You are verified at a lower level" in client.get(sent.headers["Location"]).text
+    with window(site, "proven") as client:
+        assert "Guarantors" in client.get("/loans/").text
+
+
+def test_a_member_joins_once(site: Site) -> None:
+    """The circle is on the front page, in the app, and cannot be joined twice."""
+    with window(site, "proven") as client:
+        for _ in range(2):
+            joined = post(client, "/adults/", circle="market-day")
+            assert joined.headers["Location"] == "/adults/"
+        home = client.get("/").text
+        assert home.count("<h3>Market Day</h3>") == 1
+        told = client.get("/api/circles/", headers=JSON).json()
+        assert [entry["circle"] for entry in told if entry["joined"]] == ["market-day"]
+
+
+def test_the_package_pages_wear_the_circles_frame(site: Site) -> None:
+    """One template of the site's own puts its header around every page of the package."""
+    with window(site, "proven") as client:
+        for path in ("/identity/account/", "/identity/disconnect/", "/identity/callback/"):
+            assert "circle-brand" in client.get(path).text
+
+
+def test_every_answer_carries_the_strict_policy(site: Site) -> None:
+    """Pages, refusals and errors alike."""
+    with window(site) as client:
+        for path in ("/", "/adults/", "/residents/", "/identity/callback/", "/nowhere/"):
+            assert client.get(path).headers["Content-Security-Policy"] == "default-src 'self'"
+
+
+def is_ours(answer: httpx.Response, status: int, words: str, language: str = "en") -> bool:
+    """One page of the circle's, in the language, which tells nothing about the site's inside."""
+    direction = "rtl" if language == "ar" else "ltr"
+    assert answer.status_code == status
+    assert f'<html lang="{language}" dir="{direction}">' in answer.text
+    assert f"<h1>{words}</h1>" in answer.text
+    assert " Ajo Circle</title>" in answer.text
+    assert answer.headers["Content-Security-Policy"] == "default-src 'self'"
+    for inside in (SECRET, "Traceback", "sqlite", "django.", "DEBUG", "csrfmiddlewaretoken: "):
+        assert inside not in answer.text
+    return True
+
+
+@pytest.mark.parametrize("language", SAID[404])
+def test_a_wrong_address(site: Site, language: str) -> None:
+    """In the frame of the site, with the way back."""
+    with window(site) as client:
+        answer = client.get("/nowhere/", headers={"Accept-Language": language})
+    assert is_ours(answer, 404, SAID[404][language], language)
+    assert 'class="circle-brand"' in answer.text
+    assert 'class="identity-button" href="/"' in answer.text
+
+
+@pytest.mark.parametrize("language", SAID[403])
+def test_a_form_without_its_token(site: Site, language: str) -> None:
+    """In words, instead of Django's page about cookies and tokens."""
+    with window(site, "proven") as client:
+        answer = client.post("/adults/", data={}, headers={"Accept-Language": language})
+    assert is_ours(answer, 403, SAID[403][language], language)
+
+
+def test_a_page_that_is_closed(site: Site) -> None:
+    """Somebody's documents are for those who allowed them."""
+    with window(site, "proven") as client:
+        answer = client.get("/documents/passport/")
+    assert is_ours(answer, 403, "This page is closed to you")
+
+
+def test_the_database_is_gone(site: Site, folder: Path) -> None:
+    """The page of an error needs neither the database nor a session."""
+    database = folder / "site.sqlite3"
+    before = database.read_bytes()
+    database.write_bytes(b"this is no database" * 1000)
+    try:
+        with window(site, "proven") as client:
+            for language, words in (("en", "Something went wrong"), ("ar", "حدث خطأ")):
+                answer = client.get("/adults/", headers={"Accept-Language": language})
+                assert is_ours(answer, 500, words, language)
+    finally:
+        database.write_bytes(before)

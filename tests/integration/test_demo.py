@@ -1,0 +1,125 @@
+"""The demo proves itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from example_project.circle.management.commands.demo import Command, introduction
+from example_project.demo.members import MEMBERS, OPERATOR, SUPERUSER
+from example_project.demo.processes import HOST, free_port
+from tests.sandbox.receiver import until
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def surroundings() -> dict[str, Any]:
+    env = {**os.environ, "DJANGO_SETTINGS_MODULE": "example_project.settings"}
+    return {"cwd": ROOT, "env": env, "text": True}
+
+
+def command(*options: str) -> list[str]:
+    return [sys.executable, "manage.py", "demo", *options]
+
+
+def demo(*options: str) -> subprocess.CompletedProcess[str]:
+    given = surroundings()
+    return subprocess.run(command(*options), **given, capture_output=True, timeout=240, check=False)
+
+
+@pytest.fixture(scope="module")
+def walked() -> subprocess.CompletedProcess[str]:
+    return demo("--check")
+
+
+def test_the_whole_walk_holds(walked: subprocess.CompletedProcess[str]) -> None:
+    """``manage.py demo --check`` does the walk over real sockets and exits 0."""
+    assert walked.returncode == 0, walked.stdout + walked.stderr
+    assert walked.stdout.count("ok  ") >= 45
+
+
+def test_events_take_effect_within_the_second(walked: subprocess.CompletedProcess[str]) -> None:
+    """A revoked claim, a revoked consent and a deletion each say how soon the site obeyed."""
+    assert len(re.findall(r"ok  .*, \d{1,3} ms later\n", walked.stdout)) == 4
+    assert "and left a receipt" in walked.stdout
+    assert "nothing in the site's database names the person" in walked.stdout
+
+
+def test_codes_are_walked_in_every_state(walked: subprocess.CompletedProcess[str]) -> None:
+    """A good code, the same again, one that ran out, and a policy failure with what follows."""
+    steps = [
+        "pasted with words around it: whose code it is",
+        "said to be the right person: /loans/ is open",
+        "the same code again by the same person: the same answer, asked once",
+        "after eleven minutes a code has run out",
+        "the same code by somebody else is refused",
+        "the site needs more: the page links to where one gets it",
+        "verified there, a new code opens /loans/",
+    ]
+    assert [line[4:] for line in walked.stdout.splitlines() if line[4:] in steps] == steps
+
+
+def test_it_opens_with_its_three_users() -> None:
+    """A person, a developer and an admin: where each begins, and with which password."""
+    said = introduction("http://127.0.0.1:8000", 9400)
+    for begins in ("http://127.0.0.1:8000/\n", "http://localhost:9400/\n", "8000/admin/\n"):
+        assert begins in said
+    assert "Continue as Ada" in said
+    for member in (*MEMBERS, OPERATOR, SUPERUSER):
+        assert f"{member.name} / {member.password}" in said
+
+
+def test_the_worker_is_seen_at_work(walked: subprocess.CompletedProcess[str]) -> None:
+    """A claim that was made due is re-fetched by the worker and its beat, with no server for them.
+
+    The walk itself makes no call that would fetch it.
+    """
+    assert "ok  the worker re-fetched the claims when they were due\n" in walked.stdout
+
+
+def test_a_walk_that_is_stopped_did_not_hold() -> None:
+    """Whoever runs it in CI asks for its exit code."""
+    port = free_port()
+    stopped = command("--check", "--sandbox-port", str(port))
+    with subprocess.Popen(stopped, **surroundings(), stdout=subprocess.PIPE) as walking:
+        until(lambda: is_taken(port), seconds=30)
+        walking.terminate()
+        assert walking.stdout is not None
+        said = walking.stdout.read()
+    assert walking.returncode == 1
+    assert "All of it holds" not in said
+    assert not is_taken(port)
+
+
+def is_taken(port: int) -> bool:
+    with closing(socket.socket()) as probe:
+        return probe.connect_ex((HOST, port)) == 0
+
+
+@pytest.fixture
+def _own_ending() -> Iterator[None]:
+    """The command takes the process's SIGTERM for itself."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("_own_ending")
+@pytest.mark.parametrize("option", ["--port", "--sandbox-port"])
+def test_a_taken_port_is_named(option: str) -> None:
+    """A port that is taken gets a message that names the option; nothing is started."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CommandError, match=f"Port {port} is taken.* {option}"):
+            call_command(Command(), "--check", option, str(port))

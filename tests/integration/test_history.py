@@ -1,0 +1,75 @@
+"""The history that the demo starts with: every page of the admin has something to say."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_identity.lifecycle.operators import overview, timeline
+from django_identity.models import (
+    Consent,
+    ErasureReceipt,
+    LinkedIdentity,
+    WebhookEvent,
+)
+from example_project.demo.history import DAYS, PEOPLE, make_history
+from example_project.demo.members import OPERATOR, SUPERUSER
+from example_project.demo.site import make_operators
+
+pytestmark = pytest.mark.django_db
+PAGES = ["linkedidentity/", "webhookevent/", "erasurereceipt/", "linkedidentity/overview/"]
+
+
+def test_the_history_is_one_of_two_hundred_people() -> None:
+    """With revocations, failures, events of each outcome, and an erasure that waits."""
+    began = time.process_time()
+    with CaptureQueriesContext(connection) as queries:
+        make_history()
+    assert len(queries) < 60
+    assert time.process_time() - began < 3
+    assert LinkedIdentity.objects.count() == PEOPLE == 200
+    first = LinkedIdentity.objects.earliest("created_at").created_at
+    assert DAYS - 5 < (timezone.now() - first).days <= DAYS
+    found = overview.figures_of("default", "test")
+    for counted in (found.linked, found.received):
+        assert sum(1 for each in counted if each.count) > overview.DAYS / 2
+    assert found.by_consent[Consent.REVOKED, ""] > 5
+    attention = overview.attention_of("default", "test")
+    assert all((attention.erasures.rows, attention.failures, attention.failed_events.rows))
+    for identity in LinkedIdentity.objects.all()[::9]:
+        entries = timeline.timeline_of(identity)
+        assert len(entries) >= 2
+        assert entries[0].at <= timezone.now()
+    # The worker has no part in it: the service does not know these people.
+    soon = timezone.now() + timedelta(hours=6)
+    assert not LinkedIdentity.objects.filter(refetch_due_at__lt=soon).exists()
+    assert not ErasureReceipt.objects.filter(next_attempt_at__lt=soon, erased_at=None).exists()
+    assert not WebhookEvent.objects.filter(next_attempt_at__isnull=False).exists()
+
+
+def test_operators_look() -> None:
+    """With the passwords that the demo prints; who is no superuser is offered no action."""
+    make_history()
+    make_operators()
+    make_operators()
+    operator, superuser = Client(), Client()
+    assert operator.login(username=OPERATOR.name, password=OPERATOR.password)
+    assert superuser.login(username=SUPERUSER.name, password=SUPERUSER.password)
+    for page in PAGES:
+        shown = operator.get(f"/admin/django_identity/{page}")
+        assert shown.status_code == 200
+        assert 'name="action"' not in shown.content.decode()
+    account = User.objects.get(username=OPERATOR.name)
+    assert all(".view_" in each for each in account.get_all_permissions())
+    for kind in ({"linked_via": "connect"}, {"consent": "revoked"}, {"refetch_failures__gt": 0}):
+        identity = LinkedIdentity.objects.filter(**kind).first()
+        assert identity is not None
+        page = f"/admin/django_identity/linkedidentity/{identity.pk}/change/"
+        assert superuser.get(page).status_code == 200

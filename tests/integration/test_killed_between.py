@@ -1,0 +1,108 @@
+"""A process is killed between two transactions: of an event, and of a new person's sign-in."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+
+from django_identity.lifecycle import erasure, events
+from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant, WebhookEvent
+from tests.concurrency import start
+from tests.deliveries import SECRET, deliver, event_body, post
+from tests.fake_service import FakeService
+from tests.sign_in import is_signed_in, sign_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+MODULE = "tests.integration.test_killed_between"
+
+
+@pytest.fixture
+def site(service: FakeService, settings: Any) -> FakeService:
+    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    return service
+
+
+def killed_after(insert_into: str) -> Callable[..., Any]:
+    """SIGKILL before the identity is read for the first time after this insert."""
+    inserted: list[str] = []
+
+    def execute(run: Callable[..., Any], sql: str, *rest: Any) -> Any:
+        if inserted and sql.startswith("SELECT") and "linkedidentity" in sql:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if sql.startswith("INSERT") and insert_into in sql.split("(")[0]:
+            inserted.append(sql)
+        return run(sql, *rest)
+
+    return execute
+
+
+def post_and_die(body: str) -> int:
+    with connection.execute_wrapper(killed_after("webhookevent")):
+        return post(body.encode()).status_code
+
+
+def sign_in_and_die() -> int:
+    with connection.execute_wrapper(killed_after("linkedidentity")):
+        return sign_in(Client()).status_code
+
+
+def ends_killed(target: str, *arguments: str) -> None:
+    process = start(f"{MODULE}:{target}", *arguments)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("event_type", ["consent.revoked", "data.deletion_requested"])
+@pytest.mark.parametrize("by", ["the service", "upkeep"])
+def test_between_store_and_apply(site: FakeService, event_type: str, by: str) -> None:
+    """The event is there without an outcome. It is applied when it comes again, or by upkeep."""
+    browser = Client()
+    sign_in(browser)
+    body = event_body(event_type)
+    ends_killed("post_and_die", body.decode())
+    row = WebhookEvent.objects.get()
+    assert (row.outcome, row.payload, row.subject) == ("", None, "")
+    assert row.next_attempt_at is not None
+    for _ in range(2):
+        if by == "upkeep":
+            events.apply_stored(row.pk)
+        else:
+            assert post(body).status_code == 200
+    row.refresh_from_db()
+    assert row.outcome == "applied"
+    assert not is_signed_in(browser)
+    assert not TokenGrant.objects.exists()
+    assert not StoredClaim.objects.exclude(valid_until=None).exists()
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+    assert LinkedIdentity.objects.get().session_epoch == 1
+
+
+def test_between_the_two_steps(site: FakeService) -> None:
+    """An emptied link is left. It opens nothing, and the next full sign-in fills it."""
+    ends_killed("sign_in_and_die")
+    left = LinkedIdentity.objects.get()
+    assert (left.consent, left.kyc_level, left.version) == (Consent.REVOKED, "", 1)
+    assert not TokenGrant.objects.exists()
+    browser = Client()
+    sign_in(browser)
+    assert is_signed_in(browser)
+    assert User.objects.get().pk == left.user_id
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+
+
+def test_what_is_left_between_the_steps_can_be_erased(site: FakeService) -> None:
+    """The service's deletion finds it, and erases the account that the first step made."""
+    ends_killed("sign_in_and_die")
+    email = User.objects.get().email
+    deliver("data.deletion_requested")
+    erasure.retry_pending()
+    assert not LinkedIdentity.objects.exists()
+    assert not User.objects.filter(email=email).exists()

@@ -1,0 +1,102 @@
+"""Workers are killed at random moments, and no refresh token, row or identity pays for it."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from datetime import timedelta
+
+import pytest
+from django.db.models import F
+from django.utils import timezone
+
+from django_identity.lifecycle import upkeep
+from django_identity.models import LinkedIdentity, TokenGrant
+from tests.integration.backlog import make_backlog
+from tests.integration.stand_in import StandIn
+from tests.integration.story import Story
+from tests.integration.workers import PATIENCE, Workers
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(
+        "DATABASE_URL" not in os.environ,
+        reason="four processes at a time write without a pause: not on SQLite",
+    ),
+]
+
+IDENTITIES = 1000
+KILLS = 20
+KILLS_OF_A_WORKER = 3
+MOST_ROUNDS = 8
+# Without a call for so long, nobody works any more.
+QUIET = 3.0
+
+
+def ten_minutes_pass() -> None:
+    """Nobody is at work now, so every lease and hidden row is of the dead, or waits for a try."""
+    span = timedelta(minutes=10)
+    waiting = LinkedIdentity.objects.filter(credential_issued_at=None)
+    waiting.update(refetch_due_at=F("refetch_due_at") - span)
+    TokenGrant.objects.exclude(lease_until=None).update(lease_until=F("lease_until") - span)
+    TokenGrant.objects.exclude(retry_at=None).update(retry_at=None)
+
+
+def kill_while_they_work(story: Story) -> None:
+    """All kills, spread by chance over the time in which there is work."""
+    workers, calls = story.workers, story.service.seen
+    while len(workers.killed) < KILLS and upkeep.count_due():
+        before = len(calls)
+        time.sleep(random.uniform(0.2, 0.6))
+        if len(calls) == before:
+            workers.start()
+            upkeep.ask_workers()
+        elif len(workers.killed) % (KILLS // KILLS_OF_A_WORKER) == 1:
+            workers.kill_a_worker()
+            workers.start()
+        else:
+            workers.kill_a_process()
+
+
+def wait_until_quiet(story: Story) -> None:
+    """Until nothing is due and nobody calls; a busy machine makes workers slow."""
+    calls, since, began = -1, time.monotonic(), time.monotonic()
+    while upkeep.count_due() or time.monotonic() < since + QUIET:
+        # Celery ends a worker whose process was killed while it started: another takes its place.
+        story.workers.start()
+        assert time.monotonic() < began + PATIENCE, story.evidence()
+        if calls < len(story.service.seen):
+            calls, since = len(story.service.seen), time.monotonic()
+        elif time.monotonic() > since + 2 * QUIET:
+            upkeep.ask_workers()
+            since = time.monotonic()
+        time.sleep(0.2)
+
+
+def test_killed_workers_spend_no_token_twice_and_leave_nobody_behind(
+    stand_in: StandIn, workers: Workers
+) -> None:
+    """A refresh token is sent again only after the process that had sent it was killed."""
+    make_backlog(IDENTITIES)
+    story = Story(stand_in, workers)
+    workers.start()
+    upkeep.ask_workers()
+    kill_while_they_work(story)
+    for _ in range(MOST_ROUNDS):
+        workers.start()
+        upkeep.ask_workers()
+        wait_until_quiet(story)
+        workers.stop()
+        if not LinkedIdentity.objects.filter(credential_issued_at=None).exists():
+            break
+        ten_minutes_pass()
+    assert len(workers.killed) >= KILLS
+    assert story.spent_twice() == [], story.evidence()
+    assert not TokenGrant.objects.filter(needs_reauthorization=True).exists(), story.evidence()
+    stored = LinkedIdentity.objects.exclude(credential_issued_at=None)
+    assert stored.filter(last_error="", refetch_due_at__gt=timezone.now()).count() == IDENTITIES
+    twice = sum(1 for _ in story.repeats("token"))
+    sys.stdout.write(f"{len(workers.killed)} kills, {twice} tokens sent twice\n")

@@ -1,0 +1,238 @@
+"""One site, live beside test, against one sandbox over TLS: nothing mixes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.conf import settings as django_settings
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.http import HttpResponse
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from django_identity.backends import IdentityBackend
+from django_identity.gates import claims_of
+from django_identity.models import (
+    Consent,
+    LinkedIdentity,
+    StoredClaim,
+    WebhookEvent,
+    digest,
+)
+from tests.concurrency import at_once
+from tests.factories import make_user
+from tests.sandbox.driver import Application, SecureSandbox
+from tests.sandbox.receiver import until
+from tests.service.environment import environment
+from tests.views.connect_sandbox.pages import refused
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HOST = "https://testserver"
+ALIASES = {"live": "default", "test": "try"}
+SECRETS = {mode: f"a-webhook-secret-of-{mode}-alone" for mode in ALIASES}
+OTHER = {"live": "test", "test": "live"}
+BOTH_WAYS = pytest.mark.parametrize("mode", list(ALIASES))
+STORM = 4
+
+
+class TryBackend(IdentityBackend):
+    """For sessions of the test application, as docs/applications.md asks for."""
+
+    application = ALIASES["test"]
+
+
+def address(name: str, mode: str) -> str:
+    """The path of a page of the application of ``mode``."""
+    return reverse(f"identity:{name}", args=[] if mode == "live" else [ALIASES[mode]])
+
+
+@dataclass
+class Site:
+    """The site under test, and the sandbox that both of its applications use."""
+
+    sandbox: SecureSandbox
+    settings: dict[str, dict[str, Any]]
+
+    def person(self, mode: str) -> dict[str, Any]:
+        made: dict[str, Any] = self.sandbox.control(
+            "POST", "users", environment=mode, verified=True
+        )
+        return made
+
+    def begin(self, client: Client, mode: str) -> str:
+        """Press the button of ``mode``; the address that it leads to."""
+        leaving = client.post(address("login", mode), {"next": "/"}, secure=True)
+        assert leaving.status_code == 302, leaving.content
+        return str(leaving["Location"])
+
+    def approve(self, location: str, person: dict[str, Any]) -> str:
+        """The person approves; the callback's path and query."""
+        approved = self.sandbox.control(
+            "POST", "authorizations", url=location, user_id=person["user_id"]
+        )
+        return str(approved["callback"]).removeprefix(HOST)
+
+    def sign_in(self, client: Client, mode: str, person: dict[str, Any]) -> HttpResponse:
+        return client.get(self.approve(self.begin(client, mode), person), secure=True)
+
+    def tell(self, person: dict[str, Any], what: str, **body: object) -> Any:
+        return self.sandbox.control("POST", f"users/{person['user_id']}/{what}", **body)
+
+    def all_delivered(self) -> bool:
+        made = self.sandbox.control("GET", "deliveries")
+        return all(each["state"] == "delivered" for each in made)
+
+
+@pytest.fixture(scope="module")
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureSandbox]:
+    folder: Path = tmp_path_factory.mktemp("certificates")
+    with SecureSandbox(folder) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def site(secure: SecureSandbox, live_server: Any) -> Iterator[Site]:
+    """Both credential sets of one application, as two applications of the site."""
+    cache.clear()
+    callbacks = [HOST + address("callback", mode) for mode in ALIASES]
+    registered = Application(secure, redirect_uris=callbacks)
+    settings = {}
+    for mode, alias in ALIASES.items():
+        registered.use(mode)
+        webhook = live_server.url + address("webhook", mode)
+        registered.receive_at(webhook, secret=SECRETS[mode])
+        settings[alias] = {
+            "ENVIRONMENT": mode,
+            "BASE_URL": secure.api,
+            "AUTH_URL": secure.origin,
+            "CLIENT_ID": registered.client_id,
+            "CLIENT_SECRET": registered.client_secret,
+            "WEBHOOK_SECRETS": [SECRETS[mode]],
+            "REDIRECT_URI": HOST + address("callback", mode),
+        }
+    backends = [*django_settings.AUTHENTICATION_BACKENDS, f"{__name__}.TryBackend"]
+    with (
+        override_settings(DJANGO_IDENTITY=settings, AUTHENTICATION_BACKENDS=backends),
+        environment(SSL_CERT_FILE=str(secure.ca_file)),
+    ):
+        running = Site(secure, settings)
+        yield running
+        # An event that came later would be in the rows of another test.
+        until(running.all_delivered)
+    secure.control("DELETE", "deliveries")
+
+
+def who(client: Client) -> str:
+    """Who is signed in."""
+    return client.get("/", secure=True).content.decode()
+
+
+def linked(person: dict[str, Any]) -> LinkedIdentity:
+    return LinkedIdentity.objects.get(subject=person["user_id"])
+
+
+@BOTH_WAYS
+def test_each_signs_in_its_own_people(site: Site, client: Client, mode: str) -> None:
+    """Over TLS of a private authority; gates open, claims are of that environment."""
+    person = site.person(mode)
+    assert site.sign_in(client, mode, person)["Location"] == "/"
+    identity = linked(person)
+    assert (identity.application, identity.environment) == (ALIASES[mode], mode)
+    assert who(client) == identity.user.get_username()
+    assert "age_over_18" in claims_of(identity.user, application=ALIASES[mode])
+    assert claims_of(identity.user, application=ALIASES[OTHER[mode]]) == {}
+
+
+# Nothing mixes
+
+
+@BOTH_WAYS
+def test_a_code_of_the_other_environment_links_nobody(
+    site: Site, client: Client, mode: str
+) -> None:
+    """Somebody swaps it into the callback of a sign-in that began here."""
+    person = site.person(OTHER[mode])
+    foreign = site.approve(site.begin(Client(), OTHER[mode]), person)
+    code = parse_qs(urlsplit(foreign).query)["code"][0]
+    state = parse_qs(urlsplit(site.begin(client, mode)).query)["state"][0]
+    answer = client.get(address("callback", mode), {"code": code, "state": state}, secure=True)
+    refused(answer, "environment_mismatch")
+    assert not LinkedIdentity.objects.exists()
+    assert not User.objects.exists()
+
+
+@BOTH_WAYS
+def test_a_connect_code_of_the_other_environment_links_nobody(
+    site: Site, client: Client, mode: str
+) -> None:
+    """And one of its own links the account."""
+    client.force_login(make_user(), backend="django.contrib.auth.backends.ModelBackend")
+
+    def hand_in(person: dict[str, Any]) -> HttpResponse:
+        made = site.sandbox.control("POST", "connect-codes", user_id=person["user_id"])
+        given = {"connect_code": made["code"]}
+        return client.post(address("connect", mode), given, secure=True)
+
+    refused(hand_in(site.person(OTHER[mode])), "environment_mismatch")
+    assert not LinkedIdentity.objects.exists()
+    person = site.person(mode)
+    assert hand_in(person).status_code == 302
+    identity = linked(person)
+    assert (identity.application, identity.environment) == (ALIASES[mode], mode)
+
+
+@BOTH_WAYS
+def test_an_event_concerns_its_own_application_alone(site: Site, client: Client, mode: str) -> None:
+    """A consent is revoked in one environment: the session there ends, and no other one."""
+    people = {each: site.person(each) for each in ALIASES}
+    browsers = {mode: client, OTHER[mode]: Client()}
+    for each, person in people.items():
+        site.sign_in(browsers[each], each, person)
+    until(site.all_delivered)
+    client_id = site.settings[ALIASES[mode]]["CLIENT_ID"]
+    site.tell(people[mode], f"consents/{client_id}/revoke")
+    until(lambda: linked(people[mode]).consent == Consent.REVOKED)
+    assert who(browsers[mode]) == ""
+    assert linked(people[OTHER[mode]]).consent == Consent.GRANTED
+    assert who(browsers[OTHER[mode]]) != ""
+    stored = WebhookEvent.objects.get(event_type="consent.revoked")
+    assert stored.application == ALIASES[mode]
+
+
+def test_a_storm_of_both_crosses_nothing(site: Site) -> None:
+    """Sign-ins and events of both at once: each row is of the environment of its person."""
+    people = [(mode, site.person(mode)) for mode in ALIASES for _ in range(STORM)]
+
+    def caller(place: int) -> Callable[[], int]:
+        mode, person = people[place]
+
+        def call() -> int:
+            status = site.sign_in(Client(), mode, person).status_code
+            if place % 2:
+                site.tell(person, "claims/age_over_18/revoke")
+            return status
+
+        return call
+
+    assert set(at_once(map(caller, range(len(people))))) == {302}
+    until(site.all_delivered, seconds=20)
+    subjects = {mode: {each["user_id"] for of, each in people if of == mode} for mode in ALIASES}
+    for mode, alias in ALIASES.items():
+        identities = LinkedIdentity.objects.filter(application=alias)
+        assert set(identities.values_list("environment", flat=True)) == {mode}
+        assert set(identities.values_list("subject", flat=True)) == subjects[mode]
+        events = WebhookEvent.objects.filter(application=alias)
+        # Those that came before the link keep their digests only.
+        digests = {digest(alias, mode, subject) for subject in subjects[mode]}
+        assert set(events.values_list("subject_digest", flat=True)) == digests
+    revoked = {person["user_id"] for _mode, person in people[1::2]}
+    closed = StoredClaim.objects.filter(claim_type="age_over_18", revoked_at__isnull=False)
+    assert set(closed.values_list("identity__subject", flat=True)) == revoked
+    assert User.objects.count() == len(people)

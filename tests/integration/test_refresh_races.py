@@ -1,0 +1,236 @@
+"""Promise 3 under way: death, revocation, sign-in and rollback in the middle of a refresh."""
+
+from __future__ import annotations
+
+import signal
+from datetime import timedelta
+
+import pytest
+from django.db import connection, transaction
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, override_settings
+from django.urls import path
+from django.utils import timezone
+
+from django_identity import conf
+from django_identity.exceptions import (
+    ReauthorizationNeeded,
+)
+from django_identity.lifecycle import tokens, withdrawal
+from django_identity.lifecycle.tokens import access_token_for
+from django_identity.models import LinkedIdentity, RevokedBy, TokenGrant
+from django_identity.secrets import Secret
+from django_identity.service.answers import TokenAnswer
+from tests import concurrency
+from tests.factories import make_grant, make_identity, make_user, sealed
+from tests.fake_service import FakeService, answer
+from tests.lifecycle.held import announced, expired, in_the_meantime, stored
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def identity(service: FakeService) -> LinkedIdentity:
+    return make_identity(make_user())
+
+
+def test_two_hundred_callers_lead_to_one_refresh(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """Two hundred callers at once, in four processes, cost one call and all get its token."""
+    expired(identity)
+    target = "tests.lifecycle.crowd_calls:access_token"
+    # The crowd keeps the machine busy: the service is given time to be heard.
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(TIMEOUT=20)}):
+        processes = [concurrency.start(target, identity.pk, threads=50) for _ in range(4)]
+    assert concurrency.outcomes(*processes) == ["at-1"] * 200
+    assert service.refresh_tokens == ["rt-0"]
+
+
+def test_invalid_grant_after_a_sibling_won_is_no_end(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """Before it is believed the row is read again: a sibling's newer tokens are used."""
+    expired(identity)
+
+    def sibling_wins() -> None:
+        later = timezone.now() + timedelta(hours=1)
+        TokenGrant.objects.update(
+            generation=2,
+            access_token=sealed(identity, "access_token", "at-sibling"),
+            access_expires_at=later,
+            lease_until=None,
+        )
+
+    service.meanwhile["token"] = in_the_meantime(sibling_wins)
+    service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
+    with announced() as heard:
+        assert access_token_for(identity).reveal() == "at-sibling"
+    assert heard == []
+    assert not TokenGrant.objects.get().needs_reauthorization
+
+
+def test_a_look_from_before_a_siblings_refresh_wins_no_lease(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """Or the refresh token that the sibling has spent would be sent once more."""
+    seen = expired(identity)
+    assert access_token_for(identity).reveal() == "at-1"
+    assert not tokens.lease(seen)
+    assert TokenGrant.objects.get().lease_until is None
+
+
+def test_a_dead_workers_lease_runs_out(service: FakeService, identity: LinkedIdentity) -> None:
+    """Whoever comes next waits for the lease of a worker that died, then takes over."""
+    expired(identity, lease_until=timezone.now() + timedelta(seconds=0.3))
+    assert access_token_for(identity).reveal() == "at-1"
+    assert TokenGrant.objects.get().lease_until is None
+
+
+def test_a_killed_worker_leaves_a_row_that_the_next_can_use(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """SIGKILL while the service answers: nothing but a lease of five minutes is left."""
+    expired(identity)
+    process = concurrency.start("tests.lifecycle.crowd_calls:access_token", identity.pk)
+    service.meanwhile["token"] = process.kill
+    process.communicate(timeout=30)
+    service.meanwhile.clear()
+    grant = TokenGrant.objects.get()
+    assert grant.lease_until is not None
+    assert grant.lease_until <= timezone.now() + tokens.LEASE
+    TokenGrant.objects.update(lease_until=timezone.now())
+    service.refresh_tokens.clear()
+    assert access_token_for(identity).reveal() == "at-1"
+
+
+@pytest.mark.parametrize(
+    ("moment", "number", "presented"),
+    [("before", 1, 1), ("after", 1, 1), ("before", 2, 2), ("after", 2, 1)],
+    ids=["before the lease", "before sending", "answered and not stored", "stored"],
+)
+def test_a_worker_killed_at_any_point_leaves_a_row_that_can_be_used(
+    service: FakeService, identity: LinkedIdentity, moment: str, number: int, presented: int
+) -> None:
+    """The token is presented again only if its answer was lost with the worker."""
+    expired(identity)
+    service.token = {"refresh_token": "rt-next"}
+    target = "tests.lifecycle.crowd_calls:killed_access_token"
+    process = concurrency.start(target, identity.pk, moment, number)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    sent = list(service.refresh_tokens)
+    lease = TokenGrant.objects.get().lease_until
+    assert lease is None or lease <= timezone.now() + tokens.LEASE
+    TokenGrant.objects.update(lease_until=lease and timezone.now())
+    # A service that takes a token once more whose answer was lost.
+    service.refresh_tokens.clear()
+    assert access_token_for(identity).reveal() == "at-1"
+    sent += service.refresh_tokens
+    assert sent == ["rt-0"] * presented
+    assert stored(identity) == "rt-next"
+
+
+def test_an_answer_lost_with_its_worker_ends_in_renewal_at_a_strict_service(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """Where a token is taken once and never again, the person is asked, and nothing crashes."""
+    expired(identity)
+    target = "tests.lifecycle.crowd_calls:killed_access_token"
+    concurrency.start(target, identity.pk, "before", 2).communicate(timeout=60)
+    TokenGrant.objects.update(lease_until=timezone.now())
+    with announced() as heard, pytest.raises(ReauthorizationNeeded):
+        access_token_for(identity)
+    assert heard == [identity]
+    assert service.refresh_tokens == ["rt-0", "rt-0"]
+
+
+def revoke(identity: LinkedIdentity) -> None:
+    with transaction.atomic():
+        locked = LinkedIdentity.objects.locked(identity.subject_digest)
+        withdrawal.revoke(locked, at=timezone.now(), by=RevokedBy.PERSON)
+
+
+def test_a_revocation_on_its_way_throws_the_answer_away(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """A grant that was deleted during the refresh does not come back."""
+    expired(identity)
+    service.meanwhile["token"] = in_the_meantime(lambda: revoke(identity))
+    with pytest.raises(ReauthorizationNeeded):
+        access_token_for(identity)
+    assert service.refresh_tokens == ["rt-0"]
+    assert not TokenGrant.objects.exists()
+
+
+def test_a_grant_anew_after_a_revocation_is_not_overwritten(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """Revoked and signed in again during the refresh: only the new grant's tokens count."""
+    expired(identity)
+    signed_in = TokenAnswer(Secret("at-new"), Secret("rt-new"), 3600.0, None, None)
+
+    def again() -> None:
+        revoke(identity)
+        tokens.store(conf.application(), identity, signed_in)
+
+    service.meanwhile["token"] = in_the_meantime(again)
+    assert access_token_for(identity).reveal() == "at-new"
+    assert stored(identity) == "rt-new"
+
+
+def test_a_sign_in_on_its_way_wins(service: FakeService, identity: LinkedIdentity) -> None:
+    """The tokens of a sign-in during the refresh are kept; the refresh's are thrown away."""
+    expired(identity)
+    signed_in = TokenAnswer(Secret("at-new"), Secret("rt-new"), 3600.0, None, None)
+    service.meanwhile["token"] = in_the_meantime(
+        lambda: tokens.store(conf.application(), identity, signed_in)
+    )
+    assert access_token_for(identity).reveal() == "at-new"
+    assert stored(identity) == "rt-new"
+
+
+def test_inside_a_transaction_a_good_token_is_returned(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """Nothing has to be stored for it."""
+    make_grant(identity)
+    with transaction.atomic():
+        assert access_token_for(identity).reveal() == "at-0"
+    assert service.requests == []
+
+
+def test_inside_a_transaction_nothing_is_refreshed(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """A rollback would lose the new tokens, so the error comes before anything is sent."""
+    expired(identity)
+    with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
+        access_token_for(identity)
+    transaction.set_autocommit(False)
+    try:
+        with pytest.raises(RuntimeError, match="autocommit"):
+            access_token_for(identity)
+    finally:
+        transaction.rollback()
+        transaction.set_autocommit(True)
+    assert service.requests == []
+    assert access_token_for(identity).reveal() == "at-1"
+
+
+def spending_view(request: HttpRequest, identity_id: int) -> HttpResponse:
+    return HttpResponse(access_token_for(LinkedIdentity.objects.get(pk=identity_id)).reveal())
+
+
+urlpatterns = [path("spending/<int:identity_id>/", spending_view)]
+
+
+def test_a_view_under_atomic_requests_spends_no_token(
+    service: FakeService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fails the first time that it is tried, and not only when a rollback comes."""
+    expired(identity)
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
+    with override_settings(ROOT_URLCONF=__name__), pytest.raises(RuntimeError, match="durable"):
+        Client().get(f"/spending/{identity.pk}/")
+    assert service.requests == []

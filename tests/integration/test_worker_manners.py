@@ -1,0 +1,87 @@
+"""Real workers: a clean stop is quick, and nothing urgent waits behind a backlog."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from django_identity import background
+from django_identity.lifecycle import upkeep
+from django_identity.models import ErasureReceipt, LinkedIdentity
+from tests.deliveries import SECRET, event_body, post
+from tests.integration.backlog import make_backlog
+from tests.integration.stand_in import StandIn, setting
+from tests.integration.workers import PATIENCE, Workers
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(
+        not os.environ.get("DATABASE_URL", "").startswith("postgres"),
+        reason="threads of several processes write at once: on PostgreSQL",
+    ),
+]
+
+THREADS = ("--pool", "threads", "--concurrency", "8")
+BACKLOG = 3000
+
+
+def seconds_until(holds: Callable[[], bool], workers: Workers) -> float:
+    began = time.monotonic()
+    while not holds():
+        assert workers.are_alive(), workers.log_end()
+        assert time.monotonic() - began < PATIENCE, workers.log_end()
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("pool", [("--pool", "prefork", "--concurrency", "2"), THREADS])
+def test_a_clean_stop_leaves_nothing_half_done(
+    stand_in: StandIn, workers: Workers, pool: tuple[str, ...]
+) -> None:
+    """Within ten seconds, however slow the service; the rows that nobody began are due at once."""
+    stand_in.delay, workers.size, workers.pool = 1.0, 1, pool
+    make_backlog(80)
+    upkeep.ask_workers()
+    workers.start()
+    seconds_until(lambda: len(stand_in.seen) > 4, workers)
+    began = time.monotonic()
+    workers.stop()
+    assert time.monotonic() - began < 10
+    finished = LinkedIdentity.objects.exclude(credential_issued_at=None).count()
+    assert 0 < finished < 40
+    assert upkeep.count_due() == 80 - finished
+    assert len(stand_in.seen) == 2 * finished
+
+
+@pytest.mark.parametrize(("backlog", "longest"), [(0, 2.0), (BACKLOG, 60.0)])
+def test_an_erasure_does_not_wait_for_a_backlog(
+    stand_in: StandIn,
+    workers: Workers,
+    settings: Any,
+    backlog: int,
+    longest: float,
+) -> None:
+    """From the service's event until the erasure is done, with one worker of eight threads."""
+    settings.DJANGO_IDENTITY = {"default": setting(stand_in.origin, WEBHOOK_SECRETS=[SECRET])}
+    stand_in.delay, workers.size, workers.pool = 0.02, 1, THREADS
+    make_backlog(backlog + 1)
+    person = LinkedIdentity.objects.earliest("pk")
+    LinkedIdentity.objects.filter(pk=person.pk).update(refetch_due_at=None)
+    workers.start()
+    background.nudge(background.TaskName.UPKEEP)
+    seconds_until(lambda: "ready" in workers.log_end() and not count_waiting(backlog), workers)
+    assert post(event_body("data.deletion_requested", subject=person.subject)).status_code == 200
+    waited = seconds_until(ErasureReceipt.objects.exclude(erased_at=None).exists, workers)
+    sys.stdout.write(f"an erasure behind {backlog} due rows: {waited:.2f} seconds\n")
+    assert waited < longest
+
+
+def count_waiting(backlog: int) -> bool:
+    """Whether the workers have not begun with the backlog."""
+    return bool(backlog) and upkeep.count_due() == backlog

@@ -1,0 +1,143 @@
+"""Real Celery workers, killed without a warning."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+# Without any sign of life: a busy machine may take minutes over what an idle one does in seconds.
+PATIENCE = 240.0
+LOG_END = 6000
+
+
+@dataclass
+class Workers:
+    """``size`` workers, each with ``pool``. ``killed``: process number -> when it was."""
+
+    environment: dict[str, str] = field(repr=False)
+    log: Path
+    size: int = 2
+    pool: tuple[str, ...] = ("--pool", "prefork", "--concurrency", "2")
+    killed: dict[int, float] = field(default_factory=dict)
+    _mains: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    _names: Iterator[int] = field(default_factory=count, repr=False)
+
+    def start(self) -> None:
+        """Bring the number of workers up to ``size``; what they say goes to ``log``."""
+        celery = [
+            sys.executable, "-m", "celery", "--quiet", "-A",
+            "tests.integration.worker_app", "worker",
+            *self.pool, "--loglevel", "INFO", "--without-gossip",
+            "--without-mingle", "--without-heartbeat", "--hostname",
+        ]  # fmt: skip
+        # Celery ends a worker one of whose processes was killed while they started.
+        self._mains = [main for main in self._mains if main.poll() is None]
+        while len(self._mains) < self.size:
+            # Of its own: RabbitMQ keeps the queue of a name for the connection that declared it.
+            command = [*celery, f"worker-{os.getpid()}-{next(self._names)}@%h"]
+            with self.log.open("ab") as log:
+                # A group of its own, so that a machine that dies takes its pool along.
+                self._mains.append(
+                    subprocess.Popen(
+                        command,
+                        cwd=ROOT,
+                        env={**os.environ, **self.environment},
+                        start_new_session=True,
+                        stdout=log,
+                        stderr=subprocess.STDOUT,
+                    )
+                )
+
+    def kill_a_process(self) -> bool:
+        """SIGKILL for one process of a pool, by chance. False: it has none alive at the moment."""
+        main = random.choice(self._mains)
+        with children_of(main.pid) as held:
+            if not held:
+                return False
+            return self._kill(*random.choice(list(held.items())))
+
+    def kill_a_worker(self) -> None:
+        """SIGKILL for a worker and its pool at once, as when a machine dies."""
+        main = self._mains.pop(random.randrange(len(self._mains)))
+        # Stopped, it makes no process that would be missed; dead, the kernel would kill its pool
+        # before it is noted here who was.
+        _halt(main)
+        with children_of(main.pid) as held:
+            for process, handle in held.items():
+                self._kill(process, handle)
+        main.kill()
+        self.killed[main.pid] = time.monotonic()
+        main.wait()
+
+    def are_alive(self) -> bool:
+        """Whether none of them has ended by itself."""
+        return all(main.poll() is None for main in self._mains)
+
+    def stop(self) -> None:
+        """Let them finish what they are at."""
+        for main in self._mains:
+            main.terminate()
+        for main in self._mains:
+            try:
+                main.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                raise AssertionError(f"a worker does not end: {self.log_end()}") from None
+        self._mains.clear()
+
+    def log_end(self) -> str:
+        return self.log.read_text("utf-8", "replace")[-LOG_END:]
+
+    def end(self) -> None:
+        """Whatever happened: leave none behind."""
+        while self._mains:
+            self.kill_a_worker()
+
+    def _kill(self, process: int, handle: int) -> bool:
+        # Until its worker has taken note of its end, a killed one is still listed.
+        if process in self.killed:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+            self.killed[process] = time.monotonic()
+            return True
+        return False
+
+
+def _halt(main: subprocess.Popen[bytes]) -> None:
+    """Return when it has stopped, or has ended by itself."""
+    main.send_signal(signal.SIGSTOP)
+    with contextlib.suppress(ChildProcessError):
+        os.waitid(os.P_PID, main.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+
+
+@contextlib.contextmanager
+def children_of(process: int) -> Iterator[dict[int, int]]:
+    """Each child's number, and a handle that names no other process, whatever ends meanwhile."""
+    held: dict[int, int] = {}
+    try:
+        for child in _listed(process):
+            with contextlib.suppress(OSError):
+                held[child] = os.pidfd_open(child)
+        # Looked at again with the handles open: a number that was given anew in between is none.
+        yield {child: handle for child, handle in held.items() if child in _listed(process)}
+    finally:
+        for handle in held.values():
+            os.close(handle)
+
+
+def _listed(process: int) -> list[int]:
+    try:
+        listed = Path(f"/proc/{process}/task/{process}/children").read_text("ascii")
+    except OSError:
+        return []
+    return [int(number) for number in listed.split()]

@@ -1,0 +1,259 @@
+"""Linking: one decision table, and a new identity in two steps."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models.signals import post_save
+from django.test import Client
+from django.utils import timezone
+
+from django_identity.lifecycle import operators
+from django_identity.lifecycle.linking import DECISIONS, Arrival, Subject
+from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent
+from django_identity.models.querysets import LinkedIdentityManager, LinkedIdentityQuerySet
+from django_identity.policy import IdentityPolicy
+from tests.deliveries import SECRET, deliver
+from tests.factories import make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import begin, come_back, is_signed_in, sign_in
+from tests.views.connect.pages import browser_of, hand_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+STATES = {
+    Subject.CONNECT: (LinkedVia.CONNECT, Consent.GRANTED),
+    Subject.OAUTH: (LinkedVia.OAUTH, Consent.GRANTED),
+    Subject.REVOKED: (LinkedVia.OAUTH, Consent.REVOKED),
+    Subject.CONNECT_ELSEWHERE: (LinkedVia.CONNECT, Consent.GRANTED),
+    Subject.OAUTH_ELSEWHERE: (LinkedVia.OAUTH, Consent.GRANTED),
+}
+
+
+class Asked(IdentityPolicy):
+    """Remembers what it was asked, and says yes."""
+
+    questions: list[str] = []
+
+    def may_sign_up(self, **_given: Any) -> bool:
+        self.questions.append("may_sign_up")
+        return True
+
+    def may_sign_in(self, user: Any) -> bool:
+        self.questions.append("may_sign_in")
+        return True
+
+    def may_link(self, user: Any, profile: Any) -> bool:
+        self.questions.append("may_link")
+        return True
+
+
+@pytest.fixture
+def site(service: FakeService, settings: Any) -> FakeService:
+    given = service.settings(WEBHOOK_SECRETS=[SECRET], POLICY=f"{__name__}.Asked")
+    settings.DJANGO_IDENTITY = {"default": given}
+    Asked.questions.clear()
+    return service
+
+
+def write_rows(ada: User, bob: User, subject: Subject) -> None:
+    if subject in STATES:
+        via, consent = STATES[subject]
+        owner = bob if subject.value.endswith("another account") else ada
+        make_identity(owner, linked_via=via, consent=consent)
+    if subject is Subject.HOLDS_ANOTHER:
+        make_identity(ada, subject="subject-2", consent=Consent.REVOKED)
+
+
+@pytest.mark.parametrize("case", DECISIONS, ids=" / ".join)
+def test_the_table_decides(site: FakeService, case: tuple[Arrival, Subject]) -> None:
+    """Each row of the table, through the pages."""
+    arrival, subject = case
+    ada, bob = make_user("ada"), make_user("bob")
+    browser = Client() if arrival is Arrival.SIGN_IN else browser_of(ada)
+    if arrival is Arrival.CODE:
+        write_rows(ada, bob, subject)
+        response = hand_in(browser)
+    else:
+        if arrival is Arrival.RENEW:
+            make_identity(ada, subject="subject-3")
+        state = begin(browser)
+        LinkedIdentity.objects.all().delete()
+        write_rows(ada, bob, subject)
+        response = come_back(browser, state)
+    decision = DECISIONS[case]
+    if isinstance(decision, str):
+        assert f"<code>{decision}</code>" in response.content.decode()
+        assert Asked.questions == []
+        return
+    via, question = decision
+    identity = LinkedIdentity.objects.get(subject="subject-1")
+    assert (identity.consent, identity.linked_via) == (Consent.GRANTED, via)
+    assert identity.revoked_at is None
+    if question:
+        assert Asked.questions[0] == question
+    else:
+        assert Asked.questions == []
+
+
+def test_every_case_is_in_the_table() -> None:
+    """A sign-in is in no account, so nothing is of another one."""
+    signing_in = [Subject.NONE, Subject.CONNECT, Subject.OAUTH, Subject.REVOKED]
+    cases = {(Arrival.SIGN_IN, each) for each in signing_in}
+    others = (Arrival.LINK, Arrival.RENEW, Arrival.CODE)
+    assert DECISIONS.keys() == cases | {(arrival, each) for arrival in others for each in Subject}
+
+
+def test_the_documentation_has_the_same_table() -> None:
+    text = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+?) \| (.*?) ?\|$", text, re.MULTILINE)
+    told = {row[:2]: row[2:] for row in rows if row[0] in [*Arrival]}
+    expected = {}
+    for case, decision in DECISIONS.items():
+        if isinstance(decision, str):
+            expected[tuple(case)] = (f"`{decision}`", "")
+        else:
+            via, question = decision
+            asked = f"`{question}`" if question else ""
+            expected[tuple(case)] = ("by sign-in" if via == LinkedVia.OAUTH else "by code", asked)
+    assert told == expected
+
+
+class Refuses(IdentityPolicy):
+    """No identity signs in, and none is linked."""
+
+    def may_sign_in(self, user: Any) -> bool:
+        return False
+
+    def may_link(self, user: Any, profile: Any) -> bool:
+        return False
+
+
+def test_a_refused_sign_up_leaves_nothing(site: FakeService, settings: Any) -> None:
+    """The second step is refused: the account and the identity of the first step go."""
+    given = site.settings(POLICY=f"{__name__}.Refuses")
+    settings.DJANGO_IDENTITY = {"default": given}
+    response = sign_in(Client())
+    assert "sign_in_not_allowed" in response.content.decode()
+    assert not User.objects.exists()
+    assert not LinkedIdentity.objects.exists()
+
+
+@pytest.mark.parametrize("way", ["sign-in", "code"])
+def test_a_refused_link_is_never_written(
+    site: FakeService, settings: Any, request: pytest.FixtureRequest, way: str
+) -> None:
+    """Not even empty: if the process died then, the row would let a stranger in."""
+    given = site.settings(POLICY=f"{__name__}.Refuses")
+    settings.DJANGO_IDENTITY = {"default": given}
+    written: list[Any] = []
+
+    def note(**_kwargs: Any) -> None:
+        written.append(1)
+
+    post_save.connect(note, sender=LinkedIdentity)
+    request.addfinalizer(lambda: post_save.disconnect(note, sender=LinkedIdentity))
+    session = browser_of(make_user("victim"))
+    response = sign_in(session) if way == "sign-in" else hand_in(session)
+    assert "link_not_allowed" in response.content.decode()
+    assert written == []
+
+
+def test_events_between_the_steps_leave_nothing_either(
+    site: FakeService, settings: Any, request: pytest.FixtureRequest
+) -> None:
+    """They change the row of the first step, and it still goes."""
+    given = site.settings(POLICY=f"{__name__}.Refuses", WEBHOOK_SECRETS=[SECRET])
+    settings.DJANGO_IDENTITY = {"default": given}
+
+    def written(created: bool, **_kwargs: Any) -> None:
+        if created and not WebhookEvent.objects.exists():
+            transaction.on_commit(lambda: (deliver("claim.issued"), deliver("consent.revoked")))
+
+    post_save.connect(written, sender=LinkedIdentity)
+    request.addfinalizer(lambda: post_save.disconnect(written, sender=LinkedIdentity))
+    browser = Client()
+    sign_in(browser)
+    assert WebhookEvent.objects.count() == 2
+    assert not is_signed_in(browser)
+    assert not User.objects.exists()
+    assert not LinkedIdentity.objects.exists()
+
+
+@pytest.mark.parametrize("event_type", ["consent.revoked", "data.deletion_requested"])
+@pytest.mark.parametrize("before", ["new", "known"])
+def test_a_withdrawal_on_the_way_is_heard(site: FakeService, event_type: str, before: str) -> None:
+    """It came after the button and before the end: the sign-in is refused."""
+    if before == "known":
+        sign_in(Client())
+    browser = Client()
+    state = begin(browser)
+    site.meanwhile["token"] = lambda: deliver(event_type)
+    response = come_back(browser, state)
+    assert "consent_withdrawn" in response.content.decode() or "erasure" in (
+        response.content.decode()
+    )
+    assert not is_signed_in(browser)
+    assert not LinkedIdentity.objects.filter(consent=Consent.GRANTED).exists()
+    if before == "new":
+        assert not User.objects.exists()
+
+
+@pytest.mark.parametrize("event_type", ["claim.revoked", "kyc.rejected"])
+def test_an_event_that_looked_before_the_first_step_is_not_lost(
+    site: FakeService, monkeypatch: pytest.MonkeyPatch, event_type: str
+) -> None:
+    """It found no identity, and the sign-in was done before it had locked its own row."""
+    browser, locked = Client(), LinkedIdentityQuerySet.locked
+    state = begin(browser)
+
+    def slow(rows: Any, subject_digest: str) -> LinkedIdentity | None:
+        found = locked(rows, subject_digest)
+        monkeypatch.setattr(LinkedIdentityQuerySet, "locked", locked)
+        monkeypatch.setattr(LinkedIdentityManager, "locked", fast)
+        come_back(browser, state)
+        return found
+
+    fast = LinkedIdentityManager.locked
+    monkeypatch.setattr(LinkedIdentityManager, "locked", lambda self, key: slow(self.all(), key))
+    deliver(event_type)
+    identity = LinkedIdentity.objects.get()
+    assert is_signed_in(browser)
+    assert identity.kyc_status != "verified"
+    assert WebhookEvent.objects.get().outcome == "applied"
+
+
+def test_an_operators_revocation_on_the_way_is_heard(site: FakeService) -> None:
+    sign_in(Client())
+    browser = Client()
+    state = begin(browser)
+    site.meanwhile["token"] = lambda: operators.revoke(list(LinkedIdentity.objects.all()))
+    assert "consent_withdrawn" in come_back(browser, state).content.decode()
+    assert not is_signed_in(browser)
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+
+
+def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(site: FakeService) -> None:
+    """Even if its time-stamp is ahead of the site's clock."""
+    sign_in(Client())
+    deliver("consent.revoked", at=timezone.now() + timezone.timedelta(minutes=3))
+    browser = Client()
+    sign_in(browser)
+    assert is_signed_in(browser)
+
+
+def test_an_emptied_link_is_filled_by_the_next_sign_in(site: FakeService) -> None:
+    """As a process leaves it that dies between the two steps."""
+    user = make_user()
+    identity = make_identity(user, consent=Consent.REVOKED, kyc_status="", kyc_level="")
+    browser = Client()
+    sign_in(browser)
+    identity.refresh_from_db()
+    assert (identity.consent, identity.kyc_status) == (Consent.GRANTED, "verified")
+    assert is_signed_in(browser)

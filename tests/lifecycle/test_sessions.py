@@ -1,0 +1,183 @@
+"""Sessions end with the consent, and none that ended lives again."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+from django.contrib.auth import login
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, override_settings
+from django.urls import include, path, reverse
+from pytest_django import DjangoAssertNumQueries
+
+from django_identity.backends import BACKEND_PATH, IdentityBackend
+from django_identity.lifecycle import withdrawal
+from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from tests.deliveries import SECRET, deliver
+from tests.factories import make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import is_signed_in, sign_in
+from tests.views.connect.pages import LOCAL
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def confirm_password(request: HttpRequest) -> HttpResponse:
+    """A site's own page before something important."""
+    login(request, request.user, backend=LOCAL)
+    return HttpResponse(request.user.get_username())
+
+
+def who(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(request.user.get_username())
+
+
+urlpatterns = [
+    path("", who),
+    path("confirm/", confirm_password),
+    path("identity/", include("django_identity.urls")),
+]
+
+
+@pytest.fixture
+def site(service: FakeService, settings: Any) -> FakeService:
+    """Two applications; the person signs in with the first."""
+    given = service.settings(WEBHOOK_SECRETS=[SECRET])
+    second = {**given, "WEBHOOK_SECRETS": ["another-webhook-secret"]}
+    settings.DJANGO_IDENTITY = {"default": given, "second": second}
+    return service
+
+
+def session_of(user: User) -> Client:
+    client = Client()
+    # Read anew: an instance that was signed in before keeps the epoch that it was bound to.
+    client.force_login(User.objects.get(pk=user.pk), backend=BACKEND_PATH)
+    return client
+
+
+def test_the_next_request_after_a_revocation_is_nobodys(site: FakeService) -> None:
+    browser = Client()
+    sign_in(browser)
+    deliver("consent.revoked")
+    assert not is_signed_in(browser)
+
+
+@pytest.mark.parametrize("ended", ["default", "second"])
+@pytest.mark.parametrize("how", ["revoke", "disconnect"])
+def test_whatever_ends_a_session_ends_those_of_every_application(
+    site: FakeService, ended: str, how: str
+) -> None:
+    """Whichever of two links is older, and whichever the session began with."""
+    user = make_user()
+    make_identity(user, application="second", account_made=False)
+    make_identity(user, account_made=False)
+    browser = session_of(user)
+    assert is_signed_in(browser)
+    chosen = LinkedIdentity.objects.get(application=ended)
+    if how == "revoke":
+        from django_identity.lifecycle import operators  # noqa: PLC0415
+
+        operators.revoke([chosen])
+    else:
+        withdrawal.disconnect(chosen)
+    assert not is_signed_in(browser)
+    assert is_signed_in(session_of(user))
+
+
+STEPS = ("revoke", "disconnect", "sign in", "everywhere")
+
+
+@pytest.mark.parametrize("first", STEPS)
+def test_an_ended_session_never_lives_again(site: FakeService, first: str) -> None:
+    """In any order of revoking, disconnecting, linking again and signing out everywhere."""
+    for steps in itertools.product(STEPS, repeat=2):
+        take(first, *steps)
+        for model in (User, WebhookEvent):
+            model.objects.all().delete()
+
+
+def take(*steps: str) -> None:
+    user = make_user("owner", email="ada@example.org")
+    make_identity(user, account_made=False)
+    sessions = [session_of(user)]
+    ended: list[Client] = []
+    for step in steps:
+        if step == "revoke":
+            deliver("consent.revoked")
+        elif step == "disconnect":
+            for identity in LinkedIdentity.objects.filter(user=user):
+                withdrawal.disconnect(identity)
+        elif step == "everywhere":
+            withdrawal.end_sessions(user.pk)
+        else:
+            linking = Client()
+            linking.force_login(user, backend=LOCAL)
+            sign_in(linking)
+            sessions.append(session_of(user))
+        if step != "sign in":
+            ended += sessions
+        assert not any(map(is_signed_in, ended)), steps
+
+
+def test_a_sign_in_elsewhere_ends_no_session(site: FakeService) -> None:
+    first, second = Client(), Client()
+    sign_in(first)
+    sign_in(second)
+    assert is_signed_in(first)
+    assert is_signed_in(second)
+
+
+def test_sign_out_everywhere_is_a_button(site: FakeService) -> None:
+    here, elsewhere = Client(), Client()
+    sign_in(here)
+    sign_in(elsewhere)
+    here.post(reverse("identity:sign_out"), {"everywhere": "yes"})
+    assert not is_signed_in(here)
+    assert not is_signed_in(elsewhere)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"consent": Consent.REVOKED}, {"linked_via": "connect"}, {"application": "gone"},
+        {"environment": "live"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_no_session_rests_on_such_an_identity(site: FakeService, changed: dict[str, str]) -> None:
+    """Revoked, by code alone, of an alias that is gone, of another environment."""
+    identity = make_identity(make_user())
+    browser = session_of(identity.user)
+    LinkedIdentity.objects.update(**changed)
+    assert not is_signed_in(browser)
+
+
+def test_a_session_takes_one_query_for_user_and_identities(
+    site: FakeService, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    make_identity(user := make_user())
+    make_identity(user, application="second")
+    with django_assert_num_queries(1):
+        assert IdentityBackend().get_user(user.pk) == user
+
+
+def test_logins_that_others_make_stay(site: FakeService) -> None:
+    """A user of an identity session who confirms the password stays signed in, by the password."""
+    user = make_user()
+    make_identity(user)
+    with override_settings(ROOT_URLCONF=__name__):
+        browser = session_of(user)
+        browser.get("/confirm/")
+        assert is_signed_in(browser)
+        deliver("consent.revoked")
+        assert is_signed_in(browser)
+
+
+def test_a_disabled_account_has_no_session(site: FakeService) -> None:
+    identity = make_identity(make_user())
+    browser = session_of(identity.user)
+    User.objects.update(is_active=False)
+    assert not is_signed_in(browser)

@@ -1,0 +1,79 @@
+"""What the three journeys cost the database. A lock (``SELECT … FOR UPDATE``) is not counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from django_identity.handlers import KNOWN_TYPES, forget, on_event
+from django_identity.models import WebhookEvent
+from tests.deliveries import deliver
+from tests.factories import make_claim, make_grant, make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import begin, come_back, sign_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TRANSACTION = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")
+CLAIMS = {"age_over_18": True, "kyc_verified": {"verified": True}, "unique_human": True,
+          "country_resident": "NG"}  # fmt: skip
+
+
+def statements(call: Callable[[], object], *, locks: int) -> int:
+    """The statements of ``call`` without its locks. On SQLite a lock looks like any SELECT."""
+    with CaptureQueriesContext(connection) as captured:
+        call()
+    sent = [each["sql"] for each in captured if not each["sql"].startswith(TRANSACTION)]
+    plain = [sql for sql in sent if "FOR UPDATE" not in sql]
+    if connection.features.has_select_for_update:
+        assert len(sent) - len(plain) == locks
+        return len(plain)
+    return len(plain) - locks
+
+
+@pytest.fixture
+def handler() -> Iterator[None]:
+    @on_event("claim.issued", name="heavy")
+    def handle(event: WebhookEvent) -> None: ...
+
+    yield
+    forget("heavy")
+
+
+def test_a_callback(service: FakeService) -> None:
+    """Four of them are Django's: the session's three, and the user's last login.
+
+    A new person costs the account, the identity and the grant more.
+    """
+    service.disclosed = CLAIMS
+    for locks, most in ((4, 19), (3, 13)):
+        browser = Client()
+        state = begin(browser)
+        assert statements(lambda at=(browser, state): come_back(*at), locks=locks) <= most
+
+
+@pytest.mark.parametrize("event_type", sorted(KNOWN_TYPES))
+def test_an_event(handler: None, event_type: str) -> None:
+    """Also of somebody with four claims, tokens and a handler; for nobody it is a few less."""
+    identity = make_identity(make_user(), scopes=["kyc:read", "claims:read"])
+    make_grant(identity)
+    for claim_type, value in CLAIMS.items():
+        make_claim(identity, claim_type, value)
+    assert statements(lambda: deliver(event_type), locks=2) <= 9
+    assert statements(lambda: deliver(event_type, subject="nobody"), locks=2) <= 6
+
+
+def test_a_gated_request(service: FakeService) -> None:
+    """The session, the identity with its user, and the claims, behind any number of gates."""
+    service.disclosed = CLAIMS
+    browser = Client()
+    sign_in(browser)
+
+    def request() -> None:
+        assert browser.get("/gated/").content == b"in"
+
+    assert statements(request, locks=0) == 3

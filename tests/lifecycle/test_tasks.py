@@ -1,0 +1,156 @@
+"""Tasks are thin: one verb, and no harm from being lost, late or repeated."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any, get_type_hints
+
+import pytest
+from celery import Celery
+from celery.contrib.testing.worker import start_worker
+from celery.signals import setup_logging
+from django.utils import timezone
+
+from django_identity import tasks
+from django_identity.background import TaskName, nudge_on_commit
+from django_identity.lifecycle import follow_up, upkeep
+from django_identity.models import LinkedIdentity
+from django_identity.schedule import beat_schedule
+from tests.factories import make_grant, make_identity, make_user
+from tests.fake_service import FakeService
+from tests.lifecycle.conftest import celery_app
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OURS = [name.value for name in TaskName]
+
+
+def due(subject: str) -> LinkedIdentity:
+    past = timezone.now() - timedelta(minutes=1)
+    identity = make_identity(make_user(subject), subject=subject, refetch_due_at=past)
+    make_grant(identity)
+    return identity
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    give_up = time.monotonic() + 10
+    while time.monotonic() < give_up:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def is_fresh() -> bool:
+    """Re-fetched, and not just in a worker's hands, which is ten minutes."""
+    later = timezone.now() + timedelta(hours=1)
+    return LinkedIdentity.objects.filter(refetch_due_at__gt=later).exists()
+
+
+@pytest.fixture
+def _own_logging() -> Iterator[None]:
+    """A worker would keep the process's log for itself, and no later test could read it."""
+
+    def leave_it(**_given: Any) -> None:
+        """Celery sets nothing up where somebody listens."""
+
+    setup_logging.connect(leave_it)
+    yield
+    setup_logging.disconnect(leave_it)
+
+
+@pytest.fixture
+def worker(service: FakeService, _own_logging: None) -> Any:
+    """A worker of Celery's own, in a thread, on a broker in memory."""
+    with celery_app("memory://") as app:
+        app.conf.result_backend = "cache+memory://"
+        # How often the broker in memory looks for a message, and so how soon the worker ends.
+        app.conf.broker_transport_options = {"polling_interval": 0.02}
+        app.loader.import_task_module("django_identity.tasks")
+        with start_worker(app, pool="solo", perform_ping_check=False):
+            yield app
+
+
+def test_every_name_is_a_task() -> None:
+    """What other rooms hand work to exists under its frozen name."""
+    app = Celery("names", set_as_current=False)
+    registered = {name for name in app.tasks if name.startswith("django_identity.")}
+    assert registered == set(OURS)
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_killed_worker_gives_its_task_back(name: str) -> None:
+    """Acknowledged when done, rejected when the process is lost, and ended when it hangs."""
+    task = Celery("options", set_as_current=False).tasks[name]
+    assert (task.acks_late, task.reject_on_worker_lost, task.ignore_result) == (True, True, True)
+    assert upkeep.LONGEST_RUN + 60 < task.time_limit <= follow_up.HIDDEN_FOR.total_seconds()
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_sites_soft_limit_is_not_ours(name: str) -> None:
+    """Its exception could come between a refresh's answer and storing it.
+
+    A task without one gets the site's. A longer one than the hard limit would put that off.
+    """
+    task = Celery("options", set_as_current=False).tasks[name]
+    assert task.soft_time_limit == task.time_limit
+
+
+def test_messages_say_nothing_about_a_person() -> None:
+    """An alias and a number of rows, or the key of an event."""
+    app = Celery("arguments", set_as_current=False)
+    hints = {name: get_type_hints(app.tasks[name].run) for name in OURS}
+    assert hints == {
+        "django_identity.upkeep": {"return": type(None)},
+        "django_identity.refetch_due": {"application": str, "most": int, "return": type(None)},
+        "django_identity.run_handlers": {"event_id": int, "return": type(None)},
+    }
+
+
+def test_the_schedule_is_one_line_in_the_settings() -> None:
+    """``beat_schedule()`` can be asked for where there are no models yet; ticks expire."""
+    code = (
+        "import json; from django_identity.schedule import beat_schedule;"
+        "print(json.dumps(beat_schedule()))"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert json.loads(said) == {
+        "django_identity.upkeep": {
+            "task": "django_identity.upkeep",
+            "schedule": 60.0,
+            "options": {"expires": 60.0},
+        }
+    }
+    [often] = beat_schedule(every=2.0).values()
+    assert (often["schedule"], often["options"]) == (2.0, {"expires": 2.0})
+
+
+@pytest.mark.integration
+def test_a_worker_keeps_claims_fresh(service: FakeService, worker: Celery) -> None:
+    """A tick of upkeep becomes a message and a re-fetch; an event's re-fetch waits for no tick."""
+    due("subject-1")
+    worker.send_task(TaskName.UPKEEP)
+    assert until(is_fresh)
+    assert service.calls("claims") == 1
+    LinkedIdentity.objects.update(refetch_due_at=timezone.now())
+    nudge_on_commit(TaskName.REFETCH_DUE, "default", 1)
+    assert until(is_fresh)
+    assert service.calls("claims") == 2
+
+
+def test_a_task_that_comes_twice_works_once(service: FakeService) -> None:
+    """A repeated delivery of any task is quiet and makes no second call."""
+    due("subject-1")
+    for _ in range(2):
+        tasks.refetch_due.run("default", 200)
+        tasks.refetch_due.run("an alias of former settings", 200)
+        tasks.run_handlers.run(999_999)
+        tasks.upkeep.run()
+    assert service.calls("claims") == 1

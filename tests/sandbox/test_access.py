@@ -1,0 +1,106 @@
+"""Who controls the sandbox: this machine without a token, everybody else with the control token."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from tests.sandbox.driver import Person, Sandbox, Visitor, refusal
+
+TOKEN = "a-token-for-control-alone"
+ADA = "00000000-0000-4000-8000-000000000001"
+PAGES = ("/", "/console/activity", "/console/credential", "/console/switches", "/portal/")
+ON_THE_WAY = [
+    "X-Forwarded-For:203.0.113.9", "X-Forwarded-For:", "X-Forwarded-Host:sandbox.example",
+    "X-Forwarded-Proto:https", "Forwarded:for=203.0.113.9", "X-Real-IP:203.0.113.9",
+    "Via:1.1 proxy", "CF-Connecting-IP:203.0.113.9", "True-Client-IP:203.0.113.9",
+]  # fmt: skip
+
+
+class PublishedSandbox(Sandbox):
+    """A sandbox under a name of its own; its control client sends the token."""
+
+    def _open(self) -> httpx.Client:
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        return httpx.Client(base_url="http://127.0.0.1:9409", timeout=30, headers=headers)
+
+    def open_browser(self) -> httpx.Client:
+        browser = super().open_browser()
+        del browser.headers["Authorization"]
+        return browser
+
+
+@pytest.fixture(scope="module")
+def published() -> Iterator[Sandbox]:
+    origin, port = ("--origin", "https://sandbox.example"), ("--port", "9409")
+    with PublishedSandbox(*origin, *port, "--control-token", TOKEN) as sandbox:
+        yield sandbox
+
+
+@pytest.mark.parametrize("line", ON_THE_WAY)
+def test_whoever_comes_from_elsewhere_controls_nothing(sandbox: Sandbox, line: str) -> None:
+    """Neither by the control API nor on a page, and the cast's password is no secret."""
+    browser = sandbox.open_browser()
+    browser.headers.update([line.split(":")])
+    assert refusal(browser.get("/sandbox/health")) == (403, "FORBIDDEN")
+    for page in PAGES:
+        assert browser.get(page).headers["Location"].startswith("/console/operator")
+    page = browser.get("/account/sign-in")
+    assert ADA not in page.text
+    assert "sandbox-person" not in page.text
+    form = {"csrfmiddlewaretoken": page.cookies["sandbox_csrftoken"], "person": ADA}
+    pressed = browser.post("/account/continue", data=form)
+    assert pressed.headers["Location"].startswith("/console/operator")
+    form |= {"email": "ada@sandbox.example", "password": "sandbox-person"}
+    assert "do not match an account" in browser.post("/account/sign-in", data=form).text
+
+
+@pytest.mark.parametrize("host", ["attacker.example", "localhost.attacker.example", "10.0.0.1"])
+def test_a_name_that_was_bent_to_this_machine_is_refused(sandbox: Sandbox, host: str) -> None:
+    """As by a rebound name in the operator's browser."""
+    assert sandbox.client.get("/sandbox/health", headers={"Host": host}).status_code in {400, 403}
+
+
+@pytest.mark.parametrize(
+    "line", ["Origin:https://attacker.example", "Origin:null", "Sec-Fetch-Site:cross-site"]
+)
+def test_a_page_of_another_site_controls_nothing(sandbox: Sandbox, line: str) -> None:
+    """Though its browser runs here."""
+    headers = [tuple(line.split(":", 1))]
+    assert sandbox.client.post("/sandbox/keys/rotate", headers=headers).status_code == 403
+
+
+def test_this_machine_needs_no_token(sandbox: Sandbox) -> None:
+    """By each of its names."""
+    for host in ("127.0.0.1", "localhost", "[::1]"):
+        answer = sandbox.client.get("/sandbox/health", headers={"Host": f"{host}:{sandbox.port}"})
+        assert answer.json() == {"status": "ready"}
+        assert sandbox.client.get("/", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize("sent", ["", "Bearer", "Bearer x", f"Basic {TOKEN}", f"Bearer {TOKEN}x"])
+def test_a_published_sandbox_needs_the_token(published: Sandbox, sent: str) -> None:
+    """From this machine too: a proxy may run here. The portal's token opens its endpoints alone."""
+    for value in (sent, f"Bearer {published.portal_token}"):
+        refused = published.client.get("/sandbox/health", headers={"Authorization": value})
+        assert refusal(refused) == (403, "FORBIDDEN")
+    elsewhere = {"X-Forwarded-For": "203.0.113.9", "Origin": "https://tool.example"}
+    assert published.client.get("/sandbox/health", headers=elsewhere).status_code == 200
+    assert published.client.post("/api/v1/developer/test-users", json={}).status_code == 401
+
+
+def test_the_token_opens_the_pages(published: Sandbox) -> None:
+    """Typed in once, until the process ends; the browser keeps no token."""
+    visitor = Visitor(published)
+    page = visitor.browser.get("/console/switches", follow_redirects=True)
+    page = visitor.submit(page, token="wrong")
+    assert "That is not the control token" in page.text
+    page = visitor.submit(page, token=TOKEN)
+    assert page.url.path == "/console/switches"
+    assert TOKEN not in str(visitor.browser.cookies)
+    assert ADA in visitor.browser.get("/account/sign-in").text
+    stranger = Visitor(published).browser
+    stranger.cookies.set("sandbox_operator", "1")
+    assert stranger.get("/").status_code == 302
+    assert "attacker" not in stranger.get("/console/operator?next=https://attacker.example/").text
+    assert Person(published).sign_in().url.path == "/account/"  # a password of their own

@@ -1,0 +1,356 @@
+"""Connect: codes and their states, POST /connect/request, and what a person sees of it."""
+
+import hashlib
+import hmac
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import httpx
+import pytest
+from jwcrypto.common import base64url_encode
+from jwcrypto.jwk import JWK
+from jwcrypto.jws import JWS
+
+from tests.sandbox.driver import CONNECT_SCOPES, Application, Person, Sandbox, refusal
+
+CODE = re.compile(r"CNX-[A-Z0-9]{4}-[A-Z0-9]{4}")
+NEW_CODE = "/account/connect-codes/new"
+INVALID = (400, "INVALID_CONNECT_CODE")
+
+
+def result_of(application: Application, person: Person, scopes: Any = CONNECT_SCOPES) -> Any:
+    """The result of a redemption, which must be a success."""
+    answer = application.connect(person.make_code(), scopes)
+    assert (answer.status_code, answer.json()["success"]) == (200, True)
+    return answer.json()["data"]
+
+
+def test_code_has_its_shape_and_is_new_each_time(person: Person) -> None:
+    """Fifty codes are fifty different ones of the specified shape."""
+    codes = {person.make_code() for _ in range(50)}
+    assert len(codes) == 50
+    assert all(CODE.fullmatch(code) for code in codes)
+
+
+def test_code_works_once_under_parallel_requests(application: Application, person: Person) -> None:
+    """Of twenty requests at once one gets the data."""
+    code = person.make_code()
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(lambda _: application.connect(code), range(20)))
+    assert sorted(answer.status_code for answer in answers) == [200] + [400] * 19
+    assert refusal(application.connect(code)) == INVALID
+
+
+def test_code_is_valid_for_ten_minutes(application: Application, person: Person) -> None:
+    """A code works just before its ten minutes are over and not after."""
+    early, late = person.make_code(), person.make_code()
+    application.sandbox.advance(595)
+    assert application.connect(early).status_code == 200
+    application.sandbox.advance(6)
+    assert refusal(application.connect(late)) == INVALID
+    assert person.code_states() == ["expired", "used"]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "CNX-AAAA-0000", " CNX-AAAA-0000", "CNX-AAAA-0000\n", "CNX-ÄÄÄÄ-0000", "x", "' OR 1=1 --",
+        "CNX-AAAA-\u0660\u0660\u0660\u0660", "\ud800", "A" * 100_000, 12, ["CNX-AAAA-0000"], {},
+    ],
+)  # fmt: skip
+def test_unknown_code_is_invalid(application: Application, code: object) -> None:
+    """Whatever is sent as a code and is none gets one and the same answer."""
+    assert refusal(application.connect(code)) == INVALID
+
+
+def test_code_is_compared_exactly(application: Application, person: Person) -> None:
+    """The service forgives no lower case and no missing hyphen; the code stays valid."""
+    code = person.make_code()
+    for spelled in (code.lower(), code.replace("-", ""), f" {code}"):
+        assert refusal(application.connect(spelled)) == INVALID
+    assert person.code_states() == ["valid"]
+
+
+@pytest.mark.parametrize("missing", [{}, {"connect_code": None}, {"connect_code": ""}])
+def test_missing_code(application: Application, missing: dict[str, Any]) -> None:
+    """Both rules that the specification has for a missing code can be had."""
+    body = missing | {"scopes": CONNECT_SCOPES}
+    assert refusal(application.ask("connect/request", body)) == INVALID
+    retired = application.ask("connect/request", body | {"infra_user_id": "u-1"})
+    assert refusal(retired) == (400, "CONNECT_CODE_REQUIRED")
+    application.sandbox.switch(missing_connect_code="required")
+    answer = application.ask("connect/request", body)
+    assert refusal(answer) == (400, "CONNECT_CODE_REQUIRED")
+
+
+def test_unknown_scope(application: Application, person: Person) -> None:
+    """A scope that Connect does not have is refused; the request has consumed the code."""
+    answer = application.connect(person.make_code(), ["profile:basic", "profile:read"])
+    assert refusal(answer) == (400, "INVALID_SCOPE")
+    assert person.code_states() == ["used"]
+
+
+@pytest.mark.parametrize(("mode", "environment"), [("test", "live"), ("live", "test")])
+def test_environments_do_not_mix(sandbox: Sandbox, mode: str, environment: str) -> None:
+    """Test credentials get no real user's code and live ones no sandbox user's."""
+    person = Person(sandbox, environment=environment, verified=True)
+    answer = Application(sandbox, mode).connect(person.make_code())
+    assert refusal(answer) == (403, "ENVIRONMENT_MISMATCH")
+    assert "kyc_required" not in answer.json()
+    assert (person.code_states(), person.shown()["consents"]) == (["used"], {})
+
+
+@pytest.mark.parametrize(
+    ("account", "code"),
+    [
+        ({"proof_of_address": True}, "KYC_LEVEL_REQUIRED"),
+        ({"verified": True}, "POA_REQUIRED"),
+        ({}, "KYC_LEVEL_REQUIRED"),
+        ({"verified": True, "proof_of_address": True}, ""),
+    ],
+)
+def test_policy_that_is_not_met_spends_the_code(
+    sandbox: Sandbox, application: Application, account: dict[str, object], code: str
+) -> None:
+    """Each requirement has its code; the answer leads to verification, and a new code is needed."""
+    person = Person(sandbox, **account)
+    application.require(kyc_level="level_2", proof_of_address=True)
+    spent = person.make_code()
+    answer = application.connect(spent)
+    if not code:
+        assert answer.status_code == 200
+        return
+    assert refusal(answer) == (403, code)
+    assert answer.json()["kyc_required"] is True
+    assert answer.json()["kyc_url"] == f"{sandbox.origin}/account/verify"
+    application.require(kyc_level="level_1", proof_of_address=False)
+    assert refusal(application.connect(spent)) == INVALID
+    shown = person.shown()
+    assert (shown["consents"], shown["notices"], shown["emails"]) == ({}, [], [])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scopes": None},
+        {"scopes": "profile:basic kyc:status"},
+        {"scopes": []},
+        {"scopes": ["profile:basic", 1]},
+        {"callback_url": 1},
+        {"callback_url": "not an address"},
+        {"callback_url": "javascript:alert(1)"},
+        {"callback_url": "http://[broken"},
+    ],
+)
+def test_unusable_request_leaves_the_code_valid(
+    application: Application, person: Person, change: dict[str, Any]
+) -> None:
+    """A request that cannot be read is refused before any code is looked at."""
+    body = {"connect_code": person.make_code(), "scopes": CONNECT_SCOPES} | change
+    assert refusal(application.ask("connect/request", body)) == (400, "INVALID_REQUEST")
+    assert person.code_states() == ["valid"]
+
+
+def test_a_body_is_called_json(application: Application, person: Person) -> None:
+    """Another label is refused, and what is no object; an address for a callback is taken."""
+    for content in (b"", b"[]", b"{", b"\xff", b"[" * 100_000, b"connect_code=CNX-AAAA-0000"):
+        assert refusal(application.ask("connect/request", content)) == (400, "INVALID_REQUEST")
+    body = {"connect_code": person.make_code(), "scopes": CONNECT_SCOPES}
+    for label in ("text/plain", "application/x-www-form-urlencoded", ""):
+        answer = application.ask("connect/request", body, headers={"Content-Type": label})
+        assert refusal(answer) == (400, "INVALID_REQUEST")
+    more = {"callback_url": "https://shop.example/?x"}
+    assert application.ask("connect/request", body | more).status_code == 200
+
+
+def test_wrong_credentials_leave_the_code_valid(application: Application, person: Person) -> None:
+    """Who is not known gets a challenge and touches no code."""
+    body = {"connect_code": person.make_code(), "scopes": CONNECT_SCOPES}
+    asked = httpx.Request("POST", application.sandbox.api)
+    auth = httpx.BasicAuth(application.client_id, application.client_secret)
+    good = next(auth.auth_flow(asked)).headers["Authorization"]
+
+    def send(header: str) -> httpx.Response:
+        headers = {"Authorization": header} if header else {}
+        return httpx.post(f"{application.sandbox.api}/connect/request", json=body, headers=headers)
+
+    bearer = good.replace("Basic", "Bearer")
+    for header in ("", "Basic", "Basic !!!", "Basic /w==", "Basic eA==", bearer, good[:-8]):
+        answer = send(header)
+        assert refusal(answer) == (401, "UNAUTHORIZED")
+        assert answer.headers["WWW-Authenticate"] == 'Basic realm="clients", charset="UTF-8"'
+    assert send(good.replace("Basic", "basic")).status_code == 200
+
+
+def test_redemption_has_every_specified_field(application: Application, person: Person) -> None:
+    """A good code gives the profile and the KYC status at once."""
+    result = result_of(application, person)
+    assert set(result) == {"status", "request_id", "user_id", "data", "issued_at", "signature"}
+    assert (result["status"], result["user_id"]) == ("approved", person.user_id)
+    assert result["request_id"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", result["issued_at"])
+    email = person.account["email"]
+    names = {"first_name": "Ada", "last_name": "Okafor"}
+    assert result["data"]["profile"] == {**names, "email": email, "country": "NG"}
+    assert result["data"]["kyc"].pop("verified_at").endswith("Z")
+    kyc = {"kyc_level": "level_2", "status": "verified", "provider": "Sandbox KYC"}
+    assert result["data"]["kyc"] == kyc
+
+
+@pytest.mark.parametrize(("scope", "shared"), [("profile:basic", "profile"), ("kyc:status", "kyc")])
+def test_only_what_is_asked_for_is_shared(
+    application: Application, person: Person, scope: str, shared: str
+) -> None:
+    """Each scope stands for one part of the answer, however often it is named."""
+    assert set(result_of(application, person, [scope] * 2)["data"]) == {shared}
+
+
+def test_person_is_recognised_on_later_visits(application: Application, person: Person) -> None:
+    """Another code gives the same user id, another request id and today's information."""
+    first = result_of(application, person)
+    person.cause("verify", bvn="11111111111")
+    second = result_of(application, person)
+    assert second["user_id"] == first["user_id"] == person.user_id
+    assert second["request_id"] != first["request_id"]
+    assert second["data"]["kyc"]["status"] == "rejected"
+
+
+def test_consent_is_recorded_beside_that_of_a_sign_in(
+    application: Application, person: Person
+) -> None:
+    """A redemption adds to what the person has granted, and it can be withdrawn as one."""
+    person.tokens_for(application, scope="kyc:read")
+    result_of(application, person, ["profile:basic"])
+    result_of(application, person)
+    granted = {application.client_id: ["kyc:read", *CONNECT_SCOPES]}
+    assert person.shown()["consents"] == granted
+    person.cause(f"consents/{application.client_id}/revoke")
+    assert person.shown()["consents"] == {}
+    result_of(application, person, ["kyc:status"])
+    assert person.shown()["consents"] == {application.client_id: ["kyc:status"]}
+
+
+def test_person_is_told_by_e_mail(application: Application, person: Person) -> None:
+    """One e-mail per redemption says who received what, and holds neither code nor user id."""
+    code = person.make_code()
+    for _ in range(2):
+        application.connect(code)
+    (email,) = person.shown()["emails"]
+    assert email["to"] == [person.account["email"]]
+    assert email["subject"] == "Example shop received your information"
+    for words in ("Hello Ada", "Your basic profile", "/account/"):
+        assert words in email["body"]
+    for hidden in (code, person.user_id):
+        assert hidden not in str(email)
+
+
+def canonical(result: dict[str, Any]) -> bytes:
+    return json.dumps(result, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def test_signature_can_be_checked_with_the_client_secret(
+    application: Application, person: Person
+) -> None:
+    """By default it is the HMAC of the result's canonical JSON under the secret."""
+    result = result_of(application, person)
+    signature, secret = result.pop("signature"), application.client_secret.encode()
+    assert signature == hmac.new(secret, canonical(result), hashlib.sha256).hexdigest()
+
+
+def test_signature_can_be_a_detached_jws(application: Application, person: Person) -> None:
+    """By a switch it is signed with the published key; and a result can be flat."""
+    application.sandbox.switch(connect_signature="jws", connect_nested=False)
+    result = result_of(application, person)
+    assert "data" not in result
+    assert (result["profile"]["first_name"], result["kyc"]["status"]) == ("Ada", "verified")
+    header, payload, signature = result.pop("signature").split(".")
+    assert payload == ""
+    (public,) = application.sandbox.client.get("/.well-known/jwks.json").json()["keys"][:1]
+    token, content = JWS(), base64url_encode(canonical(result))
+    token.deserialize(f"{header}.{content}.{signature}", key=JWK(**public))
+    assert token.is_valid
+
+
+def make_on_page(person: Person, password: str = "") -> httpx.Response:
+    return person.submit(person.open(NEW_CODE), password=password or person.account["password"])
+
+
+def code_on(page: httpx.Response) -> str:
+    found = CODE.search(page.text)
+    assert found, page.text
+    return found[0]
+
+
+def test_code_is_made_after_the_password(application: Application, person: Person) -> None:
+    """The page shows what will be shared; the password gives the code, and the code works."""
+    assert person.open(NEW_CODE).url.path == "/account/sign-in"
+    page = person.sign_in(person.open(NEW_CODE))
+    for words in ("What will be shared", "Ada Okafor", person.account["email"], "level_2"):
+        assert words in page.text
+    for password in ("wrong", " "):
+        refused = make_on_page(person, password)
+        assert (refused.url.path, "field-invalid" in refused.text) == (NEW_CODE, True)
+    assert person.browser.post(NEW_CODE).status_code == 403
+    assert person.code_states() == []
+    page = make_on_page(person)
+    assert "Valid until" in page.text
+    assert application.connect(code_on(page)).status_code == 200
+
+
+def test_code_is_shown_to_its_person_only(sandbox: Sandbox, person: Person) -> None:
+    """Not at its address to another, not in the address, and not once it has ended."""
+    person.sign_in()
+    page = make_on_page(person)
+    assert code_on(page) not in str(page.url)
+    other = Person(sandbox)
+    other.sign_in()
+    assert other.open(str(page.url)).status_code == 404
+    sandbox.advance(60)
+    (left,) = re.findall(r'data-seconds-left="(\d+)"', person.open(str(page.url)).text)
+    assert 530 <= int(left) <= 540
+    sandbox.advance(600)
+    expired = person.open(str(page.url))
+    assert "This code has expired" in expired.text
+    assert code_on(page) not in expired.text
+
+
+def test_account_tells_who_received_what(application: Application, person: Person) -> None:
+    """Each code's state, a notice of what was shared, and an access that can be revoked."""
+    person.sign_in()
+    assert "Nothing to tell" in person.open("/account/").text
+    expired = person.make_code()
+    application.sandbox.advance(601)
+    used, valid = person.make_code(), person.make_code()
+    application.connect(used, ["kyc:status"])
+    page = person.open("/account/")
+    for words in ("Valid", "Used", "Expired", "by Example shop", "Your verification status"):
+        assert words in page.text
+    for code in (expired, used, valid):
+        assert f"CNX-••••-{code[-4:]}" in page.text
+        assert code not in page.text
+    page = person.submit(page, f"/account/consents/{application.client_id}/revoke")
+    assert "No application can see" in page.text
+    assert "Example shop received your information" in page.text
+
+
+def test_policy_failure_then_verification_then_a_new_code(
+    sandbox: Sandbox, application: Application
+) -> None:
+    """``kyc_url`` leads to what is missing; after that a new code works, and the old one never."""
+    application.require(kyc_level="level_2", proof_of_address=True)
+    person = Person(sandbox)
+    person.sign_in()
+    first = code_on(make_on_page(person))
+    answer = application.connect(first)
+    assert refusal(answer) == (403, "KYC_LEVEL_REQUIRED")
+    assert "a higher verification level is required" in person.open("/account/").text
+    page = person.submit(person.open(answer.json()["kyc_url"]), bvn="22222222222")
+    assert "Your identity is verified" in page.text
+    answer = application.connect(code_on(make_on_page(person)))
+    assert refusal(answer) == (403, "POA_REQUIRED")
+    page = person.submit(person.open(answer.json()["kyc_url"]), document="utility_bill")
+    assert "Your proof of address is accepted" in page.text
+    assert refusal(application.connect(first)) == INVALID
+    assert application.connect(code_on(make_on_page(person))).status_code == 200

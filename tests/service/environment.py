@@ -1,0 +1,32 @@
+"""Proxy and certificate authorities, as the environment of a process names them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest import mock
+
+from django_identity.service import http
+
+
+@contextmanager
+def environment(**variables: str) -> Iterator[None]:
+    """Clients of this block know ``variables``, and no other proxy or authority."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not (name.lower().endswith("_proxy") or name.startswith("SSL_CERT"))
+    }
+    forget_clients()
+    with mock.patch.dict(os.environ, {**kept, **variables}, clear=True):
+        try:
+            yield
+        finally:
+            forget_clients()
+
+
+def forget_clients() -> None:
+    for client in http._clients.values():
+        client.close()
+    http._clients.clear()

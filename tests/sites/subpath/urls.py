@@ -1,0 +1,71 @@
+"""The pages of the walk as async views: gates, filters in templates, and claims."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.template import RequestContext, Template
+from django.urls import path
+from django.views import View
+
+from django_identity.gates import (
+    ClaimRequiredMixin,
+    aclaims_of,
+    claim_required,
+    claims_of,
+    kyc_level_required,
+)
+from tests.sites.plain.urls import urlpatterns as pages
+from tests.sites.plain.views import OFFER
+
+TAG = (
+    "{% load identity %}"
+    "{% identity_gate level='level_2' %}loans{% else %}none{% end_identity_gate %}"
+)
+
+
+async def whoami(request: HttpRequest) -> JsonResponse:
+    user = await request.auser()
+    claims = await aclaims_of(user)
+    return JsonResponse({"user": user.get_username() or None, "claims": claims})
+
+
+@claim_required("age_over_18")
+async def adults(request: HttpRequest) -> HttpResponse:
+    # Behind a gate the request remembers what the gate read.
+    assert claims_of(await request.auser())["age_over_18"] is True
+    return HttpResponse("for adults")
+
+
+@kyc_level_required("level_2")
+async def loans(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("for the verified")
+
+
+class Britons(ClaimRequiredMixin, View):
+    required_claims = ("country_resident=GB",)
+    on_closed = "forbid"
+
+    async def get(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponse("for residents")
+
+
+async def offer(request: HttpRequest) -> HttpResponse:
+    """The template decides, once the view has read the person's standing."""
+    await aclaims_of(request.user)
+    return HttpResponse(Template(OFFER).render(RequestContext(request)))
+
+
+async def tagged(request: HttpRequest) -> HttpResponse:
+    await aclaims_of(request.user)
+    return HttpResponse(Template(TAG).render(RequestContext(request)))
+
+
+urlpatterns = [
+    path("whoami/", whoami),
+    path("adults/", adults),
+    path("loans/", loans),
+    path("britons/", Britons.as_view()),
+    path("offer/", offer),
+    path("tagged/", tagged),
+    *pages,
+]

@@ -1,0 +1,117 @@
+"""A front end on another origin of the site that calls the JSON API alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import httpx
+import pytest
+
+from django_identity.testing.sandbox import SandboxPerson
+from tests.sites.running import RunningSite
+from tests.sites.table import site_named
+
+pytestmark = [
+    pytest.mark.xdist_group("frontend"),
+    pytest.mark.parametrize("site", [site_named("frontend")], indirect=True, ids=["frontend"]),
+]
+NONE: Mapping[str, str] = {}
+ORIGIN = "https://app.shop.example"
+
+
+class Frontend:
+    """What a front end's script does, in the order of ``docs/api.md``."""
+
+    def __init__(self, site: RunningSite, client: httpx.Client) -> None:
+        self.site, self._client = site, client
+        self._headers = {"Origin": ORIGIN}
+        self._headers["X-CSRFToken"] = self.me()["csrf_token"]
+
+    def me(self) -> dict[str, Any]:
+        told: dict[str, Any] = self.call("GET", "/identity/api/me").json()
+        return told
+
+    def sign_in(self, person: SandboxPerson, *, next_path: str = "/") -> dict[str, Any]:
+        begun = self.call("POST", "/identity/api/login", next=next_path)
+        back = self.site.sandbox.approve(begun.json()["authorization_url"], person)
+        query = dict(parse_qsl(urlsplit(back).query))
+        done: dict[str, Any] = self.call("POST", "/identity/api/callback", **query).json()
+        # Django changes the token at the sign-in.
+        self._headers["X-CSRFToken"] = self.me()["csrf_token"]
+        return done
+
+    def call(
+        self, method: str, path: str, headers: Mapping[str, str] = NONE, **body: object
+    ) -> httpx.Response:
+        given = {"json": body} if method == "POST" else {}
+        return self._client.request(
+            method, self.site.address + path, headers={**self._headers, **headers}, **given
+        )
+
+
+@pytest.fixture
+def frontend(site: RunningSite) -> Iterator[Frontend]:
+    with site.new_client() as client:
+        yield Frontend(site, client)
+
+
+def test_a_first_visit(frontend: Frontend) -> None:
+    """The first call says that nobody is signed in, and a gate what is missing."""
+    told = frontend.me()
+    assert (told["is_authenticated"], told["claims"]) == (False, {})
+    assert "claims:read" in told["scopes"]
+    closed = frontend.call("GET", "/shop/adults")
+    assert closed.status_code == 403
+
+
+def test_a_whole_sign_in(frontend: Frontend, person: SandboxPerson) -> None:
+    """Gates open to the person, and say which value is missing."""
+    assert frontend.sign_in(person, next_path="/basket")["next"] == "/basket"
+    told = frontend.me()
+    assert (told["is_authenticated"], told["kyc_status"]) == (True, "verified")
+    assert told["claims"]["age_over_18"] is True
+    assert frontend.call("GET", "/shop/adults").json() == {"drink": "wine"}
+    closed = frontend.call("GET", "/shop/britons")
+    assert closed.status_code == 403
+    assert closed.json().items() >= {
+        "code": "claim_missing", "missing": "country_resident=GB", "recovery": "verify"
+    }.items()  # fmt: skip
+
+
+def test_a_connect_code(frontend: Frontend, person: SandboxPerson) -> None:
+    """Handed in by the signed-in person; another person's code is refused."""
+    frontend.sign_in(person)
+    sandbox = frontend.site.sandbox
+    code = sandbox.control("POST", "connect-codes", user_id=person.user_id)["code"]
+    assert frontend.call("POST", "/identity/api/connect", connect_code=code).status_code == 200
+    other = sandbox.control("POST", "connect-codes", user_id=sandbox.create_person().user_id)
+    refused = frontend.call("POST", "/identity/api/connect", connect_code=other["code"])
+    assert (refused.status_code, refused.json()["code"]) == (403, "user_holds_another")
+
+
+def test_a_revoked_consent_ends_it(frontend: Frontend, person: SandboxPerson) -> None:
+    """The session is worth nothing when the webhook has answered."""
+    frontend.sign_in(person)
+    site = frontend.site
+    site.sandbox.control("POST", f"users/{person.user_id}/consents/{site.client_id}/revoke")
+    site.settle()
+    assert frontend.call("GET", "/shop/adults").status_code == 403
+    assert frontend.call("POST", "/identity/api/disconnect").status_code == 401
+
+
+def test_the_only_way_in_stays(frontend: Frontend, person: SandboxPerson) -> None:
+    """The account that the sign-in made has no password, so the link is not removed."""
+    frontend.sign_in(person)
+    refused = frontend.call("POST", "/identity/api/disconnect")
+    assert (refused.status_code, refused.json()["code"]) == (409, "no_other_way_in")
+    assert frontend.call("GET", "/shop/adults").status_code == 200
+
+
+def test_another_site_cannot_begin_a_sign_in(frontend: Frontend) -> None:
+    """Neither without the token, nor from an origin that the site does not trust."""
+    for headers in ({"X-CSRFToken": ""}, {"Origin": "https://app.evil.example"}):
+        refused = frontend.call("POST", "/identity/api/login", headers)
+        assert (refused.status_code, refused.json()["code"]) == (403, "permission_denied")
+    assert frontend.call("POST", "/identity/api/login").status_code == 200

@@ -1,0 +1,58 @@
+"""Log lines with fields, and without anybody's data."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from django_identity.models import WebhookEvent
+from tests.deliveries import SECRET, event_body, post
+from tests.fake_service import FakeService, serving
+from tests.sign_in import sign_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PEOPLE = ("subject-1", "ada@example.org", "Obi", "at-secret", "192.0.2.1")
+
+
+@pytest.fixture
+def service(settings: Any) -> Iterator[FakeService]:
+    with serving() as running:
+        settings.DJANGO_IDENTITY = {"default": running.settings(WEBHOOK_SECRETS=[SECRET])}
+        yield running
+
+
+def test_an_event_names_its_type_outcome_and_row(caplog: pytest.LogCaptureFixture) -> None:
+    """In the text and in fields; a repeat has the same row, and an unknown type no name."""
+    caplog.set_level(logging.INFO, "django_identity")
+    body = event_body("kyc.verified")
+    post(body)
+    post(body)
+    post(event_body("ada@example.org"))
+    lines = [each for each in caplog.records if each.name == "django_identity"]
+    row, other = WebhookEvent.objects.order_by("pk").values_list("pk", flat=True)
+    assert [(each.type, each.outcome, each.row) for each in lines] == [  # type: ignore[attr-defined]
+        ("kyc.verified", "ignored", row), ("kyc.verified", "repeated", row),
+        ("other", "ignored", other),
+    ]  # fmt: skip
+    said = (
+        f"identity.event.received application=default type=kyc.verified outcome=ignored row={row}"
+    )
+    assert lines[0].getMessage() == said
+    assert {each.event for each in lines} == {"identity.event.received"}  # type: ignore[attr-defined]
+    assert not [name for name in PEOPLE if name in caplog.text]
+
+
+def test_a_refusal_has_its_reference_as_a_field(
+    service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The one on the person's page."""
+    service.token = {"scope": ""}
+    response = sign_in(Client())
+    (line,) = [each for each in caplog.records if each.name == "django_identity"]
+    error = response.context["error"]
+    assert (line.reference, line.code) == (error.reference, error.code)  # type: ignore[attr-defined]

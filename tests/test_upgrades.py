@@ -1,0 +1,122 @@
+"""Migrate, then deploy: the code before an upgrade serves on the tables after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.apps import apps
+from django.db import DatabaseError, connection, migrations, models
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
+from django.db.models.fields import NOT_PROVIDED
+from django.test import Client, override_settings
+
+from django_identity.lifecycle import erasure
+from django_identity.models import (
+    AuthorizationRequest,
+    ConnectRedemption,
+    ErasureReceipt,
+    LinkedIdentity,
+    StoredClaim,
+    TokenGrant,
+    WebhookEvent,
+)
+from tests.deliveries import SECRET, event_body, post
+from tests.fake_service import FakeService
+from tests.lifecycle.refetching import refetched
+from tests.sign_in import sign_in
+
+LABEL = "django_identity"
+TABLES = (
+    AuthorizationRequest, ConnectRedemption, ErasureReceipt, LinkedIdentity, StoredClaim,
+    TokenGrant, WebhookEvent,
+)  # fmt: skip
+DATA_STEPS = (migrations.RunPython, migrations.RunSQL)
+TEXT = {"max_length": 8, "blank": True}
+
+
+def faults(operations: list[Operation]) -> list[str]:
+    """What makes a migration unsafe to apply before the new code is deployed."""
+    data = [each for each in operations if isinstance(each, DATA_STEPS)]
+    found = ["data steps beside others"] if 0 < len(data) < len(operations) else []
+    for each in operations:
+        if isinstance(each, migrations.AddField):
+            is_filled = each.field.null or each.field.db_default is not NOT_PROVIDED
+            found += [] if is_filled else [f"{each.name} has no db_default"]
+        if isinstance(each, (migrations.RemoveField, migrations.RenameField)):
+            found.append(f"{each.describe()}: the code before it still reads the column")
+    return found
+
+
+def test_every_migration_after_the_first_is_safe() -> None:
+    """Added columns have a ``db_default``, and data steps a migration of their own."""
+    disk = MigrationLoader(None).disk_migrations
+    later = {key: each for key, each in disk.items() if key[0] == LABEL and not each.initial}
+    assert not any(faults(each.operations) for each in later.values())
+
+
+def test_an_unsafe_migration_is_found() -> None:
+    """The rule itself, on operations that break it."""
+    added = migrations.AddField("LinkedIdentity", "new", models.CharField(**TEXT))
+    assert faults([added]) == ["new has no db_default"]
+    added.field = models.CharField(**TEXT, db_default="")
+    assert faults([added]) == []
+    assert faults([added, migrations.RunPython(print)]) == ["data steps beside others"]
+    assert len(faults([migrations.RemoveField("LinkedIdentity", "last_error")])) == 1
+
+
+@contextmanager
+def added_to_every_table(field: models.Field[object, object]) -> Iterator[None]:
+    """The tables as a later migration leaves them, under the code of today."""
+    before = ProjectState.from_apps(apps)
+    after, operations = before.clone(), []
+    for model in TABLES:
+        operations.append(migrations.AddField(model.__name__, "added_later", field.clone()))
+        operations[-1].state_forwards(LABEL, after)
+    with connection.schema_editor() as editor:
+        for each in operations:
+            each.database_forwards(LABEL, editor, before, after)
+    try:
+        yield
+    finally:
+        with connection.schema_editor() as editor:
+            for each in operations:
+                each.database_backwards(LABEL, editor, after, before)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_code_before_it_serves_with_an_added_column(service: FakeService) -> None:
+    """A sign-in, events, a re-fetch and an erasure insert, read and update rows of the tables."""
+    settings = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    added = models.CharField(**TEXT, db_default="new")
+    with added_to_every_table(added), override_settings(DJANGO_IDENTITY=settings):
+        sign_in(Client())
+        identity = LinkedIdentity.objects.get()
+        assert post(event_body("kyc.verified")).status_code == 200
+        assert refetched(identity) == "stored"
+        ConnectRedemption.objects.create(code_digest="0", expires_at=identity.created_at)
+        for model in TABLES:
+            if model is not ErasureReceipt:
+                assert set(values_of(model)) == {"new"}, model
+        assert post(event_body("data.deletion_requested")).status_code == 200
+        erasure.retry_pending()
+        assert not LinkedIdentity.objects.exists()
+        assert set(values_of(ErasureReceipt)) == {"new"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_without_a_database_default_the_code_before_it_fails(service: FakeService) -> None:
+    """Which is why the rule is there: Django's ``default`` is known to the new code alone."""
+    with added_to_every_table(models.CharField(**TEXT, default="new")):
+        with pytest.raises(DatabaseError):
+            ConnectRedemption.objects.create(code_digest="0", expires_at="2026-01-01T00:00:00Z")
+        ConnectRedemption.objects.all().delete()
+
+
+def values_of(model: type[models.Model]) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT added_later FROM {model._meta.db_table}")
+        return [value for (value,) in cursor.fetchall()]

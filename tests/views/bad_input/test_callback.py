@@ -1,0 +1,314 @@
+"""A callback that the service did not send, or that was used before, does nothing."""
+
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connections
+from django.db.models import F
+from django.http import HttpResponse
+from django.test import Client, override_settings
+from django.urls import reverse
+from django.utils import timezone
+
+from django_identity.models import AuthorizationRequest, LinkedIdentity, WebhookEvent
+from django_identity.policy import IdentityPolicy
+from django_identity.service.answers import KycStatus, Profile
+from tests.concurrency import at_once, meeting_at_update
+from tests.factories import make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import begin, come_back, sign_in
+from tests.views.bad_input.refusals import lines_of_ours, nobody_was_made, refused, unchanged
+
+OF_LIVE = {"BASE_URL": "https://service.example/api/v1", "AUTH_URL": "https://service.example"}
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("", "callback_invalid"),
+        ("code=a", "callback_invalid"),
+        ("code=a&state=", "callback_invalid"),
+        ("state={state}", "callback_invalid"),
+        ("code=a&state=" + "x" * 43, "request_unknown"),
+        ("code=a&state={state}&state={state}", "callback_invalid"),
+        ("code=a&code=b&state={state}", "callback_invalid"),
+        ("code=a&error=access_denied&state={state}", "callback_invalid"),
+        ("code=" + "a" * 2_000_000 + "&state={state}", "callback_invalid"),
+        ("code=a&state=" + "x" * 2_000_000, "callback_invalid"),
+        ("code=a%0Ab&state={state}", "callback_invalid"),
+        ("code=a%00&state={state}", "callback_invalid"),
+        ("code=%C3%A9&state={state}", "callback_invalid"),
+        ("code=&state={state}", "callback_invalid"),
+        ("code=a&state=%00{state}", "callback_invalid"),
+        ("error=access_denied&state={state}", "access_denied"),
+        ("error=server_error&state={state}", "authorization_refused"),
+        ("error=unauthorized_client&state={state}", "client_rejected"),
+        ("error=invalid_client&state={state}", "client_rejected"),
+        ("error=ENVIRONMENT_MISMATCH&state={state}", "environment_mismatch"),
+        ("error=invalid_grant&state={state}", "authorization_refused"),
+        ("error=%3Cscript%3Ealert(1)%3C/script%3E&state={state}", "authorization_refused"),
+        ("error=%00%22&state={state}", "authorization_refused"),
+    ],
+    ids=lambda value: value[:30],
+)
+def test_a_malformed_callback(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, query: str, code: str
+) -> None:
+    """Nothing is asked of the service for a callback that it did not send."""
+    state = begin(client)
+    response = client.get(reverse("identity:callback") + "?" + query.format(state=state))
+    refused(response, code, caplog)
+    assert "<script" not in response.content.decode() + caplog.text
+    assert service.requests == []
+    assert nobody_was_made()
+
+
+def test_a_callback_with_more_parameters_than_django_takes(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Our page as well, not Django's bare one."""
+    state = begin(client)
+    response = client.get(reverse("identity:callback") + "?" + f"state={state}&code=a&" * 600)
+    refused(response, "callback_invalid", caplog)
+    assert service.requests == []
+
+
+@pytest.mark.parametrize("method", ["HEAD", "POST", "PUT", "DELETE", "OPTIONS"])
+def test_the_callback_is_for_get_alone(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, method: str
+) -> None:
+    """A link preview's HEAD does not spend the code; a foreign form's POST ends in our page too."""
+    state = begin(client)
+    browser = Client(enforce_csrf_checks=True)
+    browser.cookies.update(client.cookies)
+    address = reverse("identity:callback") + f"?code=a-code&state={state}"
+    response = browser.generic(method, address)
+    assert (response.status_code, response["Allow"]) == (405, "GET")
+    if method == "HEAD":
+        assert lines_of_ours(caplog)
+        unchanged(response)
+    else:
+        refused(response, "callback_invalid", caplog)
+    assert service.requests == []
+    assert come_back(client, state).status_code == 302
+
+
+def test_a_replayed_callback(service: FakeService, caplog: pytest.LogCaptureFixture) -> None:
+    """A used state stays used, whatever cookies are put back."""
+    with override_settings(SESSION_ENGINE="django.contrib.sessions.backends.signed_cookies"):
+        browser = Client()
+        state = begin(browser)
+        old_cookies = browser.cookies.output()
+        come_back(browser, state)
+        asked = len(service.requests)
+        restored = Client()
+        restored.cookies.load(old_cookies.replace("Set-Cookie:", ""))
+        caplog.clear()
+        refused(come_back(restored, state), "request_used", caplog, made=1)
+    assert len(service.requests) == asked
+
+
+@pytest.mark.parametrize("error", ["access_denied", "server_error", "<b>"])
+def test_an_error_uses_the_state_up(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, error: str
+) -> None:
+    """Whoever said no, or was refused, is not signed in by a code that comes after it."""
+    state = begin(client)
+    client.get(reverse("identity:callback"), {"error": error, "state": state})
+    caplog.clear()
+    refused(come_back(client, state), "request_used", caplog)
+    assert service.requests == []
+
+
+def test_a_callback_that_another_user_completed(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only whoever it let in is led on by it again."""
+    state = begin(client, "/adults/")
+    come_back(client, state)
+    client.force_login(make_user("eve"), backend="django.contrib.auth.backends.ModelBackend")
+    caplog.clear()
+    refused(come_back(client, state), "request_used", caplog, made=1)
+    assert client.get("/").content == b"eve"
+
+
+def test_a_stale_callback(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An hour, and no longer."""
+    state = begin(client)
+    an_hour_ago = F("expires_at") - timedelta(hours=1)
+    AuthorizationRequest.objects.update(expires_at=an_hour_ago)
+    refused(come_back(client, state), "request_expired", caplog)
+    assert service.requests == []
+
+
+def test_another_browser(service: FakeService, caplog: pytest.LogCaptureFixture) -> None:
+    """A callback address sent to a victim signs nobody in."""
+    state = begin(Client())
+    victim = Client()
+    begin(victim)
+    refused(come_back(victim, state), "request_unknown", caplog)
+    assert service.requests == []
+
+
+def test_two_callbacks_at_the_same_moment(
+    service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A double click exchanges the code once, though both have found it unused."""
+    browser = Client()
+    state = begin(browser)
+    both_found_it = threading.Barrier(2)
+
+    def press() -> HttpResponse:
+        tab = Client()
+        tab.cookies.update(browser.cookies)
+        with meeting_at_update(both_found_it):
+            return come_back(tab, state)
+
+    answers = sorted(at_once([press, press]), key=lambda response: response.status_code)
+    assert [response.status_code for response in answers] == [302, 400]
+    assert answers[1].context["error"].code == "request_used"
+    unchanged(answers[1])
+    assert service.calls("token") == 1
+    assert User.objects.count() == 1
+    (line,) = [line for line in lines_of_ours(caplog) if "failed" in line]
+    assert "code=request_used" in line
+
+
+@pytest.mark.parametrize("came_to", ["default", "other"])
+def test_another_application(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, came_to: str
+) -> None:
+    """A code is not taken to another application's token endpoint, nor to another environment's."""
+    state = begin(client)
+    fields = service.settings(CLIENT_ID="another-client")
+    if came_to == "default":
+        fields = service.settings(ENVIRONMENT="live", **OF_LIVE)
+    applications = {"default": service.settings(), came_to: fields}
+    with override_settings(DJANGO_IDENTITY=applications):
+        client.cookies["__Host-identity_browser"] = client.cookies["identity_browser"].value
+        response = client.get(
+            reverse("identity:callback", args=[came_to]),
+            {"code": "a-code", "state": state},
+            secure=True,
+        )
+        refused(response, "request_unknown", caplog, application=came_to)
+    assert service.requests == []
+
+
+class CrashingPolicy(IdentityPolicy):
+    """A site whose own code fails."""
+
+    def may_sign_up(self, *, profile: Profile, kyc: KycStatus | None) -> bool:
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("atomic_requests", [False, True])
+def test_a_crash_after_the_claim(
+    service: FakeService, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
+    atomic_requests: bool,
+) -> None:  # fmt: skip
+    """A callback that crashed half-way cannot be used again."""
+    monkeypatch.setitem(connections.settings["default"], "ATOMIC_REQUESTS", atomic_requests)
+    browser = Client(raise_request_exception=False)
+    policy = f"{__name__}.{CrashingPolicy.__name__}"
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
+        state = begin(browser)
+        assert come_back(browser, state).status_code == 500
+        caplog.clear()
+        refused(come_back(browser, state), "request_used", caplog)
+    assert service.calls("token") == 1
+    assert nobody_was_made()
+
+
+@pytest.mark.parametrize(
+    ("query", "state"),
+    [({"code": "a-code"}, "unknown"), ({"code": "a-code"}, "of an attacker"),
+     ({"error": "access_denied"}, "empty"), ({}, "missing")],
+)  # fmt: skip
+def test_an_unsolicited_callback_changes_nothing(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture,
+    query: dict[str, str], state: str,
+) -> None:  # fmt: skip
+    """Whoever is signed in stays signed in, as they were."""
+    sign_in(client)
+    states = {"unknown": "x" * 43, "empty": "", "of an attacker": begin(Client())}
+    given = {**query, "state": states[state]} if state in states else query
+    before = client.session.session_key, dict(client.session), client.get("/").content
+    asked = len(service.requests)
+    caplog.clear()
+    is_formed = query and len(given.get("state", "")) > 40
+    code = "request_unknown" if is_formed else "callback_invalid"
+    refused(client.get(reverse("identity:callback"), given), code, caplog, made=1)
+    assert (client.session.session_key, dict(client.session), client.get("/").content) == before
+    assert len(service.requests) == asked
+
+
+def test_another_user_than_the_one_who_started(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A link belongs to the user who pressed the button."""
+    client.force_login(make_user("ada"), backend="django.contrib.auth.backends.ModelBackend")
+    state = begin(client)
+    client.force_login(make_user("eve"), backend="django.contrib.auth.backends.ModelBackend")
+    refused(come_back(client, state), "user_changed", caplog)
+    assert service.requests == []
+    assert not LinkedIdentity.objects.exists()
+
+
+@pytest.mark.parametrize("how", ["signed out", "password", "disabled", "deleted"])
+def test_whoever_started_is_signed_out_by_now(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    """Nobody else is there: the page says that the session ended, and makes no account instead."""
+    ada = make_user("ada")
+    client.force_login(ada, backend="django.contrib.auth.backends.ModelBackend")
+    state = begin(client)
+    if how == "signed out":
+        del client.cookies["sessionid"]
+    elif how == "password":
+        ada.set_password("another")
+        ada.save()
+    elif how == "disabled":
+        User.objects.update(is_active=False)
+    else:
+        ada.delete()
+    response = come_back(client, state)
+    assert response.context["error"].code == "session_ended"
+    assert "Your session on this site has ended" in response.text
+    assert service.requests == []
+    assert not LinkedIdentity.objects.exists()
+
+
+def test_somebody_signed_in_meanwhile(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A sign-in begun by nobody does not replace somebody's session."""
+    state = begin(client)
+    client.force_login(make_user("eve"), backend="django.contrib.auth.backends.ModelBackend")
+    refused(come_back(client, state), "user_changed", caplog)
+    assert client.get("/").content == b"eve"
+
+
+@pytest.mark.parametrize("event_type", ["consent.revoked", "data.deletion_requested"])
+def test_a_revocation_on_the_way(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, event_type: str
+) -> None:
+    """A revocation that arrives between the button and the callback is obeyed."""
+    identity = make_identity(make_user("temporary"))
+    digest = identity.subject_digest
+    User.objects.all().delete()
+    state = begin(client)
+    now = timezone.now()
+    WebhookEvent.objects.create(
+        application="default", event_id="e1", event_digest="d1", event_type=event_type,
+        occurred_at=now, received_at=now, subject_digest=digest, outcome="applied",
+    )  # fmt: skip
+    refused(come_back(client, state), "consent_withdrawn", caplog)
+    assert nobody_was_made()

@@ -1,0 +1,142 @@
+"""Who may be signed in as whom, and where they go next."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from django_identity.models import LinkedIdentity
+from tests.concurrency import at_once
+from tests.factories import make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import begin, come_back, sign_in
+from tests.views.bad_input.refusals import nobody_was_made, refused
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "//evil.example", "/\\evil.example", "\\\\evil.example", "https:evil.example",
+        "https://evil.example/", "http:///evil.example", "javascript:alert(1)", "/\tevil",
+        "/\n/evil.example", "\t//evil.example", "/\r\nX: y", "%2F%2Fevil.example",
+        "//testserver@evil.example", "///evil.example", "/" + "a" * 8192, "/" + "a" * 2000,
+        " //evil.example", "data:x",
+    ],
+)  # fmt: skip
+def test_next_stays_on_this_site(client: Client, service: FakeService, given: str) -> None:
+    """Only a path of this site is a place to go to; a link to our own page carries no other."""
+    page = client.get(reverse("identity:login"), {"next": given})
+    assert page.context["next"] == ""
+    assert not any(part in page.content.decode() for part in ("evil", "data:x", "aaaa", "alert"))
+    assert sign_in(client, given)["Location"] == "/"
+
+
+def test_next_is_not_taken_from_the_callback(client: Client, service: FakeService) -> None:
+    """Where to go was settled when the button was pressed."""
+    state = begin(client, "/adults/")
+    assert come_back(client, state, next="//evil.example")["Location"] == "/adults/"
+
+
+def test_a_forged_host(client: Client, service: FakeService) -> None:
+    """The callback address follows no host that is not ours."""
+    assert client.post(reverse("identity:login"), HTTP_HOST="evil.example").status_code == 400
+    fixed = service.settings(REDIRECT_URI="https://site.example/identity/callback/")
+    with override_settings(ALLOWED_HOSTS=["*"], DJANGO_IDENTITY={"default": fixed}):
+        response = client.post(reverse("identity:login"), HTTP_HOST="evil.example")
+    assert "evil" not in response["Location"]
+
+
+@pytest.mark.parametrize("becomes", ["deleted", "disabled"])
+def test_a_user_who_is_gone_when_the_service_has_answered(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, becomes: str
+) -> None:
+    """There is nobody left to link to: a page says so, and nothing is stored."""
+    client.force_login(make_user(), backend="django.contrib.auth.backends.ModelBackend")
+
+    def go() -> None:
+        if becomes == "deleted":
+            User.objects.all().delete()
+        User.objects.update(is_active=False)
+
+    service.meanwhile["claims"] = go
+    refused(sign_in(client), "user_inactive", caplog)
+    assert not LinkedIdentity.objects.exists()
+
+
+@pytest.mark.parametrize("email", ["ada@example.org", "ADA@Example.ORG"])
+def test_a_taken_address(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, email: str
+) -> None:
+    """Accounts are never merged silently; after the local sign-in the linking goes on."""
+    user = make_user(email=email)
+    response = sign_in(client, "/adults/")
+    refused(response, "email_taken", caplog)
+    assert not LinkedIdentity.objects.exists()
+    other_way = response.context["local_sign_in_url"]
+    assert f'href="{other_way}"' in response.content.decode()
+    signed_in = client.post(other_way, {"username": "ada", "password": "a password"})
+    button = client.get(signed_in["Location"])
+    assert (button.context["purpose"], button.context["next"]) == ("link", "/adults/")
+    assert sign_in(client, button.context["next"])["Location"] == "/adults/"
+    assert LinkedIdentity.objects.get().user == user
+
+
+@pytest.mark.parametrize("email", ["ada@example.org", ""])
+def test_two_browsers_sign_one_new_subject_up(service: FakeService, email: str) -> None:
+    """One of them makes the account, and both end up in it."""
+    service.profile = {"email": email}
+    browsers = [Client(), Client()]
+    states = [begin(browser) for browser in browsers]
+    callers = [partial(come_back, *pair) for pair in zip(browsers, states, strict=True)]
+    assert [response.status_code for response in at_once(callers)] == [302, 302]
+    user = User.objects.get()
+    assert LinkedIdentity.objects.get().user == user
+    assert {browser.get("/").content.decode() for browser in browsers} == {user.username}
+
+
+def test_a_site_that_takes_no_newcomers(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Proven or not, nobody gets an account; whoever has one comes in."""
+    monkeypatch.setattr(
+        "django_identity.policy.IdentityPolicy.may_sign_up", lambda self, *, profile, kyc: False
+    )
+    refused(sign_in(client), "sign_up_refused", caplog)
+    assert nobody_was_made()
+    make_identity(make_user())
+    assert sign_in(client).status_code == 302
+
+
+@pytest.mark.parametrize("email", ["ada@example.org\nBcc: x@y.z", " ada@example.org", "no-address"])
+def test_an_address_that_the_user_model_does_not_take(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, email: str
+) -> None:
+    """The account is made without it."""
+    service.profile = {"email": email}
+    assert sign_in(client).status_code == 302
+    assert User.objects.get().email == ""
+    assert email not in caplog.text
+
+
+@pytest.mark.parametrize("field", ["is_staff", "is_superuser", "is_active", "password", "pk", "id"])
+def test_fields_that_no_policy_may_overwrite(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, field: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Nor of somebody who comes again."""
+    user = make_user()
+    make_identity(user)
+    before = User.objects.values().get()
+    monkeypatch.setattr(
+        "django_identity.policy.IdentityPolicy.changed_user_fields",
+        lambda self, user, *, profile, kyc: {"first_name": "x", field: 1},
+    )
+    refused(sign_in(client), "configuration", caplog)
+    assert User.objects.values().get() == before

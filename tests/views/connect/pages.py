@@ -1,0 +1,34 @@
+"""What the tests of the page for a code share: browser, code, and the look of a refusal."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+
+CODE = "CNX-AB12-CD34"
+PASTED = "My code is cnx ab12 cd34"
+LOCAL = "django.contrib.auth.backends.ModelBackend"
+SECRETS = (CODE, "AB12", "cnx ab12", "a-client-secret", "ada@example.org", "subject-1")
+
+
+def browser_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user, backend=LOCAL)
+    return client
+
+
+def hand_in(client: Client, code: str = CODE, **more: Any) -> HttpResponse:
+    return client.post(reverse("identity:connect"), {"connect_code": code, **more})
+
+
+def refused(response: HttpResponse, code: str, status: int) -> str:
+    page = response.content.decode()
+    assert (response.status_code, re.findall(r"· <code>([a-z_]+)</code>", page)) == (status, [code])
+    assert 'name="connect_code"' in page
+    assert not [secret for secret in SECRETS if secret in page]
+    return page

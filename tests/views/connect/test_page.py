@@ -1,0 +1,139 @@
+"""The page "Verify with a code": as it goes well, and twice at once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import caches
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import reverse
+
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import ConnectRedemption, LinkedIdentity, TokenGrant
+from tests.factories import make_identity
+from tests.fake_service import FakeService, refusal
+from tests.views.connect.pages import CODE, LOCAL, PASTED, hand_in, refused
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+# As it goes well
+
+
+def test_a_code_verifies_the_account(service: FakeService, browser: Client, user: User) -> None:
+    """One field, one request, and the site has the person's verification."""
+    service.connect = {"issued_at": "2026-11-01T10:00:00Z"}
+    response = hand_in(browser, PASTED)
+    assert (response.status_code, response["Location"]) == (302, "/identity/connected/")
+    identity = LinkedIdentity.objects.get()
+    assert (identity.user, identity.subject, identity.linked_via) == (user, "subject-1", "connect")
+    issued_at = identity.connect_issued_at
+    assert issued_at is not None
+    assert issued_at.isoformat().replace("+00:00", "Z") == service.connect["issued_at"]
+    assert identity.scopes == ["profile:basic", "kyc:status"]
+    assert standing_of(user).has_kyc_level("level_2")
+    assert not TokenGrant.objects.exists()
+    assert b"Connect code" in browser.get("/identity/account/").content
+
+
+def test_where_the_person_wanted_to_go(service: FakeService, browser: Client) -> None:
+    """``next`` of the page is kept, if it is a path of this site."""
+    page = browser.get(reverse("identity:connect") + "?next=/loans/").content.decode()
+    assert 'name="next" value="/loans/"' in page
+    assert way_on(browser, hand_in(browser, next="/loans/")) == "/loans/"
+    elsewhere = hand_in(browser, "CNX-AB12-CD35", next="//evil.example")
+    assert way_on(browser, elsewhere) == "/identity/account/"
+    led = browser.get("/identity/connected/?next=//evil.example")
+    assert b"evil.example" not in led.content
+
+
+def way_on(browser: Client, response: HttpResponse) -> str:
+    """Where the page after the code leads on to."""
+    page = browser.get(response["Location"]).content.decode()
+    (address,) = re.findall(r'<a class="identity-button" href="([^"]*)"', page)
+    return str(address)
+
+
+def test_the_page_says_what_it_is_about(service: FakeService, browser: Client) -> None:
+    """What will be asked for, how long a code works, and a field that suits a phone."""
+    response = browser.get(reverse("identity:connect"))
+    page = response.content.decode()
+    assert "Your name, e-mail address and country" in page
+    assert "Your verification level and date" in page
+    assert "works once, and for 10 minutes" in page
+    (field,) = re.findall(r'<input type="text"[^>]*>', page)
+    assert 'autocomplete="off"' in field
+    assert 'autocapitalize="characters"' in field
+    assert "<script" not in page + "<style"
+    assert " style=" not in page
+    assert " onclick=" not in page
+    assert (response["Cache-Control"], response["X-Frame-Options"]) == ("no-store", "DENY")
+    assert response["Referrer-Policy"] == "no-referrer"
+
+
+def test_redeeming_again_refreshes(service: FakeService, browser: Client, user: User) -> None:
+    """A second code of the same subject updates what is held; other scopes of theirs stay."""
+    make_identity(user, kyc_level="level_1", scopes=["profile:read"], kyc_status="unverified")
+    hand_in(browser)
+    identity = LinkedIdentity.objects.get()
+    assert (identity.kyc_level, identity.kyc_status) == ("level_2", "verified")
+    assert identity.scopes == ["profile:read", "profile:basic", "kyc:status"]
+    assert identity.linked_via == "oauth"
+
+
+def test_a_revoked_consent_is_given_anew(service: FakeService, browser: Client, user: User) -> None:
+    """A code made after a revocation is a new consent; nothing older than it comes back."""
+    make_identity(user, consent="revoked", scopes=["profile:read"])
+    hand_in(browser)
+    identity = LinkedIdentity.objects.get()
+    assert (identity.consent, identity.scopes) == ("granted", ["profile:basic", "kyc:status"])
+
+
+# What is not sent, and what does not stay
+
+
+@pytest.mark.parametrize("given", ["", "hello", "CNX-EF34", "CNX-AB12-CD34 CNX-AB12-CD35", "\0"])
+def test_what_is_no_code_is_not_sent(service: FakeService, browser: Client, given: str) -> None:
+    """The shape is checked here, and such a submit is no try."""
+    for _ in range(7):
+        page = refused(hand_in(browser, given), "connect_code_malformed", 400)
+        assert (given in page) is (given in ("", "hello", "CNX-EF34"))
+        assert "autofocus" in page[: page.index("<form")]
+    assert service.requests == []
+    assert not ConnectRedemption.objects.exists()
+
+
+def test_the_form_needs_its_token(service: FakeService, user: User) -> None:
+    """Another site cannot hand a code in."""
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(user, backend=LOCAL)
+    assert hand_in(client).status_code == 403
+    assert service.requests == []
+
+
+@pytest.mark.parametrize("is_good", [True, False])
+def test_nothing_of_the_code_stays(
+    service: FakeService, browser: Client, caplog: pytest.LogCaptureFixture, is_good: bool
+) -> None:
+    """Neither page, session, cookie, cache, log nor database holds it."""
+    caplog.set_level("DEBUG", logger="django_identity")
+    if not is_good:
+        service.answers["request"] = refusal("INVALID_CONNECT_CODE")
+    response = hand_in(browser, PASTED)
+    assert response.status_code == (302 if is_good else 400)
+    cached = vars(caches["default"])["_cache"]
+    held = f"{response.headers}{response.content!r}{response.cookies}{caplog.text}{cached}"
+    held += f"{dict(browser.session)}{browser.cookies}"
+    for table in (ConnectRedemption, LinkedIdentity):
+        held += str(list(table.objects.values()))
+    held += browser.get("/identity/account/").content.decode()
+    assert not [part for part in (CODE, PASTED, "AB12", "CD34", "ab12") if part in held]
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH"])
+def test_other_methods_are_none(service: FakeService, browser: Client, method: str) -> None:
+    """GET shows, POST redeems."""
+    assert browser.generic(method, reverse("identity:connect")).status_code == 405

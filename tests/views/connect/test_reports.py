@@ -1,0 +1,82 @@
+"""A crash on the way: what Django mails to a site's operators shows no code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.signals import got_request_exception
+from django.http import HttpRequest
+from django.test import Client
+from django.urls import reverse
+from django.views.debug import ExceptionReporter
+
+from django_identity import conf
+from django_identity.lifecycle import connect
+from django_identity.models import LinkedIdentity
+from tests.fake_service import FakeService
+from tests.views.connect.pages import PASTED, SECRETS
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@contextmanager
+def reports() -> Iterator[list[str]]:
+    """The operators' mails of the requests that fail meanwhile, every frame with its variables."""
+    written: list[str] = []
+
+    def write(request: HttpRequest, **_kwargs: object) -> None:
+        reporter = ExceptionReporter(request, *sys.exc_info(), is_email=True)
+        written.append(reporter.get_traceback_html() + reporter.get_traceback_text())
+
+    got_request_exception.connect(write)
+    try:
+        yield written
+    finally:
+        got_request_exception.disconnect(write)
+
+
+MOMENTS = pytest.mark.parametrize(
+    ("holder", "name"),
+    [(connect, "_digest"), (connect, "_earlier_tries"), (LinkedIdentity, "save")],
+    ids=["before it is claimed", "before it is sent", "after the answer"],
+)
+
+
+@pytest.mark.parametrize("kind", ["page", "json"])
+@MOMENTS
+def test_a_crash_shows_no_code(
+    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch,
+    holder: object, name: str, kind: str,
+) -> None:  # fmt: skip
+    """Wherever it happens; nor the application's secret, nor what the service said."""
+    browser.raise_request_exception = False
+    monkeypatch.setattr(holder, name, lambda *_args, **_kwargs: 1 / 0)
+    address = reverse("identity:connect" if kind == "page" else "identity_api:connect")
+    content_type = {} if kind == "page" else {"content_type": "application/json"}
+    with reports() as written:
+        response = browser.post(address, {"connect_code": PASTED}, **content_type)
+    assert response.status_code == 500
+    (report,) = written
+    assert "ZeroDivisionError" in report
+    assert "connect.py" in report
+    assert not [secret for secret in (*SECRETS, "CD34", "ab12") if secret in report]
+
+
+@MOMENTS
+def test_a_crash_of_a_sites_own_call_shows_no_code(
+    service: FakeService, user: User, monkeypatch: pytest.MonkeyPatch, holder: object, name: str
+) -> None:
+    """The verb looks after what it was given, whoever calls it."""
+    monkeypatch.setattr(holder, name, lambda *_args, **_kwargs: 1 / 0)
+    with pytest.raises(ZeroDivisionError) as caught:
+        connect.redeem(conf.application(), PASTED, user=user)
+    # The first frame is the test's, which knows the code.
+    frames = caught.tb.tb_next
+    reporter = ExceptionReporter(None, ZeroDivisionError, caught.value, frames)
+    report = reporter.get_traceback_html() + reporter.get_traceback_text()
+    assert "connect.py" in report
+    assert not [secret for secret in (*SECRETS, "CD34", "ab12") if secret in report]

@@ -1,0 +1,438 @@
+"""The account page and the file with everything held."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from django.test import AsyncClient, Client
+from django.urls import clear_script_prefix, reverse, set_script_prefix
+from django.utils import timezone, translation
+
+from django_identity.lifecycle import operators
+from django_identity.lifecycle.dossier import PLACES
+from django_identity.models import (
+    AuthorizationRequest,
+    ConnectRedemption,
+    Consent,
+    ErasureReceipt,
+    EventOutcome,
+    LinkedIdentity,
+    LinkedVia,
+    Purpose,
+    TokenGrant,
+    WebhookEvent,
+)
+from django_identity.policy import IdentityPolicy
+from django_identity.templatetags.identity_pages import moment
+from tests.factories import make_claim, make_identity, make_identity_by_code, make_user
+
+pytestmark = pytest.mark.django_db
+
+SECRET = "must-never-be-shown"
+# What every connected person can do at the end of the page.
+REST = [
+    "Disconnect identity",
+    "Erase my data",
+    "Download my data",
+    "Sign out",
+    "Sign out everywhere",
+]
+
+
+@pytest.fixture
+def ada(client: Client) -> User:
+    user = make_user(email="ada@example.org", first_name="Ada")
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return user
+
+
+def account(client: Client) -> str:
+    response = client.get(reverse("identity:account"))
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def download(client: Client) -> dict[str, Any]:
+    return json.loads(client.get(reverse("identity:download")).getvalue())
+
+
+def actions(page: str) -> list[str]:
+    """What can be done on the page, as its buttons say it, in their order."""
+    pattern = r'class="identity-button[ "][^>]*>(.*?)</(?:a|button)>'
+    found = re.findall(pattern, page, re.DOTALL)
+    return [re.sub(r"<[^>]+>|\s+", " ", text).strip() for text in found]
+
+
+def hold_everything(user: User) -> LinkedIdentity:
+    """One record in each place, with a secret in each withheld text."""
+    identity = make_identity(user, last_error=SECRET)
+    make_claim(identity)
+    TokenGrant.objects.create(
+        identity=identity,
+        access_token=SECRET,
+        refresh_token=SECRET,
+        access_expires_at=timezone.now(),
+    )
+    WebhookEvent.objects.create(
+        application="default",
+        event_id=SECRET,
+        event_digest=SECRET,
+        event_type="claim.issued",
+        occurred_at=timezone.now(),
+        received_at=timezone.now(),
+        subject=identity.subject,
+        subject_digest=identity.subject_digest,
+        payload={"user_id": identity.subject},
+        outcome=EventOutcome.APPLIED,
+        error=SECRET,
+    )
+    ConnectRedemption.objects.create(
+        code_digest=SECRET,
+        application="default",
+        environment="test",
+        user=user,
+        expires_at=timezone.now(),
+        kyc_url=SECRET,
+    )
+    AuthorizationRequest.objects.create(
+        state_digest=SECRET,
+        browser_digest=SECRET,
+        application="default",
+        environment="test",
+        purpose=Purpose.LINK,
+        user=user,
+        code_verifier=SECRET,
+        redirect_uri="/",
+        expires_at=timezone.now(),
+    )
+    return identity
+
+
+@pytest.mark.parametrize("page", ["account", "download"])
+def test_nobody_sees_nothing(client: Client, page: str) -> None:
+    """Whoever is not signed in is sent to sign in, and never told anything."""
+    hold_everything(make_user())
+    response = client.get(reverse(f"identity:{page}"))
+    assert response.status_code == 302
+    assert response["Location"].startswith("/identity/login/")
+    assert response["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("page", ["account", "download"])
+def test_nobody_sees_somebody_elses(client: Client, ada: User, page: str) -> None:
+    """Only the signed-in person's own records are shown."""
+    make_identity(ada, subject="subject-of-ada")
+    other = make_identity(make_user("eve"), subject="subject-of-eve")
+    make_claim(other, "unique_human")
+    content = client.get(reverse(f"identity:{page}")).getvalue()
+    assert b"subject-of-ada" in content
+    assert b"subject-of-eve" not in content
+    assert b"unique_human" not in content
+
+
+@pytest.mark.parametrize("page", ["account", "download"])
+def test_no_secret_is_shown(client: Client, ada: User, page: str) -> None:
+    """Neither tokens nor credential, verifier, digests and internals."""
+    hold_everything(ada)
+    assert SECRET not in client.get(reverse(f"identity:{page}")).getvalue().decode()
+
+
+def test_the_download_is_complete(client: Client, ada: User) -> None:
+    """A JSON attachment: every place by name, every shown column, times in ISO 8601."""
+    identity = hold_everything(ada)
+    response = client.get(reverse("identity:download"))
+    assert response["Content-Type"] == "application/json"
+    assert response["Content-Disposition"] == 'attachment; filename="my-identity.json"'
+    assert response["Cache-Control"] == "no-store"
+    held = json.loads(response.getvalue())
+    assert held.pop("account") == {"email": "ada@example.org", "first_name": "Ada"}
+    assert {table: [set(record) for record in records] for table, records in held.items()} == {
+        place.model._meta.model_name: [set(place.shown)] for place in PLACES
+    }
+    (linked,) = held["linkedidentity"]
+    written = datetime.fromisoformat(linked["created_at"])
+    assert abs(written - identity.created_at) < timedelta(milliseconds=1)
+    assert held["storedclaim"][0]["value"] is True
+
+
+def test_a_download_of_nothing_says_so(client: Client, ada: User) -> None:
+    """Somebody of whom nothing is held gets the same file with empty lists."""
+    tables = {place.model._meta.model_name for place in PLACES}
+    assert set(download(client)) == {"account", *tables}
+    assert not any(held for table, held in download(client).items() if table in tables)
+
+
+def test_records_are_grouped_by_kind(client: Client, ada: User) -> None:
+    """Four claims are one heading with a count; hashes are among the technical details."""
+    identity = make_identity(ada)
+    for number in range(4):
+        make_claim(identity, provider=f"vendor-{number}")
+    page = account(client)
+    assert page.count('<details class="identity-kind"') == 2
+    assert '>Claims</span> <span class="identity-count">4</span>' in page
+
+
+def test_a_proof_that_holds(client: Client, ada: User) -> None:
+    """It is valid, was checked today, and its country has a name."""
+    until = timezone.now() + timedelta(hours=5, seconds=30)
+    identity = make_identity(ada, credential_issued_at=timezone.now())
+    make_claim(identity, "country_resident", "NG", valid_until=until)
+    make_claim(identity, "kyc_verified", {"verified": True}, valid_until=until)
+    page = account(client).replace("\xa0", " ")
+    assert page.count("<span>valid</span>") == page.count("checked today") == 2
+    assert re.findall(r'<bdi class="identity-value">(.*?)</bdi>', page) == ["Nigeria"]
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", "Nov. 21, 2026, 9:09 p.m. UTC"), ("fr", "21 novembre 2026 21:09 UTC"),
+     ("ar", "21 نوفمبر، 2026 9:09 م UTC")],
+)  # fmt: skip
+def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) -> None:
+    """Django knows no date with a time in Arabic, and falls back to the English order."""
+    with translation.override(language), timezone.override(UTC):
+        assert words in moment(datetime(2026, 11, 21, 21, 9, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        ({"valid_until": timezone.now() - timedelta(hours=3)}, "ran out 3 hours ago"),
+        ({"revoked_at": timezone.now()}, "<span>revoked</span>"),
+        ({"valid_until": None}, "<span>not confirmed</span>"),
+        ({"value": False}, "does not apply to you"),
+        ({"value": {"verified": True, "value": False}}, "does not apply to you"),
+    ],
+)
+def test_a_proof_that_does_not_hold(
+    client: Client, ada: User, claim: dict[str, object], words: str
+) -> None:
+    """What ran out, was revoked, denied or never proven is not called proven."""
+    make_claim(make_identity(ada), **claim)
+    page = account(client).replace("\xa0", " ")
+    assert words in page
+    assert "<span>valid</span>" not in page
+
+
+def test_a_dead_grant_offers_renewal(client: Client, ada: User) -> None:
+    """A banner says that only the person can bring fresh proofs."""
+    identity = make_identity(ada)
+    assert "Your permission has ended" not in account(client)
+    TokenGrant.objects.create(
+        identity=identity,
+        access_token="sealed",
+        access_expires_at=timezone.now(),
+        needs_reauthorization=True,
+    )
+    page = account(client)
+    assert "Your permission has ended" in page
+    assert actions(page)[0] == "Check again with identity"
+
+
+def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
+    """There are no tokens to renew: the page offers a sign-in, which brings proofs, or a new code.
+
+    Once somebody has signed in, the page offers to renew as to anybody else.
+    """
+    identity = make_identity_by_code(ada)
+    page = account(client)
+    without_erasure = [each for each in REST if each != "Erase my data"]
+    assert "You were verified with a code" in page
+    assert actions(page) == ["This is not me: undo", "Continue with identity", "Enter a new code",
+                             *without_erasure]  # fmt: skip
+    assert f'href="{reverse("identity:connect", args=["default"])}?next=/identity/account/"' in page
+    identity.signed_in_at = timezone.now() + timedelta(minutes=1)
+    identity.linked_via = LinkedVia.OAUTH
+    identity.save()
+    page = account(client)
+    assert "You were verified with a code" not in page
+    assert actions(page) == ["Check again with identity", *REST]
+
+
+def test_consent_taken_back_is_said(client: Client, ada: User) -> None:
+    """The page says so, and asks for it again instead of checking again."""
+    make_identity(ada, consent=Consent.REVOKED, revoked_at=timezone.now())
+    page = account(client)
+    assert "You took back your consent" in page
+    assert actions(page)[0] == "Allow again"
+
+
+def test_an_emptied_link_has_a_page(client: Client, ada: User) -> None:
+    """As a process leaves it that dies before the link is granted: it has no time of an end."""
+    make_identity(ada, consent=Consent.REVOKED)
+    assert "It ended on" not in account(client)
+
+
+def test_an_operators_revocation_is_not_the_persons(client: Client, ada: User) -> None:
+    """The site ended the connection: the page says so, and that the person can connect again."""
+    identity = make_identity(ada)
+    operators.revoke([identity])
+    page = account(client)
+    assert "This site ended your connection on" in page
+    assert "You took back your consent" not in page
+    assert actions(page)[0] == "Connect again"
+
+
+@pytest.mark.parametrize("address", ["https://service.example/me", None])
+def test_where_a_check_cannot_help_it_is_not_the_big_button(
+    client: Client, ada: User, settings: Any, address: str | None
+) -> None:
+    """Somebody never verified is told to get verified, with a link to the service if known."""
+    settings.DJANGO_IDENTITY["default"]["SERVICE_ACCOUNT_URL"] = address
+    settings.DJANGO_IDENTITY = settings.DJANGO_IDENTITY
+    make_identity(ada, kyc_status="unverified", kyc_level="")
+    page = account(client)
+    first = ["Get verified"] if address else []
+    assert actions(page) == [*first, "Check again with identity", *REST]
+    assert 'identity-button identity-button-outline" type="submit"' in page
+
+
+def test_the_page_says_whose_it_is(client: Client, ada: User) -> None:
+    """Name and e-mail address of the account, on the page and in the download."""
+    make_identity(ada)
+    assert "ada@example.org" in account(client)
+    assert download(client)["account"]["email"] == "ada@example.org"
+
+
+def test_a_sign_out_is_on_the_page(client: Client, ada: User) -> None:
+    """It ends the session, by POST only."""
+    assert client.get(reverse("identity:sign_out"))["Location"] == "/identity/account/"
+    assert client.get(reverse("identity:account")).status_code == 200
+    assert client.post(reverse("identity:sign_out")).status_code == 302
+    assert "sessionid" not in client.cookies or not client.cookies["sessionid"].value
+
+
+def test_a_sign_out_stays_below_the_sites_path(client: Client, ada: User) -> None:
+    """Without ``LOGOUT_REDIRECT_URL`` it leads to the site's home, not to another site's."""
+    address = reverse("identity:sign_out")
+    set_script_prefix("/portal/")
+    try:
+        assert client.post(address)["Location"] == "/portal/"
+    finally:
+        clear_script_prefix()
+
+
+def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) -> None:
+    """The way to link is the page's only action."""
+    page = account(client)
+    assert "Your account is not connected to your identity service." in page
+    assert reverse("identity:disconnect", args=["default"]) not in page
+
+
+def test_the_page_takes_few_queries(
+    client: Client, ada: User, django_assert_max_num_queries: object
+) -> None:
+    """One for each place, whatever the number of records, and the session's."""
+    identity = hold_everything(ada)
+    for number in range(20):
+        make_claim(identity, provider=f"vendor-{number}")
+    with django_assert_max_num_queries(len(PLACES) + 8):
+        account(client)
+
+
+def begun(user: User, count: int) -> None:
+    """So many sign-ins that ``user`` started."""
+    AuthorizationRequest.objects.bulk_create(
+        AuthorizationRequest(
+            state_digest=f"{user.pk}-{number}", browser_digest="b", application="default",
+            environment="test", purpose=Purpose.LINK, user=user, code_verifier=SECRET,
+            redirect_uri="/", next=f"/wanted/{number}/", expires_at=timezone.now(),
+        )
+        for number in range(count)
+    )  # fmt: skip
+
+
+def test_the_page_shows_the_newest_and_counts_all(
+    client: Client, ada: User, django_assert_max_num_queries: Any
+) -> None:
+    """However much there is, the page has 100 of a kind, and costs the same queries."""
+    make_identity(ada)
+    begun(ada, 101)
+    with django_assert_max_num_queries(19):
+        page = account(client)
+    assert re.findall(r'identity-count">([\d,]+)<', page) == ["1", "101"]
+    assert "These are the newest 100. The download has all of them." in page
+    assert ("/wanted/100/" in page, "/wanted/0/" in page) == (True, False)
+    AuthorizationRequest.objects.filter(next="/wanted/0/").delete()
+    assert "These are the newest" not in account(client)
+
+
+def test_the_download_is_streamed(client: Client, ada: User) -> None:
+    """Piece by piece, each bounded, and all of it is there in the end."""
+    begun(ada, 1_201)
+    begun(make_user("eve"), 3)
+    response = client.get(reverse("identity:download"))
+    assert response.streaming
+    pieces = list(response)
+    assert len([piece for piece in pieces if b"/wanted/" in piece]) == 3
+    wanted = [held["next"] for held in json.loads(b"".join(pieces))["authorizationrequest"]]
+    assert wanted == [f"/wanted/{number}/" for number in range(1_201)]
+
+
+def test_an_asynchronous_server_streams_it_too(ada: User) -> None:
+    """Django would collect a plain iterator there, and warn."""
+    begun(ada, 501)
+
+    async def downloaded() -> list[bytes]:
+        browser = AsyncClient()
+        await browser.aforce_login(ada, backend="django.contrib.auth.backends.ModelBackend")
+        response = await browser.get(reverse("identity:download"))
+        assert response.is_async
+        return [piece async for piece in response]
+
+    held = json.loads(b"".join(async_to_sync(downloaded)()))
+    assert len(held["authorizationrequest"]) == 501
+
+
+def test_people_erase_themselves(client: Client, ada: User) -> None:
+    """The page says what becomes of the account; then there is a receipt, and nothing else."""
+    identity = hold_everything(ada)
+    identity.account_made = True
+    identity.save()
+    question = client.get(reverse("identity:erase")).content.decode()
+    assert "Your account is emptied and closed." in question
+    assert LinkedIdentity.objects.exists()
+    page = client.post(reverse("identity:erase")).content.decode()
+    receipt = ErasureReceipt.objects.earliest("pk")
+    assert f"The number of your receipt is {receipt.pk}." in page
+    assert not LinkedIdentity.objects.exists()
+    ada.refresh_from_db()
+    assert not ada.is_active
+    assert client.get(reverse("identity:account")).status_code == 302
+
+
+def test_a_site_may_switch_the_erasure_off(client: Client, ada: User, settings: Any) -> None:
+    given = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": f"{__name__}.Keeping"}}
+    make_identity(ada)
+    assert "Erase my data" not in account(client)
+    client.post(reverse("identity:erase"))
+    assert LinkedIdentity.objects.exists()
+
+
+class Keeping(IdentityPolicy):
+    people_may_erase = False
+
+
+def test_the_activity_is_in_words(client: Client, ada: User) -> None:
+    """A plain list of what happened; the raw events are below, among all that is stored."""
+    hold_everything(ada)
+    page = account(client)
+    shown = page[page.index('id="activity"') :]
+    assert "You connected" in shown
+    assert "A proof was issued" in shown
+
+
+def test_a_permission_that_ends_soon_is_said(client: Client, ada: User) -> None:
+    """In time, so that the person can check again before pages close."""
+    TokenGrant.objects.create(
+        identity=make_identity(ada), access_token="sealed", access_expires_at=timezone.now(),
+        refresh_expires_at=timezone.now() + timedelta(days=2),
+    )  # fmt: skip
+    assert "Your permission ends soon" in account(client)

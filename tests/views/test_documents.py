@@ -1,0 +1,293 @@
+"""The trusted tier end to end: a site, a real sandbox, and nothing of a document is kept."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+import logging
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.cache import cache
+from django.db import connection
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.test import Client, override_settings
+from django.urls import include, path, reverse
+from joserfc.jwk import ECKey
+
+from django_identity import conf
+from django_identity.documents import Document, document_response, documents_of
+from django_identity.exceptions import DocumentsNotAllowed, DocumentUnreadable, IdentityError
+from django_identity.models import Consent, LinkedIdentity
+from django_identity.policy import IdentityPolicy
+from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEY = ECKey.generate_key(
+    "P-256", {"kid": "documents-1", "alg": "ECDH-ES+A256KW", "use": "enc"}, private=True
+)
+NEWER = ECKey.generate_key(
+    "P-256", {"kid": "documents-2", "alg": "ECDH-ES+A256KW", "use": "enc"}, private=True
+)
+SCOPES = ["profile:read", "documents:metadata", "documents:read"]
+HOST = "http://testserver"
+held: list[Document] = []
+
+
+def passport(request: HttpRequest) -> HttpResponse:
+    user = User.objects.get(username=request.GET["of"]) if "of" in request.GET else None
+    try:
+        held[:] = documents_of(request, user=user)
+    except IdentityError as error:
+        if isinstance(error, DocumentsNotAllowed):
+            raise
+        return HttpResponse(error.code, status=error.http_status)
+    return document_response(held[0])
+
+
+def listing(request: HttpRequest) -> HttpResponse:
+    listed = documents_of(request, scope="documents:metadata")
+    return JsonResponse({each.document_type: each.status for each in listed})
+
+
+urlpatterns = [
+    path("passport/", passport, name="passport"),
+    path("listing/", listing),
+    path("", lambda request: HttpResponse("home"), name="home"),
+    path("identity/", include("django_identity.urls")),
+]
+
+
+@pytest.fixture
+def settings_of_site(identity_sandbox: RunningSandbox) -> Iterator[dict[str, Any]]:
+    """A site whose application is trusted, with its private key."""
+    registered = identity_sandbox.register(
+        [HOST + reverse("identity:callback")], document_key=KEY.as_dict(private=False)
+    )
+    given = {**registered, "SCOPES": SCOPES, "DOCUMENT_KEYS": [KEY.as_dict(private=True)]}
+    with override_settings(DJANGO_IDENTITY={"default": given}, ROOT_URLCONF=__name__):
+        yield given
+    held.clear()
+
+
+@pytest.fixture
+def person(identity_sandbox: RunningSandbox) -> SandboxPerson:
+    return identity_sandbox.create_person()
+
+
+def sign_in(
+    client: Client, sandbox: RunningSandbox, person: SandboxPerson, *decline: str
+) -> LinkedIdentity:
+    leaving = client.post(reverse("identity:login"))
+    back = sandbox.control(
+        "POST", "authorizations", url=leaving["Location"], user_id=person.user_id,
+        decline=list(decline),
+    )  # fmt: skip
+    assert client.get(back["callback"].removeprefix(HOST)).status_code == 302
+    return LinkedIdentity.objects.get(subject=person.user_id)
+
+
+@pytest.fixture
+def identity(
+    client: Client,
+    identity_sandbox: RunningSandbox,
+    settings_of_site: dict[str, Any],
+    person: SandboxPerson,
+) -> LinkedIdentity:
+    return sign_in(client, identity_sandbox, person)
+
+
+def changed(settings_of_site: dict[str, Any], **changes: Any) -> override_settings:
+    return override_settings(DJANGO_IDENTITY={"default": {**settings_of_site, **changes}})
+
+
+def asked(sandbox: RunningSandbox) -> int:
+    requests = sandbox.control("GET", "requests")
+    return sum(1 for each in requests if "document" in each["endpoint"])
+
+
+def test_a_person_sees_their_passport(client: Client, identity: LinkedIdentity) -> None:
+    """Opened, of its type, and marked so that no cache stores it."""
+    response = client.get("/passport/")
+    assert response.content.startswith(b"\x89PNG\r\n\x1a\n")
+    assert response["Content-Type"] == "image/png"
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert "no-store" in response["Cache-Control"]
+    assert "private" in response["Cache-Control"]
+    assert [each.document_type for each in held] == [
+        "passport", "national_id", "bank_verification_number",
+    ]  # fmt: skip
+
+
+def test_metadata_is_read_without_content(client: Client, identity: LinkedIdentity) -> None:
+    """Of the standard tier."""
+    assert client.get("/listing/").json()["passport"] == "verified"
+
+
+def everything_stored() -> bytes:
+    """A dump of every table, and of the cache."""
+    rows: list[Any] = []
+    with connection.cursor() as cursor:
+        for table in connection.introspection.table_names():
+            cursor.execute(f"SELECT * FROM {connection.ops.quote_name(table)}")
+            rows += cursor.fetchall()
+    stored = getattr(cache, "_cache", {})
+    return repr(rows).encode() + b"".join(stored.values()) + repr(list(stored)).encode()
+
+
+def test_nothing_of_a_document_is_kept(
+    client: Client, identity: LinkedIdentity, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After a walk: not in the database, not in the cache, not in a line of the log."""
+    caplog.set_level(logging.DEBUG)
+    client.get("/passport/")
+    client.get("/listing/")
+    client.get(reverse("identity:account"))
+    number = json.loads(held[2].content)["bank_verification_number"].encode()
+    assert all(number in each.content for each in held)
+    kept = everything_stored() + caplog.text.encode()
+    assert identity.subject.encode() in kept, "the search finds what is there"
+    line = "identity.documents.read application=default view=passport scope=documents:read row="
+    assert f"{line}{identity.pk}".encode() in kept
+    for document in held:
+        for plain in (number, document.content[:64], document.content[-64:]):
+            assert plain not in kept
+            assert base64.b64encode(plain) not in kept
+
+
+def test_a_document_says_nothing_and_cannot_be_kept(
+    client: Client, identity: LinkedIdentity
+) -> None:
+    """No ``repr``, no pickle for a cache, a session or a task; no copy."""
+    client.get("/passport/")
+    for document in (*held, held):
+        assert b"PNG" not in repr(document).encode()
+        assert "passport" not in repr(document)
+        with pytest.raises(TypeError):
+            pickle.dumps(document)
+    with pytest.raises(TypeError):
+        cache.set("document", held[0])
+    with pytest.raises(TypeError):
+        copy.deepcopy(held[0])
+
+
+def test_other_people_may_not_ask(
+    client: Client, identity: LinkedIdentity, identity_sandbox: RunningSandbox
+) -> None:
+    """Nobody, somebody else, staff: 403, and the service is not asked."""
+    before = asked(identity_sandbox)
+    assert Client().get("/passport/").status_code == 403
+    other = Client()
+    other.force_login(make_user("eve", is_staff=True, is_superuser=True))
+    assert other.get("/passport/").status_code == 403
+    assert other.get(f"/passport/?of={identity.user.username}").status_code == 403
+    assert asked(identity_sandbox) == before
+
+
+class ForStaff(IdentityPolicy):
+    """Staff read documents' content, nobody metadata."""
+
+    def may_read_documents(self, asked_by: Any, identity: LinkedIdentity, *, scope: str) -> bool:
+        return asked_by.is_staff and scope == "documents:read"
+
+
+def test_the_policy_decides(
+    client: Client, identity: LinkedIdentity, settings_of_site: dict[str, Any]
+) -> None:
+    """About each scope by itself."""
+    officer = make_user("officer", is_staff=True)
+    staff = Client()
+    staff.force_login(officer)
+    with changed(settings_of_site, POLICY=f"{__name__}.ForStaff"):
+        assert staff.get(f"/passport/?of={identity.user.username}").status_code == 200
+        assert client.get("/passport/").status_code == 403
+        assert client.get("/listing/").status_code == 403
+
+
+@pytest.mark.parametrize("declined", ["documents:read", "documents:metadata"])
+def test_a_declined_scope_is_not_asked_for(
+    client: Client,
+    identity_sandbox: RunningSandbox,
+    settings_of_site: dict[str, Any],
+    person: SandboxPerson,
+    declined: str,
+) -> None:
+    """The other one is served."""
+    identity = sign_in(client, identity_sandbox, person, declined)
+    assert declined not in identity.scopes
+    before = asked(identity_sandbox)
+    refused = {"documents:read": "/passport/", "documents:metadata": "/listing/"}.pop(declined)
+    assert client.get(refused).status_code == 403
+    assert asked(identity_sandbox) == before
+    served = ({"/passport/", "/listing/"} - {refused}).pop()
+    assert client.get(served).status_code == 200
+
+
+def test_a_revoked_consent_covers_nothing(client: Client, identity: LinkedIdentity) -> None:
+    """Neither before the service is asked nor while it answers."""
+    LinkedIdentity.objects.update(consent=Consent.REVOKED)
+    client.force_login(identity.user)
+    assert client.get("/passport/").status_code == 403
+
+
+def test_keys_rotate(
+    client: Client,
+    identity: LinkedIdentity,
+    identity_sandbox: RunningSandbox,
+    settings_of_site: dict[str, Any],
+) -> None:
+    """The new key is configured beside the old one, then registered, then the old one goes."""
+    both = [NEWER.as_dict(private=True), KEY.as_dict(private=True)]
+    applications = identity_sandbox.control("GET", "applications")
+    [app_id] = [
+        each["app_id"] for each in applications
+        if settings_of_site["CLIENT_ID"] in each["clients"].values()
+    ]  # fmt: skip
+    with changed(settings_of_site, DOCUMENT_KEYS=both):
+        assert client.get("/passport/").status_code == 200
+        identity_sandbox.control(
+            "POST", f"applications/{app_id}/trusted-tier", document_key=NEWER.as_dict(private=False)
+        )
+        assert client.get("/passport/").status_code == 200
+    with changed(settings_of_site, DOCUMENT_KEYS=both[:1]):
+        assert client.get("/passport/").status_code == 200
+    assert client.get("/passport/").content == b"document_unreadable"
+    identity_sandbox.control("DELETE", f"applications/{app_id}/trusted-tier")
+    assert client.get("/passport/").content == b"access_forbidden"
+
+
+def test_an_old_token_is_refreshed_once(
+    client: Client, identity: LinkedIdentity, identity_sandbox: RunningSandbox
+) -> None:
+    """As for claims: a token that the service refuses is replaced."""
+    identity_sandbox.control("POST", "clock", advance=3700)
+    assert client.get("/passport/").status_code == 200
+
+
+def test_in_live_a_site_names_its_paths(settings_of_site: dict[str, Any]) -> None:
+    """The specification shows none."""
+    secure = {"BASE_URL": "https://api.example/api/v1", "AUTH_URL": "https://auth.example"}
+    with changed(settings_of_site, ENVIRONMENT="live", **secure):
+        assert conf.application().document_paths == {}
+        assert {each.check_id for each in conf.problems()} == {"E065"}
+    paths = {"documents:metadata": "/docs/{subject}", "documents:read": "/docs/{subject}/content"}
+    with changed(settings_of_site, ENVIRONMENT="live", DOCUMENT_PATHS=paths, **secure):
+        assert conf.application().document_paths == paths
+        assert conf.problems() == ()
+
+
+def test_documents_are_unreadable_without_keys(
+    client: Client, identity: LinkedIdentity, settings_of_site: dict[str, Any]
+) -> None:
+    """And the system check says so before."""
+    with changed(settings_of_site, DOCUMENT_KEYS=[]):
+        assert {each.check_id for each in conf.problems()} == {"E066"}
+        response = client.get("/passport/")
+        assert (response.status_code, response.content) == (502, b"document_unreadable")
+    assert DocumentUnreadable.code == "document_unreadable"

@@ -1,0 +1,137 @@
+"""What people are told on their way: names, what worked, what ended, what was open too long."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from django_identity.backends import BACKEND_PATH
+from django_identity.lifecycle import operators
+from django_identity.models import Consent
+from django_identity.policy import IdentityPolicy
+from tests.factories import make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import begin, come_back
+from tests.views.connect.pages import LOCAL, hand_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Named(IdentityPolicy):
+    help_url = "/help/"
+
+    site_name = "Ajo Circle"
+    reasons: ClassVar = {"age_over_18": "A circle is a contract."}
+
+
+def named(settings: Any) -> None:
+    given = settings.DJANGO_IDENTITY["default"]
+    policy = f"{Named.__module__}.{Named.__qualname__}"
+    more = {"SERVICE_NAME": "VerifyMe", "POLICY": policy}
+    settings.DJANGO_IDENTITY = {"default": {**given, **more}}
+
+
+def test_pages_name_the_service_and_the_site(client: Client, settings: Any) -> None:
+    """The titles, the button, and the sentences; the site's links and reasons."""
+    named(settings)
+    page = client.get("/identity/login/?missing=age_over_18").content.decode()
+    assert "<title>Show that you are 18 or older \N{EN DASH} Ajo Circle</title>" in page
+    assert "You will go to VerifyMe, sign in there, and decide what Ajo Circle may know." in page
+    assert "<span>Continue with VerifyMe</span>" in page
+    assert "A circle is a contract." in page
+    assert '<a href="/help/">Help</a>' in page
+    assert "identity service" not in page
+
+
+def test_a_site_without_a_name_shows_no_host(client: Client) -> None:
+    page = client.get("/identity/login/").content.decode()
+    assert "testserver" not in page
+    assert "<title>Continue with identity</title>" in page
+
+
+def test_a_sign_in_says_that_it_worked(client: Client, service: FakeService) -> None:
+    """A status line, on whichever page comes next."""
+    response = come_back(client, begin(client, "/identity/account/"))
+    page = client.get(response["Location"]).content.decode()
+    assert 'role="status">You are signed in. You are verified at level 2.</p>' in page
+
+
+@pytest.mark.parametrize("is_linked", [False, True], ids=["link", "renewal"])
+def test_a_link_and_a_renewal_say_that_they_worked(
+    client: Client, service: FakeService, *, is_linked: bool
+) -> None:
+    """Also where the page that comes next is closed to the person."""
+    user = make_user()
+    if is_linked:
+        make_identity(user)
+    client.force_login(user, backend=LOCAL)
+    response = come_back(client, begin(client, "/gated/"))
+    assert response["Location"] == "/gated/"
+    page = client.get("/gated/", follow=True).content.decode()
+    done = "Your details were checked again." if is_linked else "Your account is connected"
+    assert re.search(f'role="status">{done}[^<]*You are verified at level 2.</p>', page)
+    assert "<title>Show" in page
+
+
+def test_a_code_says_that_it_worked(client: Client, service: FakeService) -> None:
+    """On the page that asks whose it is."""
+    client.force_login(make_user(), backend=LOCAL)
+    page = hand_in(client).headers["Location"]
+    assert '<p role="status">You are verified at level 2.</p>' in client.get(page).content.decode()
+
+
+@pytest.mark.parametrize("by_site", [True, False])
+def test_a_session_that_ended_says_why(client: Client, *, by_site: bool) -> None:
+    """The person took back the consent, or an operator ended the connection."""
+    user = make_user()
+    identity = make_identity(user)
+    client.force_login(user, backend=BACKEND_PATH)
+    assert client.get(reverse("identity:account")).status_code == 200
+    if by_site:
+        operators.revoke([identity])
+        words = "You were signed out because your connection was ended by us on "
+    else:
+        identity.consent, identity.revoked_at = Consent.REVOKED, timezone.now()
+        identity.save()
+        words = "You were signed out because you took back your consent on "
+    page = client.get(reverse("identity:account"), follow=True).content.decode()
+    assert words in page
+
+
+def test_a_session_of_another_kind_says_nothing(client: Client) -> None:
+    user = make_user()
+    make_identity(user, consent=Consent.REVOKED)
+    client.force_login(user, backend=LOCAL)
+    assert "signed out because" not in client.get(reverse("identity:login")).content.decode()
+
+
+@pytest.mark.parametrize("name", ["login", "connect", "disconnect", "connected", "sign_out"])
+def test_a_page_that_was_open_too_long(service: FakeService, name: str) -> None:
+    """Without its token a form changes nothing, and a page of ours leads back to it."""
+    client = Client(enforce_csrf_checks=True)
+    user = make_user()
+    identity = make_identity(user)
+    client.force_login(user, backend=LOCAL)
+    response = client.post(reverse(f"identity:{name}"), {"next": "/loans/"})
+    page = response.content.decode()
+    assert response.status_code == 403
+    assert "<title>Error: This page was open too long</title>" in page
+    assert f'href="{reverse(f"identity:{name}")}?next=%2Floans%2F"' in page
+    identity.refresh_from_db()
+    assert service.requests == []
+
+
+def test_a_denial_is_calm(client: Client, service: FakeService) -> None:
+    """Nothing failed: no warning, no reference, and what was asked for stays known."""
+    state = begin(client, "/adults/")
+    query = {"error": "access_denied", "state": state}
+    page = client.get(reverse("identity:callback"), query).content.decode()
+    assert "<title>You did not share anything</title>" in page
+    assert "Your name, e-mail address, country and photo" in page
+    assert 'href="/adults/"' in page
+    assert not re.search("Reference|Error|emblem-warning", page)

@@ -1,0 +1,151 @@
+"""The account's address is told of every new link, and no mail server keeps anybody out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import django
+import pytest
+from django.contrib.auth.models import User
+from django.core import mail
+from django.core.mail import EmailMessage
+from django.core.mail.backends.base import BaseEmailBackend
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from django_identity.lifecycle import operators
+from django_identity.models import LinkedIdentity
+from django_identity.policy import IdentityPolicy
+from tests.factories import make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import sign_in
+from tests.views.connect.pages import browser_of, hand_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HERE = "tests.views.test_link_notice"
+
+
+class Down(BaseEmailBackend):
+    def send_messages(self, email_messages: Any) -> int:
+        raise ConnectionRefusedError("no such server for other@example.org")
+
+
+class Quiet(IdentityPolicy):
+    """A site that tells nobody."""
+
+    def notice(self, *_args: Any, **_kwargs: Any) -> EmailMessage | None:
+        return None
+
+
+class Broken(IdentityPolicy):
+    def notice(self, *_args: Any, **_kwargs: Any) -> EmailMessage | None:
+        raise ValueError("other@example.org")
+
+
+def mail_backend(trouble: str) -> dict[str, Any]:
+    backend = f"{HERE}.{trouble}"
+    if django.VERSION >= (6, 1):
+        return {"MAILERS": {"default": {"BACKEND": backend}}}
+    return {"EMAIL_BACKEND": backend}
+
+
+@pytest.fixture
+def browser() -> Client:
+    return browser_of(make_user(email="other@example.org"))
+
+
+def test_a_link_by_a_code_is_told(service: FakeService, browser: Client) -> None:
+    """To the account's own address: whose identity it was, masked, and that it signs nobody in."""
+    hand_in(browser)
+    (told,) = mail.outbox
+    assert told.to == ["other@example.org"]
+    assert told.subject == "Your account was connected"
+    assert "Ada O., a***@example.org" in told.body
+    assert "does not sign in" in told.body
+    assert not [secret for secret in ("ada@", "Obi", "subject-1") if secret in told.body]
+    hand_in(browser, "CNX-AB12-CD35")
+    assert len(mail.outbox) == 1, "the same link is not new"
+
+
+def test_a_link_by_a_sign_in_is_told(service: FakeService, browser: Client) -> None:
+    """That it signs in from now on; another check is told as such."""
+    sign_in(browser)
+    sign_in(browser)
+    linked, checked = mail.outbox
+    assert "can sign in to your account" in linked.body
+    assert checked.subject == "Your details were checked again"
+
+
+def test_a_disconnection_is_told(service: FakeService, browser: Client) -> None:
+    """Whoever did it: the account's owner learns of it."""
+    sign_in(browser)
+    browser.post(reverse("identity:disconnect"))
+    assert mail.outbox[-1].subject == "Your account was disconnected"
+    assert "no longer connected to your identity service" in mail.outbox[-1].body
+
+
+def test_an_operators_revocation_is_told(service: FakeService) -> None:
+    """Once, and to those whom it is about."""
+    identity = make_identity(make_user(email="other@example.org"))
+    operators.revoke([identity])
+    (told,) = mail.outbox
+    assert (told.to, told.subject) == (["other@example.org"], "Your connection was ended")
+
+
+def test_a_way_in_that_was_none_is_told(service: FakeService, browser: Client) -> None:
+    """Renewing what a code had linked makes it a way in."""
+    hand_in(browser)
+    sign_in(browser)
+    assert ["can sign in" in told.body for told in mail.outbox] == [False, True]
+
+
+def test_a_new_account_is_told(service: FakeService, client: Client) -> None:
+    """At the address that the service knows."""
+    sign_in(client)
+    assert [told.to for told in mail.outbox] == [["ada@example.org"]]
+
+
+def test_the_mail_is_in_the_persons_language(service: FakeService) -> None:
+    """In that of the request in which it happened."""
+    with override_settings(LANGUAGE_CODE="fr"):
+        hand_in(browser_of(make_user(email="other@example.org")))
+    assert mail.outbox[0].subject == "Votre compte a été relié"
+
+
+@pytest.mark.parametrize("email", ["", "two\n@example.org"])
+def test_an_address_that_is_none(service: FakeService, email: str) -> None:
+    """Nobody is told, and the link is made."""
+    assert hand_in(browser_of(make_user(email=email))).status_code == 302
+    assert mail.outbox == []
+    assert LinkedIdentity.objects.exists()
+
+
+def test_a_refused_link_is_not_told(service: FakeService, browser: Client) -> None:
+    """Only what was committed is."""
+    User.objects.update(is_staff=True)
+    assert hand_in(browser).status_code == 403
+    assert mail.outbox == []
+
+
+def test_a_site_may_tell_nobody(service: FakeService, browser: Client) -> None:
+    """By its policy."""
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=f"{HERE}.Quiet")}):
+        hand_in(browser)
+    assert mail.outbox == []
+
+
+@pytest.mark.parametrize("trouble", ["Down", "Broken"])
+def test_a_mail_that_does_not_go_out_keeps_nobody_out(
+    service: FakeService, client: Client, caplog: pytest.LogCaptureFixture, trouble: str
+) -> None:
+    """Whatever fails is logged without the address."""
+    changed: dict[str, Any] = {"DJANGO_IDENTITY": {"default": service.settings()}}
+    if trouble == "Broken":
+        changed["DJANGO_IDENTITY"] = {"default": service.settings(POLICY=f"{HERE}.Broken")}
+    else:
+        changed |= mail_backend(trouble)
+    with override_settings(**changed):
+        assert sign_in(client).status_code == 302
+    assert client.get("/").content != b""
+    assert "@example.org" not in caplog.text
+    assert "identity.link_notice.failed" in caplog.text

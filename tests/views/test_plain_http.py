@@ -1,0 +1,86 @@
+"""A live application over plain http: no page, no cookie, no code, no session."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from django.test import Client, override_settings
+from django.urls import reverse
+
+from django_identity.models import AuthorizationRequest, LinkedIdentity
+from tests.factories import make_identity, make_user
+from tests.views.bad_input.refusals import lines_of_ours
+
+pytestmark = pytest.mark.django_db
+
+LIVE = {
+    "default": {
+        "ENVIRONMENT": "live",
+        "BASE_URL": "https://id.example/api/v1",
+        "AUTH_URL": "https://id.example",
+        "CLIENT_ID": "c",
+        "CLIENT_SECRET": "s" * 40,
+        "REDIRECT_URI": "https://site.example/identity/callback/",
+    }
+}
+DOING = ("login", "callback", "connect", "disconnect")
+REQUESTS = [
+    *(("GET", f"identity:{name}") for name in (*DOING, "account", "download")),
+    ("GET", "identity_api:me"),
+    *(("POST", f"{place}:{name}") for place in ("identity", "identity_api") for name in DOING),
+]
+PROXIED = {"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")}
+
+
+@pytest.fixture
+def browser() -> Iterator[Client]:
+    """Somebody with a linked identity, signed in with a password."""
+    user = make_user()
+    make_identity(user, environment="live")
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    with override_settings(DJANGO_IDENTITY=LIVE):
+        yield client
+
+
+@pytest.mark.parametrize(("method", "name"), REQUESTS)
+def test_nothing_is_served_or_done(
+    browser: Client, caplog: pytest.LogCaptureFixture, method: str, name: str
+) -> None:
+    """Page or problem: 403 with a code, one line in the log, no cookie, nothing changed."""
+    response = browser.generic(method, reverse(name))
+    text = response.content.decode()
+    assert response.status_code == 403
+    if name.startswith("identity_api:"):
+        assert json.loads(text)["code"] == "plain_http_refused"
+    else:
+        assert "<code>plain_http_refused</code>" in text
+    assert "subject-1" not in text
+    assert not response.cookies
+    assert response["Cache-Control"] == "no-store"
+    (line,) = lines_of_ours(caplog)
+    assert " code=plain_http_refused " in line
+    assert LinkedIdentity.objects.count() == 1
+    assert not AuthorizationRequest.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["identity:login", "identity:connect", "identity:account", "identity_api:me"]
+)
+def test_over_https_all_is_well(browser: Client, name: str) -> None:
+    """Whether the site ends TLS or a proxy before it."""
+    address = reverse(name)
+    assert browser.get(address, secure=True).status_code == 200
+    with override_settings(**PROXIED):
+        assert browser.get(address, headers={"X-Forwarded-Proto": "https"}).status_code == 200
+        assert browser.get(address, headers={"X-Forwarded-Proto": "http"}).status_code == 403
+
+
+def test_a_live_sign_in_leaves_a_secure_cookie(browser: Client) -> None:
+    """The browser's own key never goes over plain http."""
+    response = browser.post(reverse("identity:login"), secure=True)
+    (cookie,) = response.cookies.values()
+    assert cookie["secure"] is True
+    assert cookie.key.startswith("__Host-")

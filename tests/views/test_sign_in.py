@@ -1,0 +1,428 @@
+"""Sign-in as it goes well."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models.signals import pre_save
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from django_identity.gates import claims_of
+from django_identity.lifecycle import key_sets
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredClaim, TokenGrant
+from tests.factories import make_user
+from tests.fake_service import FakeService, answer, b64, http, impatient, serving, silent
+from tests.lifecycle.refetching import all_refetched
+from tests.sign_in import begin, come_back, sign_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def signed_in_as(client: Client) -> str:
+    return client.get("/").content.decode()
+
+
+def test_a_new_person_gets_an_account(client: Client, service: FakeService) -> None:
+    """One press, one callback: a user, an identity, proven claims, and where they wanted to go."""
+    response = sign_in(client, "/adults/")
+    assert (response.status_code, response["Location"]) == (302, "/adults/")
+    user = User.objects.get()
+    assert (user.email, user.first_name, user.has_usable_password()) == (
+        "ada@example.org",
+        "Ada",
+        False,
+    )
+    assert signed_in_as(client) == user.username
+    assert claims_of(user) == {"age_over_18": True}
+    assert standing_of(user).has_kyc_level("level_2")
+    assert service.calls("token") == 1
+
+
+def test_nothing_secret_is_stored_in_the_clear(client: Client, service: FakeService) -> None:
+    """Tokens and verifier are sealed, the verifier goes when it is spent; no credential is kept."""
+    sign_in(client)
+    grant = TokenGrant.objects.get()
+    assert "secret" not in grant.access_token + grant.refresh_token
+    kept = (LinkedIdentity.objects.values().get(), StoredClaim.objects.values().get())
+    assert not any("~" in str(row) for row in kept)
+    assert AuthorizationRequest.objects.get().code_verifier == ""
+
+
+def test_the_authorization_address_is_the_specs(client: Client, service: FakeService) -> None:
+    """PKCE with S256, and no protocol parameter comes from the request."""
+    posted = {"next": "/", "scope": "all", "redirect_uri": "https://evil.example", "state": "x"}
+    response = client.post(reverse("identity:login") + "?client_id=evil", posted)
+    sent = parse_qs(urlsplit(response["Location"]).query)
+    assert sent["client_id"] == ["test-client"]
+    assert sent["redirect_uri"] == ["http://testserver/identity/callback/"]
+    assert sent["scope"] == ["profile:read kyc:read claims:read"]
+    assert sent["code_challenge_method"] == ["S256"]
+    assert len(sent["state"][0]) >= 27
+
+
+def test_the_exchange_proves_who_began(client: Client, service: FakeService) -> None:
+    """The token call carries the verifier of the challenge that went out (RFC 7636 §4.6)."""
+    location = client.post(reverse("identity:login"))["Location"]
+    begun = {name: value for name, (value,) in parse_qs(urlsplit(location).query).items()}
+    come_back(client, begun["state"])
+    (raw,) = [raw for name, _, raw in service.requests if name == "token"]
+    sent = {name: value for name, (value,) in parse_qs(raw.decode().split("\r\n\r\n")[1]).items()}
+    digest = hashlib.sha256(sent.pop("code_verifier").encode()).digest()
+    assert base64.urlsafe_b64encode(digest).rstrip(b"=").decode() == begun["code_challenge"]
+    assert sent == {
+        "grant_type": "authorization_code",
+        "code": "a-code",
+        "redirect_uri": begun["redirect_uri"],
+        "client_id": "test-client",
+        "client_secret": "a-client-secret-for-tests-alone",
+    }
+
+
+def test_nothing_that_goes_out_can_be_guessed(service: FakeService) -> None:
+    """State, verifier and the browser's key are made anew, each of at least 160 random bits."""
+    made = {"state": set(), "code_challenge": set(), "key": set()}
+    for _ in range(20):
+        browser = Client()
+        query = parse_qs(urlsplit(browser.post(reverse("identity:login"))["Location"]).query)
+        given = {**query, "key": [browser.cookies["identity_browser"].value]}
+        for name, values in made.items():
+            values.add(given[name][0])
+    for values in made.values():
+        # 160 bits are 27 characters; none of the first 27 places is always the same.
+        assert len(values) == 20
+        assert all(len(set(place)) > 1 for place in list(zip(*values, strict=True))[:27])
+
+
+def test_a_key_that_is_not_ours_is_not_taken(client: Client, service: FakeService) -> None:
+    """A cookie that somebody else set, and may know or guess, begins no sign-in."""
+    client.cookies["identity_browser"] = "guess"
+    begin(client)
+    assert len(client.cookies["identity_browser"].value) == 43
+
+
+def test_a_returning_person_keeps_their_account(service: FakeService) -> None:
+    """The same subject is the same user."""
+    sign_in(Client())
+    browser = Client()
+    sign_in(browser)
+    assert User.objects.count() == LinkedIdentity.objects.count() == 1
+    assert signed_in_as(browser) == User.objects.get().username
+
+
+def test_a_session_planted_beforehand_is_not_signed_in(
+    client: Client, service: FakeService
+) -> None:
+    """Signing in changes the session's key: whoever knew the old one has nothing."""
+    session = client.session
+    session["basket"] = "kept"
+    session.save()
+    client.cookies["sessionid"] = session.session_key
+    sign_in(client)
+    assert client.cookies["sessionid"].value != session.session_key
+    assert client.session["basket"] == "kept"
+    eve = Client()
+    eve.cookies["sessionid"] = session.session_key
+    assert signed_in_as(client)
+    assert signed_in_as(eve) == ""
+
+
+@pytest.mark.parametrize("purpose", ["link", "renew"])
+def test_linking_and_renewing_leave_the_session_alone(
+    client: Client, service: FakeService, purpose: str
+) -> None:
+    """Whoever signed in with a password stays signed in with it."""
+    client.force_login(make_user(), backend="django.contrib.auth.backends.ModelBackend")
+    if purpose == "renew":
+        sign_in(client)
+    before = client.session.session_key, dict(client.session)
+    assert sign_in(client).status_code == 302
+    assert (client.session.session_key, dict(client.session)) == before
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_only_a_press_begins(client: Client, service: FakeService, method: str) -> None:
+    """An address that somebody is led to begins nothing, nor does a form of a foreign page."""
+    response = client.generic(method, reverse("identity:login") + "?next=/adults/")
+    assert (response.status_code, response.cookies.get("identity_browser")) == (200, None)
+    foreign = Client(enforce_csrf_checks=True)
+    assert foreign.post(reverse("identity:login")).status_code == 403
+    assert not AuthorizationRequest.objects.exists()
+
+
+@pytest.mark.parametrize("is_secure", [False, True])
+def test_the_browser_has_a_cookie_of_its_own(
+    client: Client, service: FakeService, is_secure: bool
+) -> None:
+    """No script reads it, no foreign form sends it, no other host sets it, and it ends soon."""
+    cookies = client.post(reverse("identity:login"), secure=is_secure).cookies
+    (cookie,) = cookies.values()
+    assert cookie.key == ("__Host-identity_browser" if is_secure else "identity_browser")
+    assert (cookie["httponly"], cookie["samesite"], cookie["max-age"]) == (True, "Lax", 3600)
+    assert (bool(cookie["secure"]), cookie["path"], cookie["domain"]) == (is_secure, "/", "")
+
+
+def test_a_site_that_asks_for_a_sign_in_everywhere(
+    client: Client, service: FakeService, settings
+) -> None:
+    """The way in is open under ``LoginRequiredMiddleware``."""
+    closed = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, closed]
+    assert client.get("/").status_code == 302
+    assert client.get(reverse("identity:login")).status_code == 200
+    assert sign_in(client, "/adults/")["Location"] == "/adults/"
+    assert signed_in_as(client)
+
+
+def test_a_reopened_callback_goes_where_it_went(client: Client, service: FakeService) -> None:
+    """Whoever completed it may open it again: no second exchange, no error."""
+    state = begin(client, "/adults/")
+    come_back(client, state)
+    response = come_back(client, state)
+    assert (response.status_code, response["Location"]) == (302, "/adults/")
+    assert service.calls("token") == 1
+
+
+def test_ten_tabs_each_keep_their_own_next(client: Client, service: FakeService) -> None:
+    """Flows of one browser do not disturb each other."""
+    states = [begin(client, f"/page-{i}/") for i in range(10)]
+    for i, state in reversed(list(enumerate(states))):
+        assert come_back(client, state)["Location"] == f"/page-{i}/"
+
+
+@pytest.mark.parametrize("way", ["user_id", "sub", "id_token", "access_token", "none", "null"])
+def test_the_subject_is_learnt_in_several_ways(
+    client: Client, service: FakeService, way: str
+) -> None:
+    """The token answer's own word, a token that the service signed, or else ``users/me``."""
+    signed = service.identity_token("subject-1", head={"typ": "at+jwt"})
+    service.token = {
+        "user_id": {"user_id": "subject-1"},
+        "sub": {"sub": "subject-1"},
+        "id_token": {"id_token": service.identity_token("subject-1")},
+        "access_token": {"access_token": signed},
+        "none": {},
+        "null": {"user_id": None, "sub": None, "id_token": None, "scope": None},
+    }[way]
+    sign_in(client)
+    assert LinkedIdentity.objects.get().subject == "subject-1"
+    assert service.calls("me") == (1 if way in ("none", "null") else 0)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"iss": "https://evil.example"},
+        {"aud": "another-client"},
+        {"aud": ["test-client", "another-client"]},
+        {"exp": 1},
+        {"exp": None},
+        {"iat": 2**40},
+        {"sub": 7},
+        {"sub": ".."},
+        {"head": {"alg": "none"}},
+        {"head": {"alg": "HS256"}},
+        {"head": {"kid": "another"}},
+        {"head": {"kid": ["k1"]}},
+        {"head": {"typ": "dc+sd-jwt"}},
+        {"head": {"typ": {}}},
+        {"head": {"crit": ["x"], "x": 1}},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("where", ["id_token", "access_token"])
+def test_a_token_that_cannot_be_verified_names_nobody(
+    client: Client, service: FakeService, where: str, changes: dict[str, Any]
+) -> None:
+    """The subject is learnt by the next way then; nobody is signed in as whom it names."""
+    changes = {"sub": "somebody-else", **changes}
+    subject = changes.pop("sub")
+    service.token = {where: service.identity_token(subject, **changes)}
+    sign_in(client)
+    assert LinkedIdentity.objects.get().subject == "subject-1"
+    assert service.calls("me") == 1
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["a.b.c", "e30.e30.e30", "..", f"{b64(b'[' * 9000)}.e30.e30", f"{b64(b'[]')}.e30.e30"],
+    ids=["letters", "empty objects", "dots", "deep", "list"],
+)
+def test_an_opaque_token_with_dots_is_opaque(
+    client: Client, service: FakeService, token: str
+) -> None:
+    """Whatever an access token looks like, it is none of ours to read."""
+    service.token = {"access_token": token}
+    sign_in(client)
+    assert LinkedIdentity.objects.get().subject == "subject-1"
+
+
+def test_a_signature_by_another_key_names_nobody(client: Client, service: FakeService) -> None:
+    """A token with the right words and the right ``kid`` is not enough."""
+    with serving() as stranger:
+        service.token = {"id_token": stranger.identity_token("somebody", iss=service.origin)}
+    sign_in(client)
+    assert LinkedIdentity.objects.get().subject == "subject-1"
+
+
+@pytest.mark.parametrize(
+    ("members", "lives"),
+    [
+        ({"expires_in": None}, 3600),
+        ({"expires_in": "1800"}, 1800),
+        ({"expires_in": 1800.5}, 1800),
+        ({"expires_in": "soon"}, 3600),
+        ({"expires_in": True}, 3600),
+        ({"expires_in": [1]}, 3600),
+        ({"expires_in": 0}, 0),
+        ({"expires_in": -5}, 0),
+        ({"expires_in": 10**30}, 86_400),
+        ({"token_type": None}, 3600),
+        ({"token_type": "bearer"}, 3600),
+        ({"error": None, "scope": None, "refresh_token": None}, 3600),
+    ],
+    ids=str,
+)
+def test_an_odd_token_answer_is_a_good_one(
+    client: Client, service: FakeService, members: dict[str, Any], lives: float
+) -> None:
+    """The person is in, and the token lives as long as can be made of what was said."""
+    service.token = members
+    assert sign_in(client).status_code == 302
+    left = (TokenGrant.objects.get().access_expires_at - timezone.now()).total_seconds()
+    # A tenth of a token's life, a minute at most, is left unused.
+    assert lives - 90 <= left <= max(lives, 1)
+
+
+SLOW = http(b"", status="429 Slow", headers="Retry-After: 60\r\n")
+
+
+def test_a_busy_service_is_told_with_how_long_to_wait(client: Client, service: FakeService) -> None:
+    """A minute at most, whatever the service asks for; the next sign-in is tried all the same."""
+    service.answers["token"] = http(b"", status="429 Slow", headers="Retry-After: 3000\r\n")
+    response = sign_in(client)
+    assert (response.status_code, response["Retry-After"]) == (503, "60")
+    assert "busy" in response.content.decode()
+    service.answers.clear()
+    assert sign_in(client).status_code == 302
+
+
+@pytest.mark.parametrize("endpoint", ["kyc", "claims", "jwks"])
+def test_what_comes_too_late_is_left_to_upkeep(
+    client: Client, service: FakeService, endpoint: str
+) -> None:
+    """The person is in, and the next re-fetch opens the gate."""
+    service.answers[endpoint] = silent
+    with impatient(service):
+        assert sign_in(client).status_code == 302
+    identity = LinkedIdentity.objects.get()
+    assert signed_in_as(client) == identity.user.username
+    assert TokenGrant.objects.filter(identity=identity).exists()
+    assert claims_of(identity.user) == ({"age_over_18": True} if endpoint == "kyc" else {})
+    assert (service.calls("claims"), service.calls("jwks")) == {
+        "kyc": (1, 1), "claims": (1, 0), "jwks": (1, 1)
+    }[endpoint]  # fmt: skip
+    service.answers.clear()
+    key_sets.forget()
+    all_refetched()
+    assert claims_of(User.objects.get()) == {"age_over_18": True}
+    assert standing_of(User.objects.get()).has_kyc_level("level_2")
+
+
+def test_a_code_that_is_spent_is_no_fault_of_the_service(
+    client: Client, service: FakeService
+) -> None:
+    """The person starts again; no alarm for servers rings."""
+    service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
+    response = sign_in(client)
+    assert response.status_code == 400
+    assert reverse("identity:login") in response.content.decode()
+
+
+def test_null_is_absent_in_every_answer(client: Client, service: FakeService) -> None:
+    """A service that writes ``null`` for what it does not say has said nothing wrong."""
+    service.profile = dict.fromkeys(("email", "last_name", "country", "kyc_level", "photo_url"))
+    service.kyc = dict.fromkeys(("provider", "verified_at"))
+    good = service.good("claims")
+    good["data"]["credential_format"] = None
+    for claim in good["data"]["claims"]:
+        claim |= {"revoked": None, "proof_hash": None, "expires_at": None}
+    service.answers["claims"] = {"success": True, "error": None, **good}
+    assert sign_in(client).status_code == 302
+    assert claims_of(User.objects.get()) == {"age_over_18": True}
+
+
+def test_nothing_is_read_that_was_not_granted(client: Client, service: FakeService) -> None:
+    """The person may have said no to a part of what was asked for."""
+    service.token = {"scope": "profile:read"}
+    assert sign_in(client).status_code == 302
+    assert [name for name, _, _ in service.requests] == ["token", "me"]
+    assert claims_of(User.objects.get()) == {}
+
+
+def test_a_disabled_user_is_signed_out(client: Client, service: FakeService) -> None:
+    """At the next request, whatever the identity says."""
+    sign_in(client)
+    assert signed_in_as(client)
+    User.objects.update(is_active=False)
+    assert signed_in_as(client) == ""
+
+
+def test_an_account_that_is_made_inactive_is_refused(client: Client, service: FakeService) -> None:
+    """A site whose accounts wait for approval: nobody is signed in, and no account is left."""
+
+    def wait_for_approval(instance: User, **_kwargs: Any) -> None:
+        instance.is_active = False
+
+    pre_save.connect(wait_for_approval, sender=User)
+    try:
+        assert sign_in(client).status_code == 403
+    finally:
+        pre_save.disconnect(wait_for_approval, sender=User)
+    assert not User.objects.exists()
+    assert not LinkedIdentity.objects.exists()
+
+
+def test_a_signed_in_user_links(client: Client, service: FakeService) -> None:
+    """For somebody signed in the button links; their account stays as it is."""
+    user = make_user(email="other@example.org")
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    sign_in(client)
+    assert LinkedIdentity.objects.get().user == user
+    assert User.objects.count() == 1
+
+
+def test_a_strict_session_cookie_gets_its_hop(
+    client: Client, service: FakeService, settings
+) -> None:
+    """With SameSite=Strict the callback first opens itself again from our own page."""
+    settings.SESSION_COOKIE_SAMESITE = "Strict"
+    state = begin(client)
+    hop = come_back(client, state)
+    assert hop.status_code == 200
+    assert b'http-equiv="refresh"' in hop.content
+    assert service.requests == []
+    assert come_back(client, state, same_site="1").status_code == 302
+
+
+def test_a_revoked_consent_ends_the_session(client: Client, service: FakeService) -> None:
+    """The next request is nobody's."""
+    sign_in(client)
+    LinkedIdentity.objects.update(consent="revoked")
+    assert signed_in_as(client) == ""
+
+
+@pytest.mark.parametrize("page", ["login", "account", "disconnect", "callback"])
+def test_every_page_has_its_manners(client: Client, service: FakeService, page: str) -> None:
+    """Never stored, never framed, naming nobody where the person came from."""
+    response = client.get(reverse(f"identity:{page}"))
+    assert response["Cache-Control"] == "no-store"
+    assert response["Referrer-Policy"] == "no-referrer"
+    assert response["X-Frame-Options"] == "DENY"

@@ -1,0 +1,272 @@
+"""Other people's accounts: a removed stranger, somebody else's code, and whose data is erased."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from django_identity.lifecycle import operators
+from django_identity.lifecycle.erasure import retry_pending
+from django_identity.models import ErasureReceipt, LinkedIdentity, LinkedVia
+from django_identity.policy import IdentityPolicy
+from tests.deliveries import SECRET, deliver
+from tests.factories import make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import is_signed_in, sign_in
+from tests.views.connect.pages import browser_of, hand_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+VICTIMS = ("password", "no password", "staff", "superuser", "disabled password")
+
+
+@pytest.fixture
+def site(service: FakeService, settings: Any) -> FakeService:
+    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    service.profile["email"] = "stranger@example.net"
+    return service
+
+
+def victim(kind: str) -> User:
+    """An account that is older than every link."""
+    user = make_user("victim", email="victim@example.org")
+    if kind != "password":
+        user.set_unusable_password()
+    user.is_staff = kind in ("staff", "superuser")
+    user.is_superuser = kind == "superuser"
+    user.save()
+    return user
+
+
+def disconnect(browser: Client) -> str:
+    return browser.post(reverse("identity:disconnect")).content.decode()
+
+
+@pytest.mark.parametrize("kind", VICTIMS)
+def test_a_removed_stranger_stays_out(site: FakeService, kind: str) -> None:
+    """Whatever the account, the disconnected identity signs in to no account but its own."""
+    user = victim(kind)
+    session = browser_of(user)
+    sign_in(session)
+    assert LinkedIdentity.objects.get().user == user
+    disconnect(session)
+    stranger = Client()
+    sign_in(stranger)
+    assert stranger.get("/").content.decode() != user.username
+    assert LinkedIdentity.objects.filter(user=user).count() == 0
+
+
+def operator_disconnects(session: Client) -> None:
+    assert operators.disconnect(list(LinkedIdentity.objects.all())) == []
+
+
+def is_revoked(session: Client) -> None:
+    deliver("consent.revoked")
+
+
+def is_erased(session: Client) -> None:
+    deliver("data.deletion_requested")
+    retry_pending()
+
+
+def is_re_created(session: Client) -> None:
+    """Another person's account takes the key of one that was deleted."""
+    user = User.objects.get(username="victim")
+    key, user_fields = user.pk, {"username": user.username, "email": user.email}
+    user.delete()
+    User.objects.create(pk=key, **user_fields)
+
+
+HISTORIES: Mapping[str, Sequence[Callable[[Client], object]]] = {
+    "by the operator": (operator_disconnects,),
+    "revoked, disconnected": (is_revoked, disconnect),
+    "twice": (disconnect, sign_in, disconnect),
+    "linked again, by the operator": (disconnect, sign_in, operator_disconnects),
+    "revoked, linked again, disconnected": (is_revoked, sign_in, disconnect),
+    "erased": (is_erased,),
+    "erased, linked again, disconnected": (is_erased, sign_in, disconnect),
+    "account re-created": (is_re_created,),
+}
+
+
+@pytest.mark.parametrize("steps", HISTORIES.values(), ids=HISTORIES)
+@pytest.mark.parametrize("kind", ["password", "no password"])
+@pytest.mark.parametrize("applications", [1, 2])
+def test_no_history_brings_a_stranger_back(
+    site: FakeService, settings: Any, applications: int, kind: str,
+    steps: Sequence[Callable[[Client], object]],
+) -> None:  # fmt: skip
+    """Revoked, erased, linked again, re-created: the stranger's account is another one."""
+    if applications == 2:
+        second = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": ["another-secret"]}
+        settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "second": second}
+    user = victim(kind)
+    session = browser_of(user)
+    sign_in(session)
+    for step in steps:
+        step(session)
+    assert not LinkedIdentity.objects.exists()
+    stranger = Client()
+    sign_in(stranger)
+    assert stranger.get("/").content.decode() != user.username
+    assert not LinkedIdentity.objects.filter(user=user.pk).exists()
+
+
+@pytest.mark.parametrize("kind", VICTIMS)
+def test_a_code_restores_no_power_to_sign_in(site: FakeService, kind: str) -> None:
+    """Linked by sign-in, removed, then pasted as a code: the stranger does not get in."""
+    user = victim(kind)
+    session = browser_of(user)
+    sign_in(session)
+    disconnect(session)
+    hand_in(session)
+    via = LinkedIdentity.objects.filter(user=user).values_list("linked_via", flat=True)
+    assert list(via) in ([], [LinkedVia.CONNECT])
+    stranger = Client()
+    sign_in(stranger)
+    assert stranger.get("/").content.decode() != user.username
+
+
+def test_a_code_on_a_revoked_link_restores_no_power_either(site: FakeService) -> None:
+    """The stranger revokes at the service and has the owner paste a code."""
+    user = victim("password")
+    sign_in(browser_of(user))
+    deliver("consent.revoked")
+    hand_in(browser_of(user))
+    assert LinkedIdentity.objects.get().linked_via == LinkedVia.CONNECT
+    stranger = Client()
+    assert "linked_by_code" in sign_in(stranger).content.decode()
+    assert not is_signed_in(stranger)
+
+
+def test_a_redeemed_code_erases_nobody_elses_account(site: FakeService) -> None:
+    """The thief redeems the victim's code and presses "Erase": no account is touched."""
+    site.profile["email"] = "victim@example.org"
+    owner = Client()
+    sign_in(owner)
+    user = User.objects.get()
+    user.set_password("a password")
+    user.save()
+    disconnect(owner)
+    thief = make_user("thief")
+    browser = browser_of(thief)
+    hand_in(browser)
+    erase = reverse("identity:erase")
+    assert browser.get(erase).status_code == 302
+    assert browser.post(erase).status_code == 302
+    user.refresh_from_db()
+    thief.refresh_from_db()
+    assert (user.is_active, user.email) == (True, "victim@example.org")
+    assert thief.is_active
+    assert "Erase my data" not in browser.get(reverse("identity:account")).content.decode()
+
+
+def test_a_redeemed_code_shows_nothing_of_the_owners_earlier_link(site: FakeService) -> None:
+    """What was heard of the subject before it was linked here is the other account's."""
+    owner = browser_of(make_user("owner"))
+    sign_in(owner)
+    deliver("consent.granted")
+    disconnect(owner)
+    thief = browser_of(make_user("thief"))
+    hand_in(thief)
+    account = thief.get(reverse("identity:account")).content.decode()
+    assert "You gave your consent" not in account
+    deliver("consent.granted")
+    account = thief.get(reverse("identity:account")).content.decode()
+    assert "You gave your consent" in account
+
+
+def test_an_erasure_takes_the_account_that_is_shown(site: FakeService) -> None:
+    """Preview and deed agree, and another account of the same person stays as it is."""
+    first = make_user("first")
+    make_identity(first, subject="subject-9")
+    browser = Client()
+    sign_in(browser)
+    made = User.objects.get(email="stranger@example.net")
+    page = browser.get(reverse("identity:erase")).content.decode()
+    assert "Your account is emptied and closed." in page
+    browser.post(reverse("identity:erase"))
+    made.refresh_from_db()
+    first.refresh_from_db()
+    assert (made.is_active, first.is_active) == (False, True)
+    assert LinkedIdentity.objects.get().user == first
+
+
+def test_the_owner_gets_their_identity_back_from_a_thief(site: FakeService) -> None:
+    """They revoke at the service, which deletes the thief's link by code, and sign in."""
+    hand_in(browser_of(make_user("thief")))
+    owner = Client()
+    assert "linked_by_code" in sign_in(owner).content.decode()
+    deliver("consent.revoked")
+    sign_in(owner)
+    assert is_signed_in(owner)
+    assert LinkedIdentity.objects.get().user.username != "thief"
+
+
+class Raises(IdentityPolicy):
+    def has_other_way_in(self, user: Any) -> bool:
+        raise RuntimeError
+
+
+def test_the_only_way_in_is_not_disconnected(site: FakeService) -> None:
+    """The link that made the account stays until there is a password."""
+    browser = Client()
+    sign_in(browser)
+    page = browser.get(reverse("identity:disconnect")).content.decode()
+    assert "has no other way in" in page
+    disconnect(browser)
+    user = LinkedIdentity.objects.get().user
+    user.set_password("a password")
+    user.save()
+    # A new password ends the sessions of before.
+    sign_in(browser)
+    assert "Disconnected" in disconnect(browser)
+    assert not LinkedIdentity.objects.exists()
+    assert not is_signed_in(browser)
+
+
+def test_a_policy_that_raises_disconnects_nothing(site: FakeService, settings: Any) -> None:
+    browser = Client()
+    sign_in(browser)
+    given = site.settings(POLICY=f"{__name__}.Raises")
+    settings.DJANGO_IDENTITY = {"default": given}
+    for response in (
+        browser.get(reverse("identity:disconnect")),
+        browser.post(reverse("identity:disconnect")),
+    ):
+        assert response.status_code == 503
+        assert "Please try again later" in response.content.decode()
+    assert is_signed_in(browser)
+
+
+def test_the_page_says_what_a_later_deletion_finds(site: FakeService) -> None:
+    user = make_user("ada")
+    browser = browser_of(user)
+    sign_in(browser)
+    page = browser.get(reverse("identity:disconnect")).content.decode()
+    assert "will not find your account" in page
+    assert reverse("identity:erase") in page
+    disconnect(browser)
+    deliver("data.deletion_requested")
+    retry_pending()
+    user.refresh_from_db()
+    assert user.is_active
+    assert not ErasureReceipt.objects.exists()
+
+
+def test_a_rotated_secret_key_loses_no_deletion(site: FakeService, settings: Any) -> None:
+    """Nothing that finds a person rests on the site's key."""
+    browser = Client()
+    sign_in(browser)
+    user = User.objects.get()
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another key", [settings.SECRET_KEY]
+    deliver("data.deletion_requested")
+    retry_pending()
+    user.refresh_from_db()
+    assert not user.is_active
+    assert ErasureReceipt.objects.get().erased_at is not None
