@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.checks import Tags, run_checks
@@ -145,3 +148,24 @@ def test_fields_that_an_erasure_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
         for policy in ("OwnErasure", "Deleting"):
             with configured(POLICY=f"tests.test_checks.{policy}"):
                 assert not reported("W032")
+
+
+@pytest.mark.parametrize("kept_by", ["django-simple-history", "django-reversion"])
+def test_former_versions_of_the_user(kept_by: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An erasure of the package's own leaves them, the one for allauth too."""
+    with configured():
+        assert not reported("W033")
+        if kept_by == "django-reversion":
+            reversion = ModuleType("reversion")
+            reversion.is_registered = lambda model: model is User  # type: ignore[attr-defined]
+            monkeypatch.setitem(sys.modules, "reversion", reversion)
+            monkeypatch.setattr(apps, "is_installed", lambda name: name == "reversion")
+        else:
+            monkeypatch.setattr(
+                User._meta, "simple_history_manager_attribute", "history", raising=False
+            )
+        assert reported("W033")
+        with configured(POLICY="django_identity.allauth.AllauthPolicy"):
+            assert reported("W033")
+        with configured(POLICY="tests.test_checks.OwnErasure"):
+            assert not reported("W033")

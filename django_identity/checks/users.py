@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core.checks import CheckMessage, Error, Warning
 from django.core.exceptions import ValidationError
+from django.utils.module_loading import import_string
 
 from django_identity import anonymisation, conf, policy
 from django_identity.exceptions import ConfigurationError
@@ -24,9 +26,27 @@ def problems_of(application: conf.Application) -> Iterator[CheckMessage]:
         return
     if type(site).new_user_fields is IdentityPolicy.new_user_fields:
         yield from _unfilled(application, site)
-    is_anonymised = site.erasure == "anonymise"
-    if is_anonymised and type(site).erase_user is IdentityPolicy.erase_user:
-        yield from _left(application)
+    if type(site).erase_user.__module__.startswith("django_identity."):
+        yield from _history(application)
+        if site.erasure == "anonymise":
+            yield from _left(application)
+
+
+def _history(application: conf.Application) -> Iterator[CheckMessage]:
+    """Former versions of the user, which an erasure would leave."""
+    model = get_user_model()
+    if hasattr(model._meta, "simple_history_manager_attribute"):
+        kept_by = "django-simple-history"
+    elif apps.is_installed("reversion") and import_string("reversion.is_registered")(model):
+        kept_by = "django-reversion"
+    else:
+        return
+    yield Warning(
+        f"{kept_by} keeps former versions of {model._meta.label}, and an erasure leaves them.",
+        hint="Delete them too, in erase_user() in the policy of the application "
+        f"{application.alias!r}.",
+        id="django_identity.W033",
+    )
 
 
 def _left(application: conf.Application) -> Iterator[CheckMessage]:

@@ -204,6 +204,10 @@ def silent_broker(site: Site) -> None:
     site.use_broker(f"redis://127.0.0.1:{_silent_port(site)}/0")
 
 
+def broker_without_its_client(site: Site) -> None:
+    site.use_broker("mongodb://127.0.0.1")
+
+
 def no_broker(site: Site) -> None:
     site.use_broker("")
 

@@ -45,6 +45,7 @@ SETUPS: list[tuple[Callable[[Site], None], str, Level, str, str]] = [
     (broken.read_only_database, "database", PROBLEM, "takes no writes", "read-only"),
     (broken.dead_broker, "broker", PROBLEM, "does not answer", "CELERY_BROKER_URL"),
     (broken.silent_broker, "broker", PROBLEM, "does not answer", "CELERY_BROKER_URL"),
+    (broken.broker_without_its_client, "broker", PROBLEM, "missing: No module named", "Install"),
     (broken.no_broker, "broker", WARNING, "identity_upkeep every minute", ""),
     (broken.dead_cache, "cache", PROBLEM, "does not answer", "CACHES"),
     (broken.lost_key, "sealed_values", PROBLEM, "no key of ENCRYPTION_KEYS opens 1", "key back"),

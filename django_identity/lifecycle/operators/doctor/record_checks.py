@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, Max, Min, Q, QuerySet
 from django.utils import timezone
 
 from django_identity import conf
@@ -143,4 +143,6 @@ def figures() -> dict[str, float]:
         oldest = rows.aggregate(at=Min(column))["at"]
         found[count] = rows[:MOST_COUNTED].count()
         found[age] = (now - oldest).total_seconds() if oldest else 0.0
+    newest = WebhookEvent.objects.aggregate(at=Max("received_at"))["at"]
+    found["no_event_for"] = (now - newest).total_seconds() if newest else 0.0
     return found

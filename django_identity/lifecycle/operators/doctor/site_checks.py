@@ -51,6 +51,9 @@ def check_cache() -> Iterator[Finding]:
 def _try(check: str, work: Callable[[], object], remedy: str) -> Finding:
     try:
         work()
+    except ImportError as error:
+        said = f"a module is missing: {error}"
+        return Finding(check, Level.PROBLEM, said, "Install it, or correct the address's scheme.")
     except Exception as error:  # noqa: BLE001  any client's own errors
         said = f"it does not answer ({type(error).__name__})"
         return Finding(check, Level.PROBLEM, said, remedy)
