@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from django_identity import database
+from django_identity.logs import LogEvent, log_trouble
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -22,7 +23,6 @@ SECONDS = 2
 EXPIRES = 60
 TIMEOUTS = ("socket_timeout", "socket_connect_timeout", "read_timeout", "write_timeout")
 
-logger = logging.getLogger("django_identity.background")
 _apps: list[Celery] = []
 
 
@@ -75,7 +75,7 @@ def nudge_on_commit(task: TaskName, *arguments: object) -> None:
         try:
             nudge(task, *arguments)
         except Exception as error:  # noqa: BLE001  any transport's own errors
-            logger.warning("%s is left to upkeep (%s)", task, type(error).__name__)
+            log_trouble(LogEvent.BROKER_FAILED, error, level=logging.WARNING, task=task)
 
     if has_broker():
         database.on_commit(publish)

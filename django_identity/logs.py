@@ -6,6 +6,7 @@ the line, and in a field of its own (``extra``) for formatters.
 
 import logging
 from enum import StrEnum
+from typing import Any
 
 from django_identity.exceptions import IdentityError
 
@@ -17,6 +18,7 @@ class LogEvent(StrEnum):
     SIGN_IN_FAILED = "identity.sign_in.failed"
     CONNECT_REDEEMED = "identity.connect.redeemed"
     CONNECT_FAILED = "identity.connect.failed"
+    GATE_FAILED = "identity.gate.failed"
     REFETCH_FAILED = "identity.refetch.failed"
     USER_FIELDS_REFUSED = "identity.user_fields.refused"
     LINK_NOTICE_FAILED = "identity.link_notice.failed"
@@ -29,43 +31,32 @@ class LogEvent(StrEnum):
     HANDLER_FAILED = "identity.event.handler_failed"
     EVENTS_NOT_HANDLED = "identity.event.not_handled"
     GRANT_LOST = "identity.grant.lost"
+    GRANT_UNREADABLE = "identity.grant.unreadable"
     ERASED = "identity.erasure.done"
     ERASURE_FAILED = "identity.erasure.failed"
+    SERVICE_CALLED = "identity.service.called"
+    BROKER_FAILED = "identity.broker.failed"
+    CACHE_FAILED = "identity.cache.failed"
 
 
-def log(event: LogEvent, *, application: str, **facts: object) -> None:
-    """Log a success: one line at INFO."""
-    _write(logging.INFO, event, application, facts)
-
-
-def log_refusal(event: LogEvent, *, application: str, **facts: object) -> None:
-    """Log that something was left out of an otherwise successful event: one line at WARNING."""
-    _write(logging.WARNING, event, application, facts)
-
-
-def log_error(event: LogEvent, *, application: str, **facts: object) -> None:
-    """Log something that an operator must look at: one line at ERROR."""
-    _write(logging.ERROR, event, application, facts)
+def log(
+    event: LogEvent, *, level: int = logging.INFO, application: str = "-", **facts: object
+) -> None:
+    """Log one line. ``application``: the alias, unless the line is about all of them."""
+    text = "".join(f" {name}={fact}" for name, fact in facts.items())
+    fields = {"event": event.value, "application": application, **facts}
+    logger.log(level, "%s application=%s%s", event, application, text, extra=fields)
 
 
 def log_failure(event: LogEvent, error: IdentityError, *, application: str) -> None:
     """Log a failure: one line at WARNING. The person's page shows the same reference."""
-    facts = {"code": error.code, "reference": error.reference,
-             "detail": error}  # fmt: skip
-    _write(logging.WARNING, event, application, facts)
+    facts = {"code": error.code, "reference": error.reference, "detail": str(error)}
+    log(event, level=logging.WARNING, application=application, **facts)
 
 
-def log_trouble(event: LogEvent, error: Exception, /, *, application: str, **facts: object) -> None:
-    """Log that the site's code raised ``error``: one line at ERROR.
+def log_trouble(event: LogEvent, error: Exception, /, **facts: Any) -> None:
+    """Log that another's code raised ``error``: one line, by default at ERROR.
 
     The line has the class of the error but not its message, which may contain personal data.
     """
-    _write(logging.ERROR, event, application, {"error": type(error).__name__, **facts})
-
-
-def _write(level: int, event: LogEvent, application: str, facts: dict[str, object]) -> None:
-    facts = {name: str(fact) if isinstance(fact, Exception) else fact
-             for name, fact in facts.items()}  # fmt: skip
-    text = "".join(f" {name}={fact}" for name, fact in facts.items())
-    fields = {"event": event.value, "application": application, **facts}
-    logger.log(level, "%s application=%s%s", event, application, text, extra=fields)
+    log(event, **{"level": logging.ERROR, "error": type(error).__name__, **facts})

@@ -1,5 +1,6 @@
 """Create the site's users, and write the fields that the policy returns."""
 
+import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ from django.core.exceptions import ValidationError
 
 from django_identity import database, exceptions, policy
 from django_identity.conf import Application
-from django_identity.logs import LogEvent, log_refusal
+from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity
 from django_identity.service.answers import KycStatus, Profile
 
@@ -105,7 +106,8 @@ def overwrite_fields(
     refused = sorted(changed.keys() - written)
     if refused:
         names = ",".join(refused)
-        log_refusal(LogEvent.USER_FIELDS_REFUSED, application=application.alias, fields=names)
+        facts = {"application": application.alias, "fields": names}
+        log(LogEvent.USER_FIELDS_REFUSED, level=logging.WARNING, **facts)
 
 
 def _set_valid(

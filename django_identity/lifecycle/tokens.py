@@ -23,7 +23,7 @@ from django_identity import conf, database, exceptions, signals, vault
 from django_identity.conf import Application
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.withdrawal import NO_LEVEL
-from django_identity.logs import LogEvent, log_refusal
+from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient, backoff
@@ -41,7 +41,6 @@ FIRST_POLL, LONGEST_POLL = 0.05, 0.5
 SHORTEST_PAUSE, UNSENT_PAUSE, UNANSWERED_PAUSE = 1.0, 5.0, 30.0
 
 T = TypeVar("T")
-logger = logging.getLogger("django_identity.tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +139,9 @@ class Reader:
             context = self.identity.sealing_context(column)
             return vault.unseal(sealed, keys=keys, context=context)
         except exceptions.SealedValueUnreadable:
-            logger.error("the %s of grant #%s cannot be opened", column, grant.pk)
+            facts = {"identity": self.identity.pk, "column": column}
+            alias = self.application.alias
+            log(LogEvent.GRANT_UNREADABLE, level=logging.ERROR, application=alias, **facts)
             return None
 
     def _refresh(self, grant: TokenGrant, refresh_token: Secret) -> HeldToken | None:
@@ -288,7 +289,7 @@ def _mark_dead(
     if marked and not grant.needs_reauthorization:
         identity.version += 1
         facts = {"identity": identity.pk, "reason": reason}
-        log_refusal(LogEvent.GRANT_LOST, application=identity.application, **facts)
+        log(LogEvent.GRANT_LOST, level=logging.WARNING, application=identity.application, **facts)
         signals.announce(signals.reauthorization_needed, LinkedIdentity, identity=identity)
     return bool(marked)
 

@@ -24,7 +24,7 @@ from django.utils import timezone
 from django_identity import background, conf, database, exceptions
 from django_identity.conf import Application
 from django_identity.lifecycle import erasure, follow_up, refetch
-from django_identity.logs import LogEvent, log_error, log_failure, log_trouble
+from django_identity.logs import LogEvent, log, log_failure, log_trouble
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,
@@ -47,7 +47,6 @@ PURGED_AT_ONCE = 1000
 UNEXPECTED = "unexpected_error"
 OUTAGE = exceptions.ServiceUnavailable
 
-logger = logging.getLogger("django_identity.upkeep")
 Stop = Callable[[], bool]
 
 
@@ -110,7 +109,7 @@ def ask_workers() -> int:
             try:
                 background.nudge(background.TaskName.REFETCH_DUE, site.alias, rows)
             except Exception as error:  # noqa: BLE001  any transport's own errors
-                logger.warning("the broker takes nothing (%s)", type(error).__name__)
+                log_trouble(LogEvent.BROKER_FAILED, error, level=logging.WARNING)
                 return asked
             asked += rows
     return asked
@@ -227,8 +226,8 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
     except exceptions.IdentityError as error:
         return _note_error(identity, error, failures)
     except Exception as error:  # noqa: BLE001  one identity must not stop the others
-        # Only the class: the message may quote personal data.
-        logger.error("re-fetching identity #%s: %s", identity.pk, type(error).__name__)
+        alias = identity.application
+        log_trouble(LogEvent.REFETCH_FAILED, error, application=alias, row=identity.pk)
         _note(identity, UNEXPECTED, failures)
         return Refetched.FAILED
 
@@ -287,7 +286,9 @@ def purge(*, size: int = PURGED_AT_ONCE) -> None:
     for events, alias in (*kept, (strays, conf.DEFAULT_ALIAS)):
         old = events.filter(received_at__lt=now - timedelta(days=sites[alias].event_days))
         if unhandled := old.exclude(next_attempt_at=None).count():
-            log_error(LogEvent.EVENTS_NOT_HANDLED, application=alias, count=unhandled)
+            log(
+                LogEvent.EVENTS_NOT_HANDLED, level=logging.ERROR, application=alias, count=unhandled
+            )
         _delete(old.order_by("received_at"), size)
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"), size)

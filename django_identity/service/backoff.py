@@ -9,12 +9,11 @@ from django.core.cache import cache
 
 from django_identity.conf import Application
 from django_identity.exceptions import RateLimited
+from django_identity.logs import LogEvent, log_trouble
 
 # Beyond it every pause is the longest one, and the power stays a number.
 MOST_DOUBLINGS = 16
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 3600.0
-
-logger = logging.getLogger("django_identity.upkeep")
 
 
 def pause(failures: int, *, first: float = 60.0, longest: float = 6 * 3600.0) -> float:
@@ -37,7 +36,7 @@ def is_paused(application: Application) -> bool:
     try:
         return bool(cache.get(_key(application)))
     except Exception as failure:  # noqa: BLE001  any cache's own errors
-        logger.warning("the cache does not answer (%s)", type(failure).__name__)
+        _log_cache(application, failure)
         return False
 
 
@@ -47,8 +46,13 @@ def begin_pause(application: Application, error: RateLimited) -> timedelta:
     try:
         cache.set(_key(application), True, timeout=seconds)
     except Exception as failure:  # noqa: BLE001  any cache's own errors
-        logger.warning("the cache does not keep the pause (%s)", type(failure).__name__)
+        _log_cache(application, failure)
     return timedelta(seconds=seconds)
+
+
+def _log_cache(application: Application, error: Exception) -> None:
+    alias = application.alias
+    log_trouble(LogEvent.CACHE_FAILED, error, level=logging.WARNING, application=alias)
 
 
 def _key(application: Application) -> str:

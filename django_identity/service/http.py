@@ -21,6 +21,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import exceptions
 from django_identity.conf import Application
+from django_identity.logs import LogEvent, log
 from django_identity.strict_json import read_object
 
 LARGEST_ANSWER = 256 * 1024
@@ -40,7 +41,6 @@ BEFORE_SENDING = (
     UnicodeError,
 )
 
-logger = logging.getLogger("django_identity.service")
 _clients: dict[tuple[int, bool], httpx.Client] = {}
 _in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
 
@@ -92,10 +92,14 @@ def exchange(application: Application, call: Call) -> Answer:
     except FAILURES as error:
         raise _no_answer(call, error) from None
     milliseconds = round((time.monotonic() - began) * 1000)
-    fields = {"application": application.alias, "endpoint": call.endpoint,
-              "outcome": answer.status, "milliseconds": milliseconds}  # fmt: skip
-    text = "%s answered %s in %s ms"
-    logger.debug(text, call.endpoint, answer.status, milliseconds, extra=fields)
+    log(
+        LogEvent.SERVICE_CALLED,
+        level=logging.DEBUG,
+        application=application.alias,
+        endpoint=call.endpoint,
+        outcome=answer.status,
+        milliseconds=milliseconds,
+    )
     return answer
 
 

@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 
 from django_identity import conf
 from django_identity.gates import Gate, closed_to
+from django_identity.logs import LogEvent, log
 from django_identity.texts import advice, labels
 from django_identity.views.addresses import address_of
 
@@ -25,7 +26,6 @@ GATE_ARGUMENTS = {"level", "user", "application"}
 _LINKED = "_identity_button_style"
 
 P = ParamSpec("P")
-logger = logging.getLogger("django_identity.gates")
 register = template.Library()
 register.filter(labels.in_words)
 
@@ -78,7 +78,7 @@ def _no_if_it_fails(ask: Callable[P, bool]) -> Callable[P, bool]:
         except Exception as error:  # noqa: BLE001  whatever it is, the gate stays closed
             known = isinstance(error, ImproperlyConfigured | SynchronousOnlyOperation)
             reason = str(error) if known else type(error).__name__
-            logger.error("a gate in a template stays closed: %s", reason)
+            log(LogEvent.GATE_FAILED, level=logging.ERROR, reason=reason)
             return False
 
     return asked
