@@ -115,12 +115,6 @@ def test_french_marks_keep_to_their_word(locale: Path) -> None:
     assert [form for form in translated if loose.search(form)] == []
 
 
-def test_no_sentence_begins_with_the_service() -> None:
-    """Its name is "identity" by default, and a sentence begins with a capital."""
-    english = [text for _context, text, *_plural in messages_of(APP, "fr")]
-    assert [text for text in english if text.startswith("%(service_name)s")] == []
-
-
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("language", "sentence"),

@@ -51,7 +51,7 @@ def identity_login_button(
     chosen = conf.application(application)
     return {
         "action": address_of("login", chosen),
-        "service_name": advice.service_alone(chosen.service_name),
+        "service": advice.service_name_of(chosen),
         "label": label,
         "next": next,
         "size": size,

@@ -16,7 +16,7 @@ from django.urls import get_script_prefix
 from django.utils import formats, timezone
 from django.utils.text import capfirst
 from django.utils.timesince import timesince, timeuntil
-from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import policy
@@ -35,13 +35,9 @@ if TYPE_CHECKING:
 A_MINUTE = 60
 
 
-def service_alone(name: str) -> str:
-    """The service's name on a button or in a title. The default name is translated."""
-    return pgettext("the service's name", "identity") if name == SERVICE_NAME else name
-
-
-def service_in_sentence(name: str) -> str:
-    """The service's name inside a sentence. The default name is spelt out."""
+def service_name_of(application: Application) -> str:
+    """The service's name for people. The default name is translated."""
+    name = application.service_name
     return gettext("your identity service") if name == SERVICE_NAME else name
 
 
@@ -95,13 +91,12 @@ def site_name_of(request: HttpRequest | None, application: Application) -> str:
 def names_for(request: HttpRequest | None, application: Application) -> dict[str, Any]:
     """The names of service and site.
 
-    ``service`` and ``site`` stand in sentences; ``service_name`` and ``site_name`` stand alone.
+    ``site`` stands in sentences; ``site_name`` stands alone, and may be empty.
     """
     site_name = site_name_of(request, application)
     return {
         "application": application,
-        "service_name": service_alone(application.service_name),
-        "service": service_in_sentence(application.service_name),
+        "service": service_name_of(application),
         "service_url": application.service_account_url,
         "site_name": site_name,
         "home_url": get_script_prefix(),

@@ -1,6 +1,6 @@
 """The table of reasons: what pages, the API and the admin say about a closed gate.
 
-A text may have the places ``service`` and ``site``, in buttons ``service_name``, and ``when``,
+A text may have the places ``service`` and ``site``, and ``when``,
 ``day`` and ``held`` of the reason.
 """
 
@@ -33,7 +33,7 @@ class Advice:
         return not self.first
 
 
-_AGAIN = _("Check again with %(service_name)s")
+_AGAIN = _("Check again with %(service)s")
 _VERIFY = _("Get verified")
 _THERE = _("Get verified there, then check again here.")
 
@@ -41,11 +41,11 @@ _THERE = _("Get verified there, then check again here.")
 REASONS: Mapping[str, Advice] = {
     "not_linked": Advice(
         _("Not connected yet"), _("Your account is not connected to %(service)s."),
-        _("Connect it: you decide there what %(site)s may know."), _("Connect %(service_name)s"),
+        _("Connect it: you decide there what %(site)s may know."), _("Connect %(service)s"),
         _("No identity is linked to the account.")),
     "not_set_up": Advice(
         _("Not connected yet"), _("Your account is not connected to %(service)s."),
-        _("Connect it: you decide there what %(site)s may know."), _("Connect %(service_name)s"),
+        _("Connect it: you decide there what %(site)s may know."), _("Connect %(service)s"),
         _("The settings have no such application in this environment.")),
     "consent_revoked": Advice(
         _("You took back your consent"),
@@ -70,7 +70,7 @@ REASONS: Mapping[str, Advice] = {
         _("You were verified with a code"),
         _("A code shares your verification level, and no proofs."),
         _("To bring the proofs too, continue with %(service)s."),
-        _("Continue with %(service_name)s"),
+        _("Continue with %(service)s"),
         _("A Connect code alone verified this person, and a code brings no proofs. The person has "
           "to sign in with identity.")),
     "not_held": Advice(
@@ -91,7 +91,7 @@ REASONS: Mapping[str, Advice] = {
     "other_value": Advice(
         _("Your proof says something else"), _("It says: %(held)s."),
         _("If that is out of date, have it corrected there, then check again here."), _AGAIN,
-        _("Proven, but its value is not true."), _("Open %(service_name)s")),
+        _("Proven, but its value is not true."), _("Open %(service)s")),
     "not_verified": Advice(
         _("Not verified yet"), _("You are connected, but %(service)s has not verified you."),
         _THERE, _AGAIN, _("The KYC status is not “verified”."), _VERIFY),

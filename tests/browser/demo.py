@@ -57,7 +57,7 @@ class Demo:
     def come_as(self, page: Page, person: dict[str, str]) -> None:
         """Press the button and allow, as ``person`` at the service."""
         page.goto(f"{self.site}/identity/login/?next=/identity/account/")
-        page.get_by_role("button", name="Continue with identity").click()
+        page.get_by_role("button", name="Continue with your identity service").click()
         give_password(page, person)
         page.locator("button[name=allow]").click()
         page.wait_for_url("**/identity/account/")

@@ -54,7 +54,7 @@ AFTER_A_CODE = (
     Said("malformed_answer", "Make a new code", {"request": {"success": True, "data": {}}}),
     Said("subject_taken", "tell the people", subject=ADAS_SUBJECT),
     Said("user_holds_another", "Look at your account", person="abroad"),
-    Said("link_not_allowed", "Connect identity", person="operator"),
+    Said("link_not_allowed", "Connect your identity service", person="operator"),
     Said("service_unavailable", "your code was not sent", path="/identity/connect/away/"),
 )  # fmt: skip
 AFTER_A_SIGN_IN = (
@@ -132,8 +132,11 @@ def test_a_code_that_verifies(visit: Visit, answering_site: Site, speaking: Fake
     visitor = look_at(visit, answering_site, exhibit, "answers")
     assert visitor.page.get_by_text("You were verified with a code").is_visible()
     assert visitor.page.get_by_role("link", name="Enter a new code").is_visible()
-    assert visitor.page.get_by_role("button", name="Check again with identity").count() == 0
-    visitor.page.get_by_role("button", name="Continue with identity").click()
+    assert (
+        visitor.page.get_by_role("button", name="Check again with your identity service").count()
+        == 0
+    )
+    visitor.page.get_by_role("button", name="Continue with your identity service").click()
     assert "/oauth2/auth?" in visitor.page.url
 
 

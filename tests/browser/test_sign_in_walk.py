@@ -16,7 +16,7 @@ def test_the_walk_in_a_browser(demo: Demo) -> None:
     page.on("console", lambda message: complaints.append(message.text))
     page.goto(f"{site}/adults/")
     shoot(page, "1-login")
-    page.get_by_role("button", name="Continue with identity").click()
+    page.get_by_role("button", name="Continue with your identity service").click()
     give_password(page, demo.people[0])
     page.fill("[name=bvn]", BVN)
     shoot(page, "2-sandbox-verify")
@@ -31,7 +31,7 @@ def test_the_walk_in_a_browser(demo: Demo) -> None:
     page.goto(f"{site}/loans/")
     assert page.get_by_role("heading", name="Loans").is_visible()
     # To the service and back, with fresh proofs.
-    demo.account(page).get_by_role("button", name="Check again with identity").click()
+    demo.account(page).get_by_role("button", name="Check again with your identity service").click()
     page.locator("button[name=allow]").click()
     page.wait_for_url(f"{site}/identity/account/")
     assert page.get_by_text("checked today").first.is_visible()

@@ -76,7 +76,7 @@ def test_a_strangers_code(demo: Demo, window: dict[str, Any]) -> None:
 
 def is_refused(demo: Demo, stranger: Page, name: str) -> None:
     stranger.goto(f"{demo.site}/identity/login/")
-    stranger.get_by_role("button", name="Continue with identity").click()
+    stranger.get_by_role("button", name="Continue with your identity service").click()
     stranger.locator("button[name=allow]").click()
     stranger.get_by_role("heading", name="You were not signed in").wait_for()
     looks_well(stranger, name)

@@ -25,7 +25,7 @@ NAMES = {"Ajo", "Circle", "Connect", "Verify", "Ltd", "Identity", "KYC", "Ada", 
     ("person", "path", "expected"),
     [
         ("", "/identity/login/", ["Skip to content", "Ajo Circle", "Circles", "Naira circles",
-                                  "Loans", "Your details", "Continue with identity",
+                                  "Loans", "Your details", "Continue with your identity service",
                                   "Sign in with a password"]),
         ("proven", "/identity/disconnect/", ["Skip to content", "Ajo Circle", "Circles",
                                              "Naira circles", "Loans", "Your details",
@@ -56,7 +56,7 @@ def test_the_skip_link_skips(visit: Visit, example_site: Site) -> None:
     assert visitor.page.locator(".identity-skip").bounding_box()["y"] >= 0
     visitor.page.keyboard.press("Enter")
     visitor.page.keyboard.press("Tab")
-    assert visitor.page.evaluate(FOCUSED)[0] == "Continue with identity"
+    assert visitor.page.evaluate(FOCUSED)[0] == "Continue with your identity service"
 
 
 def test_what_is_held_unfolds_by_key(visit: Visit, example_site: Site) -> None:
@@ -74,7 +74,7 @@ def test_nothing_needs_java_script(visit: Visit, example_site: Site) -> None:
     visitor = visit(example_site, person="run_out", java_script_enabled=False)
     visitor.go("/residents/")
     assert visitor.page.get_by_text("Your proof ran out").is_visible()
-    visitor.page.get_by_role("button", name="Check again with identity").click()
+    visitor.page.get_by_role("button", name="Check again with your identity service").click()
     assert "/oauth2/auth?" in visitor.page.url
 
 
@@ -118,7 +118,7 @@ def test_the_button_stands_alone(visit: Visit, bare_site: Site) -> None:
     visitor = visit(bare_site)
     visitor.go("/")
     assert visitor.page.locator("link[rel=stylesheet]").count() == 1
-    buttons = visitor.page.get_by_role("button", name="Continue with identity")
+    buttons = visitor.page.get_by_role("button", name="Continue with your identity service")
     heights = [button.bounding_box()["height"] for button in buttons.all()]
     assert len(heights) == 12
     assert min(heights) >= 36

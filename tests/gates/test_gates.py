@@ -174,7 +174,7 @@ def test_htmx_is_redirected_as_a_whole() -> None:
 def test_a_code_is_offered_where_it_may_help(gate: Any, is_offered: bool) -> None:
     """A Connect code says the level and proves no claim."""
     page = ask(gate(view), make_user()).content
-    assert (b"Use a code from identity" in page) is is_offered
+    assert (b"Use a code from your identity service" in page) is is_offered
 
 
 def test_who_came_by_code_is_asked_to_sign_in() -> None:
@@ -184,7 +184,7 @@ def test_who_came_by_code_is_asked_to_sign_in() -> None:
     page = ask(claim_required("age_over_18", on_closed="forbid")(view), user).content
     assert b"You are 18 or older" in page
     assert b"A code shares your verification level, and no proofs." in page
-    assert b"<span>Continue with identity</span>" in page
+    assert b"<span>Continue with your identity service</span>" in page
     assert b"Check again" not in page
 
 

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.django_db
 SECRET = "must-never-be-shown"
 # What every connected person can do at the end of the page.
 REST = [
-    "Disconnect identity",
+    "Disconnect your identity service",
     "Erase my data",
     "Download my data",
     "Sign out",
@@ -232,7 +232,7 @@ def test_a_dead_grant_offers_renewal(client: Client, ada: User) -> None:
     )
     page = account(client)
     assert "Your permission has ended" in page
-    assert actions(page)[0] == "Check again with identity"
+    assert actions(page)[0] == "Check again with your identity service"
 
 
 def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
@@ -244,15 +244,15 @@ def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
     page = account(client)
     without_erasure = [each for each in REST if each != "Erase my data"]
     assert "You were verified with a code" in page
-    assert actions(page) == ["This is not me: undo", "Continue with identity", "Enter a new code",
-                             *without_erasure]  # fmt: skip
+    assert actions(page) == ["This is not me: undo", "Continue with your identity service",
+                             "Enter a new code", *without_erasure]  # fmt: skip
     assert f'href="{reverse("identity:connect", args=["default"])}?next=/identity/account/"' in page
     identity.signed_in_at = timezone.now() + timedelta(minutes=1)
     identity.linked_via = LinkedVia.OAUTH
     identity.save()
     page = account(client)
     assert "You were verified with a code" not in page
-    assert actions(page) == ["Check again with identity", *REST]
+    assert actions(page) == ["Check again with your identity service", *REST]
 
 
 def test_consent_taken_back_is_said(client: Client, ada: User) -> None:
@@ -289,7 +289,7 @@ def test_where_a_check_cannot_help_it_is_not_the_big_button(
     make_identity(ada, kyc_status="unverified", kyc_level="")
     page = account(client)
     first = ["Get verified"] if address else []
-    assert actions(page) == [*first, "Check again with identity", *REST]
+    assert actions(page) == [*first, "Check again with your identity service", *REST]
     assert 'identity-button identity-button-outline" type="submit"' in page
 
 

@@ -51,7 +51,7 @@ def test_pages_name_the_service_and_the_site(client: Client, settings: Any) -> N
 def test_a_site_without_a_name_shows_no_host(client: Client) -> None:
     page = client.get("/identity/login/").content.decode()
     assert "testserver" not in page
-    assert "<title>Continue with identity</title>" in page
+    assert "<title>Continue with your identity service</title>" in page
 
 
 def test_a_sign_in_says_that_it_worked(client: Client, service: FakeService) -> None:

@@ -103,7 +103,7 @@ def test_a_code_is_offered_where_it_may_help(
     """A Connect code says the level and proves no claim: it opens no gate that asks for one."""
     signed_in(client)
     page = login_page(client, next="/adults/", missing=missing)
-    assert ("Use a code from identity" in page) is is_offered
+    assert ("Use a code from your identity service" in page) is is_offered
 
 
 @pytest.mark.django_db
@@ -119,7 +119,7 @@ def test_who_came_by_code_signs_in(client: Client) -> None:
     make_identity_by_code(signed_in(client))
     page = login_page(client, missing="age_over_18")
     assert "A code shares your verification level, and no proofs." in page
-    assert "Continue with identity</span>" in page
+    assert "Continue with your identity service</span>" in page
 
 
 @pytest.mark.django_db

@@ -196,8 +196,8 @@ def introduction(site: str, sandbox_port: int) -> str:
     members = ", ".join(map(_shown, MEMBERS))
     return f"""
 A person     {site}/
-             Press “Continue with identity”, then “Continue as Ada”. Or sign in with a password
-             ({members}) and press “Use a code”.
+             Press “Continue with your identity service”, then “Continue as Ada”.
+             Or sign in with a password ({members}) and press “Use a code”.
 A developer  {console}
              The sandbox's console: requests, events and deliveries as they happen, credentials,
              switches, and buttons that revoke, delete and fail.
