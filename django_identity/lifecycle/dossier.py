@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -29,61 +28,45 @@ ROWS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
-    """The person to erase: the digests of subjects, and the key of their account or None.
+class Person:
+    """Whose data it is: the digests of the subjects, and the key of the account or None.
 
-    ``places``: application and environment of each subject. ``stays``: the account stays, so only
-    the data about the subjects is erased.
+    ``account_stays``: an erasure that leaves the account, and takes the data of the subjects.
     """
 
     subject_digests: tuple[str, ...]
     user_id: Any
-    places: tuple[tuple[str, str], ...]
-    stays: bool = False
-
-
-OfUser = Callable[[AbstractBaseUser], QuerySet[Any]]
-OfForgotten = Callable[[Forgotten], QuerySet[Any]]
-
-
-def _delete(rows: QuerySet[Any]) -> int:
-    """Delete ``rows`` with their dependent rows. Returns the number of ``rows``."""
-    _, deleted = rows.delete()
-    return deleted.get(rows.model._meta.label, 0)
+    account_stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A table with personal data. Only the columns ``shown`` are shown; a test lists the others.
+    """A table with personal data: the condition for a person's rows, and the columns ``shown``.
 
-    ``of_forgotten`` finds the rows of an erasure, and ``erase`` erases them.
+    A test lists the columns that are not shown.
     """
 
     model: type[Model]
-    of_user: OfUser
-    of_forgotten: OfForgotten
+    belongs_to: Callable[[Person], Q]
     shown: tuple[str, ...]
-    erase: Callable[[QuerySet[Any]], int] = _delete
+
+    @property
+    def table(self) -> str:
+        return self.model._meta.model_name or ""
+
+    def rows(self, person: Person) -> QuerySet[Any]:
+        return self.model._default_manager.filter(self.belongs_to(person))
+
+
+Labelled = tuple[str | Promise, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class HeldField:
-    """One value: as stored, and as text for the person."""
+class HeldRecord:
+    """One row for its person: the labels and values of the columns that are not empty."""
 
-    name: str
-    label: str | Promise
-    stored: Any
-    shown: Any
-
-    @property
-    def is_technical(self) -> bool:
-        """Whether the page shows the value among the technical details."""
-        return self.name in labels.TECHNICAL
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether the value is empty."""
-        return self.stored is None or self.stored == "" or self.stored == []
+    facts: tuple[Labelled, ...]
+    technical: tuple[Labelled, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,78 +79,49 @@ class HeldKind:
     title: str | Promise
     purpose: str | Promise
     count: int
-    records: tuple[tuple[HeldField, ...], ...]
-
-    @property
-    def has_more(self) -> bool:
-        return self.count > len(self.records)
+    records: tuple[HeldRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
     """The data of the account page: the identity under one application, and all records.
 
-    ``needs_reauthorization``: the person must sign in again to get new claims. ``names``: the
-    account's name and e-mail address. ``elsewhere``: the identities of the same account under
-    other applications.
+    ``names``: the account's name and e-mail address. ``elsewhere``: the other identities of the
+    same account.
     """
 
     identity: LinkedIdentity | None
+    grant: TokenGrant | None
     claims: tuple[StoredClaim, ...]
     kinds: tuple[HeldKind, ...]
-    needs_reauthorization: bool = False
-    permission_ends_at: datetime | None = None
-    names: tuple[HeldField, ...] = ()
-    elsewhere: tuple[LinkedIdentity, ...] = ()
+    names: tuple[Labelled, ...]
+    elsewhere: tuple[LinkedIdentity, ...]
 
 
-def _events_of(user: AbstractBaseUser) -> QuerySet[WebhookEvent]:
-    linked = LinkedIdentity.objects.filter(user_id=user.pk).values("subject_digest")
+def _is_of_subject(person: Person) -> Q:
+    return Q(subject_digest__in=person.subject_digests)
+
+
+def _is_of_identity(person: Person) -> Q:
+    return Q(identity__subject_digest__in=person.subject_digests)
+
+
+def _is_event_of_subject(person: Person) -> Q:
     # An emptied event is of an earlier link of the subject, which may be another account's.
-    return WebhookEvent.objects.filter(subject_digest__in=linked).exclude(subject="")
+    return _is_of_subject(person) & ~Q(subject="")
 
 
-def _requested_by(forgotten: Forgotten) -> Q:
-    """Condition for the rows that the user started or completed. Without a user: no rows.
-
-    What the owner of an account that stays has started and not completed is their own.
-    """
-    if forgotten.user_id is None:
-        return Q(pk__in=())
-    completed = Q(completed_by_id=forgotten.user_id)
-    if forgotten.stays:
-        here = Q(pk__in=())
-        for application, environment in forgotten.places:
-            here |= Q(application=application, environment=environment)
-        return completed & here
-    return Q(user_id=forgotten.user_id) | completed
-
-
-def _of_identity(model: type[Model]) -> tuple[OfUser, OfForgotten]:
-    """The rows of ``model`` that belong to the identities of a user, and of a subject."""
-    rows = model._default_manager
-    return (
-        lambda user: rows.filter(identity__user_id=user.pk),
-        lambda forgotten: rows.filter(identity__subject_digest__in=forgotten.subject_digests),
-    )
-
-
-def _of_visitor(model: type[Model]) -> tuple[OfUser, OfForgotten]:
-    """The rows of ``model`` that a user started or completed."""
-    rows = model._default_manager
-    return (
-        lambda user: rows.filter(Q(user_id=user.pk) | Q(completed_by_id=user.pk)),
-        lambda forgotten: rows.filter(_requested_by(forgotten)),
-    )
+def _is_of_account(person: Person) -> Q:
+    """What the account started or completed. If it stays, what it only started is its own."""
+    # In a list, ``None`` matches no row.
+    completed = Q(completed_by_id__in=[person.user_id])
+    return completed if person.account_stays else completed | Q(user_id__in=[person.user_id])
 
 
 PLACES: tuple[Place, ...] = (
     Place(
         LinkedIdentity,
-        lambda user: LinkedIdentity.objects.filter(user_id=user.pk),
-        lambda forgotten: LinkedIdentity.objects.filter(
-            subject_digest__in=forgotten.subject_digests
-        ),
+        _is_of_subject,
         shown=(
             "application", "environment", "subject", "consent", "signed_in_at", "revoked_at",
             "revoked_by", "linked_via", "account_made", "scopes", "kyc_level", "kyc_status",
@@ -178,7 +132,7 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         StoredClaim,
-        *_of_identity(StoredClaim),
+        _is_of_identity,
         shown=(
             "claim_type", "provider", "value", "proof_hash", "issued_at", "expires_at",
             "valid_until", "revoked_at",
@@ -186,55 +140,57 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         TokenGrant,
-        *_of_identity(TokenGrant),
+        _is_of_identity,
         shown=("scopes", "access_expires_at", "refresh_expires_at", "needs_reauthorization"),
     ),
     Place(
         WebhookEvent,
-        _events_of,
-        lambda forgotten: WebhookEvent.objects.filter(subject_digest__in=forgotten.subject_digests),
-        erase=withdrawal.empty_events,
+        _is_event_of_subject,
         shown=("event_type", "occurred_at", "received_at", "payload", "outcome"),
     ),
     Place(
         AuthorizationRequest,
-        *_of_visitor(AuthorizationRequest),
+        _is_of_account,
         shown=("purpose", "created_at", "outcome", "next"),
     ),
-    Place(
-        ConnectRedemption,
-        *_of_visitor(ConnectRedemption),
-        shown=("created_at", "outcome"),
-    ),
+    Place(ConnectRedemption, _is_of_account, shown=("created_at", "outcome")),
 )  # fmt: skip
 
 
-def erase(forgotten: Forgotten) -> dict[str, int]:
-    """Erase the person from every table, in the current transaction. Returns the counts."""
-    return {_table(place): place.erase(place.of_forgotten(forgotten)) for place in reversed(PLACES)}
+def erase(person: Person) -> dict[str, int]:
+    """Erase the person from every table, in the current transaction. Returns the counts.
+
+    Events keep their type, times and digests.
+    """
+    counts = {}
+    for place in reversed(PLACES):
+        rows = place.rows(person)
+        if place.model is WebhookEvent:
+            counts[place.table] = withdrawal.empty_events(rows)
+        else:
+            counts[place.table] = rows.delete()[1].get(place.model._meta.label, 0)
+    return counts
 
 
-def counts_of(forgotten: Forgotten) -> dict[str, int]:
+def counts_of(person: Person) -> dict[str, int]:
     """How many rows an erasure of the person would find in each table."""
-    return {_table(place): place.of_forgotten(forgotten).count() for place in PLACES}
+    return {place.table: place.rows(person).count() for place in PLACES}
 
 
 def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
     """The data about ``user`` for the account page, with their identity under ``application``."""
-    linked = LinkedIdentity.objects.filter(user_id=user.pk).order_by("application", "environment")
+    rows = LinkedIdentity.objects.filter(user_id=user.pk)
+    linked = list(rows.order_by("application", "environment"))
+    person = Person(tuple(each.subject_digest for each in linked), user.pk)
     others = {(each.application, each.environment): each for each in linked}
     identity = others.pop((application.alias, application.environment), None)
-    claims = tuple(identity.claims.all()) if identity else ()
-    held = tuple(kind for kind in _newest_about(user) if kind.records)
-    grant = TokenGrant.objects.filter(identity=identity).first() if identity else None
     return Dossier(
         identity,
-        claims,
-        held,
-        needs_reauthorization=grant is not None and grant.needs_reauthorization,
-        permission_ends_at=grant.refresh_expires_at if grant else None,
-        names=_names_of(user),
-        elsewhere=tuple(others.values()),
+        TokenGrant.objects.filter(identity=identity).first() if identity else None,
+        tuple(identity.claims.all()) if identity else (),
+        tuple(kind for kind in _newest_about(person) if kind.records),
+        tuple((labels.label_of(user, name), held) for name, held in _names_of(user).items()),
+        tuple(others.values()),
     )
 
 
@@ -243,12 +199,13 @@ def export_of(user: AbstractBaseUser) -> Iterator[str]:
 
     At most ``ROWS_AT_ONCE`` records are in memory at a time.
     """
-    account = {field.name: field.stored for field in _names_of(user)}
-    yield f'{{\n"account": {json.dumps(account, cls=DjangoJSONEncoder)}'
+    linked = LinkedIdentity.objects.filter(user_id=user.pk)
+    person = Person(tuple(linked.values_list("subject_digest", flat=True)), user.pk)
+    yield f'{{\n"account": {json.dumps(_names_of(user), cls=DjangoJSONEncoder)}'
     for place in PLACES:
-        yield f',\n"{_table(place)}": ['
+        yield f',\n"{place.table}": ['
         separator = "\n"
-        for records in _batches(place.of_user(user).values("pk", *place.shown)):
+        for records in _batches(place.rows(person).values("pk", *place.shown)):
             told = [{name: record[name] for name in place.shown} for record in records]
             texts = (json.dumps(record, cls=DjangoJSONEncoder) for record in told)
             yield separator + ",\n".join(texts)
@@ -257,14 +214,26 @@ def export_of(user: AbstractBaseUser) -> Iterator[str]:
     yield "\n}\n"
 
 
-def _newest_about(user: AbstractBaseUser) -> Iterator[HeldKind]:
-    """The newest records of each table about ``user``, with the shown columns only."""
+def _newest_about(person: Person) -> Iterator[HeldKind]:
+    """The newest records of each table about ``person``, with the shown columns only."""
     for place in PLACES:
-        rows = place.of_user(user)
+        rows = place.rows(person)
         newest = rows.only(*place.shown).order_by("-pk")[:MOST_SHOWN]
-        records = tuple(tuple(_field(row, name) for name in place.shown) for row in newest)
+        records = tuple(_record(row, place.shown) for row in newest)
         count = len(records) if len(records) < MOST_SHOWN else rows.count()
-        yield HeldKind(*labels.kind_of(_table(place)), count, records)
+        yield HeldKind(*labels.kind_of(place.table), count, records)
+
+
+def _record(row: Model, columns: tuple[str, ...]) -> HeldRecord:
+    facts: list[Labelled] = []
+    technical: list[Labelled] = []
+    for name in columns:
+        stored = getattr(row, name)
+        display = getattr(row, f"get_{name}_display", None)
+        if stored not in (None, "", []):
+            told = technical if name in labels.TECHNICAL else facts
+            told.append((labels.label_of(row, name), display() if display else stored))
+    return HeldRecord(tuple(facts), tuple(technical))
 
 
 def _batches(rows: QuerySet[Any, dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
@@ -276,21 +245,6 @@ def _batches(rows: QuerySet[Any, dict[str, Any]]) -> Iterator[list[dict[str, Any
         batch = list(rows.filter(pk__gt=batch[-1]["pk"]).order_by("pk")[:ROWS_AT_ONCE])
 
 
-def _names_of(user: AbstractBaseUser) -> tuple[HeldField, ...]:
+def _names_of(user: AbstractBaseUser) -> dict[str, str]:
     """The fields of the account that a profile fills, as far as the user model has them."""
-    stored = {name: getattr(user, name, "") for name in PROFILE_FIELDS}
-    return tuple(
-        HeldField(name, labels.label_of(user, name), *(held,) * 2)
-        for name, held in stored.items()
-        if held
-    )
-
-
-def _table(place: Place) -> str:
-    return place.model._meta.model_name or ""
-
-
-def _field(record: Model, name: str) -> HeldField:
-    stored = getattr(record, name)
-    display = getattr(record, f"get_{name}_display", None)
-    return HeldField(name, labels.label_of(record, name), stored, display() if display else stored)
+    return {name: held for name in PROFILE_FIELDS if (held := getattr(user, name, ""))}

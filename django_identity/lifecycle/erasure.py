@@ -6,15 +6,13 @@ its identities. The service's signed deletion event: its subject, wherever it is
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import DatabaseError, InterfaceError
-from django.db.models import F, ProtectedError, QuerySet, RestrictedError
+from django.db.models import F, QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
@@ -30,6 +28,7 @@ from django_identity.models import (
     RevokedBy,
     digest,
 )
+from django_identity.policy import IdentityPolicy
 from django_identity.service import backoff
 
 FIRST_PAUSE = 60.0
@@ -42,47 +41,31 @@ class AccountStillThere(RuntimeError):
     """The policy deletes accounts, but the row still exists: ``delete`` only hides it."""
 
 
-class AccountFate(StrEnum):
-    """What an erasure does to the site's account."""
-
-    KEPT = "kept"
-    EMPTIED = "emptied"
-    DELETED = "deleted"
-
-
 @dataclass(frozen=True, slots=True)
 class Scope:
     """What an erasure erases: these identities of ``user``, and the account unless it is kept.
 
-    ``account_kept``: why the account stays, or an empty text.
+    ``account_kept``: why the account stays, or an empty text. ``site``: the policy that says so.
     """
 
-    application: conf.Application
+    site: IdentityPolicy
     user: AbstractBaseUser | None
     identities: tuple[LinkedIdentity, ...]
     account_kept: str
 
     @property
-    def fate(self) -> AccountFate:
-        if self.account_kept or self.user is None:
-            return AccountFate.KEPT
-        is_deleted = policy.load(self.application.policy).erasure == "delete"
-        return AccountFate.DELETED if is_deleted else AccountFate.EMPTIED
-
-    @property
-    def forgotten(self) -> dossier.Forgotten:
-        places = tuple((each.application, each.environment) for each in self.identities)
+    def person(self) -> dossier.Person:
         digests = tuple(each.subject_digest for each in self.identities)
-        user_id = getattr(self.user, "pk", None)
-        return dossier.Forgotten(digests, user_id, places, stays=bool(self.account_kept))
+        user_id = self.user.pk if self.user else None
+        return dossier.Person(digests, user_id, account_stays=bool(self.account_kept))
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Table -> number of rows that go, and what happens to the account."""
+    """Table -> number of rows that go, and the account is ``kept``, ``emptied`` or ``deleted``."""
 
     counts: Mapping[str, int]
-    account: AccountFate
+    account: str
 
 
 def may_erase_themselves(user: AbstractBaseUser, *, application: conf.Application) -> bool:
@@ -95,36 +78,22 @@ def may_erase_themselves(user: AbstractBaseUser, *, application: conf.Applicatio
     return LinkedIdentity.objects.filter(user_id=user.pk, linked_via=LinkedVia.OAUTH).exists()
 
 
-def preview_of(user: AbstractBaseUser) -> Preview:
+def preview_of(user: AbstractBaseUser, *, application: conf.Application) -> Preview:
     """What ``erase_account`` would erase. Nothing is changed."""
-    scope = _scope_of_account(user, tuple(_identities_of(user.pk)))
-    return Preview(dossier.counts_of(scope.forgotten), scope.fate)
+    theirs = tuple(_identities_of(user.pk))
+    scope = _scope(application.alias, user, theirs, asked=theirs)
+    fate = "deleted" if scope.site.erasure == "delete" else "emptied"
+    return Preview(dossier.counts_of(scope.person), "kept" if scope.account_kept else fate)
 
 
-@sensitive_variables()
 def erase_account(user: AbstractBaseUser, *, application: conf.Application) -> ErasureReceipt:
     """Erase the account of ``user`` with all its identities, for the person or an operator.
 
     If the site's own erasure code raised an error, the receipt is pending (``erased_at`` is None)
     and the erasure is retried. Raises ``StorageUnavailable`` if the database failed.
     """
-    try:
-        with database.atomic():
-            now = timezone.now()
-            for identity in _identities_of(user.pk).select_for_update():
-                withdrawal.empty(identity, at=now, by=RevokedBy.PERSON)
-            receipt = ErasureReceipt.objects.create(
-                application=application.alias,
-                user_id=user.pk,
-                requested_at=now,
-                next_attempt_at=now,
-            )
-        attempt(receipt.pk)
-        receipt.refresh_from_db()
-    except (DatabaseError, InterfaceError) as error:
-        # The database's message, and Django's report of it, would contain the subject.
-        raise StorageUnavailable(type(error).__name__) from None
-    return receipt
+    receipt = ErasureReceipt(application=application.alias, user_id=user.pk)
+    return _erase_now(receipt, _identities_of(user.pk), by=RevokedBy.PERSON)
 
 
 @sensitive_variables()
@@ -133,15 +102,24 @@ def erase_subject(alias: str, environment: str, subject: str) -> ErasureReceipt:
 
     Raises ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
     """
+    named = LinkedIdentity.objects.filter(subject_digest=digest(alias, environment, subject))
+    return _erase_now(ErasureReceipt(application=alias), named, by=RevokedBy.SITE)
+
+
+@sensitive_variables()
+def _erase_now(
+    receipt: ErasureReceipt, identities: QuerySet[LinkedIdentity], *, by: RevokedBy
+) -> ErasureReceipt:
+    """Revoke and commit; then make the first attempt."""
+    now = timezone.now()
+    receipt.requested_at = receipt.next_attempt_at = now
     try:
         with database.atomic():
-            now = timezone.now()
-            identity = LinkedIdentity.objects.locked(digest(alias, environment, subject))
-            if identity is not None:
-                withdrawal.empty(identity, at=now, by=RevokedBy.SITE)
-            receipt = ErasureReceipt.objects.create(
-                application=alias, identity=identity, requested_at=now, next_attempt_at=now
-            )
+            for identity in identities.select_for_update():
+                withdrawal.empty(identity, at=now, by=by)
+                if receipt.user_id is None:
+                    receipt.identity = identity
+            receipt.save()
         attempt(receipt.pk)
         receipt.refresh_from_db()
     except (DatabaseError, InterfaceError) as error:
@@ -189,11 +167,8 @@ def attempt(receipt_id: int) -> bool:
 
 def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     """Store and log the class of ``error``, and the models whose rows protect the account's."""
-    in_the_way: set[Any] = set()
-    if isinstance(error, ProtectedError):
-        in_the_way = error.protected_objects
-    elif isinstance(error, RestrictedError):
-        in_the_way = error.restricted_objects
+    in_the_way: set[Any] = getattr(error, "protected_objects", set())
+    in_the_way |= getattr(error, "restricted_objects", set())
     models = ",".join(sorted({row._meta.label for row in in_the_way}))
     kind = f"{type(error).__name__}: {models}" if models else type(error).__name__
     facts = {"row": receipt.pk, **({"models": models} if models else {})}
@@ -204,18 +179,14 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
 def _erase(receipt_id: int) -> None:
     """Erase in one transaction, and close the receipt."""
     with database.atomic():
-        scope = _scope_of(ErasureReceipt.objects.get(pk=receipt_id))
+        scope = _locked_scope(ErasureReceipt.objects.get(pk=receipt_id))
         receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
         if receipt.erased_at is not None:
             return
         # The site's own rows may point at the identities, so they go before the account.
-        counts = dossier.erase(scope.forgotten)
-        is_erased = False
-        if scope.user is not None and not scope.account_kept:
-            receipt.account_kept = _erase_account(scope.application, scope.user)
-            is_erased = not receipt.account_kept
-        else:
-            receipt.account_kept = scope.account_kept
+        counts = dossier.erase(scope.person)
+        receipt.account_kept = scope.account_kept or _erase_account(scope)
+        is_erased = scope.user is not None and not receipt.account_kept
         receipt.identity = receipt.user = receipt.next_attempt_at = None
         receipt.erased_at, receipt.error = timezone.now(), ""
         receipt.counts = {**counts, "user": int(is_erased)}
@@ -225,29 +196,33 @@ def _erase(receipt_id: int) -> None:
         )
 
 
-def _scope_of(receipt: ErasureReceipt) -> Scope:
+def _locked_scope(receipt: ErasureReceipt) -> Scope:
     """What the pending receipt erases, with everything locked."""
-    if receipt.user_id is not None:
-        return _scope_of_account(*_locked(receipt.user_id))
-    one = LinkedIdentity.objects.filter(pk=receipt.identity_id or 0).first()
-    user, theirs = _locked(one.user_id) if one is not None else (None, ())
-    asked = tuple(each for each in theirs if each.pk == receipt.identity_id)
-    made_for_identity = any(each.account_made for each in asked)
-    application = application_of(receipt.application)
-    kept = _reason_to_keep(application, user, made_for_identity=made_for_identity)
-    # An account that goes takes its other identities with it.
-    return Scope(application, user, asked if kept else theirs, kept)
+    user_id = receipt.user_id
+    if user_id is None and receipt.identity is not None:
+        user_id = receipt.identity.user_id
+    user, theirs = _locked(user_id)
+    is_account = receipt.user_id is not None
+    asked = tuple(each for each in theirs if is_account or each.pk == receipt.identity_id)
+    return _scope(receipt.application, user, theirs, asked=asked)
 
 
-def _scope_of_account(
-    user: AbstractBaseUser | None, identities: tuple[LinkedIdentity, ...]
+def _scope(
+    alias: str,
+    user: AbstractBaseUser | None,
+    theirs: tuple[LinkedIdentity, ...],
+    *,
+    asked: tuple[LinkedIdentity, ...],
 ) -> Scope:
-    """The scope of the person's or the operator's request: the account with all its identities."""
-    made = next((each for each in identities if each.account_made), None)
-    first = made or next(iter(identities), None)
-    application = application_of(first.application if first else conf.DEFAULT_ALIAS)
-    kept = _reason_to_keep(application, user, made_for_identity=made is not None)
-    return Scope(application, user, identities, kept)
+    """The ``asked`` identities, or all of ``theirs`` if the account goes. The policy decides."""
+    site = policy.load(withdrawal.application_of(alias).policy)
+    is_made = any(each.account_made for each in asked)
+    if user is None or not site.keeps_account(user, made_for_identity=is_made):
+        return Scope(site, user, theirs, account_kept="")
+    why = AccountKept.POLICY if is_made else AccountKept.OLDER
+    if policy.is_privileged(user):
+        why = AccountKept.PRIVILEGED
+    return Scope(site, user, asked, account_kept=why)
 
 
 def _identities_of(user_id: Any) -> QuerySet[LinkedIdentity]:
@@ -261,40 +236,21 @@ def _locked(user_id: Any) -> tuple[AbstractBaseUser | None, tuple[LinkedIdentity
     linked while this waited for the account is in the second look.
     """
     list(_identities_of(user_id).select_for_update())
-    everybody: QuerySet[AbstractBaseUser] = QuerySet(get_user_model(), using=database.alias())
-    user = everybody.select_for_update().filter(pk=user_id).first()
+    user = database.all_users().select_for_update().filter(pk=user_id).first()
     return user, tuple(_identities_of(user_id).select_for_update())
 
 
-def _reason_to_keep(
-    application: conf.Application, user: AbstractBaseUser | None, *, made_for_identity: bool
-) -> str:
-    """Ask the policy. Returns why the account stays, or an empty text."""
-    site = policy.load(application.policy)
-    if user is None or not site.keeps_account(user, made_for_identity=made_for_identity):
-        return ""
-    if policy.is_privileged(user):
-        return AccountKept.PRIVILEGED
-    return AccountKept.POLICY if made_for_identity else AccountKept.OLDER
-
-
-def _erase_account(application: conf.Application, user: AbstractBaseUser) -> str:
+def _erase_account(scope: Scope) -> str:
     """Let the policy erase the account. Returns why it stays, or an empty text if it is erased."""
-    site, user_id = policy.load(application.policy), user.pk
-    site.erase_user(user)
-    everybody: QuerySet[AbstractBaseUser] = QuerySet(get_user_model(), using=database.alias())
-    left = everybody.filter(pk=user_id).first()
-    if left is not None and site.erasure == "delete":
+    if scope.user is None:
+        return ""
+    user_id = scope.user.pk
+    scope.site.erase_user(scope.user)
+    left = database.all_users().filter(pk=user_id).first()
+    if left is None:
+        return ""
+    if scope.site.erasure == "delete":
         raise AccountStillThere
-    if left is not None and left.is_active:
-        # The account was emptied but cannot be disabled, so its person can still sign in.
-        can_be_disabled = "is_active" in {field.name for field in left._meta.concrete_fields}
-        return AccountKept.POLICY if can_be_disabled else ""
-    return ""
-
-
-def application_of(alias: str) -> conf.Application:
-    """The application, or the default one's settings for an alias that is not set up any more."""
-    if alias in conf.aliases():
-        return conf.application(alias)
-    return replace(conf.application(), alias=alias)
+    # An account that was emptied but cannot be disabled is as erased as it can be.
+    can_be_disabled = "is_active" in {field.name for field in left._meta.concrete_fields}
+    return AccountKept.POLICY if left.is_active and can_be_disabled else ""

@@ -20,7 +20,7 @@ from django.utils import timezone
 from django_identity import conf, database, signals
 from django_identity.lifecycle import kyc
 from django_identity.lifecycle.requirements import HeldClaim, Requirement
-from django_identity.models import Consent, LinkedIdentity, RevokedBy, StoredClaim
+from django_identity.models import Consent, LinkedIdentity, RevokedBy, StoredClaim, TokenGrant
 from django_identity.service.webhooks import VERIFIED
 from django_identity.texts.labels import LEVEL, is_level
 
@@ -229,10 +229,7 @@ def shortfall_of(
 
 
 def shortfall_of_account(
-    identity: LinkedIdentity | None,
-    *,
-    needs_reauthorization: bool = False,
-    permission_ends_at: datetime | None = None,
+    identity: LinkedIdentity | None, grant: TokenGrant | None
 ) -> Shortfall | None:
     """What keeps the account from being fully verified, or None."""
     now = timezone.now()
@@ -240,12 +237,13 @@ def shortfall_of_account(
         return Shortfall(Reason.NOT_LINKED)
     if identity.consent == Consent.REVOKED:
         return Shortfall(revocation_reason(identity.revoked_by), since=identity.revoked_at)
-    if needs_reauthorization:
+    if grant is not None and grant.needs_reauthorization:
         return Shortfall(Reason.PERMISSION_ENDED)
     if identity.connect_only:
         return Shortfall(Reason.CONNECT_ONLY)
-    if permission_ends_at is not None and permission_ends_at <= now + SOON:
-        return Shortfall(Reason.PERMISSION_ENDS, since=permission_ends_at)
+    ends_at = grant.refresh_expires_at if grant else None
+    if ends_at is not None and ends_at <= now + SOON:
+        return Shortfall(Reason.PERMISSION_ENDS, since=ends_at)
     expires_at = identity.credential_expires_at
     if expires_at is not None and expires_at <= now:
         return Shortfall(Reason.RUN_OUT, since=expires_at)

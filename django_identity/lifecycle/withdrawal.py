@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import Case, F, Q, QuerySet, When
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions, policy, signals
@@ -60,10 +60,6 @@ NO_VALUE: Mapping[str, Any] = {
 }
 #: What an event keeps when its subject is forgotten: application, type, times and digests.
 EMPTIED: Mapping[str, Any] = {"payload": None, "subject": "", "event_id": "", "error": ""}
-#: The handlers of an emptied event do not run, except those of the request to delete.
-_NO_HANDLERS = Case(
-    When(event_type=EventType.DATA_DELETION_REQUESTED, then=F("next_attempt_at")), default=None
-)
 
 
 def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
@@ -82,12 +78,12 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     """Revoke the consent, delete tokens, claims' values and level, and end the sessions."""
     TokenGrant.objects.filter(identity_id=identity.pk).delete()
     _empty_claims(identity)
-    _end_sessions(identity.user_id, but_of=identity)
+    end_sessions(identity.user_id)
+    identity.session_epoch += 1
     for name, value in NOTHING_HELD.items():
         setattr(identity, name, value)
     newest = max(at, identity.revoked_at or at)
     identity.consent, identity.revoked_at, identity.revoked_by = Consent.REVOKED, newest, by
-    identity.session_epoch += 1
     identity.save()
 
 
@@ -106,7 +102,7 @@ def _empty_claims(identity: LinkedIdentity) -> int:
 def delete(identity: LinkedIdentity) -> None:
     """Delete the link with all that it holds, and end the sessions. The account stays."""
     empty_events(WebhookEvent.objects.filter(subject_digest=identity.subject_digest))
-    _end_sessions(identity.user_id)
+    end_sessions(identity.user_id)
     user = database.all_users().get(pk=identity.user_id)
     # By a query: the instance keeps its key, which receivers of signals need.
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
@@ -116,22 +112,20 @@ def delete(identity: LinkedIdentity) -> None:
 
 
 def empty_events(events: QuerySet[WebhookEvent]) -> int:
-    """Delete subject and payload from ``events``. Type, times and digests stay until the purge."""
-    return events.update(**EMPTIED, next_attempt_at=_NO_HANDLERS)
+    """Delete subject and payload from ``events``. Type, times and digests stay until the purge.
+
+    Their handlers do not run, except those of the request to delete.
+    """
+    events.exclude(event_type=EventType.DATA_DELETION_REQUESTED).update(next_attempt_at=None)
+    return events.update(**EMPTIED)
 
 
 def end_sessions(user_id: Any) -> None:
-    """End every session of the user that began with the identity sign-in."""
-    with database.atomic():
-        _end_sessions(user_id)
+    """End every session of the user that began with the identity sign-in.
 
-
-def _end_sessions(user_id: Any, *, but_of: LinkedIdentity | None = None) -> None:
-    """Raise the epoch of every identity of the user: a session may rest on any of them later."""
-    theirs = LinkedIdentity.objects.filter(user_id=user_id)
-    if but_of is not None:
-        theirs = theirs.exclude(pk=but_of.pk)
-    theirs.change(session_epoch=F("session_epoch") + 1)
+    The epoch of every identity rises: a session may rest on any of them later.
+    """
+    LinkedIdentity.objects.filter(user_id=user_id).change(session_epoch=F("session_epoch") + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +155,14 @@ def leave(user: AbstractBaseUser, *, application: Application) -> bool:
     """
     identities = LinkedIdentity.objects.filter(user_id=user.pk, application=application.alias)
     with database.atomic():
-        is_over = sum(disconnect(each) for each in identities) > 0
-        if is_over:
-            notices.send_on_commit(application, [user], change="disconnected")
-    return is_over
+        return sum(disconnect(each) for each in identities) > 0
+
+
+def application_of(alias: str) -> Application:
+    """The application, or the default one's settings for an alias that is not set up any more."""
+    if alias in conf.aliases():
+        return conf.application(alias)
+    return replace(conf.application(), alias=alias)
 
 
 def application_to_leave(user: AbstractBaseUser, alias: str) -> Application:
@@ -173,9 +171,7 @@ def application_to_leave(user: AbstractBaseUser, alias: str) -> Application:
     Raises ``ConfigurationError``.
     """
     is_linked = LinkedIdentity.objects.filter(user_id=user.pk, application=alias).exists()
-    if alias not in conf.aliases() and is_linked:
-        return replace(conf.application(), alias=alias)
-    return conf.application(alias)
+    return application_of(alias) if is_linked else conf.application(alias)
 
 
 def disconnect(identity: LinkedIdentity) -> bool:
@@ -192,6 +188,9 @@ def disconnect(identity: LinkedIdentity) -> bool:
         if not may_disconnect(locked):
             raise exceptions.NoOtherWayIn
         delete(locked)
+        user = database.all_users().get(pk=locked.user_id)
+        application = application_of(locked.application)
+        notices.send_on_commit(application, [user], change="disconnected")
     return True
 
 
@@ -202,12 +201,10 @@ def may_disconnect(identity: LinkedIdentity) -> bool:
     """
     if not identity.account_made:
         return True
-    # The default application's policy answers for one that is no longer in the settings.
-    is_known = identity.application in conf.aliases()
-    site = conf.application(identity.application if is_known else conf.DEFAULT_ALIAS)
+    site = policy.load(application_of(identity.application).policy)
     user = database.all_users().get(pk=identity.user_id)
     try:
-        return policy.load(site.policy).has_other_way_in(user)
+        return site.has_other_way_in(user)
     except Exception as error:
         log_trouble(LogEvent.DISCONNECT_FAILED, error, application=identity.application)
         raise exceptions.IdentityError(

@@ -36,11 +36,7 @@ def account(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     if user is None:
         return redirect(login_url(application, next_url=path_of(request)))
     held = dossier.dossier_of(user, application=application)
-    shortfall = standing.shortfall_of_account(
-        held.identity,
-        needs_reauthorization=held.needs_reauthorization,
-        permission_ends_at=held.permission_ends_at,
-    )
+    shortfall = standing.shortfall_of_account(held.identity, held.grant)
     context = {
         "dossier": held,
         "shortfall": shortfall,
@@ -94,7 +90,7 @@ def erase(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
     if user is None or not erasure.may_erase_themselves(user, application=application):
         return redirect(address_of("account", application))
     if request.method != "POST":
-        context: dict[str, object] = {"preview": erasure.preview_of(user)}
+        context: dict[str, object] = {"preview": erasure.preview_of(user, application=application)}
         return page(request, application, "django_identity/erase.html", context)
     try:
         receipt = erasure.erase_account(user, application=application)

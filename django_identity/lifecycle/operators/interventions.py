@@ -125,13 +125,10 @@ def disconnect(identities: Sequence[LinkedIdentity]) -> list[LinkedIdentity]:
     """
     kept = []
     for identity in identities:
-        application = erasure.application_of(identity.application)
         try:
             withdrawal.disconnect(identity)
         except LinkingRefused:
             kept.append(identity)
-            continue
-        notices.send_on_commit(application, [identity.user], change="disconnected")
     return kept
 
 
@@ -145,7 +142,8 @@ def try_erasures(receipts: Sequence[ErasureReceipt]) -> int:
 
 def erasure_preview(identity: LinkedIdentity) -> Preview:
     """What an erasure of the person would delete. Nothing is changed."""
-    return erasure.preview_of(identity.user)
+    application = withdrawal.application_of(identity.application)
+    return erasure.preview_of(identity.user, application=application)
 
 
 def erase(identity: LinkedIdentity) -> ErasureReceipt:
@@ -154,5 +152,5 @@ def erase(identity: LinkedIdentity) -> ErasureReceipt:
     If the site's own erasure code failed, the receipt is pending (``erased_at`` is None). An
     identity of an application that the settings no longer have is erased too.
     """
-    application = erasure.application_of(identity.application)
+    application = withdrawal.application_of(identity.application)
     return erasure.erase_account(identity.user, application=application)

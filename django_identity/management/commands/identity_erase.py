@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from django_identity import conf
 from django_identity.exceptions import StorageUnavailable
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle import erasure, withdrawal
 from django_identity.management.command import IdentityCommand
 from django_identity.models import Environment
 
@@ -28,7 +28,7 @@ class Command(IdentityCommand):
     def handle(
         self, *, subject: str, application: str, environment: str | None, yes: bool, **_options: Any
     ) -> None:
-        place = environment or erasure.application_of(application).environment
+        place = environment or withdrawal.application_of(application).environment
         if not yes and input("Type the subject again to erase them for good: ") != subject:
             raise CommandError("That is another subject. Nothing was done.")
         try:
