@@ -3,8 +3,7 @@
 It needs the extra ``django-identity[trusted]``.
 """
 
-from dataclasses import dataclass
-from typing import NoReturn
+from dataclasses import replace
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.views.decorators.debug import sensitive_variables
@@ -16,27 +15,9 @@ from django_identity.lifecycle.tokens import Reader
 from django_identity.logs import LogEvent, log, log_failure
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.service import ServiceClient
-from django_identity.service.answers import SealedDocument
+from django_identity.service.answers import Document
 
 METADATA, CONTENT = "documents:metadata", "documents:read"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Document:
-    """An opened document. Its ``repr`` shows nothing, and it cannot be pickled into a cache.
-
-    Without content, where only the metadata was read.
-    """
-
-    document_type: str
-    document_id: str = ""
-    country: str = ""
-    status: str = ""
-    content_type: str = ""
-    content: bytes = b""
-
-    def __reduce_ex__(self, _protocol: object) -> NoReturn:
-        raise TypeError("documents are not kept")
 
 
 @sensitive_variables()
@@ -74,9 +55,9 @@ def _require_consent(identity: LinkedIdentity | None, scope: str) -> None:
         raise DocumentsNotAllowed(f"no consent covers {scope}")
 
 
-def _opened(sealed: SealedDocument, application: conf.Application, scope: str) -> Document:
-    facts = (sealed.document_type, sealed.document_id, sealed.country, sealed.status)
+def _opened(document: Document, application: conf.Application, scope: str) -> Document:
     if scope == METADATA:
-        return Document(*facts)
-    keys, kind = application.document_keys, sealed.content_type
-    return Document(*facts, kind, open_document(sealed.content, keys=keys, content_type=kind))
+        return replace(document, content_type="", content=b"")
+    keys, sealed = application.document_keys, document.content.decode()
+    opened = open_document(sealed, keys=keys, content_type=document.content_type)
+    return replace(document, content=opened)

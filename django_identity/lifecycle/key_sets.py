@@ -45,20 +45,23 @@ FIRST_PAUSE, LONGEST_PAUSE = 2.0, 30.0
 class _Origin:
     """The state of one origin in this process. All times are from ``time.monotonic``.
 
-    ``lock``: held during a fetch. ``began``: the start of the fetch of ``keys``, which are valid
-    for ``lifetime`` seconds from then. ``asked``: the last fetches for an unknown ``kid``.
+    ``lock``: held during a fetch. ``began``: the start of the fetch of ``keys``. ``asked``: the
+    last fetches for an unknown ``kid``.
     """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     keys: KeySet | None = None
     began: float = 0.0
-    lifetime: float = 0.0
     asked: deque[float] = field(default_factory=lambda: deque(maxlen=FETCHES_IN_COOLDOWN))
     failures: int = 0
     paused_until: float = 0.0
 
     def age(self) -> float:
         return time.monotonic() - self.began
+
+    def held(self) -> KeySet | None:
+        """The keys, unless they are too old."""
+        return self.keys if self.age() < OLDEST else None
 
 
 _origins: dict[str, _Origin] = {}
@@ -149,15 +152,13 @@ def subject_of(application: Application, answer: TokenAnswer) -> str | None:
 
 def current(application: Application) -> KeySet:
     """The key set of this process, or a new one. Raises ``KeysUnavailable``."""
-    origin, asked_at = _origin_of(application), time.monotonic()
-    if origin.keys is not None and origin.age() < origin.lifetime:
-        return origin.keys
+    origin = _origin_of(application)
+    if (held := origin.held()) is not None:
+        return held
     with _fetching(origin):
-        # Use a set that another thread has fetched meanwhile, even with a short life.
-        is_newer = origin.age() < origin.lifetime or origin.began >= asked_at
-        if origin.keys is not None and is_newer:
-            return origin.keys
-        return _fetch(application, origin)
+        # Another thread may have fetched it meanwhile. A set without keys is an answer, too.
+        held = origin.held()
+        return _fetch(application, origin) if held is None else held
 
 
 def refresh(application: Application, *, unknown_in: KeySet) -> KeySet:
@@ -191,7 +192,7 @@ def forget() -> None:
 def trust(application: Application, keys: KeySet) -> None:
     """Take ``keys`` for the service's, as if this process had just fetched them. For tests."""
     origin = _origin_of(application)
-    origin.keys, origin.began, origin.lifetime = keys, time.monotonic(), OLDEST
+    origin.keys, origin.began = keys, time.monotonic()
 
 
 def _origin_of(application: Application) -> _Origin:
@@ -216,15 +217,13 @@ def _fetch(application: Application, origin: _Origin) -> KeySet:
     if began < origin.paused_until:
         raise exceptions.KeysUnavailable("the last fetch failed a moment ago", endpoint="jwks")
     try:
-        answer = ServiceClient(application).key_set()
-        keys = KeySet.from_text(answer.text)
+        keys = KeySet.from_text(ServiceClient(application).key_set().body)
     except exceptions.ServiceError as error:
         origin.failures += 1
         pause = backoff.pause(origin.failures, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
         origin.paused_until = time.monotonic() + pause
         raise exceptions.KeysUnavailable(f"no key set: {error.code}", endpoint="jwks") from error
     origin.keys, origin.began = keys, began
-    origin.lifetime = OLDEST if answer.max_age is None else min(OLDEST, float(answer.max_age))
     origin.failures, origin.paused_until = 0, 0.0
     return keys
 

@@ -11,12 +11,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeGuard
+from typing import Any, NoReturn, TypeGuard
 
 from django_identity.exceptions import MalformedAnswer, shaped_code
 from django_identity.secrets import Secret
 from django_identity.service.members import (
     LONGEST_CODE,
+    LONGEST_NAME,
     LONGEST_SUBJECT,
     SUBJECTS,
     Members,
@@ -24,7 +25,6 @@ from django_identity.service.members import (
     safe_url,
 )
 
-LONGEST_NAME = 128
 LONGEST_LIFETIME = 86_400.0
 USUAL_LIFETIME = 3600.0
 LONGEST_CREDENTIAL = 128 * 1024
@@ -51,12 +51,11 @@ class TokenAnswer:
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> TokenAnswer:
         """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
-        kind, scope = body.get("token_type"), body.get("scope")
+        kind, scope, read = body.get("token_type"), body.get("scope"), Members(body, "token")
         if kind is not None and not (isinstance(kind, str) and kind.lower() == "bearer"):
-            raise MalformedAnswer("token_type is not Bearer", endpoint="token")
+            raise read.wrong("token_type is not Bearer")
         if scope is not None and not _is_scope(scope):
-            raise MalformedAnswer("scope is not a usable text", endpoint="token")
-        read = Members(body, "token")
+            raise read.wrong("scope is not a usable text")
         has_refresh_token = body.get("refresh_token") is not None
         id_token = body.get("id_token")
         return cls(
@@ -205,43 +204,46 @@ class ClaimsVerdict:
 
     valid: bool
     reason: str
-    claims: Mapping[str, Any] = field(repr=False)
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> ClaimsVerdict:
-        valid, claims = body.get("valid"), body.get("claims")
-        if not isinstance(valid, bool) or not isinstance(claims, dict | None):
-            raise MalformedAnswer("valid or claims has another type", endpoint="verify_claims")
-        return cls(valid, shaped_code(body.get("reason")), claims or {})
+        valid = body.get("valid")
+        if not isinstance(valid, bool):
+            raise MalformedAnswer("valid is not a boolean", endpoint="verify_claims")
+        return cls(valid, shaped_code(body.get("reason")))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class SealedDocument:
-    """A document whose ``content`` is a compact JWE, or empty where only metadata was asked for.
+class Document:
+    """A document. Its ``repr`` shows nothing, and it cannot be pickled into a cache.
 
+    ``content``: in the answer a compact JWE, or empty where only metadata was asked for.
     ``content_type``: what the content says to be.
     """
 
     document_type: str
-    document_id: str
-    country: str
-    status: str
-    content_type: str
-    content: str
+    document_id: str = ""
+    country: str = ""
+    status: str = ""
+    content_type: str = ""
+    content: bytes = b""
 
     @classmethod
-    def parse_all(cls, read: Members) -> tuple[SealedDocument, ...]:
+    def parse_all(cls, body: Mapping[str, Any]) -> tuple[Document, ...]:
         return tuple(
             cls(
-                document_type=each.line("document_type", longest=LONGEST_CODE),
+                document_type=each.required("document_type", longest=LONGEST_CODE),
                 document_id=each.text("document_id", longest=LONGEST_SUBJECT),
                 country=each.text("country", longest=LONGEST_CODE),
                 status=each.text("status", longest=LONGEST_CODE),
                 content_type=each.text("content_type", longest=LONGEST_CODE),
-                content=each.text("content", longest=LARGEST_DOCUMENTS),
+                content=each.text("content", longest=LARGEST_DOCUMENTS).encode(),
             )
-            for each in read.listed("documents", most=MOST_DOCUMENTS)
+            for each in Members(body, "documents").listed("documents", most=MOST_DOCUMENTS)
         )
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        raise TypeError("documents are not kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +257,8 @@ class RotatedSecret:
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> RotatedSecret:
         read = Members(body, "rotate_secret")
-        return cls(read.line("mode"), read.line("clientId"), Secret(read.line("clientSecret")))
+        secret = Secret(read.required("clientSecret"))
+        return cls(read.required("mode"), read.required("clientId"), secret)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -269,4 +272,5 @@ class NewTestUser:
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> NewTestUser:
         read = Members(body, "test_users")
-        return cls(read.line("userId"), read.line("email"), Secret(read.line("password")))
+        password = Secret(read.required("password"))
+        return cls(read.required("userId"), read.required("email"), password)

@@ -1,14 +1,10 @@
 """``ServiceClient``: one method for each endpoint of the spec."""
 
 import base64
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, TypeVar
+from collections.abc import Collection, Sequence
+from typing import Any
 from urllib.parse import quote
 
-from django.utils.http import parse_http_date_safe
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import exceptions
@@ -16,8 +12,8 @@ from django_identity.conf import Application
 from django_identity.secrets import Secret
 from django_identity.service import answers, refusals
 from django_identity.service.connect import ConnectAnswer
-from django_identity.service.http import Call, exchange
-from django_identity.service.members import Members
+from django_identity.service.http import Answer, Call, exchange
+from django_identity.service.members import SUBJECTS, Members
 
 # 201 is the answer of the endpoint that makes a test user.
 SUCCESS = (200, 201)
@@ -27,18 +23,6 @@ KEY_SET_SECONDS = 5.0
 TOKENS_USER = "me"
 # A service that does not know this path segment answers with one of these.
 NO_SUCH_USER = (400, 403, 404, 422)
-MAX_AGE = re.compile(r"(?:^|[,\s])max-age=(\d{1,9})(?:$|[,\s])", re.IGNORECASE)
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class KeySetAnswer:
-    """The text of the key set. ``max_age`` (seconds) and ``date`` are None if not sent."""
-
-    text: str
-    max_age: int | None
-    date: datetime | None = None
 
 
 class ServiceClient:
@@ -65,23 +49,18 @@ class ServiceClient:
     @sensitive_variables()
     def profile(self, subject: str | None, *, access_token: Secret) -> answers.Profile:
         """The profile of ``subject``, or of the access token's user."""
-        profile = answers.Profile.parse(
-            self._read("profile", subject, access_token),
-            environment=self._application.environment,
-        )
-        return _about(subject, profile, named=profile.id, endpoint="profile")
+        body = self._read("profile", subject, access_token, named_by=("id",))
+        return answers.Profile.parse(body, environment=self._application.environment)
 
     @sensitive_variables()
     def kyc(self, subject: str | None, *, access_token: Secret) -> answers.KycStatus:
         """The KYC status of ``subject``, or of the access token's user."""
-        status = answers.KycStatus.parse(self._read("kyc", subject, access_token))
-        return _about(subject, status, named=status.subject, endpoint="kyc")
+        return answers.KycStatus.parse(self._read("kyc", subject, access_token))
 
     @sensitive_variables()
     def claims(self, subject: str | None, *, access_token: Secret) -> answers.ClaimsAnswer:
         """The claims of ``subject``, or of the access token's user."""
-        answer = answers.ClaimsAnswer.parse(self._read("claims", subject, access_token))
-        return _about(subject, answer, named=answer.user_id, endpoint="claims")
+        return answers.ClaimsAnswer.parse(self._read("claims", subject, access_token))
 
     @sensitive_variables()
     def verify_claims(self, credential: str) -> answers.ClaimsVerdict:
@@ -97,7 +76,7 @@ class ServiceClient:
     @sensitive_variables()
     def documents(
         self, subject: str, *, scope: str, access_token: Secret
-    ) -> tuple[answers.SealedDocument, ...]:
+    ) -> tuple[answers.Document, ...]:
         """The documents of ``subject``, from the path that the site set for ``scope``.
 
         With ``documents:read`` they have content, encrypted to a key of the application. Raises
@@ -108,11 +87,8 @@ class ServiceClient:
             raise exceptions.ConfigurationError(f"DOCUMENT_PATHS has no path for {scope}.")
         path = path.format(subject=quote(subject, safe=""))
         bearer, largest = f"Bearer {access_token.reveal()}", answers.LARGEST_DOCUMENTS
-        read = Members(
-            self._fetch(self._to("documents", path, bearer, largest=largest)), "documents"
-        )
-        listed = answers.SealedDocument.parse_all(read)
-        return _about(subject, listed, named=read.named_subject(), endpoint="documents")
+        read = self._fetch(self._to("documents", path, bearer, largest=largest))
+        return answers.Document.parse_all(_about(subject, read, "documents"))
 
     @sensitive_variables()
     def redeem_connect_code(
@@ -141,22 +117,15 @@ class ServiceClient:
             ) from None
         return ConnectAnswer.parse(opened, asked=scopes)
 
-    def key_set(self) -> KeySetAnswer:
-        """The published key set, as text."""
+    def key_set(self) -> Answer:
+        """The published key set, as it was sent."""
         url = f"{self._application.api_origin}/.well-known/jwks.json"
         seconds = min(KEY_SET_SECONDS, self._application.timeout)
         call = Call("jwks", "GET", url, seconds=seconds, largest=LARGEST_KEY_SET)
         answer = exchange(self._application, call)
         if answer.status != 200:
             raise exceptions.ServiceUnavailable(f"HTTP {answer.status}", endpoint="jwks")
-        max_age = MAX_AGE.search(answer.headers.get("cache-control", ""))
-        try:
-            text = answer.body.decode("utf-8")
-        except UnicodeDecodeError:
-            raise exceptions.MalformedAnswer("not UTF-8", endpoint="jwks") from None
-        date = parse_http_date_safe(answer.headers.get("date", ""))
-        sent_at = None if date is None else datetime.fromtimestamp(date, UTC)
-        return KeySetAnswer(text, int(max_age[1]) if max_age else None, sent_at)
+        return answer
 
     @sensitive_variables()
     def rotate_secret(
@@ -224,29 +193,35 @@ class ServiceClient:
         url, seconds = f"{self._application.auth_url}/oauth2/token", self._application.timeout
         return self._send(Call("token", "POST", url, form=sent, seconds=seconds, sent_once=True))
 
-    def _read(self, endpoint: str, subject: str | None, access_token: Secret) -> dict[str, Any]:
+    def _read(
+        self,
+        endpoint: str,
+        subject: str | None,
+        access_token: Secret,
+        *,
+        named_by: Collection[str] = SUBJECTS,
+    ) -> dict[str, Any]:
         """The ``data`` of a user endpoint. The endpoint's name is its last path segment.
 
-        ``subject``: None for the access token's user. Raises ``MalformedAnswer`` if the service
-        does not take such a request.
+        ``subject``: None for the access token's user. Raises ``ServiceRefusal`` with the code
+        ``subject_unknown`` if the service does not take such a request.
         """
         person = TOKENS_USER if subject is None else quote(subject, safe="")
         call = self._to(endpoint, f"/users/{person}/{endpoint}", f"Bearer {access_token.reveal()}")
         try:
-            return self._fetch(call)
-        except exceptions.EnvironmentMismatch:
-            raise
+            return _about(subject, self._fetch(call), endpoint, named_by)
         except exceptions.ServiceRefusal as refused:
-            if subject is not None or refused.status not in NO_SUCH_USER:
-                raise
-            said = f"refused with {refused.service_code or 'no code'} (HTTP {refused.status})"
-            raise exceptions.MalformedAnswer(
-                said, endpoint=endpoint, code="subject_unknown"
-            ) from refused
+            is_mismatch = isinstance(refused, exceptions.EnvironmentMismatch)
+            if subject is None and refused.status in NO_SUCH_USER and not is_mismatch:
+                refused.code = "subject_unknown"
+            raise
 
 
-def _about(subject: str | None, answer: T, *, named: str | None, endpoint: str) -> T:
-    """Return ``answer``, unless it names another subject than the requested one."""
+def _about(
+    subject: str | None, body: dict[str, Any], endpoint: str, named_by: Collection[str] = SUBJECTS
+) -> dict[str, Any]:
+    """Return ``body``, unless it names another subject than the requested one."""
+    named = Members(body, endpoint).named_subject(named_by)
     if subject is not None and named not in (None, subject):
         raise exceptions.SubjectMismatch("about another subject", endpoint=endpoint)
-    return answer
+    return body

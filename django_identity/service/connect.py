@@ -21,12 +21,12 @@ from django_identity.service.members import LONGEST_SUBJECT, Members
 LONGEST_PASTE = 1000
 LONGEST_SIGNATURE = 8192
 PROFILE_SCOPE, KYC_SCOPE = "profile:basic", "kyc:status"
-MINUS = "\u2212"
 # A code must stand alone: ``CNX-ABCD-12345`` contains no code.
-_BEFORE, _AFTER = r"(?<![A-Z0-9])", r"(?!-?[A-Z0-9])"
-_WRITTEN_OUT = re.compile(_BEFORE + r"CNX ?- ?([A-Z0-9]{4}) ?- ?([A-Z0-9]{4})" + _AFTER)
-_ALONE = re.compile(r"\ACNX([A-Z0-9]{4})([A-Z0-9]{4})\Z")
-_LOOSE = re.compile(_BEFORE + r"CNX[ -]*([A-Z0-9]{4})[ -]*([A-Z0-9]{4})" + _AFTER)
+WRITTEN_OUT = re.compile(r"\bCNX ?- ?([A-Z0-9]{4}) ?- ?([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII)
+ALONE = re.compile(r"\ACNX([A-Z0-9]{4})([A-Z0-9]{4})\Z", re.ASCII)
+LOOSE = re.compile(r"\bCNX[ -]*([A-Z0-9]{4})[ -]*([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII)
+DASHES = re.compile("[\u2010-\u2015\u2212_]")
+INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 
 
 def code_in(pasted: str) -> str:
@@ -36,35 +36,16 @@ def code_in(pasted: str) -> str:
     """
     if len(pasted) > LONGEST_PASTE:
         raise FlowError("longer than any sentence around a code", code="connect_code_malformed")
-    text = _plain(pasted)
-    # A text that contains nothing else may have any spacing.
+    text = DASHES.sub("-", INVISIBLE.sub("", unicodedata.normalize("NFKC", pasted).upper()))
+    text = " ".join(text.split())
+    # With hyphens it may stand beside words that look like one ("CNX code from"), and alone it may
+    # have any spacing.
     alone = re.sub("[ -]", "", text)
-    found = _codes(_WRITTEN_OUT, text) or _codes(_ALONE, alone)
-    if not found:
-        # In a sentence without hyphens a code with a digit wins: "CNX code from" is text.
-        loose = _codes(_LOOSE, text)
-        found = {code for code in loose if any(map(str.isdigit, code))} or loose
-    if len(found) != 1:
-        raise FlowError(f"{len(found)} codes", code="connect_code_malformed")
-    return found.pop()
-
-
-def _plain(pasted: str) -> str:
-    """Normalise: upper case, one kind of dash and of space, no invisible characters."""
-    characters = []
-    for character in unicodedata.normalize("NFKC", pasted):
-        category = unicodedata.category(character)
-        if category == "Pd" or character in (MINUS, "_"):
-            characters.append("-")
-        elif category == "Zs" or character.isspace():
-            characters.append(" ")
-        elif category != "Cf":
-            characters.append(character)
-    return re.sub(" +", " ", "".join(characters).upper()).strip()
-
-
-def _codes(pattern: re.Pattern[str], text: str) -> set[str]:
-    return {f"CNX-{first}-{second}" for first, second in pattern.findall(text)}
+    found = WRITTEN_OUT.findall(text) or ALONE.findall(alone) or LOOSE.findall(text)
+    codes = {f"CNX-{first}-{second}" for first, second in found}
+    if len(codes) != 1:
+        raise FlowError(f"{len(codes)} codes", code="connect_code_malformed")
+    return codes.pop()
 
 
 @dataclass(frozen=True, slots=True, repr=False)

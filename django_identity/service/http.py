@@ -8,11 +8,11 @@ contain addresses, are dropped.
 import logging
 import os
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Mapping
+from contextlib import closing
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
@@ -41,7 +41,6 @@ BEFORE_SENDING = (
     UnicodeError,
 )
 
-_clients: dict[tuple[int, bool], httpx.Client] = {}
 _in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
 
 
@@ -85,12 +84,13 @@ def exchange(application: Application, call: Call) -> Answer:
     Raises ``ServiceUnavailable``, whose ``may_have_arrived`` says whether the service may have got
     the request, or ``MalformedAnswer``.
     """
-    began = time.monotonic()
+    began, ours = time.monotonic(), _in_our_call.set(True)
     try:
-        with _quietly():
-            answer = _exchange(call, ends_at=began + call.seconds)
+        answer = _exchange(call, ends_at=began + call.seconds)
     except FAILURES as error:
         raise _no_answer(call, error) from None
+    finally:
+        _in_our_call.reset(ours)
     milliseconds = round((time.monotonic() - began) * 1000)
     log(
         LogEvent.SERVICE_CALLED,
@@ -104,49 +104,36 @@ def exchange(application: Application, call: Call) -> Answer:
 
 
 def _exchange(call: Call, *, ends_at: float) -> Answer:
-    """Each step has the time-out of the whole call; the total is checked while the body arrives."""
-    client = _client(sent_once=call.sent_once)
-    request = client.build_request(
-        call.method,
-        call.url,
-        headers=dict(call.headers),
-        data=call.form,
-        json=call.json,
-        timeout=call.seconds,
-    )
+    """Each step has the time-out of the whole call; the total is checked while the body arrives.
+
+    The body is read as it was sent. A compressed one is no JSON, so it is never inflated.
+    """
+    client = _client(os.getpid(), sent_once=call.sent_once)
+    content: dict[str, Any] = {"headers": call.headers, "data": call.form, "json": call.json}
+    request = client.build_request(call.method, call.url, timeout=call.seconds, **content)
+    body = bytearray()
     with closing(client.send(request, stream=True)) as response:
         if 300 <= response.status_code < 400:
             raise exceptions.ServiceUnavailable(
                 "a redirect", endpoint=call.endpoint, code="unexpected_redirect"
             )
-        if response.headers.get("content-encoding", "identity").lower() != "identity":
-            detail = "an encoding nobody asked for"
-            raise exceptions.MalformedAnswer(detail, endpoint=call.endpoint)
-        body = bytearray()
         for chunk in response.iter_raw():
             body += chunk
             if len(body) > call.largest:
-                detail = f"over {call.largest} bytes"
-                raise exceptions.MalformedAnswer(
-                    detail, endpoint=call.endpoint, code="answer_too_large"
-                )
+                detail, code = f"over {call.largest} bytes", "answer_too_large"
+                raise exceptions.MalformedAnswer(detail, endpoint=call.endpoint, code=code)
             if time.monotonic() > ends_at:
                 raise httpx.ReadTimeout("the body takes too long")
-        headers = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(response.status_code, headers, bytes(body))
+        return Answer(response.status_code, response.headers, bytes(body))
 
 
 def _no_answer(call: Call, error: Exception) -> exceptions.ServiceUnavailable:
     """It has only the name of a class, because the text of ``error`` may quote the request."""
-    failed: exceptions.ServiceUnavailable
+    name = type(_of_system(error) or error).__name__
+    failed = exceptions.ServiceUnavailable(f"no answer ({name})", endpoint=call.endpoint)
     if isinstance(error, httpx.TimeoutException):
-        failed = exceptions.ServiceUnavailable(
-            "no answer in time", endpoint=call.endpoint, code="service_timeout"
-        )
-    else:
-        name = type(_of_system(error) or error).__name__
-        failed = exceptions.ServiceUnavailable(f"no answer ({name})", endpoint=call.endpoint)
-        failed.network_error = name
+        failed.code = "service_timeout"
+    failed.network_error = name
     failed.may_have_arrived = not isinstance(error, BEFORE_SENDING)
     return failed
 
@@ -161,37 +148,24 @@ def _of_system(error: BaseException | None) -> OSError | None:
 def environment_problem() -> str:
     """Why no client can be built: the name of an error, without a path or a proxy's password."""
     try:
-        _client(sent_once=False)
+        _client(os.getpid(), sent_once=False)
     except (OSError, ValueError, ImportError, httpx.InvalidURL) as error:
         return type(error).__name__
     return ""
 
 
-def _client(*, sent_once: bool) -> httpx.Client:
-    key = (os.getpid(), sent_once)  # a forked process must not use its parent's connections
-    if key not in _clients:
-        # No ``transport``: with one httpx would ignore the proxies of the environment.
-        limits = httpx.Limits(max_keepalive_connections=0 if sent_once else 20)
-        new = httpx.Client(
-            follow_redirects=False, cookies=NO_COOKIES, headers=HEADERS, limits=limits
-        )
-        _clients.setdefault(key, new)  # of two threads that made one, both use the first
-    return _clients[key]
+@lru_cache(maxsize=2)
+def _client(process: int, *, sent_once: bool) -> httpx.Client:
+    """The client of ``process``: a forked one must not use its parent's connections."""
+    # No ``transport``: with one httpx would ignore the proxies of the environment.
+    limits = httpx.Limits(max_keepalive_connections=0 if sent_once else 20)
+    return httpx.Client(follow_redirects=False, cookies=NO_COOKIES, headers=HEADERS, limits=limits)
 
 
-@contextmanager
-def _quietly() -> Iterator[None]:
-    token = _in_our_call.set(True)
-    try:
-        yield
-    finally:
-        _in_our_call.reset(token)
-
-
-def _not_ours(_record: logging.LogRecord) -> bool:
+def _is_not_ours(_record: logging.LogRecord) -> bool:
     return not _in_our_call.get()
 
 
 # Drop only the log lines of our own calls, because a site may use httpx too.
 for _name in ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.proxy"):
-    logging.getLogger(_name).addFilter(_not_ours)
+    logging.getLogger(_name).addFilter(_is_not_ours)

@@ -76,11 +76,9 @@ def test_the_service_knows_of_revocations(
 
 
 def test_the_client_reads_the_verdict(credential: str) -> None:
-    """With the claims; its ``repr`` shows none of them."""
+    """Valid, and no reason why not."""
     found = ServiceClient(conf.application()).verify_claims(credential)
     assert (found.valid, found.reason) == (True, "")
-    assert found.claims["age_over_18"]["verified"] is True
-    assert "age_over_18" not in repr(found)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +88,6 @@ def test_the_client_reads_the_verdict(credential: str) -> None:
         (refusal("INVALID_REQUEST"), ServiceRefusal),
         ({"success": True, "data": {}}, MalformedAnswer),
         ({"success": True, "data": {"valid": "true"}}, MalformedAnswer),
-        ({"success": True, "data": {"valid": True, "claims": []}}, MalformedAnswer),
         (html(), ServiceUnavailable),
         (answer([]), ServiceUnavailable),
     ],

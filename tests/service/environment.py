@@ -19,14 +19,14 @@ def environment(**variables: str) -> Iterator[None]:
         if not (name.lower().endswith("_proxy") or name.startswith("SSL_CERT"))
     }
     forget_clients()
-    with mock.patch.dict(os.environ, {**kept, **variables}, clear=True):
-        try:
+    try:
+        with mock.patch.dict(os.environ, {**kept, **variables}, clear=True):
             yield
-        finally:
-            forget_clients()
+    finally:
+        forget_clients()
 
 
 def forget_clients() -> None:
-    for client in http._clients.values():
-        client.close()
-    http._clients.clear()
+    for sent_once in (False, True):
+        http._client(os.getpid(), sent_once=sent_once).close()
+    http._client.cache_clear()

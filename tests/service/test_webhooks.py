@@ -67,11 +67,11 @@ def raw(data: str) -> bytes:
         data_with(provider=["a"]),
         body_with(event_type="claim.revoked", data={"user_id": "a", "claim_type": 1}),
         body_with(event_type="claim.revoked", data={"user_id": "a", "claim_type": "x" * 129}),
-        *[data_with(note=value) for value in ("a\0b", "é\0")],
+        *[data_with(note=value) for value in ("a\0b", "é\0", "\\\0", "\0\0")],
         data_with(note={"deep": ["\udc00"]}),
         data_with(**{"a\0b": 1}),
         nested(15),
-        *map(raw, ["NaN", "-Infinity", "1e999", "9223372036854775808", "1" * 40, "01"]),
+        *map(raw, ["NaN", "-Infinity", "1e999", "01"]),
         raw('{"a": 1, "a": 2}'),
         body_with().replace(b'"event_id"', b'"event_type": "x", "event_id"'),
     ],
@@ -101,11 +101,12 @@ def test_an_event_is_read_once() -> None:
 
 
 def test_what_is_at_the_limits_is_read() -> None:
-    """The longest id, the deepest nesting, the greatest integers, letters of every script."""
+    """The longest id, the deepest nesting, great integers, letters of every script."""
     Event.parse(body_with(event_id="x" * 255, event_type="y" * 64))
     Event.parse(nested(14))
-    Event.parse(raw("[9223372036854775807, -9223372036854775808, 1e308, 1e-400]"))
-    assert Event.parse(data_with(note="naïve 🎉")).content["note"] == "naïve 🎉"
+    Event.parse(raw(f"[{'9' * 4000}, -9223372036854775809, 1e308, 1e-400]"))
+    for note in ("naïve 🎉", r"not a NUL: \u0000"):
+        assert Event.parse(data_with(note=note)).content["note"] == note
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 from django.test import override_settings
 
 from django_identity import conf
@@ -36,39 +35,6 @@ def test_five_minutes_and_no_longer(origin: FakeService, site: Application):
     assert origin.calls("jwks") == 1
     time_passes(61)
     assert key_sets.current(site).kids == ("key-2",)
-
-
-@pytest.mark.parametrize(
-    ("header", "lifetime"),
-    [
-        ("max-age=60", 60),
-        ("public, MAX-AGE=60, immutable", 60),
-        ("max-age=86400", 300),
-        ("max-age=-1", 300),
-        ("max-age=abc", 300),
-        ("s-maxage=5", 300),
-        ("no-transform", 300),
-    ],
-)
-def test_the_service_may_shorten_the_age(
-    origin: FakeService, site: Application, header: str, lifetime: int
-):
-    """``Cache-Control: max-age`` counts if it is shorter; longer than 5 minutes is 5 minutes."""
-    publish(origin, "key-1", headers=f"Cache-Control: {header}\r\n")
-    key_sets.current(site)
-    publish(origin, "key-2")
-    time_passes(lifetime * 0.79)
-    assert key_sets.current(site).kids == ("key-1",)
-    time_passes(lifetime * 0.22)
-    assert key_sets.current(site).kids == ("key-2",)
-
-
-def test_a_set_that_may_not_be_kept_is_fetched_each_time(origin, site: Application):
-    """``max-age=0`` is obeyed; only those who waited for a fetch share what it brought."""
-    publish(origin, "key-1", headers="Cache-Control: max-age=0\r\n")
-    for _ in range(3):
-        assert key_sets.current(site).kids == ("key-1",)
-    assert origin.calls("jwks") == 3
 
 
 def test_many_threads_without_a_set_make_one_fetch(origin: FakeService, site: Application):

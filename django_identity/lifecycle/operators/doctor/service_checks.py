@@ -1,11 +1,11 @@
 """Whether the service can be reached and accepts this site, for each application."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
 
-from django.utils import timezone
+from django.utils.http import parse_http_date_safe
 
 from django_identity import conf, exceptions, strict_json
 from django_identity.conf import Application
@@ -43,7 +43,7 @@ def _check_key_set(site: Application) -> Iterator[Finding]:
     held = "none is held" if age is None else f"the held set is {age:.0f} s old"
     try:
         answer = ServiceClient(site).key_set()
-        keys = KeySet.from_text(answer.text)
+        keys = KeySet.from_text(answer.body)
     except exceptions.ServiceError as error:
         cause, remedy = _why(error, setting="API_ORIGIN")
         yield Finding("key_set", Level.PROBLEM, f"{site.api_origin}: {cause}; {held}", remedy)
@@ -54,16 +54,15 @@ def _check_key_set(site: Application) -> Iterator[Finding]:
         yield Finding("key_set", Level.PROBLEM, said, "Tell the service.")
     else:
         yield Finding("key_set", Level.FINE, f"{count}; {held}")
-    if any("d" in key for key in strict_json.read(answer.text.encode())["keys"]):
+    if any("d" in key for key in strict_json.read(answer.body)["keys"]):
         said = f"{site.api_origin}: a key is published with its private part, and is not used"
         yield Finding("key_set", Level.WARNING, said, "Tell the service: that key is lost.")
-    if answer.date is not None:
-        yield from _compare_clocks(answer.date)
+    yield from _compare_clocks(parse_http_date_safe(answer.headers.get("date", "")))
 
 
-def _compare_clocks(their_now: datetime) -> Iterator[Finding]:
-    """A finding if the service's clock differs from this machine's."""
-    ahead = (their_now - timezone.now()).total_seconds()
+def _compare_clocks(their_now: int | None) -> Iterator[Finding]:
+    """A finding if the service's clock, if it was sent, differs from this machine's."""
+    ahead = 0.0 if their_now is None else their_now - time.time()
     if abs(ahead) <= SMALL_SKEW_SECONDS:
         return
     level = Level.PROBLEM if abs(ahead) > CLOCK_SKEW.total_seconds() else Level.WARNING
