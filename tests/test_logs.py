@@ -41,6 +41,7 @@ def test_an_event_names_its_type_outcome_and_row(caplog: pytest.LogCaptureFixtur
     ]  # fmt: skip
     said = (
         f"identity.event.received application=default type=kyc.verified outcome=ignored row={row}"
+        " why=not_linked"
     )
     assert lines[0].getMessage() == said
     assert {each.event for each in lines} == {"identity.event.received"}  # type: ignore[attr-defined]

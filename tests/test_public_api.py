@@ -294,7 +294,8 @@ disclosure.collision
         """sign_in.completed sign_in.failed connect.redeemed connect.failed refetch.failed
         disconnected link_notice.failed user_fields.refused event.not_handled documents.read
         documents.failed event.received event.refused grant.lost event.handler_failed erasure.done
-        erasure.failed disconnect_failed""",
+        erasure.failed disconnect_failed gate.failed grant.unreadable broker.failed cache.failed
+        service.called""",
     ),
     "fixtures": (
         {name for name in vars(plugin) if name.startswith("identity_")},

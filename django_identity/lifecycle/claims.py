@@ -14,6 +14,7 @@ from django_identity import database, signals
 from django_identity.credentials import VerifiedCredential
 from django_identity.models import NEVER, LinkedIdentity, StoredClaim
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
+from django_identity.service.members import without_controls
 from django_identity.service.moments import BEGINNING, NO_END, NotAMoment, parse_moment
 
 CREDENTIAL_LIFETIME = timedelta(hours=24)
@@ -121,13 +122,16 @@ def _row(
 
 
 def _unlisted(name: str, value: object) -> ListedClaim:
-    provider = str(_member(value, "provider") or "")[:LONGEST_NAME]
+    provider = without_controls(str(_member(value, "provider") or "")[:LONGEST_NAME])
     return ListedClaim(name, provider=provider, revoked=False, proof_hash="", expires_at=None)
 
 
 def _is_storable(name: str, value: object) -> bool:
-    """PostgreSQL cannot store NUL. A claim that cannot be stored opens no gate."""
-    return len(name) <= LONGEST_NAME and "\0" not in name and "\\u0000" not in json.dumps(value)
+    """PostgreSQL cannot store NUL, and pages show no control characters.
+
+    A claim that cannot be stored opens no gate.
+    """
+    return len(name) <= LONGEST_NAME and name.isprintable() and "\\u0000" not in json.dumps(value)
 
 
 def _proves(value: object, listed: ListedClaim) -> bool:

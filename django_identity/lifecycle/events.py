@@ -56,11 +56,13 @@ class Received:
     """An acknowledged delivery, for the log. ``outcome``: the event's, or ``repeated``.
 
     ``event_type``: a type of the spec, or ``other``. ``row``: the key of the stored event.
+    ``why``: the reason of an ignored event, or an empty text.
     """
 
     event_type: str
     outcome: str
     row: int
+    why: str
 
 
 def receive(application: Application, body: bytes, *, signature: str) -> Received:
@@ -88,7 +90,8 @@ def _receive(application: Application, event: Event) -> Received:
     row, is_repeat = _applied(stored, event)
     # Types that nobody knows could be anything, and many, so the log does not name them.
     known_type = event.event_type if event.event_type in EFFECTS else "other"
-    return Received(known_type, REPEATED if is_repeat else row.outcome, row.pk)
+    outcome = REPEATED if is_repeat else row.outcome
+    return Received(known_type, outcome, row.pk, row.why_ignored or "")
 
 
 def apply_stored(event_id: int) -> None:

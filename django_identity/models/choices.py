@@ -64,6 +64,14 @@ class EventOutcome(models.TextChoices):
     FAILED = "failed", _("failed")
 
 
+class WhyIgnored(models.TextChoices):
+    """Why an event had no effect."""
+
+    UNKNOWN_TYPE = "unknown_type", _("ignored: its type is not known")
+    NOT_LINKED = "not_linked", _("ignored: nobody is linked to its subject")
+    NOT_COVERED = "not_covered", _("ignored: the consent does not cover the level")
+
+
 class Record(models.Model):
     """A table whose rows are read where they are written, along relations too."""
 

@@ -17,6 +17,7 @@ from django_identity.models.choices import (
     AccountKept,
     EventOutcome,
     Timestamped,
+    WhyIgnored,
 )
 from django_identity.models.querysets import WebhookEventManager, digest
 
@@ -109,6 +110,21 @@ class WebhookEvent(Timestamped):
         elif event.event_type in KNOWN_TYPES:
             held = event.content
             self.payload = {name: held[name] for name in KEPT_MEMBERS if name in held}
+
+    @property
+    def why_ignored(self) -> WhyIgnored | None:
+        """The reason of an ignored event."""
+        if self.outcome != EventOutcome.IGNORED:
+            return None
+        if self.event_type not in KNOWN_TYPES:
+            return WhyIgnored.UNKNOWN_TYPE
+        return WhyIgnored.NOT_LINKED if self.is_emptied else WhyIgnored.NOT_COVERED
+
+    @property
+    def outcome_in_words(self) -> str:
+        """The outcome for operators: of an ignored event with its reason."""
+        why = self.why_ignored
+        return str(why.label) if why else self.get_outcome_display()
 
     @property
     def is_emptied(self) -> bool:

@@ -194,7 +194,7 @@ class ClaimsAnswer:
         return cls(
             user_id=read.subject("user_id"),
             claims=tuple(map(ListedClaim.parse, read.listed("claims", most=MOST_CLAIMS))),
-            credential=read.text("credential", longest=LONGEST_CREDENTIAL) if has_one else None,
+            credential=read.exact("credential", longest=LONGEST_CREDENTIAL) if has_one else None,
         )
 
 
@@ -237,7 +237,7 @@ class Document:
                 country=each.text("country", longest=LONGEST_CODE),
                 status=each.text("status", longest=LONGEST_CODE),
                 content_type=each.text("content_type", longest=LONGEST_CODE),
-                content=each.text("content", longest=LARGEST_DOCUMENTS).encode(),
+                content=each.exact("content", longest=LARGEST_DOCUMENTS).encode(),
             )
             for each in Members(body, "documents").listed("documents", most=MOST_DOCUMENTS)
         )

@@ -25,9 +25,10 @@ URL = re.compile(
 )
 # RFC 6749 appendix A.12, but without spaces, because a token goes into a header.
 TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
-# Control characters and those that turn the direction of text: a name could hide or rewrite others.
+# Control characters and those that turn the direction of text: a text could hide or rewrite others.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 DIRECTION = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f]")
+REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def is_subject(value: object) -> TypeGuard[str]:
@@ -37,6 +38,14 @@ def is_subject(value: object) -> TypeGuard[str]:
     """
     is_text = isinstance(value, str) and 0 < len(value) <= LONGEST_SUBJECT
     return is_text and value not in (".", "..") and str(value).isprintable()
+
+
+def without_controls(text: str) -> str:
+    """``text`` with U+FFFD for each control and direction character.
+
+    They are replaced and not removed, so that no other text, such as a known code, comes of it.
+    """
+    return DIRECTION.sub(REPLACEMENT, CONTROL.sub(REPLACEMENT, text))
 
 
 def safe_url(given: object, *, environment: str) -> str:
@@ -57,7 +66,14 @@ class Members:
         return MalformedAnswer(detail, endpoint=self.endpoint)
 
     def text(self, name: str, *, longest: int = LONGEST_TEXT) -> str:
-        """A text, or an empty one if the member is absent or null."""
+        """A text, or an empty one if the member is absent or null.
+
+        It can be shown: see ``without_controls``.
+        """
+        return without_controls(self.exact(name, longest=longest))
+
+    def exact(self, name: str, *, longest: int = LONGEST_TEXT) -> str:
+        """As ``text``, with every character that was sent."""
         value = self.body.get(name)
         if value is None:
             return ""
@@ -68,14 +84,14 @@ class Members:
 
     def required(self, name: str, *, longest: int = LONGEST_TEXT) -> str:
         """A text that a terminal or a page can show: not empty, and printable."""
-        text = self.text(name, longest=longest)
-        if not text or not text.isprintable():
+        text = self.exact(name, longest=longest)
+        if not (text and text.isprintable()):
             raise self.wrong(f"no usable {name}")
         return text
 
     def name(self, name: str) -> str:
         """A person's name on one line, without control and direction characters."""
-        return " ".join(DIRECTION.sub("", CONTROL.sub(" ", self.text(name))).split())
+        return " ".join(DIRECTION.sub("", CONTROL.sub(" ", self.exact(name))).split())
 
     def token(self, name: str) -> Secret:
         value = self.body.get(name)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django_identity.error_table import hint_of
 from django_identity.lifecycle.operators import GateAnswer, Happening, Kind
 from django_identity.lifecycle.standing import Reason
-from django_identity.models import EventOutcome, LinkedVia, StoredClaim, TokenGrant
+from django_identity.models import LinkedVia, StoredClaim, TokenGrant
 from django_identity.texts import operators as wording
 from django_identity.texts.labels import is_level, show_value
 from django_identity.texts.operators import Words
@@ -98,7 +98,7 @@ def happened(happening: Happening) -> Words:
 def came_of_it(happening: Happening) -> Words:
     """The outcome of an entry of the timeline, or an empty text."""
     if happening.kind is Kind.EVENT:
-        return dict(EventOutcome.choices).get(happening.outcome, happening.outcome)
+        return happening.outcome
     if happening.kind is Kind.SIGN_IN_FAILED:
         return hint_of(happening.detail)
     return ""

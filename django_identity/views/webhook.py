@@ -44,8 +44,15 @@ def webhook(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     except (EventRefused, StorageUnavailable) as error:
         log_failure(LogEvent.EVENT_REFUSED, error, application=application.alias)
         return _refusal(error.code, error.http_status)
-    facts = {"type": received.event_type, "outcome": received.outcome, "row": received.row}
-    log(LogEvent.EVENT_RECEIVED, application=application.alias, **facts)
+    why: dict[str, Any] = {"why": received.why} if received.why else {}
+    log(
+        LogEvent.EVENT_RECEIVED,
+        application=application.alias,
+        type=received.event_type,
+        outcome=received.outcome,
+        row=received.row,
+        **why,
+    )
     return JsonResponse({"received": True}, headers={"Cache-Control": "no-store"})
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from django_identity.lifecycle.events import outcome_of
 from django_identity.lifecycle.operators.timeline import Kind, timeline_of
 from django_identity.models import AuthorizationRequest, Consent, LinkedIdentity, Purpose
 from tests.factories import make_event, make_identity, make_identity_by_code, make_user
@@ -74,3 +75,20 @@ def test_it_is_bounded(django_assert_num_queries: object) -> None:
         seen = timeline_of(identity, longest=5)
     assert [happening.kind for happening in seen].count(Kind.EVENT) <= 5
     assert len(seen) == 5
+
+
+@pytest.mark.parametrize(
+    ("event_type", "scopes", "said"),
+    [
+        ("something.new", ["kyc:read"], "ignored: its type is not known"),
+        ("kyc.verified", ["claims:read"], "ignored: the consent does not cover the level"),
+        ("claim.issued", ["claims:read"], "applied"),
+    ],
+)
+def test_an_ignored_event_says_why(event_type: str, scopes: list[str], said: str) -> None:
+    """In the timeline, and on its own page."""
+    identity = make_identity(make_user(), scopes=scopes)
+    row = make_event(identity, event_type, outcome="")
+    row.outcome = outcome_of(identity, row)
+    row.save()
+    assert [each.outcome for each in timeline_of(identity) if each.kind is Kind.EVENT] == [said]

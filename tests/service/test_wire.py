@@ -158,6 +158,15 @@ def test_every_member_of_a_kyc_status_is_read() -> None:
     assert answers.KycStatus.parse(body).verified_at is None
 
 
+@pytest.mark.parametrize("hidden", ["\n", "\x1b", "\x85", "\u200e", "\u202e", "\u2069"])
+def test_a_text_has_no_control_characters(hidden: str) -> None:
+    """And no known code comes of one that had some. A name is one line without them."""
+    read = answers.KycStatus.parse({"kyc_level": f"level_2{hidden}", "status": f"{hidden}verified"})
+    assert (read.kyc_level, read.status) == ("level_2\ufffd", "\ufffdverified")
+    named = answers.Profile.parse({"id": "s", "first_name": f"Ada{hidden} Lovelace"})
+    assert named.first_name == "Ada Lovelace"
+
+
 @pytest.mark.parametrize("revoked", [False, True])
 def test_every_member_of_a_claims_answer_is_read(revoked: bool) -> None:
     """Of both variants of an element, and of the answer around them."""

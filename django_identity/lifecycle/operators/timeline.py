@@ -46,7 +46,8 @@ class Kind(StrEnum):
 class Happening:
     """One entry. ``detail`` is an event type, an error code or a purpose, never personal data.
 
-    ``event_id`` is the primary key of the stored event, if the entry is an event.
+    ``event_id`` is the primary key of the stored event, if the entry is an event, and ``outcome``
+    its outcome in words.
     """
 
     at: datetime
@@ -178,6 +179,6 @@ def _sign_ins(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
 def _events(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
     # An emptied event is of an earlier link of the subject, which may be another account's.
     events = WebhookEvent.objects.filter(subject_digest=identity.subject_digest).exclude(subject="")
-    rows = events.values_list("occurred_at", "event_type", "outcome", "pk")
-    for at, event_type, outcome, pk in rows.order_by("-occurred_at")[:longest]:
-        yield Happening(at, Kind.EVENT, detail=event_type, outcome=outcome, event_id=pk)
+    for event in events.defer("payload").order_by("-occurred_at")[:longest]:
+        outcome, kind = event.outcome_in_words, event.event_type
+        yield Happening(event.occurred_at, Kind.EVENT, kind, outcome=outcome, event_id=event.pk)
