@@ -28,6 +28,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.staticfiles",
     "django_identity",
+    "tests.leaky",
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -1,0 +1,253 @@
+"""What an erasure left: search every table of the site for what was known of the person.
+
+What is looked for stays in memory. It is never stored, logged or shown: findings are the names of
+models and fields, with numbers.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from django.apps import apps
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.sessions.base_session import AbstractBaseSession
+from django.core.cache import caches
+from django.core.cache.backends.db import DatabaseCache
+from django.db import DatabaseError, InterfaceError, connections, models, router
+from django.db.models import Case, Count, F, Q, QuerySet, When
+from django.db.models.functions import Cast, Length
+from django.db.models.lookups import GreaterThan, LessThanOrEqual
+from django.utils.text import get_valid_filename, slugify
+
+from django_identity import database
+from django_identity.models import LinkedIdentity, WebhookEvent
+
+#: A longer value is not read, and the findings say so.
+MOST_CHARACTERS = 250_000
+ROWS_AT_ONCE = 200
+SHORT = 4
+NAMES = ("first_name", "last_name")
+# Nobody's name or address is in these.
+WITHOUT_TEXT = (
+    models.BooleanField, models.DateField, models.DecimalField, models.DurationField,
+    models.FloatField, models.IntegerField, models.TimeField, models.UUIDField,
+)  # fmt: skip
+TEXT = (models.BinaryField, models.CharField, models.FileField, models.TextField)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """``texts`` are the person's alone; ``words``, the parts of the name, others may have too."""
+
+    texts: frozenset[str] = field(default=frozenset(), repr=False)
+    words: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def __or__(self, other: Known) -> Known:
+        return Known(self.texts | other.texts, self.words | other.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Needles:
+    """What is searched for, folded. ``unsure``: short, or a word that half of the accounts have."""
+
+    sure: frozenset[str] = field(repr=False)
+    unsure: frozenset[str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """``app.Model.field`` -> number of values in which something was found.
+
+    ``hits``: somebody has to look. ``unsure``: only something short or common was found.
+    ``unread``: a table, column or database -> why it was not read.
+    """
+
+    hits: Counter[str] = field(default_factory=Counter)
+    unsure: Counter[str] = field(default_factory=Counter)
+    unread: dict[str, str] = field(default_factory=dict)
+
+    def count(self, needles: Needles, place: str, text: str) -> None:
+        """Count what is in ``text``, which was read at ``place``."""
+        folded = text.casefold()
+        if any(needle in folded for needle in needles.sure):
+            self.hits[place] += 1
+        elif any(needle in folded for needle in needles.unsure):
+            self.unsure[place] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The table of ``model`` in the database ``alias``."""
+
+    model: type[models.Model]
+    alias: str
+
+    @property
+    def label(self) -> str:
+        return self.model._meta.label
+
+    @property
+    def rows(self) -> QuerySet[Any]:
+        """All rows: a manager of the site may hide some."""
+        return QuerySet(self.model, using=self.alias)
+
+    @property
+    def fields(self) -> list[models.Field[Any, Any]]:
+        """The columns in which there may be text. Those of a parent are in the parent's table."""
+        held = [each for each in self.model._meta.local_concrete_fields if not _is_our_own(each)]
+        return [each for each in held if not isinstance(_target(each), WITHOUT_TEXT)]
+
+
+def known_of_account(user: AbstractBaseUser) -> Known:
+    """The account's name with its parts, its addresses, and the names of its files."""
+    fields = {each.name: each for each in user._meta.concrete_fields}
+    kinds = (models.EmailField, models.URLField, models.FileField)
+    wanted = {name for name, each in fields.items() if isinstance(each, kinds)}
+    wanted |= {user.USERNAME_FIELD, user.get_email_field_name()} & fields.keys()
+    names = [str(getattr(user, name)) for name in NAMES if getattr(user, name, "")]
+    full_name = " ".join(names)
+    texts = {str(getattr(user, name) or "") for name in wanted} | {full_name}
+    words = {word for word in full_name.split() if slugify(word, allow_unicode=True)}
+    return Known(frozenset(texts - {""}), frozenset(words))
+
+
+def known_of_identities(identities: Iterable[LinkedIdentity]) -> Known:
+    """The subjects, and the digests that stand for them."""
+    return Known(
+        frozenset(text for each in identities for text in (each.subject, each.subject_digest))
+    )
+
+
+def tables() -> tuple[list[Table], dict[str, str]]:
+    """The tables of all installed models, and what cannot be read: database or model -> why."""
+    everywhere = apps.get_models(include_auto_created=True)
+    wanted = [model for model in everywhere if not model._meta.proxy and not model._meta.swapped]
+    found: list[Table] = []
+    unread: dict[str, str] = {}
+    for alias in connections:
+        try:
+            names = set(connections[alias].introspection.table_names(include_views=True))
+        except (DatabaseError, InterfaceError) as error:
+            unread[alias] = type(error).__name__
+            continue
+        here = [model for model in wanted if router.allow_migrate_model(alias, model)]
+        found += [Table(model, alias) for model in here if model._meta.db_table in names]
+    lost = set(wanted) - {table.model for table in found}
+    return found, unread | {model._meta.label: "no table" for model in lost}
+
+
+def search(known: Known, *, watched: Callable[[list[Table]], Iterable[Table]] = iter) -> Findings:
+    """Search every table of the site for ``known``. Nothing is changed.
+
+    ``watched`` goes through the list of tables, for a progress bar.
+    """
+    found, unread = tables()
+    findings, needles = Findings(unread=unread), _needles(known)
+    for table in watched(found):
+        try:
+            for name, text in _texts_of(table):
+                findings.count(needles, f"{table.label}.{name}", text)
+            for name, number in _too_long(table).items():
+                findings.unread[f"{table.label}.{name}"] = f"{number} too long"
+        except Exception as error:  # noqa: BLE001  a column of the site may raise anything
+            findings.unread[f"{table.label} ({table.alias})"] = type(error).__name__
+    for name in settings.CACHES:
+        if isinstance(cache := caches[name], DatabaseCache):
+            for text in _cached_texts(cache):
+                findings.count(needles, f"CACHES.{name}", text)
+    return findings
+
+
+def _needles(known: Known) -> Needles:
+    """What to look for, in the forms in which it may be written."""
+    texts = known.texts | known.words
+    unsure = {text for text in texts if len(text) < SHORT}
+    unsure |= {word for word in known.words - known.texts - unsure if _is_shared(word)}
+    return Needles(_forms(texts - unsure), _forms(unsure))
+
+
+def _forms(texts: Iterable[str]) -> frozenset[str]:
+    """As it is, in JSON with escapes, in an address, and in the name of a file."""
+    ways = (str, lambda text: json.dumps(text)[1:-1], quote, get_valid_filename, slugify)
+    return frozenset(way(text).casefold() for text in texts for way in ways) - {""}
+
+
+def _is_shared(word: str) -> bool:
+    """Whether half of the other accounts have it in their names."""
+    users = database.all_users()
+    names = {each.name for each in users.model._meta.concrete_fields} & set(NAMES)
+    named = Q(*((f"{name}__icontains", word) for name in names), _connector=Q.OR)
+    counts = users.aggregate(all=Count("pk"), named=Count("pk", filter=named))
+    return bool(names) and 0 < counts["all"] <= 2 * counts["named"]
+
+
+def _texts_of(table: Table) -> Iterator[tuple[str, str]]:
+    """The field and the text of every value that is not too long."""
+    fields = table.fields
+    # As the field reads it, so that what the site encrypts is found too.
+    values = [
+        Case(When(LessThanOrEqual(_length(each), MOST_CHARACTERS), then=F(each.attname)))
+        for each in fields
+    ]
+    rows = table.rows.order_by("pk").values_list("pk", *values)
+    piece = list(rows[:ROWS_AT_ONCE])
+    while piece:
+        for _key, *held in piece:
+            for each, value in zip(fields, held, strict=True):
+                if value not in (None, ""):
+                    yield each.name, _as_text(table.model, value)
+        piece = list(rows.filter(pk__gt=piece[-1][0])[:ROWS_AT_ONCE])
+
+
+def _too_long(table: Table) -> dict[str, int]:
+    """Field -> number of values that were not read."""
+    counts = {
+        each.name: Count("pk", filter=GreaterThan(_length(each), MOST_CHARACTERS))
+        for each in table.fields
+    }
+    return {name: number for name, number in table.rows.aggregate(**counts).items() if number}
+
+
+def _cached_texts(cache: DatabaseCache) -> Iterator[str]:
+    """What is in the table of a database cache: keys, and values in base64."""
+    name = cache.cache_model_class._meta.db_table
+    connection = connections[router.db_for_read(cache.cache_model_class)]
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT cache_key, value FROM {connection.ops.quote_name(name)}")  # noqa: S608  quoted
+        while piece := cursor.fetchmany(ROWS_AT_ONCE):
+            for key, value in piece:
+                yield f"{key} {_of_bytes(base64.b64decode(value))}"
+
+
+def _as_text(model: type[models.Model], value: Any) -> str:
+    if issubclass(model, AbstractBaseSession):
+        value = model(session_data=value).get_decoded() or value
+    if isinstance(value, (bytes, memoryview)):
+        return _of_bytes(bytes(value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _of_bytes(value: bytes) -> str:
+    return value.decode(errors="ignore")
+
+
+def _length(each: models.Field[Any, Any]) -> Length:
+    is_text = isinstance(_target(each), TEXT)
+    return Length(each.attname if is_text else Cast(each.attname, models.TextField()))
+
+
+def _target(each: models.Field[Any, Any]) -> models.Field[Any, Any]:
+    """The field, or the one whose value a foreign key holds."""
+    return each.target_field if isinstance(each, models.ForeignKey) else each
+
+
+def _is_our_own(each: models.Field[Any, Any]) -> bool:
+    """An emptied event keeps its digest until it is purged, so that a repeat is known."""
+    return each.model is WebhookEvent and each.name == "subject_digest"

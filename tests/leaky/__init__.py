@@ -1,0 +1,1 @@
+"""An app of a careless site: copies of people's data in places that no erasure knows."""
