@@ -76,6 +76,9 @@ class Gate:
         self.claims = tuple(map(Requirement.parse, claims))
         self.kyc_level, self.application, self.on_closed = kyc_level, application, on_closed
 
+    def __str__(self) -> str:
+        return self.kyc_level or ", ".join(map(str, self.claims))
+
 
 def closed_to(gate: Gate, user: object) -> Closed | None:
     """Why ``gate`` is closed to ``user`` at this moment, or None if it is open."""
@@ -134,17 +137,19 @@ class GateMixin(View):
     def as_view(cls, **initkwargs: Any) -> Callable[..., Any]:
         return login_not_required(super().as_view(**initkwargs))
 
+    def gates(self) -> list[Gate]:
+        """What all classes of the view ask for."""
+        return []
+
     def declared(self, name: str) -> Iterator[tuple[Any, dict[str, Any]]]:
         """``name`` of the view and of each of its classes, with the rest of that gate."""
-        for layer in (self, *type(self).__mro__):
-            if name in vars(layer) and vars(layer).get("__module__") != __name__:
-                alias = getattr(layer, "identity_application", self.identity_application)
-                yield vars(layer)[name], {"application": alias, "on_closed": self.on_closed}
-
-    def guarded(self, view: Callable[..., Any], gates: list[Gate]) -> Callable[..., Any]:
-        if not gates:
-            raise ImproperlyConfigured(f"a mixin of {type(self).__name__} asks for nothing")
-        return _guarded(view, gates, is_async=self.view_is_async)
+        layers = [self, *type(self).__mro__]
+        found = [each for each in layers if name in vars(each) and not _is_ours(each)]
+        if not found:
+            raise ImproperlyConfigured(f"{name} of {type(self).__name__} asks for nothing")
+        for layer in found:
+            alias = getattr(layer, "identity_application", self.identity_application)
+            yield vars(layer)[name], {"application": alias, "on_closed": self.on_closed}
 
 
 class ClaimRequiredMixin(GateMixin):
@@ -152,13 +157,20 @@ class ClaimRequiredMixin(GateMixin):
 
     required_claims: tuple[str, ...] | list[str] = ()
 
+    def gates(self) -> list[Gate]:
+        return [*self._claim_gates(), *super().gates()]
+
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        gates = []
+        view = _guarded(super().dispatch, self._claim_gates(), is_async=self.view_is_async)
+        return view(request, *args, **kwargs)
+
+    def _claim_gates(self) -> list[Gate]:
+        found = []
         for claims, rest in self.declared("required_claims"):
             if not isinstance(claims, tuple | list):
                 raise ImproperlyConfigured("required_claims is a tuple or a list of claims")
-            gates.append(Gate(*claims, **rest))
-        return self.guarded(super().dispatch, gates)(request, *args, **kwargs)
+            found.append(Gate(*claims, **rest))
+        return found
 
 
 class KycLevelRequiredMixin(GateMixin):
@@ -166,10 +178,16 @@ class KycLevelRequiredMixin(GateMixin):
 
     required_kyc_level: str = ""
 
+    def gates(self) -> list[Gate]:
+        return [*self._level_gates(), *super().gates()]
+
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        view = _guarded(super().dispatch, self._level_gates(), is_async=self.view_is_async)
+        return view(request, *args, **kwargs)
+
+    def _level_gates(self) -> list[Gate]:
         asked = self.declared("required_kyc_level")
-        gates = [Gate(kyc_level=level, **rest) for level, rest in asked]
-        return self.guarded(super().dispatch, gates)(request, *args, **kwargs)
+        return [Gate(kyc_level=level, **rest) for level, rest in asked]
 
 
 def _decorator(gate: Gate) -> Decorator:
@@ -179,6 +197,10 @@ def _decorator(gate: Gate) -> Decorator:
         return login_not_required(_guarded(view, [gate], is_async=_is_async(view)))
 
     return decorate
+
+
+def _is_ours(layer: object) -> bool:
+    return vars(layer).get("__module__") == __name__
 
 
 def _is_async(view: Any) -> bool:
@@ -197,7 +219,10 @@ def _is_async(view: Any) -> bool:
 
 
 def _guarded(view: Callable[..., Any], gates: list[Gate], *, is_async: bool) -> Callable[..., Any]:
-    """``view`` behind ``gates``. Caches keep nothing of what they answer."""
+    """``view`` behind ``gates``. Caches keep nothing of what they answer.
+
+    The map of gates reads them from its attribute ``identity_gates``, outermost first.
+    """
     if is_async:
 
         @wraps(view)
@@ -211,7 +236,7 @@ def _guarded(view: Callable[..., Any], gates: list[Gate], *, is_async: bool) -> 
                 return await sync_to_async(answer)(request, *found)
             return keep_private(await view(request, *args, **kwargs))
 
-        return gated_async
+        return _mapped(gated_async, gates)
 
     @wraps(view)
     def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
@@ -223,7 +248,12 @@ def _guarded(view: Callable[..., Any], gates: list[Gate], *, is_async: bool) -> 
             raise ImproperlyConfigured("a sync gate stands around an async view")
         return keep_private(response)
 
-    return gated
+    return _mapped(gated, gates)
+
+
+def _mapped(gated: Any, gates: list[Gate]) -> Callable[..., Any]:
+    gated.identity_gates = [*gates, *getattr(gated, "identity_gates", ())]
+    return gated  # type: ignore[no-any-return]
 
 
 def _first_closed(gates: list[Gate], user: object) -> tuple[OnClosed, Closed] | None:

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
@@ -27,15 +26,15 @@ SUBJECT = "subject-of-zoë"
 
 
 @pytest.fixture
-def person() -> Iterator[audit.Known]:
+def person() -> audit.Known:
     """What was known of somebody who is gone. Two others are there."""
     user = make_user("zoe-the-first", first_name="Zoë", last_name="Lovelace-King", email=ADDRESS)
     identity = make_identity(user, subject=SUBJECT)
-    yield_known = audit.known_of_account(user) | audit.known_of_identities([identity])
+    known = audit.known_of_account(user) | audit.known_of_identities([identity])
     user.delete()
     make_user("max", first_name="Max", last_name="Mayer")
     make_user("mia", first_name="Mia", last_name="Mayer")
-    yield yield_known
+    return known
 
 
 def hits(person: audit.Known) -> dict[str, int]:

@@ -1,0 +1,123 @@
+"""The map of gates: every URL of the site, what it asks for, and what has become more open.
+
+It does not see what a template hides by a tag or a filter, nor a view in a wrapper that hides it
+(use ``functools.wraps``).
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls.resolvers import LocalePrefixPattern
+
+from django_identity.api.permissions import gates_in, text_of
+from django_identity.gates import Gate, GateMixin
+
+LANGUAGE = "<language>/"
+FORBIDDEN = "forbid"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One thing that an URL asks for, as text, and the ``gates`` in it.
+
+    ``closed``: what a visitor gets who does not have it, as ``on_closed`` of a gate.
+    """
+
+    text: str
+    application: str
+    closed: str
+    gates: tuple[Gate, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """An URL, the dotted name of its view, and all that it asks for.
+
+    ``error``: the class of the error that kept us from reading it, or the URLs below it.
+    """
+
+    url: str
+    view: str = ""
+    requirements: tuple[Requirement, ...] = ()
+    error: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """For a file, with which ``opened`` compares a later map."""
+        asked = [
+            {"requires": each.text, "application": each.application, "closed": each.closed}
+            for each in self.requirements
+        ]
+        return {"url": self.url, "view": self.view, "gates": asked, "error": self.error}
+
+
+def entrances() -> Iterator[Entrance]:
+    """All URLs of the site, in the order of its URLconf."""
+    yield from _below(get_resolver(), "/")
+
+
+def gates() -> list[Gate]:
+    """Each gate of the site once, in the order of the map."""
+    found: dict[tuple[str, str], Gate] = {}
+    for entrance in entrances():
+        for requirement in entrance.requirements:
+            for gate in requirement.gates:
+                found.setdefault((str(gate), gate.application), gate)
+    return list(found.values())
+
+
+def opened(before: Iterable[Mapping[str, Any]], now: Iterable[Entrance]) -> Iterator[Entrance]:
+    """The URLs of ``now`` that ask for less than in ``before``, which ``as_json`` has written.
+
+    A new URL is compared with what its view asked for elsewhere.
+    """
+    by_url: dict[str, set[tuple[str, str]]] = {}
+    by_view: dict[str, set[tuple[str, str]]] = {}
+    for each in before:
+        asked = {(gate["requires"], gate["application"]) for gate in each["gates"]}
+        by_url[each["url"]] = asked
+        by_view[each["view"]] = by_view.get(each["view"], asked) & asked
+    for entrance in now:
+        asked = by_url.get(entrance.url, by_view.get(entrance.view, set()))
+        kept = {(each.text, each.application) for each in entrance.requirements}
+        if asked - kept and not entrance.error:
+            yield entrance
+
+
+def _below(resolver: URLResolver, prefix: str) -> Iterator[Entrance]:
+    try:
+        patterns = resolver.url_patterns
+    except Exception as error:  # noqa: BLE001  this imports the site's own modules
+        yield Entrance(prefix, error=type(error).__name__)
+        return
+    for each in patterns:
+        has_language = isinstance(each.pattern, LocalePrefixPattern)
+        url = prefix + (LANGUAGE if has_language else str(each.pattern))
+        if isinstance(each, URLResolver):
+            yield from _below(each, url)
+        else:
+            yield _entrance(each, url)
+
+
+def _entrance(pattern: URLPattern, url: str) -> Entrance:
+    try:
+        return Entrance(url, pattern.lookup_str, tuple(_requirements(pattern.callback)))
+    except Exception as error:  # noqa: BLE001  this makes the site's own views
+        return Entrance(url, pattern.lookup_str, error=type(error).__name__)
+
+
+def _requirements(view: Any) -> Iterator[Requirement]:
+    """What decorators, mixins and permissions of ``view`` ask for, the outermost first."""
+    view = getattr(view, "func", view)
+    asked = list(getattr(view, "identity_gates", ()))
+    if issubclass(getattr(view, "view_class", object), GateMixin):
+        asked += view.view_class(**view.view_initkwargs).gates()
+    for gate in asked:
+        name = getattr(gate.on_closed, "__qualname__", gate.on_closed)
+        yield Requirement(str(gate), gate.application, str(name), (gate,))
+    given = getattr(view, "initkwargs", {})
+    permissions = getattr(getattr(view, "cls", None), "permission_classes", ())
+    for permission in given.get("permission_classes", permissions):
+        if found := tuple(gates_in(permission)):
+            yield Requirement(text_of(permission), found[0].application, FORBIDDEN, found)

@@ -1,0 +1,59 @@
+"""List what every URL of the site asks for."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from django_identity import gate_map
+from django_identity.gate_map import Entrance
+from django_identity.management.command import IdentityCommand
+
+
+class Command(IdentityCommand):
+    help = (
+        "List every URL with the claims, levels and sign-ins that it asks for. What a template "
+        "hides by a tag or a filter is not seen."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--open", action="store_true", help="List the URLs without a gate.")
+        parser.add_argument("--json", action="store_true", help="Write JSON, for --diff.")
+        parser.add_argument(
+            "--diff",
+            type=Path,
+            metavar="OLD.json",
+            help="List what asks for less than in this file, and exit with 1 if anything does.",
+        )
+
+    def handle(self, *, diff: Path | None, **options: Any) -> None:
+        found = gate_map.entrances()
+        if diff is not None:
+            found = gate_map.opened(_read(diff), found)
+        elif options["open"]:
+            found = (each for each in found if not each.requirements)
+        listed = list(found)
+        if options["json"]:
+            self.stdout.write(json.dumps([each.as_json() for each in listed], indent=1))
+        else:
+            for each in listed:
+                self.stdout.write(_line(each))
+        if diff is not None and listed:
+            raise CommandError(f"{len(listed)} URL(s) ask for less than before.")
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        held: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
+        list(gate_map.opened(held, ()))
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CommandError(f"{path} is not what --json wrote ({type(error).__name__}).") from None
+    if not isinstance(held, list):
+        raise CommandError(f"{path} is not what --json wrote: no list.")
+    return held
+
+
+def _line(each: Entrance) -> str:
+    asked = [f"{one.text} ({one.application}, {one.closed})" for one in each.requirements]
+    return "  ".join([each.url, each.view, each.error or ", ".join(asked) or "open"])

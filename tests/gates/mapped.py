@@ -1,0 +1,101 @@
+"""URLs of every kind, for the map of gates."""
+
+from functools import partial, wraps
+from typing import Any
+
+from django.conf.urls.i18n import i18n_patterns
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLResolver, include, path, re_path
+from django.urls.resolvers import RoutePattern
+from django.utils.decorators import method_decorator
+from django.views.decorators.cache import never_cache
+from django.views.generic import TemplateView
+from rest_framework.decorators import api_view, permission_classes
+from rest_framework.permissions import IsAdminUser
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from django_identity.api.permissions import HasClaim, HasKycLevel
+from django_identity.gates import (
+    ClaimRequiredMixin,
+    Closed,
+    KycLevelRequiredMixin,
+    claim_required,
+    kyc_level_required,
+)
+
+adult = claim_required("age_over_18")
+
+
+def open_view(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("open")
+
+
+def tell(request: HttpRequest, closed: Closed) -> HttpResponse:
+    return HttpResponse("closed")
+
+
+def timed(view: Any) -> Any:
+    @wraps(view)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        return view(*args, **kwargs)
+
+    return inner
+
+
+class Callable:
+    """A view without a name."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return HttpResponse("open")
+
+
+class Adults(ClaimRequiredMixin, TemplateView):
+    required_claims = ("age_over_18",)
+
+
+class Residents(KycLevelRequiredMixin, Adults):
+    required_claims = ("country_resident=NG",)
+    required_kyc_level = "level_2"
+    on_closed = "forbid"
+
+
+class AsksNothing(ClaimRequiredMixin, TemplateView):
+    """A mistake of the site: the mixin without a claim."""
+
+
+@method_decorator(adult, name="dispatch")
+class Decorated(TemplateView):
+    pass
+
+
+class Endpoint(APIView):
+    permission_classes = [HasClaim("age_over_18") & ~(HasKycLevel("level_2") | IsAdminUser)]
+
+
+@api_view(["GET"])
+@permission_classes([IsAdminUser, HasKycLevel("level_1")])
+def endpoint(request: HttpRequest) -> Response:
+    return Response()
+
+
+inner = [path("door/", adult(open_view))]
+urlpatterns = [
+    path("", open_view),
+    path("one/", claim_required("age_over_18", "country_resident=NG", on_closed=tell)(open_view)),
+    path("two/", timed(never_cache(kyc_level_required("level_2")(timed(adult(open_view)))))),
+    path("partial/", partial(adult(open_view))),
+    path("nameless/", Callable()),
+    path("adults/", Adults.as_view()),
+    path("residents/", Residents.as_view()),
+    path("at-url/", Adults.as_view(required_claims=["unique_human"])),
+    path("decorated/", adult(Decorated.as_view())),
+    path("nothing/", AsksNothing.as_view()),
+    path("api/", Endpoint.as_view()),
+    path("api/function/", endpoint),
+    path("a/", include((inner, "a"))),
+    path("b/", include((inner, "b"))),
+    URLResolver(RoutePattern("broken/"), "tests.gates.broken_urls"),
+    re_path(r"^old/(?P<number>\d+)/$", open_view),
+    *i18n_patterns(path("hello/", adult(open_view))),
+]

@@ -1,0 +1,116 @@
+"""The map of gates says of every URL what it asks for, and what has become more open."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import clear_url_caches, path
+
+from django_identity import gate_map
+from tests.gates import mapped
+
+URLS = "tests.gates.mapped"
+pytestmark = pytest.mark.urls(URLS)
+
+
+def listed(*options: Any) -> str:
+    output = io.StringIO()
+    call_command("identity_gates", *options, stdout=output)
+    return output.getvalue()
+
+
+def asked() -> dict[str, list[str]]:
+    return {each.url: [one.text for one in each.requirements] for each in gate_map.entrances()}
+
+
+def test_what_every_url_asks_for() -> None:
+    assert asked() == {
+        "/": [],
+        "/one/": ["age_over_18, country_resident=NG"],
+        "/two/": ["level_2", "age_over_18"],
+        "/partial/": ["age_over_18"],
+        "/nameless/": [],
+        "/adults/": ["age_over_18"],
+        "/residents/": ["level_2", "country_resident=NG", "age_over_18"],
+        "/at-url/": ["unique_human", "age_over_18"],
+        "/decorated/": ["age_over_18", "age_over_18"],
+        "/nothing/": [],
+        "/api/": ["(age_over_18 & ~(level_2 | IsAdminUser))"],
+        "/api/function/": ["level_1"],
+        "/a/door/": ["age_over_18"],
+        "/b/door/": ["age_over_18"],
+        "/broken/": [],
+        r"/^old/(?P<number>\d+)/$": [],
+        "/<language>/hello/": ["age_over_18"],
+    }
+
+
+def test_what_cannot_be_read_is_said_by_its_class() -> None:
+    said = {each.url: each.error for each in gate_map.entrances() if each.error}
+    assert said == {"/nothing/": "ImproperlyConfigured", "/broken/": "LookupError"}
+    assert "a secret of the site" not in listed()
+
+
+def test_each_gate_once() -> None:
+    assert [str(gate) for gate in gate_map.gates()] == [
+        "age_over_18, country_resident=NG",
+        "level_2",
+        "age_over_18",
+        "country_resident=NG",
+        "unique_human",
+        "level_1",
+    ]
+
+
+def test_the_list() -> None:
+    lines = listed().splitlines()
+    assert (
+        "/one/  tests.gates.mapped.open_view  age_over_18, country_resident=NG (default, tell)"
+        in lines
+    )
+    assert "/  tests.gates.mapped.open_view  open" in lines
+    assert "/nameless/  tests.gates.mapped.Callable  open" in lines
+    assert "/broken/    LookupError" in lines
+
+
+def test_only_what_is_open() -> None:
+    """And what may be: it could not be read."""
+    assert [line.split()[0] for line in listed("--open").splitlines()] == [
+        "/", "/nameless/", "/nothing/", "/broken/", r"/^old/(?P<number>\d+)/$",
+    ]  # fmt: skip
+
+
+def test_a_change_that_opens_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that goes to another address; what asks for more, or goes, is no matter."""
+    old = tmp_path / "old.json"
+    old.write_text(listed("--json"), "utf-8")
+    assert listed("--diff", old) == ""
+    changed = [each for each in mapped.urlpatterns if str(each.pattern) not in ("two/", "adults/")]
+    changed[0] = path("", mapped.adult(mapped.open_view))
+    changed += [
+        path("two/", mapped.adult(mapped.open_view)),
+        path("moved/", mapped.Decorated.as_view()),
+    ]
+    monkeypatch.setattr(mapped, "urlpatterns", changed)
+    clear_url_caches()
+    output = io.StringIO()
+    with pytest.raises(CommandError, match="1 URL"):
+        call_command("identity_gates", "--diff", old, stdout=output)
+    assert output.getvalue().split()[0] == "/two/"
+
+
+@pytest.mark.urls("tests.gates.broken_urls")
+def test_a_urlconf_that_cannot_be_imported() -> None:
+    assert listed() == "/    LookupError\n"
+
+
+@pytest.mark.parametrize("held", ["", "{}", "[1]", "7", '[{"url": "/"}]'])
+def test_a_file_that_is_no_map(tmp_path: Path, held: str) -> None:
+    old = tmp_path / "old.json"
+    old.write_text(held, "utf-8")
+    with pytest.raises(CommandError, match="is not what --json wrote"):
+        call_command("identity_gates", "--diff", old)
