@@ -165,8 +165,9 @@ class CallbackView(_Endpoint):
             user=self.signed_in_user(),
         )
         beside: Mapping[str, object] = {}
-        if completed.login is not None:
-            beside = self.sign_in(request, completed.user, completed.login)
+        linked = completed.linked
+        if linked is not None and linked.session is not None:
+            beside = self.sign_in(request, linked.user, linked.session)
         log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
         return self.answer({"next": flow.landing_url(completed.next_url)}, beside)
 

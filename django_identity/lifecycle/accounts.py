@@ -1,7 +1,7 @@
 """Create the site's users, and write the fields that the policy returns."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -37,54 +37,33 @@ def sign_up(
     )
     user = get_user_model()(**fields)
     user.set_unusable_password()
-    refused = _leave_out_refused(user, {*policy.PROFILE_FIELDS} & fields.keys())
-    if refused:
+    # What the service said and the user model refuses is left out.
+    for name in _refused(user.clean_fields) & fields.keys() & {*policy.PROFILE_FIELDS}:
+        field: Any = user._meta.get_field(name)
+        setattr(user, name, field.get_default())
+    if refused := _refused(user.full_clean):
+        names = ", ".join(sorted(refused))
         raise exceptions.LinkingRefused(
-            f"the user model refuses: {', '.join(sorted(refused))}", code="user_fields_refused"
+            f"the user model refuses: {names}", code="user_fields_refused"
         )
+    # After ``clean``, which may have normalised them.
     return _create({name: getattr(user, name) for name in fields})
-
-
-def _create(fields: Mapping[str, Any]) -> AbstractBaseUser:
-    """Create the user as the site does: by the manager's ``create_user``, if it has one."""
-    model = get_user_model()
-    manager: Any = model._default_manager.db_manager(database.alias())
-    if hasattr(manager, "create_user"):
-        user: AbstractBaseUser = manager.create_user(**fields, password=None)
-        if not user.has_usable_password():
-            return user
-    else:
-        user = model(**fields)
-    user.set_unusable_password()
-    user.save(using=database.alias())
-    return user
 
 
 def _only_identity_opens(user: AbstractBaseUser) -> bool:
     """Whether the account was made for an identity and has no password."""
+    made = LinkedIdentity.objects.filter(user_id=user.pk, account_made=True)
+    return not user.has_usable_password() and made.exists()
+
+
+def _create(fields: Mapping[str, Any]) -> AbstractBaseUser:
+    """Create the user as the site does, by ``create_user``, and without a password."""
+    manager: Any = get_user_model()._default_manager.db_manager(database.alias())
+    user: AbstractBaseUser = manager.create_user(**fields, password=None)
     if user.has_usable_password():
-        return False
-    return LinkedIdentity.objects.filter(user_id=user.pk, account_made=True).exists()
-
-
-def _leave_out_refused(user: AbstractBaseUser, optional: set[str]) -> set[str]:
-    """Cut or leave out what the user model refuses. Returns the fields that it still refuses."""
-    fields: dict[str, Any] = {name: user._meta.get_field(name) for name in optional}
-    for name, field in fields.items():
-        longest, value = getattr(field, "max_length", None), getattr(user, name)
-        if longest and isinstance(value, str) and name != user.get_email_field_name():
-            setattr(user, name, value[:longest].rstrip())
-    for name in _refused_fields(user, unique=False) & optional:
-        setattr(user, name, fields[name].get_default())
-    return _refused_fields(user, unique=True)
-
-
-def _refused_fields(user: AbstractBaseUser, *, unique: bool) -> set[str]:
-    try:
-        user.full_clean(exclude=["password"], validate_unique=unique, validate_constraints=unique)
-    except ValidationError as invalid:
-        return {*invalid.message_dict}
-    return set()
+        user.set_unusable_password()
+        user.save()
+    return user
 
 
 def overwrite_fields(
@@ -92,66 +71,55 @@ def overwrite_fields(
 ) -> None:
     """Write the policy's fields to a user who signs in again. The default is none.
 
-    The rules are those for a new user. A field that breaks a rule keeps its old value, and the log
-    names the field.
+    If the user model refuses one, or another account has the e-mail address, none is written, and
+    the log names the fields that are refused.
     """
     site = policy.load(application.policy)
     wanted = policy.writable(
         site.changed_user_fields(user, profile=profile, kyc=kyc), method="changed_user_fields"
     )
-    changed = {name: value for name, value in wanted.items() if getattr(user, name) != value}
-    written = _set_valid(site, user, changed)
-    if written:
-        user.save(update_fields=written)
-    refused = sorted(changed.keys() - written)
-    if refused:
-        names = ",".join(refused)
-        facts = {"application": application.alias, "fields": names}
-        log(LogEvent.USER_FIELDS_REFUSED, level=logging.WARNING, **facts)
+    before = {name: getattr(user, name) for name in wanted}
+    changed = {name: value for name, value in wanted.items() if before[name] != value}
+    if not changed:
+        return
+    for name, value in changed.items():
+        setattr(user, name, value)
+    refused = _refused_changes(site, user, changed)
+    if not refused:
+        user.save(update_fields=changed)
+        return
+    for name in changed:
+        setattr(user, name, before[name])
+    names = ",".join(sorted(refused))
+    facts = {"application": application.alias, "fields": names}
+    log(LogEvent.USER_FIELDS_REFUSED, level=logging.WARNING, **facts)
 
 
-def _set_valid(
+def _refused_changes(
     site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Mapping[str, Any]
 ) -> set[str]:
-    """Set the fields of ``changed`` that break no rule. Returns their names."""
-    before = {name: getattr(user, name) for name in changed}
-    names = set(changed)
-    email = changed.get(user.get_email_field_name())
-    owner = site.account_with_email(str(email)) if email else None
+    """The fields that the user model refuses, and an e-mail address that another account has."""
+    fields = user._meta.fields
+    others = {each.name for each in fields if changed.keys().isdisjoint((each.name, each.attname))}
+    email = user.get_email_field_name()
+    owner = site.account_with_email(changed[email]) if changed.get(email) else None
     if owner is not None and owner.pk != user.pk:
-        # The new e-mail address belongs to another account.
-        names.remove(user.get_email_field_name())
-    while names:
-        for name in changed:
-            setattr(user, name, changed[name] if name in names else before[name])
-        broken = _broken_rules(user, names)
-        if not broken:
-            break
-        # A rule about several fields names none of them. Then no field is written.
-        names -= (names & broken) or names
-    for name in changed.keys() - names:
-        setattr(user, name, before[name])
-    return names
-
-
-def _broken_rules(user: AbstractBaseUser, names: set[str]) -> set[str]:
-    """The fields among ``names`` that fail the user model's validation.
-
-    Uniqueness is checked for all fields, because a changed and an unchanged field may collide
-    together.
-    """
-    others = {field.name for field in user._meta.fields if not {field.name, field.attname} & names}
-    broken: set[str] = set()
-    for validate in (
+        return {email}
+    # Rules of the whole model are checked with the unchanged fields too.
+    return _refused(
         partial(user.clean_fields, exclude=others),
         user.clean,
         user.validate_unique,
         user.validate_constraints,
-    ):
+    )
+
+
+def _refused(*checks: Callable[[], object]) -> set[str]:
+    """The names of the fields that the user model's checks refuse."""
+    refused: set[str] = set()
+    for check in checks:
         try:
-            validate()
+            check()
         except ValidationError as invalid:
-            broken |= invalid.update_error_dict({}).keys()
-    # Errors of a foreign key have its name, but the policy may have used its column's name.
-    columns = {field.name: field.attname for field in user._meta.fields}
-    return {name if name in names else columns.get(name, name) for name in broken}
+            refused |= invalid.update_error_dict({}).keys()
+    return refused

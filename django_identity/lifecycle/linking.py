@@ -9,35 +9,24 @@ made is deleted; if the process dies in between, the next full sign-in fills it.
 from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, OperationalError
 
 from django_identity import database, exceptions, policy, signals
-from django_identity.conf import Application
-from django_identity.lifecycle import accounts, events, notices, service_data, withdrawal
-from django_identity.lifecycle.service_data import ServiceData
+from django_identity.lifecycle import accounts, arrivals, events, notices, withdrawal
+from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.logs import LogEvent, log_trouble
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, Purpose, WebhookEvent, digest
+from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent, digest
 
 TRIES = 5
 #: Another request linked the same subject, account or address meanwhile, or there was a deadlock.
 OVERTAKEN = (
     IntegrityError, OperationalError, exceptions.EmailTaken, exceptions.StorageUnavailable,
 )  # fmt: skip
-
-
-class Arrival(StrEnum):
-    """How the person came: by a full sign-in, with its purpose, or with a Connect code."""
-
-    SIGN_IN = "sign-in"
-    LINK = "link"
-    RENEW = "renewal"
-    CODE = "code"
 
 
 class Subject(StrEnum):
@@ -55,63 +44,40 @@ class Subject(StrEnum):
     OAUTH_ELSEWHERE = "by sign-in, to another account"
 
 
-class Question(StrEnum):
-    """Which of the policy's questions is asked."""
-
-    NONE = ""
-    MAY_SIGN_UP = "may_sign_up"
-    MAY_SIGN_IN = "may_sign_in"
-    MAY_LINK = "may_link"
-
-
+#: The method of the policy that is asked, if any.
+Question = Literal["", "may_sign_up", "may_sign_in", "may_link"]
 #: How the identity is linked then, and the question; or why the person is refused.
 Decision = tuple[LinkedVia, Question] | str
 
 #: The one place where linking is decided. ``docs/security.md`` has the same table.
 DECISIONS: Mapping[tuple[Arrival, Subject], Decision] = {
-    (Arrival.SIGN_IN, Subject.NONE): (LinkedVia.OAUTH, Question.MAY_SIGN_UP),
+    (Arrival.SIGN_IN, Subject.NONE): (LinkedVia.OAUTH, "may_sign_up"),
     (Arrival.SIGN_IN, Subject.CONNECT): "linked_by_code",
-    (Arrival.SIGN_IN, Subject.OAUTH): (LinkedVia.OAUTH, Question.MAY_SIGN_IN),
-    (Arrival.SIGN_IN, Subject.REVOKED): (LinkedVia.OAUTH, Question.MAY_SIGN_IN),
-    (Arrival.LINK, Subject.NONE): (LinkedVia.OAUTH, Question.MAY_LINK),
+    (Arrival.SIGN_IN, Subject.OAUTH): (LinkedVia.OAUTH, "may_sign_in"),
+    (Arrival.SIGN_IN, Subject.REVOKED): (LinkedVia.OAUTH, "may_sign_in"),
+    (Arrival.LINK, Subject.NONE): (LinkedVia.OAUTH, "may_link"),
     (Arrival.LINK, Subject.HOLDS_ANOTHER): "user_holds_another",
-    (Arrival.LINK, Subject.CONNECT): (LinkedVia.OAUTH, Question.MAY_LINK),
-    (Arrival.LINK, Subject.OAUTH): (LinkedVia.OAUTH, Question.NONE),
-    (Arrival.LINK, Subject.REVOKED): (LinkedVia.OAUTH, Question.NONE),
+    (Arrival.LINK, Subject.CONNECT): (LinkedVia.OAUTH, "may_link"),
+    (Arrival.LINK, Subject.OAUTH): (LinkedVia.OAUTH, ""),
+    (Arrival.LINK, Subject.REVOKED): (LinkedVia.OAUTH, ""),
     (Arrival.LINK, Subject.CONNECT_ELSEWHERE): "linked_by_code",
     (Arrival.LINK, Subject.OAUTH_ELSEWHERE): "subject_taken",
     (Arrival.RENEW, Subject.NONE): "subject_changed",
     (Arrival.RENEW, Subject.HOLDS_ANOTHER): "subject_changed",
-    (Arrival.RENEW, Subject.CONNECT): (LinkedVia.OAUTH, Question.MAY_LINK),
-    (Arrival.RENEW, Subject.OAUTH): (LinkedVia.OAUTH, Question.NONE),
-    (Arrival.RENEW, Subject.REVOKED): (LinkedVia.OAUTH, Question.NONE),
+    (Arrival.RENEW, Subject.CONNECT): (LinkedVia.OAUTH, "may_link"),
+    (Arrival.RENEW, Subject.OAUTH): (LinkedVia.OAUTH, ""),
+    (Arrival.RENEW, Subject.REVOKED): (LinkedVia.OAUTH, ""),
     (Arrival.RENEW, Subject.CONNECT_ELSEWHERE): "subject_changed",
     (Arrival.RENEW, Subject.OAUTH_ELSEWHERE): "subject_changed",
-    (Arrival.CODE, Subject.NONE): (LinkedVia.CONNECT, Question.MAY_LINK),
+    (Arrival.CODE, Subject.NONE): (LinkedVia.CONNECT, "may_link"),
     (Arrival.CODE, Subject.HOLDS_ANOTHER): "user_holds_another",
-    (Arrival.CODE, Subject.CONNECT): (LinkedVia.CONNECT, Question.NONE),
-    (Arrival.CODE, Subject.OAUTH): (LinkedVia.OAUTH, Question.NONE),
+    (Arrival.CODE, Subject.CONNECT): (LinkedVia.CONNECT, ""),
+    (Arrival.CODE, Subject.OAUTH): (LinkedVia.OAUTH, ""),
     # A code restores no power to sign in.
-    (Arrival.CODE, Subject.REVOKED): (LinkedVia.CONNECT, Question.NONE),
+    (Arrival.CODE, Subject.REVOKED): (LinkedVia.CONNECT, ""),
     (Arrival.CODE, Subject.CONNECT_ELSEWHERE): "subject_taken",
     (Arrival.CODE, Subject.OAUTH_ELSEWHERE): "subject_taken",
 }
-ARRIVALS = dict(zip(Purpose, (Arrival.SIGN_IN, Arrival.LINK, Arrival.RENEW), strict=True))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinkRequest:
-    """A request to link: how the person came, the user whose account it is about, and when.
-
-    ``user_id``: the user who started it, or None for a sign-in. ``user``: the user who is signed in
-    in the person's browser now, or None.
-    """
-
-    application: Application
-    arrival: Arrival
-    user_id: Any
-    user: AbstractBaseUser | None
-    began_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +89,7 @@ class Linked:
     session: LinkedIdentity | None
 
 
-def link(request: LinkRequest, data: ServiceData) -> Linked:
+def link(request: LinkRequest) -> Linked:
     """Link the subject to its user and store what the service said. Raises a ``LinkingRefused``.
 
     Must run outside any transaction. It is tried again after ``OVERTAKEN``, and raises
@@ -131,29 +97,29 @@ def link(request: LinkRequest, data: ServiceData) -> Linked:
     """
     for _ in range(TRIES - 1):
         with suppress(*OVERTAKEN):
-            return _link(request, data)
+            return _link(request)
     try:
-        return _link(request, data)
+        return _link(request)
     except (IntegrityError, OperationalError) as error:
         raise exceptions.StorageUnavailable(type(error).__name__) from error
 
 
-def _link(request: LinkRequest, data: ServiceData) -> Linked:
+def _link(request: LinkRequest) -> Linked:
     application = request.application
-    subject_digest = digest(application.alias, application.environment, data.subject)
+    subject_digest = digest(application.alias, application.environment, request.subject)
     with database.atomic():
         known = LinkedIdentity.objects.locked(subject_digest)
         via, question = _decided(request, known)
         if known is not None:
-            return _grant(request, data, known, via=via, question=question)
-    empty = _write_empty(request, data, via=via)
+            return _grant(request, known, via=via, question=question)
+    empty = _write_empty(request, via=via)
     try:
         with database.atomic():
             identity = LinkedIdentity.objects.locked(subject_digest)
             if identity is None or (identity.pk, identity.version) != (empty.pk, empty.version):
                 raise exceptions.StorageUnavailable("another request has changed the identity")
-            may = Question.MAY_SIGN_IN if empty.account_made else Question.NONE
-            return _grant(request, data, identity, via=via, question=may, is_new=True)
+            question = "may_sign_in" if empty.account_made else ""
+            return _grant(request, identity, via=via, question=question, is_new=True)
     except Exception:
         _take_back(empty)
         raise
@@ -161,8 +127,8 @@ def _link(request: LinkRequest, data: ServiceData) -> Linked:
 
 def _decided(request: LinkRequest, known: LinkedIdentity | None) -> tuple[LinkedVia, Question]:
     """Look the case up in ``DECISIONS``. Raises the refusal."""
-    signed_in = request.user if request.arrival is Arrival.SIGN_IN else None
-    if signed_in is not None and (known is None or known.user_id != signed_in.pk):
+    is_in_account = request.arrival is Arrival.SIGN_IN and request.user_id is not None
+    if is_in_account and (known is None or known.user_id != request.user_id):
         # Somebody else signed in here meanwhile, or the person in another tab.
         raise exceptions.FlowError(code="user_changed")
     decision = DECISIONS[request.arrival, _subject_state(request, known)]
@@ -184,21 +150,21 @@ def _subject_state(request: LinkRequest, known: LinkedIdentity | None) -> Subjec
     return Subject.OAUTH if known.consent == Consent.GRANTED else Subject.REVOKED
 
 
-def _write_empty(request: LinkRequest, data: ServiceData, *, via: LinkedVia) -> LinkedIdentity:
+def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
     """The first step: the identity without data and without consent, and the user of a sign-up."""
     application, is_sign_up = request.application, request.arrival is Arrival.SIGN_IN
     with database.atomic():
         if is_sign_up:
-            user = accounts.sign_up(application, profile=data.profile, kyc=data.kyc)
+            user = accounts.sign_up(application, profile=request.profile, kyc=request.kyc)
         else:
             user = _active(request.user_id)
             # Before the row is written: if the process dies then, the row is a way in.
-            _ask(request, data, Question.MAY_LINK, user)
+            _ask(request, "may_link", user)
         return LinkedIdentity.objects.create(
             user_id=user.pk,
             application=application.alias,
             environment=application.environment,
-            subject=data.subject,
+            subject=request.subject,
             consent=Consent.REVOKED,
             linked_via=via,
             account_made=is_sign_up,
@@ -217,29 +183,20 @@ def _active(user_id: Any) -> AbstractBaseUser:
 def _take_back(empty: LinkedIdentity) -> None:
     """Delete what the first step made, unless a sign-in has filled it or an erasure will do it."""
     try:
-        for _ in range(TRIES - 1):
-            with suppress(OperationalError):
-                return _delete_empty(empty)
-        _delete_empty(empty)
+        with database.atomic():
+            held = LinkedIdentity.objects.locked(empty.subject_digest)
+            if held is None or held.pk != empty.pk or not held.was_never_granted:
+                return
+            withdrawal.empty_events(WebhookEvent.objects.filter(subject_digest=held.subject_digest))
+            held.delete()
+            if empty.account_made:
+                database.all_users().get(pk=empty.user_id).delete()
     except Exception as error:  # noqa: BLE001  the refusal is raised; an emptied link opens nothing
         log_trouble(LogEvent.SIGN_IN_FAILED, error, application=empty.application)
 
 
-def _delete_empty(empty: LinkedIdentity) -> None:
-    with database.atomic():
-        held = LinkedIdentity.objects.locked(empty.subject_digest)
-        if held is None or held.pk != empty.pk or not held.was_never_granted:
-            return
-        theirs = WebhookEvent.objects.filter(subject_digest=empty.subject_digest)
-        withdrawal.empty_events(theirs)
-        held.delete()
-        if empty.account_made:
-            database.all_users().get(pk=empty.user_id).delete()
-
-
 def _grant(
     request: LinkRequest,
-    data: ServiceData,
     identity: LinkedIdentity,
     *,
     via: LinkedVia,
@@ -253,36 +210,32 @@ def _grant(
         raise exceptions.LinkingRefused(code="erasure_pending")
     if identity.revoked_at is not None and identity.revoked_at > request.began_at:
         raise exceptions.LinkingRefused(code="consent_withdrawn")
-    _ask(request, data, question, user)
+    _ask(request, question, user)
     if not is_new and not (is_code and via == LinkedVia.CONNECT):
         # A code may be another person's, so its data is not written to the account.
-        accounts.overwrite_fields(application, user, profile=data.profile, kyc=data.kyc)
-    service_data.store(application, identity, data, via=via, began_at=request.began_at)
+        accounts.overwrite_fields(application, user, profile=request.profile, kyc=request.kyc)
+    arrivals.store(request, identity, via=via)
     events.apply_since(identity, request.began_at, is_new=is_new)
     identity.save()
     session = None
     if request.arrival is Arrival.SIGN_IN:
         session = LinkedIdentity.objects.signing_in().filter(user_id=user.pk).first()
     linked = Linked(identity, user, session)
-    _announce(request, data, linked, before, is_new=is_new)
+    _announce(request, linked, before, is_new=is_new)
     return linked
 
 
-def _ask(
-    request: LinkRequest, data: ServiceData, question: Question, user: AbstractBaseUser
-) -> None:
+def _ask(request: LinkRequest, question: Question, user: AbstractBaseUser) -> None:
     """Ask the site's policy. Raises ``LinkingRefused``."""
     site = policy.load(request.application.policy)
-    if question is Question.MAY_LINK:
-        profile = replace(data.profile, by_code=request.arrival is Arrival.CODE)
-        if not site.may_link(user, profile):
-            raise exceptions.LinkingRefused(code="link_not_allowed")
-    elif question and not site.may_sign_in(user):
+    if question == "may_link" and not site.may_link(user, request.profile):
+        raise exceptions.LinkingRefused(code="link_not_allowed")
+    if question == "may_sign_in" and not site.may_sign_in(user):
         raise exceptions.LinkingRefused(code="sign_in_not_allowed")
 
 
 def _announce(
-    request: LinkRequest, data: ServiceData, linked: Linked, before: LinkedIdentity, *, is_new: bool
+    request: LinkRequest, linked: Linked, before: LinkedIdentity, *, is_new: bool
 ) -> None:
     """The signals and the notices of a link, after the commit."""
     identity, user = linked.identity, linked.user
@@ -294,7 +247,7 @@ def _announce(
     if (identity.kyc_level, identity.kyc_status) != (before.kyc_level, before.kyc_status):
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     if is_new or identity.linked_via != before.linked_via:
-        facts = {"identity": identity, "person": notices.masked(data.profile)}
+        facts = {"identity": identity, "person": notices.masked(request.profile)}
         notices.send_on_commit(request.application, [user], change="linked", **facts)
     elif request.arrival is Arrival.RENEW:
         notices.send_on_commit(request.application, [user], change="renewed")

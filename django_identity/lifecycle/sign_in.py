@@ -1,11 +1,13 @@
 """Sign-in: ``begin`` before the redirect to the service, ``complete`` at the callback.
 
 There are three purposes: ``sign_in``, ``link`` (tied to the user who started it) and ``renew``
-(which must return the same subject).
+(which must return the same subject). A started sign-in is one row. One browser can complete it,
+once, within an hour.
 """
 
 import re
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Self
 
 from django.contrib.auth.models import AbstractBaseUser
@@ -15,19 +17,22 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import exceptions, vault
 from django_identity.conf import Application
 from django_identity.credentials import RejectionReason
-from django_identity.lifecycle import authorization_requests, key_sets, linking
-from django_identity.lifecycle.authorization_requests import SignInIntent
-from django_identity.lifecycle.service_data import ServiceData
-from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose
+from django_identity.lifecycle import key_sets, linking
+from django_identity.lifecycle.arrivals import Arrival, LinkRequest
+from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, digest
 from django_identity.service import ServiceClient, refusals
 from django_identity.service.answers import Profile
 from django_identity.service.authorization import authorization_url, pkce_pair, state_value
 
+COMPLETED = "completed"
+# Seconds from the button to the callback. A first verification at the service takes long.
+SIGN_IN_LIFETIME = 3600
 STATE = re.compile(r"[A-Za-z0-9_-]{16,128}")
 # RFC 6749 appendix A.11: visible ASCII and space. The limit of the length is our own.
 CODE = re.compile(r"[\x20-\x7e]{1,2048}")
-# RFC 6749 appendix A.7
-ERROR = re.compile(r"[\x20-\x21\x23-\x5b\x5d-\x7e]{1,128}")
+ARRIVALS = {
+    Purpose.SIGN_IN: Arrival.SIGN_IN, Purpose.LINK: Arrival.LINK, Purpose.RENEW: Arrival.RENEW,
+}  # fmt: skip
 
 #: What cannot be read or proven leaves the person signed in, with gates closed.
 UNREAD = (exceptions.ServiceError, exceptions.CredentialRejected)
@@ -46,36 +51,27 @@ class Callback:
     @classmethod
     def parse(cls, *, state: list[str], code: list[str], error: list[str]) -> Self:
         """Parse the values of each query parameter. Raises ``FlowError``."""
-        if len(state) != 1 or len(code) + len(error) != 1:
-            raise exceptions.FlowError(
-                "state, and one of code and error, once each", code="callback_invalid"
-            )
-        if not STATE.fullmatch(state[0]):
-            raise exceptions.FlowError("state is not of our making", code="callback_invalid")
-        if code and not CODE.fullmatch(code[0]):
-            raise exceptions.FlowError("code is not of RFC 6749's form", code="callback_invalid")
+        if len(state) != 1 or len(code) + len(error) != 1 or not STATE.fullmatch(state[0]):
+            raise exceptions.FlowError("not one state and one code", code="callback_invalid")
         if code:
+            if not CODE.fullmatch(code[0]):
+                raise exceptions.FlowError("not a code of RFC 6749", code="callback_invalid")
             return cls(state[0], code[0])
-        # A malformed error is still an error. Its text is not used.
-        said = error[0] if ERROR.fullmatch(error[0]) else "invalid"
-        if said == "access_denied":
+        if error[0] == "access_denied":
             return cls(state[0], error=exceptions.FlowError(code="access_denied"))
-        refused = exceptions.FlowError(exceptions.shaped_code(said), code="authorization_refused")
+        # A malformed error is still an error. Its text is not used.
+        said = exceptions.shaped_code(error[0])
+        refused = exceptions.FlowError(said, code="authorization_refused")
         return cls(state[0], error=refusals.of_callback(said) or refused)
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The result of a callback. ``login``: the identity on which a new session rests, if any.
+    """The result of a callback. ``linked`` is None if the same callback was completed before."""
 
-    ``identity`` and ``purpose`` are None if the same callback was completed before.
-    """
-
-    user: AbstractBaseUser
     next_url: str
-    login: LinkedIdentity | None = None
-    identity: LinkedIdentity | None = None
-    purpose: Purpose | None = None
+    purpose: Purpose
+    linked: linking.Linked | None = None
 
 
 def purpose_for(user: AbstractBaseUser | None, *, application: Application) -> Purpose:
@@ -86,20 +82,41 @@ def purpose_for(user: AbstractBaseUser | None, *, application: Application) -> P
     return Purpose.RENEW if linked.exists() else Purpose.LINK
 
 
-def begin(application: Application, intent: SignInIntent, *, browser_key: str) -> str:
+def begin(
+    application: Application,
+    *,
+    purpose: Purpose,
+    user: AbstractBaseUser | None,
+    next_url: str,
+    redirect_uri: str,
+    browser_key: str,
+) -> str:
     """Start a sign-in and return the service's address to send the browser to.
 
-    ``browser_key`` is the secret in this browser's cookie. Only this browser can complete it.
+    ``user``: who is signed in now. ``browser_key`` is the secret in this browser's cookie. Only
+    this browser can complete the sign-in.
     """
     state, pkce = state_value(), pkce_pair()
-    request = authorization_requests.start(
-        application, intent, state=state, browser_key=browser_key, pkce=pkce
+    request = AuthorizationRequest(
+        state_digest=digest(state),
+        browser_digest=digest(browser_key),
+        application=application.alias,
+        environment=application.environment,
+        purpose=purpose,
+        user_id=user.pk if user else None,
+        next=next_url,
+        redirect_uri=redirect_uri,
+        scopes=list(application.scopes),
+        expires_at=timezone.now() + timedelta(seconds=SIGN_IN_LIFETIME),
     )
+    keys, context = application.encryption_keys, request.sealing_context("code_verifier")
+    request.code_verifier = vault.seal(pkce.verifier, keys=keys, context=context)
+    request.save(force_insert=True)
     return authorization_url(
         application,
         state=state,
         code_challenge=pkce.challenge,
-        redirect_uri=request.redirect_uri,
+        redirect_uri=redirect_uri,
         scopes=application.scopes,
     )
 
@@ -117,51 +134,58 @@ def complete(
     ``user`` is the user who is signed in now. Must run outside any transaction, because a rollback
     would undo the claim. After an ``IdentityError`` nothing else has changed.
     """
-    if browser_key is None:
-        raise exceptions.FlowError("no browser key", code="request_unknown")
-    request = authorization_requests.find(
-        application, state=callback.state, browser_key=browser_key
-    )
-    was_completed = request.outcome == authorization_requests.COMPLETED
-    if user is not None and was_completed and request.completed_by_id == user.pk:
-        return Completed(user, request.next)
-    authorization_requests.claim(request)
+    request = _find(application, callback.state, browser_key)
+    if user is not None and request.completed_by_id == user.pk:
+        return Completed(request.next, Purpose(request.purpose))
+    _claim(request)
     try:
-        return _complete_claimed(application, request, callback, user)
+        _require_same_user(request, user)
+        if callback.error is not None:
+            raise callback.error
+        linked = linking.link(_learn(application, request, callback.code, user))
     except exceptions.IdentityError as error:
-        authorization_requests.close(request, outcome=error.code)
+        _close(request, outcome=error.code)
         error.next_url = request.next
         raise
+    _close(request, outcome=COMPLETED, completed_by=linked.user)
+    return Completed(request.next, Purpose(request.purpose), linked)
 
 
-def _complete_claimed(
+def _find(application: Application, state: str, browser_key: str | None) -> AuthorizationRequest:
+    """The sign-in with this state that this browser started. Raises ``FlowError``."""
+    found = AuthorizationRequest.objects.filter(state_digest=digest(state)).first()
+    started = (application.alias, application.environment, digest(browser_key or ""))
+    if found is None or (found.application, found.environment, found.browser_digest) != started:
+        raise exceptions.FlowError(code="request_unknown")
+    return found
+
+
+def _claim(request: AuthorizationRequest) -> None:
+    """Claim the sign-in for this callback. It cannot be claimed again, even after a failure."""
+    now = timezone.now()
+    if request.consumed_at is None and request.expires_at <= now:
+        raise exceptions.FlowError(code="request_expired")
+    unused = AuthorizationRequest.objects.filter(pk=request.pk, consumed_at=None)
+    if not unused.update(consumed_at=now, updated_at=now):
+        raise exceptions.FlowError(code="request_used")
+
+
+def _require_same_user(request: AuthorizationRequest, user: AbstractBaseUser | None) -> None:
+    """A link or a renewal belongs to the user who started it."""
+    if request.purpose == Purpose.SIGN_IN:
+        return
+    if user is None:
+        raise exceptions.FlowError(code="session_ended")
+    if user.pk != request.user_id:
+        raise exceptions.FlowError(code="user_changed")
+
+
+def _learn(
     application: Application,
     request: AuthorizationRequest,
-    callback: Callback,
+    code: str,
     user: AbstractBaseUser | None,
-) -> Completed:
-    if request.purpose != Purpose.SIGN_IN:
-        if user is None:
-            raise exceptions.FlowError(code="session_ended")
-        if user.pk != request.user_id:
-            raise exceptions.FlowError(code="user_changed")
-    if callback.error is not None:
-        raise callback.error
-    data = _learn(application, request, callback.code)
-    purpose = Purpose(request.purpose)
-    link_request = linking.LinkRequest(
-        application=application,
-        arrival=linking.ARRIVALS[purpose],
-        user_id=request.user_id,
-        user=user,
-        began_at=request.created_at,
-    )
-    linked = linking.link(link_request, data)
-    authorization_requests.close(request, completed_by=linked.user)
-    return Completed(linked.user, request.next, linked.session, linked.identity, purpose)
-
-
-def _learn(application: Application, request: AuthorizationRequest, code: str) -> ServiceData:
+) -> LinkRequest:
     """Exchange the code once and read the person's data, which must be about one subject."""
     client, keys = ServiceClient(application), application.encryption_keys
     context = request.sealing_context("code_verifier")
@@ -172,7 +196,7 @@ def _learn(application: Application, request: AuthorizationRequest, code: str) -
     scopes = tuple(request.scopes) if answer.scopes is None else answer.scopes
     subject, token = key_sets.subject_of(application, answer), answer.access_token
     asked_at = timezone.now()
-    profile = kyc = listed = None
+    profile = kyc = listed = proof = None
     # If the token answer does not name the person, the first of these answers does.
     if "profile:read" in scopes:
         profile = client.profile(subject, access_token=token)
@@ -184,25 +208,24 @@ def _learn(application: Application, request: AuthorizationRequest, code: str) -
         kyc = client.kyc(None, access_token=token)
         subject = kyc.subject
     if subject is None:
-        raise exceptions.MalformedAnswer(
-            "no answer names the person", endpoint="token", code="subject_unknown"
-        )
+        raise exceptions.MalformedAnswer("nobody named", endpoint="token", code="subject_unknown")
     unread = ""
     try:
         if "kyc:read" in scopes and kyc is None:
             kyc = client.kyc(subject, access_token=token)
     except UNREAD as error:
         unread = _code_of(error)
-    proof = None
     try:
         if "claims:read" in scopes:
             listed = listed or client.claims(subject, access_token=token)
             proof = key_sets.verify_answer(application, listed, subject=subject)
     except UNREAD as error:
         listed, unread = None, _code_of(error)
-    return ServiceData(
-        subject=subject, scopes=scopes, tokens=answer, kyc=kyc, claims=listed, proof=proof,
-        profile=profile or Profile(id=subject), asked_at=asked_at, unread=unread,
+    return LinkRequest(
+        application=application, arrival=ARRIVALS[Purpose(request.purpose)],
+        user_id=user.pk if user else None, began_at=request.created_at, asked_at=asked_at,
+        subject=subject, scopes=scopes, profile=profile or Profile(id=subject), kyc=kyc,
+        tokens=answer, claims=listed, proof=proof, unread=unread,
     )  # fmt: skip
 
 
@@ -211,10 +234,19 @@ def _code_of(error: exceptions.IdentityError) -> str:
 
     Raises an error that is about somebody else: another subject or environment.
     """
-    if isinstance(error, exceptions.CredentialRejected):
-        if error.reason in ABOUT_ANOTHER:
-            raise error
-        return error.code
-    if isinstance(error, (exceptions.SubjectMismatch, exceptions.EnvironmentMismatch)):
+    mismatches = (exceptions.SubjectMismatch, exceptions.EnvironmentMismatch)
+    if isinstance(error, mismatches) or getattr(error, "reason", None) in ABOUT_ANOTHER:
         raise error
     return error.code
+
+
+def _close(
+    request: AuthorizationRequest, *, outcome: str, completed_by: AbstractBaseUser | None = None
+) -> None:
+    """Record how a claimed sign-in ended, and delete its code verifier."""
+    AuthorizationRequest.objects.filter(pk=request.pk).update(
+        outcome=outcome,
+        completed_by=completed_by,
+        code_verifier="",
+        updated_at=timezone.now(),
+    )

@@ -79,7 +79,6 @@ class ConnectRedemption(Timestamped):
     )
     expires_at = models.DateTimeField(db_index=True)
     outcome = models.CharField(_("outcome"), max_length=64, blank=True)
-    kyc_url = models.TextField(blank=True, help_text="Where a missing verification is made.")
 
     class Meta:
         verbose_name = _("Connect redemption")

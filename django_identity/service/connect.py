@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -72,7 +72,7 @@ class ConnectAnswer:
             raise read.wrong("status is not approved")
         subject = read.subject("user_id")
         shared = _shared(read, "profile") if PROFILE_SCOPE in asked else {}
-        profile = Profile.parse({"id": subject, **(shared or {})})
+        profile = replace(Profile.parse({"id": subject, **(shared or {})}), by_code=True)
         stated = _shared(read, "kyc") if KYC_SCOPE in asked else None
         kyc = None if stated is None else KycStatus.parse(stated)
         if profile.id != subject:

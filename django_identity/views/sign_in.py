@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from django_identity import conf
 from django_identity.backends import begin_session
 from django_identity.exceptions import FlowError, IdentityError
-from django_identity.lifecycle import authorization_requests, sign_in, standing
+from django_identity.lifecycle import sign_in, standing
 from django_identity.logs import LogEvent, log
 from django_identity.models import Purpose
 from django_identity.texts import advice, labels
@@ -76,11 +76,11 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
         completed = sign_in.complete(application, returned, browser_key=browser_key, user=user)
     except IdentityError as error:
         return flow.failure(request, LogEvent.SIGN_IN_FAILED, error, application)
-    if completed.login is not None:
-        begin_session(request, completed.user, completed.login)
-    if completed.identity is not None and completed.purpose is not None:
+    if (linked := completed.linked) is not None:
+        if linked.session is not None:
+            begin_session(request, linked.user, linked.session)
         done = advice.fill(DONE[completed.purpose], advice.names_for(request, application))
-        messages.success(request, f"{done} {status_words(completed.identity)}", fail_silently=True)
+        messages.success(request, f"{done} {status_words(linked.identity)}", fail_silently=True)
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
     return redirect(flow.landing_url(completed.next_url))
 
@@ -162,14 +162,18 @@ def begin_sign_in(
     Returns the address to which the browser is sent, and the key for ``set_browser_cookie``.
     """
     browser_key = browser_key_of(request) or secrets.token_urlsafe(32)
-    intent = authorization_requests.SignInIntent(
+    redirect_uri = application.redirect_uri or request.build_absolute_uri(
+        address_of("callback", application)
+    )
+    address = sign_in.begin(
+        application,
         purpose=purpose,
         user=user,
         next_url=next_url,
-        redirect_uri=application.redirect_uri
-        or request.build_absolute_uri(address_of("callback", application)),
+        redirect_uri=redirect_uri,
+        browser_key=browser_key,
     )
-    return sign_in.begin(application, intent, browser_key=browser_key), browser_key
+    return address, browser_key
 
 
 def set_browser_cookie(
@@ -179,7 +183,7 @@ def set_browser_cookie(
     response.set_cookie(
         _cookie_name(request),
         browser_key,
-        max_age=authorization_requests.SIGN_IN_LIFETIME,
+        max_age=sign_in.SIGN_IN_LIFETIME,
         secure=request.is_secure(),
         httponly=True,
         samesite="Lax",

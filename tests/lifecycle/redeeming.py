@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 
 from django_identity import conf
 from django_identity.lifecycle import connect
+from django_identity.models import LinkedIdentity
 from tests import fake_service
 
 INVALID = fake_service.answer(
@@ -13,5 +14,5 @@ INVALID = fake_service.answer(
 )
 
 
-def redeem(user: User, number: int = 0) -> connect.Redeemed:
+def redeem(user: User, number: int = 0) -> LinkedIdentity:
     return connect.redeem(conf.application(), f"CNX-AB12-{number:04}", user=user)

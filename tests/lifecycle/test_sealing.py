@@ -15,15 +15,15 @@ from django.db import connection
 from django.db.models import Model
 from django.forms.models import model_to_dict
 from django.test import override_settings
+from django.utils import timezone
 
 from django_identity import conf, vault
 from django_identity.exceptions import SealedValueUnreadable
-from django_identity.lifecycle import authorization_requests, operators, tokens
+from django_identity.lifecycle import operators, tokens
 from django_identity.lifecycle.operators import rotation
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TokenGrant
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
-from django_identity.service.authorization import PkcePair
 from tests.factories import make_identity, make_user
 from tests.settings import DJANGO_IDENTITY
 
@@ -48,13 +48,13 @@ def make_sealed(person: str = "ada") -> LinkedIdentity:
     site = conf.application()
     identity = make_identity(make_user(person), subject=f"subject-{person}")
     tokens.store(site, identity, answer(f"at-of-{person}", f"rt-of-{person}"))
-    journey = authorization_requests.SignInIntent(
-        purpose=Purpose.SIGN_IN, user=None, next_url="/", redirect_uri="http://127.0.0.1/"
-    )
-    pkce = PkcePair(Secret(f"verifier-of-{person}"), "challenge")
-    authorization_requests.start(
-        site, journey, state=f"state-{person}", browser_key="key", pkce=pkce
-    )
+    started = AuthorizationRequest(
+        application=site.alias, environment=site.environment, state_digest=f"state-{person}",
+        purpose=Purpose.SIGN_IN, expires_at=timezone.now(),
+    )  # fmt: skip
+    keys, context = site.encryption_keys, started.sealing_context("code_verifier")
+    started.code_verifier = vault.seal(Secret(f"verifier-of-{person}"), keys=keys, context=context)
+    started.save()
     return identity
 
 

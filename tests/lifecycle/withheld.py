@@ -34,6 +34,6 @@ WITHHELD: dict[type[Model], set[str]] = {
     },
     models.ConnectRedemption: {
         "id", "code_digest", "application", "environment", "user", "completed_by",
-        "expires_at", "kyc_url", "updated_at",
+        "expires_at", "updated_at",
     },
 }  # fmt: skip

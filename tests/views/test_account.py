@@ -98,7 +98,6 @@ def hold_everything(user: User) -> LinkedIdentity:
         environment="test",
         user=user,
         expires_at=timezone.now(),
-        kyc_url=SECRET,
     )
     AuthorizationRequest.objects.create(
         state_digest=SECRET,

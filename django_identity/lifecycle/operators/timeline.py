@@ -13,8 +13,8 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from django_identity import conf
-from django_identity.lifecycle.authorization_requests import COMPLETED
 from django_identity.lifecycle.requirements import Requirement
+from django_identity.lifecycle.sign_in import COMPLETED
 from django_identity.lifecycle.standing import Reason, Shortfall, Standing, standing_of
 from django_identity.models import (
     AuthorizationRequest,

@@ -17,6 +17,7 @@ from django.views.debug import ExceptionReporter
 from django_identity import conf
 from django_identity.lifecycle import connect
 from django_identity.models import LinkedIdentity
+from django_identity.service import ServiceClient
 from tests.fake_service import FakeService
 from tests.views.connect.pages import PASTED, SECRETS
 
@@ -41,7 +42,7 @@ def reports() -> Iterator[list[str]]:
 
 MOMENTS = pytest.mark.parametrize(
     ("holder", "name"),
-    [(connect, "_digest"), (connect, "_earlier_tries"), (LinkedIdentity, "save")],
+    [(connect, "_digest"), (ServiceClient, "redeem_connect_code"), (LinkedIdentity, "save")],
     ids=["before it is claimed", "before it is sent", "after the answer"],
 )
 

@@ -1,0 +1,107 @@
+"""What a sign-in or a Connect code brought about a person, and how an identity takes it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from django.utils import timezone
+
+from django_identity import background
+from django_identity.conf import Application
+from django_identity.credentials import VerifiedCredential
+from django_identity.lifecycle import claims, notices, refetch, tokens, withdrawal
+from django_identity.models import Consent, LinkedIdentity, LinkedVia
+from django_identity.service.answers import ClaimsAnswer, KycStatus, Profile, TokenAnswer
+from django_identity.service.connect import ConnectAnswer
+
+
+class Arrival(StrEnum):
+    """How the person came: by a full sign-in, with its purpose, or with a Connect code."""
+
+    SIGN_IN = "sign-in"
+    LINK = "link"
+    RENEW = "renewal"
+    CODE = "code"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkRequest:
+    """A person to link: how they came, and the service's data, checked to be about one subject.
+
+    ``user_id``: the key of the user who is signed in now, or None. ``began_at``: when the sign-in
+    or the code began; ``asked_at``: when the service was asked. A sign-in has ``tokens`` and
+    verified ``claims``; a Connect code has ``connect``. ``unread``: the code of the error for which
+    claims or level could not be read or proven, or an empty text.
+    """
+
+    application: Application
+    arrival: Arrival
+    user_id: Any
+    began_at: datetime
+    asked_at: datetime
+    subject: str
+    scopes: tuple[str, ...]
+    profile: Profile
+    kyc: KycStatus | None
+    tokens: TokenAnswer | None = None
+    claims: ClaimsAnswer | None = None
+    proof: VerifiedCredential | None = None
+    connect: ConnectAnswer | None = None
+    unread: str = ""
+
+
+def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> None:
+    """Grant the consent and take the data. The caller has locked the identity, and saves it."""
+    if identity.consent != Consent.GRANTED:
+        identity.scopes = []
+    identity.consent, identity.linked_via = Consent.GRANTED, via
+    identity.revoked_at, identity.revoked_by = None, ""
+    if request.connect is not None:
+        _take_code(request, identity, request.connect)
+    elif request.tokens is not None:
+        _take_sign_in(request, identity, request.tokens)
+
+
+def _take_code(request: LinkRequest, identity: LinkedIdentity, answer: ConnectAnswer) -> None:
+    """A code adds its scopes, and its level if it is the newest statement."""
+    identity.scopes = list(dict.fromkeys([*identity.scopes, *request.scopes]))
+    # The service's clock may be ahead. A time from the future would outlast a revocation.
+    issued_at = min(answer.issued_at, timezone.now())
+    identity.connect_issued_at = issued_at
+    identity.connect_person = notices.masked(answer.profile)
+    said_at = identity.kyc_said_at or issued_at
+    if answer.kyc is not None and said_at <= issued_at:
+        refetch.set_columns(identity, refetch.level_columns(answer.kyc, said_at=issued_at))
+
+
+def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer) -> None:
+    """A sign-in replaces everything: what it does not bring is emptied."""
+    columns = {
+        **withdrawal.NOTHING_HELD,
+        # In whole seconds, because the service's time-stamps may have no fractions.
+        "signed_in_at": max(identity.signed_in_at, request.began_at.replace(microsecond=0)),
+        "scopes": list(request.scopes),
+        "last_error": request.unread,
+    }
+    if request.kyc is not None:
+        columns |= refetch.level_columns(request.kyc, said_at=request.asked_at)
+    until = None
+    if request.claims is None:
+        withdrawal.take_claims_back(identity)
+    else:
+        # A credential that is older than the stored one could replay a revoked claim.
+        proof = None if claims.is_older(request.proof, identity) else request.proof
+        until = claims.lasts_until(request.claims, proof)
+        columns["credential_issued_at"] = identity.credential_issued_at
+        columns |= claims.columns_of(proof)
+        claims.write(identity, request.claims, proof)
+    refetch.set_columns(identity, columns)
+    if request.unread:
+        identity.refetch_due_at = timezone.now()
+        background.nudge_on_commit(background.TaskName.REFETCH_DUE, identity.application, 1)
+    else:
+        identity.refetch_due_at = refetch.next_due(
+            request.application, identity, level_said_at=identity.kyc_said_at, claims_until=until
+        )
+    tokens.store(request.application, identity, answer)
