@@ -2,17 +2,19 @@
 
 from collections.abc import Iterable, Iterator
 from copy import copy
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from django.contrib import auth
 from django.contrib.auth.backends import BaseBackend
 from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import Q
 from django.http import HttpRequest
 
-from django_identity import conf
+from django_identity import conf, database
 from django_identity.lifecycle import standing
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, digest
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, LinkedVia, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
 
@@ -64,13 +66,25 @@ def rests_on_identity(request: HttpRequest) -> bool:
     return session is not None and session.get(auth.BACKEND_SESSION_KEY) == BACKEND_PATH
 
 
-def revoked_identity(request: HttpRequest) -> LinkedIdentity | None:
-    """The identity whose revocation has ended this browser's session, if that is why it ended."""
+def session_end(request: HttpRequest) -> tuple[str, datetime | None]:
+    """Why and when this browser's session ended: a revocation's reason, or ``"erased"``.
+
+    The reason is empty if neither a revocation nor an erasure ended the session.
+    """
     if request.user.is_authenticated or not rests_on_identity(request):
-        return None
-    user_id = auth.get_user_model()._meta.pk.to_python(request.session[auth.SESSION_KEY])
-    revoked = LinkedIdentity.objects.filter(user_id=user_id, consent=Consent.REVOKED)
-    return revoked.order_by("-revoked_at").first()
+        return "", None
+    model = auth.get_user_model()
+    user_id = model._meta.pk.to_python(request.session[auth.SESSION_KEY])
+    user = database.users().filter(pk=user_id).first()
+    identities = LinkedIdentity.objects.filter(user_id=user_id).order_by("-revoked_at")
+    revoked = identities.filter(consent=Consent.REVOKED).first()
+    if revoked is None:
+        is_gone = user is None or not user.is_active
+        return ("erased" if is_gone and not identities.exists() else ""), None
+    about = Q(identity=revoked) | Q(user_id=user_id)
+    if ErasureReceipt.objects.filter(about, erased_at=None).exists():
+        return "erased", None
+    return standing.revocation_reason(revoked.revoked_by), revoked.revoked_at
 
 
 def end_unlinked_session(request: HttpRequest) -> bool:

@@ -55,11 +55,12 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shortfall:
-    """Why a gate is closed, ``since`` when, and the value ``held`` instead, if known."""
+    """Why a gate is closed, ``since`` when, and what the claim says instead, if known."""
 
     reason: Reason
     since: datetime | None = None
     held: str = ""
+    claim_type: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class Standing:
         held = [claim for claim in self.claims if claim.claim_type == requirement.claim_type]
         for claim in held:
             if claim.is_proven(now):
-                return Shortfall(Reason.OTHER_VALUE, held=claim.text)
+                return Shortfall(Reason.OTHER_VALUE, None, claim.text, claim.claim_type)
         ends = [claim.valid_until for claim in held if claim.valid_until and not claim.revoked]
         if ends:
             return Shortfall(Reason.RUN_OUT, since=max(ends))

@@ -125,6 +125,7 @@ def advice_on(
     names = names_for(request, application) | {
         "when": distance(since) if since else "",
         "day": formats.date_format(timezone.localtime(since), "DATE_FORMAT") if since else "",
+        "claim": labels.in_words(shortfall.claim_type),
         "held": labels.show_value(shortfall.held),
     }
     given = REASONS[shortfall.reason]
@@ -135,10 +136,10 @@ def advice_on(
     return replace(given, **texts)
 
 
-def why_closed(shortfall: Shortfall | None, application: Application) -> tuple[str, ...]:
-    """Why a gate is closed, and what opens it. ``None``: nobody is signed in."""
+def why_closed(shortfall: Shortfall | None, asked: str, application: Application) -> str:
+    """Why the gate for ``asked`` is closed, and what opens it. ``None``: nobody is signed in."""
     told = advice_on(shortfall, None, application)
     if told is None:
-        text = gettext("Continue with %(service)s to show it.")
-        return (fill(text, names_for(None, application)),)
-    return f"{told.title}.", str(told.sentence), str(told.step)
+        names = names_for(None, application) | {"proof": labels.in_words(asked)}
+        return fill(gettext("Continue with %(service)s to show: %(proof)s."), names)
+    return f"{told.title}. {told.sentence} {told.step}"

@@ -1,7 +1,7 @@
 """The table of reasons: what pages, the API and the admin say about a closed gate.
 
 A text may have the places ``service`` and ``site``, and ``when``,
-``day`` and ``held`` of the reason.
+``day``, ``claim`` and ``held`` of the reason.
 """
 
 from collections.abc import Mapping
@@ -89,7 +89,7 @@ REASONS: Mapping[str, Advice] = {
         _("Get verified there again, then check again here."), _AGAIN,
         _("The claim is revoked. The person has to verify it again."), _VERIFY),
     "other_value": Advice(
-        _("Your proof says something else"), _("It says: %(held)s."),
+        _("Your proof says something else"), _("%(claim)s: %(held)s."),
         _("If that is out of date, have it corrected there, then check again here."), _AGAIN,
         _("Proven, but its value is not true."), _("Open %(service)s")),
     "not_verified": Advice(

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Iterator
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.contrib import messages
 from django.contrib.auth import logout
 from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
@@ -22,7 +21,7 @@ from django_identity.texts import advice, labels
 from django_identity.views import flow
 from django_identity.views.addresses import account_url, address_of, login_url, path_of
 from django_identity.views.flow import flow_view
-from django_identity.views.pages import page
+from django_identity.views.pages import page, tell
 
 DOWNLOAD_NAME = "my-identity.json"
 
@@ -61,7 +60,7 @@ def sign_out(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     if "everywhere" in request.POST and user is not None:
         withdrawal.end_sessions(user.pk)
     logout(request)
-    messages.success(request, _("You are signed out."), fail_silently=True)
+    tell(request, _("You are signed out."))
     return redirect(settings.LOGOUT_REDIRECT_URL or get_script_prefix())
 
 

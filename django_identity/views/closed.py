@@ -51,7 +51,9 @@ class Closed:
     @property
     def detail(self) -> str:
         """For the person: why the gate is closed, and what opens it."""
-        return " ".join(advice.why_closed(self.shortfall, conf.application(self.application)))
+        return advice.why_closed(
+            self.shortfall, self.asked or self.missing, conf.application(self.application)
+        )
 
     def problem(self) -> dict[str, Any]:
         """The JSON body of the answer."""
@@ -116,7 +118,8 @@ def _explain(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> Http
         "why": why_asked(application, closed.asked)[0][1],
         **ways,
     }
-    response = page(request, application, "django_identity/gate_closed.html", context, status=403)
+    template = "django_identity/gate_closed.html"
+    response = page(request, application, template, context, status=403, is_closed=True)
     response["Cache-Control"] = "no-store"
     # The page has a sign-in button, so other sites must not frame it.
     response["X-Frame-Options"] = "DENY"

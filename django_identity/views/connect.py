@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 from django import forms
-from django.contrib import messages
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
@@ -26,7 +25,7 @@ from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views import flow
 from django_identity.views.addresses import address_of, login_url
 from django_identity.views.flow import flow_view
-from django_identity.views.pages import error_page, page, status_words, why_asked
+from django_identity.views.pages import error_page, page, status_words, tell, why_asked
 
 LONGEST_TYPO = 40
 RESEMBLES_CODE = re.compile(r"CNX\W*\w{4}\W*\w{4}", re.IGNORECASE)
@@ -57,10 +56,10 @@ class ConnectForm(forms.Form):
     )
 
     @classmethod
-    def after(cls, error: IdentityError | None, *, typed: str = "") -> ConnectForm:
-        """The form to show, with ``typed`` in it. After an error the field points to it."""
+    def showing(cls, typed: str, *, is_wrong: bool) -> ConnectForm:
+        """The form to show, with ``typed`` in it. A field that is wrong points to the error."""
         form = cls(initial={"connect_code": typed})
-        if error is not None:
+        if is_wrong:
             form.fields["connect_code"].widget.attrs |= {
                 "aria-invalid": "true",
                 "aria-describedby": "identity-connect-hint identity-connect-error",
@@ -113,7 +112,7 @@ def connected(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResp
     next_url = flow.safe_next(request.GET.get("next", "")) or address_of("account", application)
     if identity is None or not codes.is_by_code(identity):
         if identity is not None:
-            messages.success(request, status_words(identity), fail_silently=True)
+            tell(request, status_words(identity))
         return redirect(next_url)
     context = {
         "identity": identity,
@@ -145,11 +144,13 @@ def _page(
     error: IdentityError | None = None,
 ) -> HttpResponse:
     """The form below the error of the previous code. Only a text that was no code stays in it."""
-    is_typo = error is not None and error.code == "connect_code_malformed"
-    typed = _typo(request) if is_typo else ""
+    code = error.code if error is not None else ""
+    is_about_code = code in {"connect_code_malformed", "invalid_connect_code"}
+    typed = _typo(request) if code == "connect_code_malformed" else ""
     held = standing.standing_of(request.user, application=application.alias)
     context: dict[str, Any] = {
-        "form": ConnectForm.after(error, typed=typed),
+        "form": ConnectForm.showing(typed, is_wrong=is_about_code),
+        "is_about_code": is_about_code,
         "next": next_url,
         "scopes": why_asked(application, *application.connect_scopes),
         # A sign-in at the service brings more than a code.

@@ -4,20 +4,34 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib import messages
+from django.contrib.messages import get_messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import formats, timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from django_identity import policy
-from django_identity.backends import revoked_identity
+from django_identity.backends import session_end
 from django_identity.conf import Application
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle.standing import Reason, revocation_reason
+from django_identity.lifecycle.standing import Reason
 from django_identity.models import LinkedIdentity
 from django_identity.service.webhooks import VERIFIED
 from django_identity.texts import advice, labels
 from django_identity.views.addresses import path_of
+
+#: Marks our messages among those of the site.
+OURS = "identity"
+
+SESSION_ENDS = {
+    "erased": gettext_lazy("You were signed out: your data here is erased, as you asked."),
+    Reason.ENDED_BY_SITE: gettext_lazy("You were signed out on %(at)s: we ended your connection."),
+    Reason.CONSENT_REVOKED: gettext_lazy(
+        "You were signed out on %(at)s: you took back your consent."
+    ),
+}
 
 
 def page(
@@ -27,15 +41,27 @@ def page(
     context: Mapping[str, Any] | None = None,
     *,
     status: int = 200,
+    is_closed: bool = False,
 ) -> HttpResponse:
-    """Render ``template`` with the names that every page uses."""
-    names = {
+    """Render ``template`` with the names that every page uses.
+
+    Above a closed gate (``is_closed``) and an ended session, our older messages would contradict
+    the page. They are dropped.
+    """
+    names: dict[str, Any] = {
         **advice.names_for(request, application),
         "page_links": advice.page_links(application),
         "here": path_of(request),
         "session_ended": _session_ended(request),
     }
+    if is_closed or names["session_ended"]:
+        names["messages"] = [each for each in get_messages(request) if each.extra_tags != OURS]
     return render(request, template, {**names, **(context or {})}, status=status)
+
+
+def tell(request: HttpRequest, message: str) -> None:
+    """Show ``message`` on the next page that shows messages, unless a gate is closed there."""
+    messages.success(request, message, extra_tags=OURS, fail_silently=True)
 
 
 def why_asked(application: Application, *asked: str) -> list[tuple[str, str]]:
@@ -73,11 +99,7 @@ def status_words(identity: LinkedIdentity) -> str:
 
 
 def _session_ended(request: HttpRequest) -> str:
-    """Why the browser's session has ended, if a revocation ended it."""
-    identity = revoked_identity(request)
-    if identity is None or identity.revoked_at is None:
-        return ""
-    words = {"at": formats.date_format(timezone.localtime(identity.revoked_at), "DATETIME_FORMAT")}
-    if revocation_reason(identity.revoked_by) is Reason.ENDED_BY_SITE:
-        return _("You were signed out because your connection was ended by us on %(at)s.") % words
-    return _("You were signed out because you took back your consent on %(at)s.") % words
+    """Why the browser's session has ended, if a revocation or an erasure ended it."""
+    reason, at = session_end(request)
+    words = {"at": formats.date_format(timezone.localtime(at), "DATETIME_FORMAT") if at else ""}
+    return str(SESSION_ENDS.get(reason, "")) % words

@@ -4,7 +4,6 @@ import re
 import secrets
 
 from django.conf import settings
-from django.contrib import messages
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
@@ -25,7 +24,7 @@ from django_identity.views import flow
 from django_identity.views.addresses import address_of, path_of
 from django_identity.views.content_policy import blocks_button
 from django_identity.views.flow import flow_view
-from django_identity.views.pages import page, status_words, why_asked
+from django_identity.views.pages import page, status_words, tell, why_asked
 
 DONE = {
     Purpose.SIGN_IN: gettext_lazy("You are signed in."),
@@ -80,7 +79,7 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
         if linked.session is not None:
             begin_session(request, linked.user, linked.session)
         done = advice.fill(DONE[completed.purpose], advice.names_for(request, application))
-        messages.success(request, f"{done} {status_words(linked.identity)}", fail_silently=True)
+        tell(request, f"{done} {status_words(linked.identity)}")
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
     return redirect(flow.landing_url(completed.next_url))
 
@@ -130,7 +129,8 @@ def _button_page(
         and (not asked or labels.is_level(asked)),
         "local_sign_in_url": local_url,
     }
-    return page(request, application, "django_identity/login.html", context)
+    is_closed = shortfall is not None
+    return page(request, application, "django_identity/login.html", context, is_closed=is_closed)
 
 
 def _needs_code(request: HttpRequest, application: conf.Application, purpose: Purpose) -> bool:

@@ -134,7 +134,7 @@ def test_nobody_is_told_to_sign_in_by_the_gate(ada: User) -> None:
         response = ask(address)
         body = the_problem(response, 401)
         assert (body["code"], body["missing"]) == ("not_signed_in", "age_over_18")
-        assert body["detail"].endswith(" to show it.")
+        assert body["detail"].endswith(" to show: you are 18 or older.")
         assert response["WWW-Authenticate"] == "Session"
         page = ask(address, accept="text/html")
         assert page["Location"] == f"/identity/login/?next=%2F{address}&missing=age_over_18"

@@ -182,7 +182,7 @@ def test_who_came_by_code_is_asked_to_sign_in() -> None:
     user = make_user()
     make_identity_by_code(user)
     page = ask(claim_required("age_over_18", on_closed="forbid")(view), user).content
-    assert b"You are 18 or older" in page
+    assert b"Needed: you are 18 or older" in page
     assert b"A code shares your verification level, and no proofs." in page
     assert b"<span>Continue with your identity service</span>" in page
     assert b"Check again" not in page

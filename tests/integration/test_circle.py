@@ -95,7 +95,7 @@ def test_where_somebody_lives_decides(site: Site) -> None:
         assert client.get("/adults/").status_code == 200
         closed = client.get("/residents/")
     assert closed.status_code == 403
-    assert "It says: Ghana." in closed.text
+    assert "Your country of residence: Ghana." in closed.text
 
 
 def test_borrowing_needs_level_2(site: Site) -> None:

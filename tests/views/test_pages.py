@@ -72,9 +72,9 @@ def test_a_link_cannot_put_words_into_our_mouth(client: Client, missing: str) ->
 @pytest.mark.parametrize(
     ("missing", "words"),
     [
-        ("age_over_18", "You are 18 or older"),
-        ("country_resident=NG", "You live in Nigeria"),
-        ("level_2", "Verification at level 2"),
+        ("age_over_18", "Needed: you are 18 or older"),
+        ("country_resident=NG", "Needed: you live in Nigeria"),
+        ("level_2", "Needed: verification at level 2"),
     ],
 )
 def test_the_sign_in_page_says_what_is_needed(client: Client, missing: str, words: str) -> None:
