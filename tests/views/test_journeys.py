@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.backends import BACKEND_PATH
-from django_identity.lifecycle import operators
+from django_identity.lifecycle import erasure, operators
 from django_identity.models import Consent
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_user
@@ -20,6 +20,11 @@ from tests.sign_in import begin, come_back
 from tests.views.connect.pages import LOCAL, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Failing(IdentityPolicy):
+    def erase_user(self, user: Any) -> None:
+        raise OSError
 
 
 class Named(IdentityPolicy):
@@ -98,20 +103,37 @@ def test_a_session_that_ended_says_why(client: Client, *, by_site: bool) -> None
     assert client.get(reverse("identity:account")).status_code == 200
     if by_site:
         operators.revoke([identity])
-        words = "You were signed out because your connection was ended by us on "
+        words = ": we ended your connection."
     else:
         identity.consent, identity.revoked_at = Consent.REVOKED, timezone.now()
         identity.save()
-        words = "You were signed out because you took back your consent on "
+        words = ": you took back your consent."
     page = client.get(reverse("identity:account"), follow=True).content.decode()
     assert words in page
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_session_that_an_erasure_ended_says_so(
+    client: Client, settings: Any, *, fails: bool
+) -> None:
+    """While the erasure is pending and after it: not that the person took back the consent."""
+    identity = make_identity(make_user(), account_made=True)
+    client.force_login(identity.user, backend=BACKEND_PATH)
+    if fails:
+        given = settings.DJANGO_IDENTITY["default"]
+        path = f"{Failing.__module__}.Failing"
+        settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": path}}
+    erasure.erase_subject("default", "test", identity.subject)
+    page = client.get(reverse("identity:account"), follow=True).content.decode()
+    assert "You were signed out: your data here is erased, as you asked." in page
+    assert "took back your consent" not in page
 
 
 def test_a_session_of_another_kind_says_nothing(client: Client) -> None:
     user = make_user()
     make_identity(user, consent=Consent.REVOKED)
     client.force_login(user, backend=LOCAL)
-    assert "signed out because" not in client.get(reverse("identity:login")).content.decode()
+    assert "signed out" not in client.get(reverse("identity:login")).content.decode()
 
 
 @pytest.mark.parametrize("name", ["login", "connect", "disconnect", "connected", "sign_out"])
