@@ -1,36 +1,51 @@
 """System checks, each with an id. ``docs/checks.md`` lists them.
 
-``applications``: the keys of ``DJANGO_IDENTITY`` · ``development``: what no site may install ·
-``pages``: sessions, addresses, headers · ``storage``: databases and caches · ``users``: the user
-model
+``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``applications``: what one application needs
+besides · ``site``: what all of them need of the site
 """
 
+from collections.abc import Iterable
 from typing import Any
 
-from django.core.checks import CheckMessage, Tags, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from django_identity import conf
-from django_identity.checks import applications, development, pages, storage, users
+from django_identity.checks import applications, site
+from django_identity.conf.rules import Problem
+
+
+def check_settings(**_kwargs: Any) -> list[CheckMessage]:
+    """Check ``DJANGO_IDENTITY`` itself."""
+    return _messages([*conf.problems(), *site.development_problems()])
 
 
 def check_installation(**_kwargs: Any) -> list[CheckMessage]:
-    """Check the other settings that the package depends on."""
+    """Check what the package depends on, once the setting can be used."""
     if any(problem.fatal for problem in conf.problems()):
         return []
-    found = [each for room in (applications, pages, storage) for each in room.problems()]
+    found = list(site.problems())
     for application in conf.applications():
-        for room in (applications, pages, users):
-            found += room.problems_of(application)
-    return found
+        found += applications.problems_of(application)
+    return _messages(found)
+
+
+def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
+    """Check what a deployed site may not have (``check --deploy``)."""
+    is_usable = not any(problem.fatal for problem in conf.problems())
+    return _messages(site.sandbox_problems()) if is_usable else []
 
 
 def register_all() -> None:
     """Register every check, once the models are loaded."""
-    for check in (
-        applications.check_applications,
-        check_installation,
-        development.check_development_only,
-        development.check_sandbox_application,
-    ):
-        register(check, Tags.security)
-    register(development.check_deployed_sandbox_application, Tags.security, deploy=True)
+    register(check_settings, Tags.security)
+    register(check_installation, Tags.security)
+    register(check_deployment, Tags.security, deploy=True)
+
+
+def _messages(problems: Iterable[Problem]) -> list[CheckMessage]:
+    return [
+        (Error if each.check_id.startswith("E") else Warning)(
+            each.message, hint=each.hint, id=f"django_identity.{each.check_id}"
+        )
+        for each in problems
+    ]

@@ -1,114 +1,145 @@
-"""The applications: their keys in ``DJANGO_IDENTITY``, their policy, and what they need beside."""
+"""What one application needs: secrets, addresses, its policy, and the user model."""
 
 from collections.abc import Iterator
 from importlib.util import find_spec
-from typing import Any
 from urllib.parse import urlsplit
 
+from django.apps import apps
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+from django.utils.module_loading import import_string
 
-from django_identity import conf, policy
-from django_identity.conf.rules import ADDRESSES, is_loopback
+from django_identity import anonymisation, policy
+from django_identity.conf import Application
+from django_identity.conf.rules import ADDRESSES, Problem, is_loopback, origin_of
 from django_identity.exceptions import ConfigurationError
-from django_identity.service.http import environment_problem
+from django_identity.policy import IdentityPolicy
+from django_identity.service.answers import Profile
+from django_identity.views.content_policy import blocks_button
+
+SOMEBODY = Profile(
+    id="somebody", email="somebody@example.org", first_name="Some", last_name="Body", country="NG"
+)
 
 
-def check_applications(**_kwargs: Any) -> list[CheckMessage]:
-    """Check ``DJANGO_IDENTITY`` itself (E001 to E008, and others that ``conf.problems`` finds)."""
-    return [
-        Error(problem.message, hint=problem.hint, id=f"django_identity.{problem.check_id}")
-        for problem in conf.problems()
-    ]
-
-
-def problems_of(application: conf.Application) -> Iterator[CheckMessage]:
-    alias, is_live = application.alias, application.environment == "live"
+def problems_of(application: Application) -> Iterator[Problem]:
+    yield from _secrets(application)
+    yield from _addresses(application)
     try:
-        policy.load(application.policy)
+        site = policy.load(application.policy)
     except ConfigurationError as error:
-        hint = "POLICY is the dotted path of a class."
-        yield Error(str(error), hint=hint, id="django_identity.E010")
+        yield Problem("E010", str(error), "POLICY is the dotted path of a class.")
+        return
+    where = f"in the policy of the application {application.alias!r}."
+    # What the package's own methods do not do. A site's own method is for the site to test.
+    if type(site).new_user_fields is IdentityPolicy.new_user_fields:
+        yield from _unfilled(site, where)
+    if type(site).erase_user.__module__.startswith("django_identity."):
+        yield from _left(site, where)
+
+
+def _secrets(application: Application) -> Iterator[Problem]:
+    alias, is_live = application.alias, application.environment == "live"
     if application.document_keys and find_spec("joserfc") is None:
-        yield Error(
+        yield Problem(
+            "E067",
             f"The application {alias!r} has DOCUMENT_KEYS, and joserfc is missing.",
-            hint='Install the extra: pip install "django-identity[trusted]"',
-            id="django_identity.E067",
-        )
-    if urlsplit(application.auth_url).path.rstrip("/").endswith("/oauth2"):
-        yield Error(
-            f"AUTH_URL of the application {alias!r} ends in /oauth2. The package adds "
-            "/oauth2/auth and /oauth2/token itself.",
-            hint=f"Set AUTH_URL = {application.auth_url.removesuffix('/oauth2')!r}.",
-            id="django_identity.E037",
-        )
-    plain = [
-        name
-        for name in ADDRESSES
-        if (parts := urlsplit(getattr(application, name.lower()) or "")).scheme == "http"
-        and not is_loopback(parts.hostname)
-    ]
-    if plain:
-        yield Warning(
-            f"{plain[0]} of the application {alias!r} is plain http to another machine: secrets "
-            "and tokens travel unencrypted.",
-            hint="Use https, unless nobody else can read that network.",
-            id="django_identity.W004",
+            'Install the extra: pip install "django-identity[trusted]"',
         )
     if not application.webhook_secrets:
-        yield Warning(
+        yield Problem(
+            "W025",
             f"The application {alias!r} has no WEBHOOK_SECRETS: its webhook refuses every event, "
             "and a revocation is seen only when the credential runs out.",
-            hint="Register the webhook at the service, and set the secret that it shows.",
-            id="django_identity.W025",
+            "Register the webhook at the service, and set the secret that it shows.",
         )
     if is_live and settings.DEBUG:
-        yield Error(
+        yield Problem(
+            "E038",
             f"DEBUG is on, and the application {alias!r} is live: error pages would show people's "
             "data.",
-            hint="Set DEBUG = False, or use the application's test credentials.",
-            id="django_identity.E038",
+            "Set DEBUG = False, or use the application's test credentials.",
         )
     if is_live and application.encryption_keys[0].reveal() == settings.SECRET_KEY:
-        yield Warning(
+        yield Problem(
+            "W026",
             f"The application {alias!r} is live without ENCRYPTION_KEYS: tokens are encrypted "
             "with SECRET_KEY, and are lost when it changes.",
-            hint="Set ENCRYPTION_KEYS to a list with a random text of its own.",
-            id="django_identity.W026",
+            "Set ENCRYPTION_KEYS to a list with a random text of its own.",
         )
 
 
-def problems() -> Iterator[CheckMessage]:
-    yield from _client_problems()
-    yield from _secret_problems()
-
-
-def _client_problems() -> Iterator[CheckMessage]:
-    if problem := environment_problem():
-        yield Error(
-            f"The environment's certificate authority or proxy cannot be used ({problem}): every "
-            "call of the service would fail.",
-            hint="SSL_CERT_FILE is a file of PEM certificates; HTTPS_PROXY has the form "
-            "http://[user:password@]host:port.",
-            id="django_identity.E014",
+def _addresses(application: Application) -> Iterator[Problem]:
+    alias = application.alias
+    if urlsplit(application.auth_url).path.rstrip("/").endswith("/oauth2"):
+        yield Problem(
+            "E037",
+            f"AUTH_URL of the application {alias!r} ends in /oauth2. The package adds "
+            "/oauth2/auth and /oauth2/token itself.",
+            f"Set AUTH_URL = {application.auth_url.removesuffix('/oauth2')!r}.",
+        )
+    for name in ADDRESSES:
+        parts = urlsplit(getattr(application, name.lower()) or "")
+        if parts.scheme == "http" and not is_loopback(parts.hostname):
+            yield Problem(
+                "W004",
+                f"{name} of the application {alias!r} is plain http to another machine: secrets "
+                "and tokens travel unencrypted.",
+                "Use https, unless nobody else can read that network.",
+            )
+    # Other people may own hosts of a wildcard domain.
+    is_open = any(host == "*" or host.startswith(".") for host in settings.ALLOWED_HOSTS)
+    if is_open and application.redirect_uri is None:
+        yield Problem(
+            "W001",
+            "ALLOWED_HOSTS has a wildcard, and the callback address is built from the request's "
+            "host.",
+            f"Set REDIRECT_URI of the application {alias!r}.",
+        )
+    if blocks_button(application):
+        yield Problem(
+            "W028",
+            "The Content-Security-Policy has a form-action without the address of the service: "
+            "browsers stop the button, whose form ends there.",
+            f"Add {origin_of(application.auth_url)!r} to form-action.",
         )
 
 
-def _secret_problems() -> Iterator[CheckMessage]:
-    """A secret of both environments: whoever signs test events could sign live ones."""
-    test, live = (
-        {
-            secret
-            for application in conf.applications()
-            if application.environment == environment
-            for secret in application.webhook_secrets
-        }
-        for environment in ("test", "live")
-    )
-    if test & live:
-        yield Error(
-            "A test application and a live one have the same webhook secret: an event of the test "
-            "environment could be sent to the live webhook.",
-            hint="Rotate the secret of the test application.",
-            id="django_identity.E036",
+def _unfilled(site: IdentityPolicy, where: str) -> Iterator[Problem]:
+    """Fields that a new user must have, and that the policy's own default does not fill."""
+    given = site.new_user_fields(profile=SOMEBODY, kyc=None)
+    try:
+        get_user_model()(**given).clean_fields(exclude=["password"])
+    except ValidationError as invalid:
+        names = ", ".join(sorted(invalid.message_dict))
+        yield Problem(
+            "E041",
+            f"A sign-up does not fill these fields of {get_user_model()._meta.label} validly: "
+            f"{names}. Every new person would be refused.",
+            f"Write new_user_fields() {where}",
+        )
+
+
+def _left(site: IdentityPolicy, where: str) -> Iterator[Problem]:
+    """What an erasure leaves: fields of the user, and former versions."""
+    model, kept_by = get_user_model(), ""
+    names = anonymisation.cannot_blank(model) if site.erasure == "anonymise" else []
+    if names:
+        yield Problem(
+            "W032",
+            f"An erasure leaves these fields of {model._meta.label} as they are: "
+            f"{', '.join(names)}.",
+            "If they say something about the person, let them be empty (null=True), or empty them "
+            f"in erase_user() {where}",
+        )
+    if hasattr(model._meta, "simple_history_manager_attribute"):
+        kept_by = "django-simple-history"
+    elif apps.is_installed("reversion") and import_string("reversion.is_registered")(model):
+        kept_by = "django-reversion"
+    if kept_by:
+        yield Problem(
+            "W033",
+            f"{kept_by} keeps former versions of {model._meta.label}, and an erasure leaves them.",
+            f"Delete them too, in erase_user() {where}",
         )
