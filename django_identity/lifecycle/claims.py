@@ -19,7 +19,9 @@ from django_identity.service.moments import BEGINNING, NO_END, NotAMoment, parse
 
 CREDENTIAL_LIFETIME = timedelta(hours=24)
 LONGEST_NAME = 128
-WRITTEN = ("value", "proof_hash", "issued_at", "expires_at", "valid_until", "revoked_at")
+WRITTEN = (
+    "value", "proof_hash", "issued_at", "expires_at", "valid_until", "revoked_at", "updated_at",
+)  # fmt: skip
 
 Key = tuple[str, str]
 
@@ -55,27 +57,20 @@ def write(identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredent
     In the transaction that has written or locked the row of the identity: every writer locks it
     first. Keys are compared in Python, because collations may ignore case.
     """
-    wanted = _rows(identity, answer, proof)
+    wanted, now = _rows(identity, answer, proof), timezone.now()
     held = {_key(row): row for row in StoredClaim.objects.filter(identity_id=identity.pk)}
-    gone = [row.pk for key, row in held.items() if key not in wanted]
-    new = [row for key, row in wanted.items() if key not in held]
-    has_changed, columns = bool(gone or new), set[str]()
     for key in held.keys() & wanted.keys():
-        before, after = held[key], wanted[key]
-        after.revoked_at = _revoked_at(before, after, _issued_at(proof))
-        differing = {name for name in WRITTEN if _differs(before, after, name)}
-        is_other_proof = (before.valid_until is None) != (after.valid_until is None)
-        has_changed |= is_other_proof or not differing.isdisjoint({"value", "revoked_at"})
-        columns |= differing
-        after.pk, after.updated_at = before.pk, timezone.now()
-    if gone:
-        StoredClaim.objects.filter(pk__in=gone).delete()
-    if columns:
-        kept = [row for row in wanted.values() if row.pk]
-        StoredClaim.objects.bulk_update(kept, [*columns, "updated_at"])
-    if new:
-        StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
-    if has_changed:
+        row = wanted[key]
+        row.pk, row.updated_at = held[key].pk, now
+        row.revoked_at = _revoked_at(held[key], row, _issued_at(proof))
+    gone = [held[key].pk for key in held.keys() - wanted.keys()]
+    StoredClaim.objects.filter(pk__in=gone).delete()
+    StoredClaim.objects.bulk_update([row for row in wanted.values() if row.pk], WRITTEN)
+    new = [row for row in wanted.values() if not row.pk]
+    StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
+    if {key: _content(row) for key, row in held.items()} != {
+        key: _content(row) for key, row in wanted.items()
+    }:
         signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
 
 
@@ -88,12 +83,9 @@ def _rows(
     """
     proven = proof.claims_as_json() if proof else {}
     disclosed = {name: value for name, value in proven.items() if _is_storable(name, value)}
-    listed_types = {listed.claim_type for listed in answer.claims}
-    unlisted = [
-        _unlisted(name, value) for name, value in disclosed.items() if name not in listed_types
-    ]
+    unlisted = disclosed.keys() - {listed.claim_type for listed in answer.claims}
     rows: dict[Key, StoredClaim] = {}
-    for listed in (*answer.claims, *unlisted):
+    for listed in (*answer.claims, *(_unlisted(name, disclosed[name]) for name in unlisted)):
         is_disclosed = listed.claim_type in disclosed
         value = disclosed.get(listed.claim_type)
         row = _row(identity, listed, value, proof=proof if is_disclosed else None)
@@ -105,24 +97,32 @@ def _rows(
 def _row(
     identity: LinkedIdentity, listed: ListedClaim, value: object, proof: VerifiedCredential | None
 ) -> StoredClaim:
-    """Proven claims are valid until the credential's end at the latest."""
-    is_proven = proof is not None and _proves(value, listed)
-    expires_at = _earliest(listed.expires_at, _moment(value, "expires_at"))
+    """Proven claims are valid until the credential's end at the latest.
+
+    A value proves the claim of the provider that it names; without one, every claim of its type but
+    revoked ones.
+    """
+    members = value if isinstance(value, dict) else {}
+    named = members.get("provider")
+    proves = not listed.revoked if named is None else named == listed.provider
+    ends_at = _ends_at(proof) if proof is not None and proves else None
+    expires_at = _earliest(listed.expires_at, _moment(members.get("expires_at")))
     return StoredClaim(
         identity=identity,
         claim_type=listed.claim_type,
         provider=listed.provider,
-        value=value if is_proven else None,
+        value=value if ends_at else None,
         proof_hash=listed.proof_hash,
-        issued_at=_moment(value, "issued_at") if is_proven else None,
+        issued_at=_moment(members.get("issued_at")) if ends_at else None,
         expires_at=expires_at,
-        valid_until=_earliest(expires_at, _ends_at(proof)) if proof and is_proven else None,
+        valid_until=_earliest(expires_at, ends_at) if ends_at else None,
         revoked_at=timezone.now() if listed.revoked else None,
     )
 
 
 def _unlisted(name: str, value: object) -> ListedClaim:
-    provider = without_controls(str(_member(value, "provider") or "")[:LONGEST_NAME])
+    named = value.get("provider") if isinstance(value, dict) else None
+    provider = without_controls(str(named or "")[:LONGEST_NAME])
     return ListedClaim(name, provider=provider, revoked=False, proof_hash="", expires_at=None)
 
 
@@ -134,22 +134,8 @@ def _is_storable(name: str, value: object) -> bool:
     return len(name) <= LONGEST_NAME and name.isprintable() and "\\u0000" not in json.dumps(value)
 
 
-def _proves(value: object, listed: ListedClaim) -> bool:
-    """A value proves the claim of the provider that it names.
-
-    Without a provider it proves every claim of its type but revoked ones.
-    """
-    named = _member(value, "provider")
-    return not listed.revoked if named is None else named == listed.provider
-
-
-def _member(value: object, name: str) -> object:
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def _moment(value: object, name: str) -> datetime | None:
+def _moment(text: object) -> datetime | None:
     """A time-stamp in a claim's value. An unreadable one counts as long past."""
-    text = _member(value, name)
     if text is None:
         return None
     try:
@@ -166,6 +152,11 @@ def _key(row: StoredClaim) -> Key:
     return row.claim_type, row.provider
 
 
+def _content(row: StoredClaim) -> tuple[str, datetime | None, bool]:
+    """What a gate sees. As text, because in Python ``True`` equals ``1``, but not for a gate."""
+    return json.dumps(row.value, sort_keys=True), row.revoked_at, row.valid_until is None
+
+
 def _revoked_at(
     before: StoredClaim, after: StoredClaim, issued_at: datetime | None
 ) -> datetime | None:
@@ -177,16 +168,6 @@ def _revoked_at(
         return before.revoked_at or after.revoked_at
     is_later = issued_at is not None and issued_at >= before.revoked_at.replace(microsecond=0)
     return None if is_later else before.revoked_at
-
-
-def _differs(before: StoredClaim, after: StoredClaim, name: str) -> bool:
-    """Values are compared as text: in Python ``True`` equals ``1``, but not for a gate."""
-    one, other = getattr(before, name), getattr(after, name)
-    return _as_text(one) != _as_text(other) if name == "value" else one != other
-
-
-def _as_text(value: object) -> str:
-    return json.dumps(value, sort_keys=True)
 
 
 def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
