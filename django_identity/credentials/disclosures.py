@@ -39,14 +39,8 @@ def require_listed(disclosures: list[bytes], listed: frozenset[str]) -> None:
 
 
 def read_claims(disclosures: list[bytes], payload: dict[str, Any]) -> Mapping[str, Any]:
-    """Claim name -> value of the listed disclosures, read-only.
-
-    A disclosure is a JSON array of salt, claim name and claim value (RFC 9901 §4.2.1).
-    """
-    try:
-        claims = _claims(disclosures)
-    except strict_json.NotStrictJSON:
-        raise CredentialRejected(RejectionReason.DISCLOSURE_JSON) from None
+    """Claim name -> value of the listed disclosures, read-only."""
+    claims = dict(map(_read, disclosures))
     if not DIGEST_MEMBERS.isdisjoint(claims):
         raise CredentialRejected(RejectionReason.DISCLOSURE_NAME)
     if len(claims) != len(disclosures) or not payload.keys().isdisjoint(claims):
@@ -56,24 +50,22 @@ def read_claims(disclosures: list[bytes], payload: dict[str, Any]) -> Mapping[st
     return MappingProxyType(claims)
 
 
-def _claims(disclosures: list[bytes]) -> dict[str, Any]:
-    """Name -> value of each disclosure. If a name occurs twice, the last one wins."""
-    claims: dict[str, Any] = {}
-    for text in disclosures:
+def _read(text: bytes) -> tuple[str, Any]:
+    """A disclosure is a JSON array of salt, claim name and claim value (RFC 9901 §4.2.1)."""
+    try:
         disclosure = strict_json.read(base64url.decode(text))
-        if type(disclosure) is list and len(disclosure) == 2:
-            raise CredentialRejected(RejectionReason.DISCLOSURE_ARRAY_ELEMENT)
-        if type(disclosure) is not list or len(disclosure) != 3:
-            raise CredentialRejected(RejectionReason.DISCLOSURE_SHAPE)
-        salt, name, value = disclosure
-        if type(salt) is not str or type(name) is not str:
-            raise CredentialRejected(RejectionReason.DISCLOSURE_SHAPE)
-        if type(value) is dict or type(value) is list:
-            if has_digests(value):
-                raise CredentialRejected(RejectionReason.DISCLOSURE_NESTED)
-            value = freeze(value)
-        claims[name] = value
-    return claims
+    except strict_json.NotStrictJSON:
+        raise CredentialRejected(RejectionReason.DISCLOSURE_JSON) from None
+    if type(disclosure) is list and len(disclosure) == 2:
+        raise CredentialRejected(RejectionReason.DISCLOSURE_ARRAY_ELEMENT)
+    if type(disclosure) is not list or len(disclosure) != 3:
+        raise CredentialRejected(RejectionReason.DISCLOSURE_SHAPE)
+    salt, name, value = disclosure
+    if type(salt) is not str or type(name) is not str:
+        raise CredentialRejected(RejectionReason.DISCLOSURE_SHAPE)
+    if has_digests(value):
+        raise CredentialRejected(RejectionReason.DISCLOSURE_NESTED)
+    return name, freeze(value)
 
 
 def freeze(value: Any) -> Any:
@@ -89,15 +81,8 @@ def freeze(value: Any) -> Any:
 def has_digests(value: Any) -> bool:
     """Whether an object in ``value``, or ``value`` itself, has a member for digests."""
     if type(value) is dict:
-        if not DIGEST_MEMBERS.isdisjoint(value):
-            return True
-        value = value.values()
-    elif type(value) is not list:
-        return False
-    for member in value:
-        if (type(member) is dict or type(member) is list) and has_digests(member):
-            return True
-    return False
+        return not DIGEST_MEMBERS.isdisjoint(value) or any(map(has_digests, value.values()))
+    return type(value) is list and any(map(has_digests, value))
 
 
 def thaw(value: Any) -> Any:

@@ -36,7 +36,7 @@ def subject_of(
             return None
         claims = jwt.decode(
             token,
-            key.public_key,
+            key,
             algorithms=["ES256"],
             issuer=issuer,
             leeway=leeway,
@@ -44,10 +44,9 @@ def subject_of(
         )
     except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError):
         return None
-    if claims["aud"] == audience:
-        return str(claims["sub"])
+    aud = claims["aud"]
     if header.get("typ", "JWT") in ACCESS_TOKENS:
-        is_for_us = claims["aud"] == issuer and claims.get("client_id") == audience
+        is_for_us = aud == audience or (aud == issuer and claims.get("client_id") == audience)
     else:
-        is_for_us = claims["aud"] == [audience]
+        is_for_us = aud in (audience, [audience])
     return str(claims["sub"]) if is_for_us else None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -18,16 +18,7 @@ MAX_KEYS = 32
 
 _P: Final = 0xFFFFFFFF00000001000000000000000000000000FFFFFFFFFFFFFFFFFFFFFFFF
 _COORDINATE_CHARACTERS: Final = 43
-_ENDPOINT: Final = "jwks"
-
-
-@dataclass(frozen=True, slots=True)
-class SigningKey:
-    """One usable key: EC P-256, for signatures. ``repr`` does not show its point."""
-
-    kid: str
-    point: tuple[int, int] = field(repr=False)
-    public_key: ec.EllipticCurvePublicKey = field(repr=False, compare=False)
+_malformed: Final = partial(MalformedAnswer, endpoint="jwks")
 
 
 class KeySet:
@@ -41,45 +32,41 @@ class KeySet:
 
     __slots__ = ("_by_kid",)
 
-    def __init__(self, keys: Iterable[SigningKey]) -> None:
-        self._by_kid = {key.kid: key for key in keys}
+    def __init__(self, by_kid: Mapping[str, ec.EllipticCurvePublicKey]) -> None:
+        self._by_kid = dict(by_kid)
 
     @classmethod
     def from_jwks(cls, document: object) -> KeySet:
         """The usable keys of a parsed document: an object with a list ``keys`` of at most 32.
 
-        Raises only ``MalformedAnswer`` (``MalformedAnswer`` for more than 32 keys). Prefer
-        ``from_text`` for the text of a response, because a parsed document no longer shows repeated
-        members.
+        Raises only ``MalformedAnswer``. Prefer ``from_text`` for the text of a response, because a
+        parsed document no longer shows repeated members.
         """
         entries = document.get("keys") if isinstance(document, Mapping) else None
         if not isinstance(entries, list | tuple):
-            raise MalformedAnswer("not a key set", endpoint=_ENDPOINT)
+            raise _malformed("not a key set")
         if len(entries) > MAX_KEYS:
-            raise MalformedAnswer(
-                f"over {MAX_KEYS} keys", endpoint=_ENDPOINT, code="answer_too_large"
-            )
-        jwks = [entry for entry in entries if isinstance(entry, Mapping)]
-        kids = Counter(jwk["kid"] for jwk in jwks if isinstance(jwk.get("kid"), str))
-        unique = (jwk for jwk in jwks if isinstance(kid := jwk.get("kid"), str) and kids[kid] == 1)
-        return cls(key for jwk in unique if (key := _signing_key(jwk)) is not None)
+            raise _malformed(f"over {MAX_KEYS} keys", code="answer_too_large")
+        jwks = [jwk for jwk in entries if isinstance(jwk, Mapping)]
+        named = [(kid, jwk) for jwk in jwks if isinstance(kid := jwk.get("kid"), str)]
+        times = Counter(kid for kid, _ in named)
+        keys = {kid: _public_key(jwk) for kid, jwk in named if times[kid] == 1}
+        return cls({kid: key for kid, key in keys.items() if key is not None})
 
     @classmethod
     def from_text(cls, text: str | bytes) -> KeySet:
         """Like ``from_jwks``, for the document's text: at most 64 KB of strict JSON in UTF-8.
 
-        Raises only ``MalformedAnswer`` (``MalformedAnswer`` for a longer text).
+        Raises only ``MalformedAnswer``.
         """
         # Lone surrogates pass here; the JSON reader refuses them.
         octets = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         if len(octets) > MAX_OCTETS:
-            raise MalformedAnswer(
-                f"over {MAX_OCTETS} bytes", endpoint=_ENDPOINT, code="answer_too_large"
-            )
+            raise _malformed(f"over {MAX_OCTETS} bytes", code="answer_too_large")
         try:
             document = strict_json.read(octets)
         except strict_json.NotStrictJSON as unreadable:
-            raise MalformedAnswer("not strict JSON", endpoint=_ENDPOINT) from unreadable
+            raise _malformed("not strict JSON") from unreadable
         return cls.from_jwks(document)
 
     @property
@@ -87,27 +74,19 @@ class KeySet:
         """The ``kid`` of each usable key, in the document's order."""
         return tuple(self._by_kid)
 
-    def get(self, kid: str) -> SigningKey | None:
+    def get(self, kid: str) -> ec.EllipticCurvePublicKey | None:
         """The key with exactly this ``kid``, or None."""
         return self._by_kid.get(kid)
 
     def __len__(self) -> int:
         return len(self._by_kid)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, KeySet):
-            return NotImplemented
-        return self._by_kid == other._by_kid
-
-    def __hash__(self) -> int:
-        return hash(frozenset(self._by_kid.values()))
-
     def __repr__(self) -> str:
         return f"<KeySet {list(self._by_kid)}>"
 
 
-def _signing_key(jwk: Mapping[Any, Any]) -> SigningKey | None:
-    """The key in ``jwk`` (which has a string ``kid``), or None if the key is not usable."""
+def _public_key(jwk: Mapping[Any, Any]) -> ec.EllipticCurvePublicKey | None:
+    """The key in ``jwk``, or None if the key is not usable."""
     if jwk.get("kty") != "EC" or jwk.get("crv") != "P-256" or "d" in jwk:
         return None
     if jwk.get("use", "sig") != "sig" or jwk.get("alg", "ES256") != "ES256":
@@ -119,10 +98,9 @@ def _signing_key(jwk: Mapping[Any, Any]) -> SigningKey | None:
     if x is None or y is None:
         return None
     try:
-        public_key = ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1()).public_key()
+        return ec.EllipticCurvePublicNumbers(x, y, ec.SECP256R1()).public_key()
     except ValueError:  # not a point on the curve
         return None
-    return SigningKey(jwk["kid"], (x, y), public_key)
 
 
 def _coordinate(text: object) -> int | None:

@@ -1,5 +1,6 @@
 """Check the signed payload."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django_identity import strict_json
@@ -30,20 +31,17 @@ def read_payload(octets: bytes) -> dict[str, Any]:
 
 
 def require_parties(
-    payload: dict[str, Any], *, issuer: str, audience: str, environment: str, subject: str | None
+    payload: dict[str, Any], expected: Mapping[str, str], subject: str | None
 ) -> None:
     """Check issuer, audience, environment and subject. All must match exactly.
 
-    Types must match too: an ``aud`` list that contains the client id is refused.
+    ``expected``: the values of ``iss``, ``aud`` and ``environment``. Types must match too: an
+    ``aud`` list that contains the client id is refused.
     """
-    for name, expected, reason in (
-        ("iss", issuer, RejectionReason.PAYLOAD_ISS),
-        ("aud", audience, RejectionReason.PAYLOAD_AUD),
-        ("environment", environment, RejectionReason.PAYLOAD_ENVIRONMENT),
-    ):
+    for name, value in expected.items():
         signed = payload.get(name)
-        if signed != expected or type(signed) is not str:
-            raise CredentialRejected(reason)
+        if signed != value or type(signed) is not str:
+            raise CredentialRejected(RejectionReason(f"payload.{name}"))
     sub = payload.get("sub")
     # PostgreSQL cannot store NUL in text.
     if type(sub) is not str or not sub or "\0" in sub or (subject is not None and sub != subject):
@@ -62,14 +60,10 @@ def require_times(payload: dict[str, Any], *, now: float, leeway: float) -> None
     if now >= exp:
         raise CredentialRejected(RejectionReason.PAYLOAD_EXPIRED)
     latest = now + leeway if now + leeway < _LAST_DATE else _LAST_DATE
-    for name, reason in (
-        ("nbf", RejectionReason.PAYLOAD_NBF),
-        ("iat", RejectionReason.PAYLOAD_IAT),
-    ):
-        if name in payload:
-            moment = payload[name]
-            if type(moment) not in _NUMBERS or not _FIRST_DATE <= moment <= latest:
-                raise CredentialRejected(reason)
+    for name in ("nbf", "iat"):
+        moment = payload.get(name, now)
+        if type(moment) not in _NUMBERS or not _FIRST_DATE <= moment <= latest:
+            raise CredentialRejected(RejectionReason(f"payload.{name}"))
 
 
 def listed_digests(payload: dict[str, Any]) -> frozenset[str]:

@@ -54,15 +54,9 @@ class RejectionReason(StrEnum):
 
     # The disclosures
     DISCLOSURE_REPEAT = "disclosure.repeat", "a disclosure was sent twice"
-    DISCLOSURE_UNLISTED = (
-        "disclosure.unlisted",
-        "the digest of a disclosure is not in the signed list",
-    )
+    DISCLOSURE_UNLISTED = "disclosure.unlisted", "a disclosure's digest is not in the signed list"
     DISCLOSURE_JSON = "disclosure.json", "a disclosure is not strict JSON"
-    DISCLOSURE_ARRAY_ELEMENT = (
-        "disclosure.array_element",
-        "a disclosure of two elements hides an array element",
-    )
+    DISCLOSURE_ARRAY_ELEMENT = "disclosure.array_element", "a disclosure hides an array element"
     DISCLOSURE_SHAPE = "disclosure.shape", "a disclosure is not an array of salt, name and value"
     DISCLOSURE_NESTED = "disclosure.nested", "there are digests inside a disclosed value"
     DISCLOSURE_NAME = "disclosure.name", "a disclosure has a name that may not be disclosed"

@@ -2,7 +2,6 @@
 
 import time
 from datetime import datetime
-from functools import cache
 from hashlib import sha256
 from math import inf
 from typing import Final
@@ -14,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, utils
 from django_identity.credentials import base64url
 from django_identity.credentials.disclosures import read_claims, require_listed
 from django_identity.credentials.form import read_kid, take_apart
-from django_identity.credentials.keys import KeySet, SigningKey
+from django_identity.credentials.keys import KeySet
 from django_identity.credentials.payload import (
     listed_digests,
     read_payload,
@@ -25,6 +24,9 @@ from django_identity.credentials.reasons import RejectionReason
 from django_identity.credentials.verified import VerifiedCredential
 from django_identity.exceptions import CredentialRejected
 
+# The only algorithm; a credential cannot choose another. Prehashed, because hashlib is faster.
+# PyJWT would add a slower conversion of the signature.
+_ES256: Final = ec.ECDSA(utils.Prehashed(hashes.SHA256()))
 _SIGNATURE_CHARACTERS: Final = 86  # 64 octets
 
 
@@ -55,9 +57,12 @@ def verify(
         raise TypeError("credential must be a str")
     if not 0 <= leeway < inf:
         raise ValueError("leeway must be a finite number of seconds, not negative")
-    seconds = time.time() if now is None else _seconds(now)
+    if now is not None and now.utcoffset() is None:
+        raise ValueError("now must be an aware datetime")
+    seconds = time.time() if now is None else now.timestamp()
+    expected = {"iss": issuer, "aud": audience, "environment": environment}
     try:
-        return _verified(credential, keys, issuer, audience, environment, subject, seconds, leeway)
+        return _verified(credential, keys, expected, subject, seconds, leeway)
     except CredentialRejected as rejected:
         reason = rejected.reason
     # Raise a new error: the frames of the first one hold the credential in their variables.
@@ -66,47 +71,31 @@ def verify(
 
 
 def _verified(
-    credential: str,
-    keys: KeySet,
-    issuer: str,
-    audience: str,
-    environment: str,
-    subject: str | None,
-    now: float,
-    leeway: float,
-) -> VerifiedCredential:
+    credential: str, keys: KeySet, expected: dict[str, str], subject: str | None,
+    now: float, leeway: float,
+) -> VerifiedCredential:  # fmt: skip
     """Run all checks, in the order of the reasons. Only the last line returns a result."""
     token, (header, body, signature), disclosures = take_apart(credential)
-    key = _require_signature(token, header, signature, keys)
+    kid = read_kid(header)
+    _require_signature(token, signature, keys.get(kid))
     payload = read_payload(base64url.decode(body))
-    require_parties(
-        payload, issuer=issuer, audience=audience, environment=environment, subject=subject
-    )
+    require_parties(payload, expected, subject)
     require_times(payload, now=now, leeway=leeway)
     require_listed(disclosures, listed_digests(payload))
+    claims, issued = read_claims(disclosures, payload), payload.get("iat")
     return VerifiedCredential(
-        payload["sub"],
-        payload["environment"],
-        key.kid,
-        read_claims(disclosures, payload),
-        payload["exp"],
-        payload.get("iat"),
+        payload["sub"], payload["environment"], kid, claims, payload["exp"], issued
     )
 
 
-def _seconds(now: datetime) -> float:
-    if now.utcoffset() is None:
-        raise ValueError("now must be an aware datetime")
-    return now.timestamp()
-
-
-def _require_signature(token: bytes, header: bytes, signature: bytes, keys: KeySet) -> SigningKey:
-    """Check the signature of ``token`` and return the key.
+def _require_signature(
+    token: bytes, signature: bytes, key: ec.EllipticCurvePublicKey | None
+) -> None:
+    """Check the signature of ``token``.
 
     ``signature`` is r and s, 32 octets each (RFC 7518 §3.4), over the text before it as sent.
     OpenSSL checks that both are between 1 and the order of the curve.
     """
-    key = keys.get(read_kid(header))
     if key is None:
         raise CredentialRejected(RejectionReason.KEY)
     if len(signature) != _SIGNATURE_CHARACTERS:
@@ -115,16 +104,6 @@ def _require_signature(token: bytes, header: bytes, signature: bytes, keys: KeyS
     r, s = int.from_bytes(octets[:32], "big"), int.from_bytes(octets[32:], "big")
     digest = sha256(token[: -_SIGNATURE_CHARACTERS - 1]).digest()
     try:
-        key.public_key.verify(utils.encode_dss_signature(r, s), digest, _es256())
+        key.verify(utils.encode_dss_signature(r, s), digest, _ES256)
     except exceptions.InvalidSignature:
         raise CredentialRejected(RejectionReason.SIGNATURE) from None
-    return key
-
-
-@cache
-def _es256() -> ec.ECDSA:
-    """The only algorithm; a credential cannot choose another.
-
-    Prehashed, because hashlib is faster. PyJWT would add a slower conversion of the signature.
-    """
-    return ec.ECDSA(utils.Prehashed(hashes.SHA256()))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from django_identity.credentials.disclosures import freeze, thaw
+from django_identity.credentials.disclosures import thaw
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -50,14 +50,3 @@ class VerifiedCredential:
             f"<VerifiedCredential environment={self.environment!r} kid={self.kid!r} "
             f"expires_at={self.expires_at.isoformat()} claims={sorted(self.claims)}>"
         )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Read-only mappings can be neither pickled nor copied.
-        plain = self.claims_as_json()
-        return _restore, (self.subject, self.environment, self.kid, plain, self.exp, self.iat)
-
-
-def _restore(
-    subject: str, environment: str, kid: str, claims: dict[str, Any], exp: float, iat: float | None
-) -> VerifiedCredential:
-    return VerifiedCredential(subject, environment, kid, freeze(claims), exp, iat)

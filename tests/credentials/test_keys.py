@@ -209,12 +209,16 @@ def test_text_is_strict(text):
 
 
 def test_text_of_either_kind():
-    """A set is read from bytes or text, and is equal to the one of the parsed document."""
+    """A set is read from bytes, text, or the parsed document."""
     text = json.dumps({"keys": [jwk(key_ops=["verify"]), jwk("key-2", OTHER_KEY), 5]})
-    keys = KeySet.from_text(text)
-    assert keys == KeySet.from_text(text.encode()) == KeySet.from_jwks(json.loads(text))
-    assert keys.kids == ("key-1", "key-2")
-    assert check(credential(), keys=keys).kid == "key-1"
+    read = (
+        KeySet.from_text(text),
+        KeySet.from_text(text.encode()),
+        KeySet.from_jwks(json.loads(text)),
+    )
+    for keys in read:
+        assert keys.kids == ("key-1", "key-2")
+        assert check(credential(), keys=keys).kid == "key-1"
 
 
 def test_text_with_lone_surrogates():
@@ -237,28 +241,17 @@ def test_bounds():
         KeySet.from_text('{"keys":["' + "é" * 32 * 1024 + '"]}')
 
 
-def test_equality():
-    """Sets are equal if they hold the same keys under the same names, in any order."""
-    one, two = jwk(), jwk("key-2", OTHER_KEY)
-    assert key_set(one, two) == key_set(two, {"junk": 1}, one)
-    assert hash(key_set(one, two)) == hash(key_set(two, one))
-    assert key_set(one) != key_set(two)
-    assert key_set(one) != key_set(jwk(key=OTHER_KEY))
-    assert key_set(one) != {"keys": [one]}
-
-
 def test_selection():
     """The only way to a key is its name."""
     keys = key_set(jwk(), jwk("key-2", OTHER_KEY))
-    assert keys.get("key-2").kid == "key-2"
+    assert keys.get("key-2") == OTHER_KEY.public_key()
     assert keys.get("key-3") is None
 
 
 def test_repr_shows_names_only():
-    """No key material in repr, of a set or of a key."""
+    """No key material in repr."""
     keys = key_set(jwk())
     assert repr(keys) == "<KeySet ['key-1']>"
-    assert repr(keys.get("key-1")) == "SigningKey(kid='key-1')"
 
 
 def test_sets_are_not_pickled():
