@@ -29,7 +29,6 @@ class LogEvent(StrEnum):
     EVENT_RECEIVED = "identity.event.received"
     EVENT_REFUSED = "identity.event.refused"
     HANDLER_FAILED = "identity.event.handler_failed"
-    EVENTS_NOT_HANDLED = "identity.event.not_handled"
     GRANT_LOST = "identity.grant.lost"
     GRANT_UNREADABLE = "identity.grant.unreadable"
     ERASED = "identity.erasure.done"

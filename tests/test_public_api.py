@@ -293,7 +293,7 @@ disclosure.collision
     "log events": (
         {each.removeprefix("identity.") for each in LogEvent},
         """sign_in.completed sign_in.failed connect.redeemed connect.failed refetch.failed
-        disconnected link_notice.failed user_fields.refused event.not_handled documents.read
+        disconnected link_notice.failed user_fields.refused documents.read
         documents.failed event.received event.refused grant.lost event.handler_failed erasure.done
         erasure.failed disconnect_failed gate.failed grant.unreadable broker.failed cache.failed
         service.called""",

@@ -1,10 +1,10 @@
 """What is done each minute, by workers or by cron: urgent work, old data, and re-fetches.
 
 ``run`` does it here; ``run_with_workers`` hands the re-fetches to workers, and ``refetch_due`` does
-them. The database tells what is due, not the broker, so lost, late or repeated
-messages are safe. A row that is taken is due again in five minutes, if nothing has set its real
-date by then: a worker that dies delays twenty rows by that time. The order is random, so that a row
-that kills its workers delays others only by chance.
+them. The database tells what is due, not the broker, so lost, late or repeated messages are safe. A
+row that is taken is due again in five minutes, if nothing has set its real date by then: a run that
+ends early, or a worker that dies, delays twenty rows by that time. The order is random, so that a
+row that kills its workers delays others only by chance.
 """
 
 import logging
@@ -12,7 +12,6 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable
-from contextlib import closing, suppress
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
@@ -24,7 +23,7 @@ from django.utils import timezone
 from django_identity import background, conf, database, exceptions
 from django_identity.conf import Application
 from django_identity.lifecycle import erasure, follow_up, refetch
-from django_identity.logs import LogEvent, log, log_failure, log_trouble
+from django_identity.logs import LogEvent, log_failure, log_trouble
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,
@@ -80,7 +79,8 @@ def run(*, stop: Stop = lambda: False) -> tuple[int, Counter[Refetched]]:
     """
     events, tally = tend(stop=stop), Counter[Refetched]()
     for site in conf.applications():
-        tally += refetch_for_a_minute(site.alias, stop=stop)
+        if not stop():
+            tally += refetch_for_a_minute(site.alias, stop=stop)
     return events, tally
 
 
@@ -119,16 +119,12 @@ def refetch_for_a_minute(
     alias: str, most: int | None = None, *, stop: Stop = lambda: False
 ) -> Counter[Refetched]:
     """Re-fetch ``most`` due identities, or ``REFETCHES_PER_MINUTE``. None begins after a minute."""
-    tally: Counter[Refetched] = Counter()
+    site, tally = conf.application(alias), Counter[Refetched]()
     ends_at = time.monotonic() + LONGEST_RUN
-    if alias not in conf.aliases() or stop():
-        return tally
-    site = conf.application(alias)
-    with closing(refetch_due(site, most=most or site.refetches_per_minute)) as outcomes:
-        for outcome in outcomes:
-            tally[outcome] += 1
-            if stop() or time.monotonic() >= ends_at:
-                break
+    for outcome in refetch_due(site, most=most or site.refetches_per_minute):
+        tally[outcome] += 1
+        if stop() or time.monotonic() >= ends_at:
+            break
     return tally
 
 
@@ -144,23 +140,20 @@ def refetch_due(application: Application, *, most: int) -> Generator[Refetched]:
     """Re-fetch at most ``most`` due identities, and yield each result. A caller may stop early.
 
     It ends at a 429, a rejected client, and the second outage in a row. It raises the database's
-    own error if that does not answer. What was taken and not begun is due again at once.
+    own error if that does not answer.
     """
     outages = 0
     while most > 0 and not backoff.is_paused(application):
         rows = take_due(application, min(most, ROWS_AT_ONCE))
-        most -= len(rows)
         if not rows:
             return
-        try:
-            while rows:
-                outcome = _refetch(rows.pop())
-                yield outcome
-                outages = outages + 1 if outcome is Refetched.OUTAGE else 0
-                if outcome is Refetched.NOT_NOW or outages == MOST_OUTAGES:
-                    return
-        finally:
-            _give_back(rows)
+        most -= len(rows)
+        for row in rows:
+            outcome = _refetch(row)
+            yield outcome
+            outages = outages + 1 if outcome is Refetched.OUTAGE else 0
+            if outcome is Refetched.NOT_NOW or outages == MOST_OUTAGES:
+                return
 
 
 def refetch_these(ids: Iterable[int]) -> Generator[Refetched]:
@@ -192,25 +185,14 @@ def due(application: Application) -> QuerySet[LinkedIdentity]:
 def take_due(application: Application, most: int = ROWS_AT_ONCE) -> list[LinkedIdentity]:
     """Identities whose re-fetch is due, in random order. They are due again in five minutes."""
     # Not ``Now()``: MariaDB's session may have another time zone.
-    hidden_until, found = timezone.now() + HIDDEN_FOR, due(application)
+    now, found = timezone.now(), due(application)
     skips = database.connection().features.has_select_for_update_skip_locked
     with database.atomic():
         free = found.select_for_update(skip_locked=skips)
         rows = list(free.order_by("refetch_due_at", "pk")[:most])
-        found.filter(pk__in=[row.pk for row in rows]).update(refetch_due_at=hidden_until)
-    for row in rows:
-        row.refetch_due_at = hidden_until
+        found.filter(pk__in=[row.pk for row in rows]).update(refetch_due_at=now + HIDDEN_FOR)
     random.shuffle(rows)
     return rows
-
-
-def _give_back(rows: list[LinkedIdentity]) -> None:
-    """Make rows due at once that were taken and not begun, unless somebody has set their date."""
-    if rows:
-        keys, hidden_until = [row.pk for row in rows], rows[0].refetch_due_at
-        taken = LinkedIdentity.objects.filter(pk__in=keys, refetch_due_at=hidden_until)
-        with suppress(OperationalError, InterfaceError):
-            taken.update(refetch_due_at=timezone.now())
 
 
 # One row, and its back-off
@@ -218,25 +200,40 @@ def _give_back(rows: list[LinkedIdentity]) -> None:
 
 def _refetch(identity: LinkedIdentity) -> Refetched:
     """Re-fetch a row that was just read. Its own trouble does not stop the others."""
-    failures = identity.refetch_failures + 1
     try:
         return Refetched.STORED if refetch.fetch(identity) else Refetched.OVERTAKEN
     except (OperationalError, InterfaceError):
         raise  # Nothing can be written now.
+    except exceptions.ReauthorizationNeeded as error:
+        _note(identity, error.code, refetch_due_at=None, refetch_failures=0)
+        return Refetched.REAUTHORIZATION_NEEDED
     except exceptions.IdentityError as error:
-        return _note_error(identity, error, failures)
+        _note(identity, error.code)
+        return _outcome_of(identity, error)
     except Exception as error:  # noqa: BLE001  one identity must not stop the others
         alias = identity.application
         log_trouble(LogEvent.REFETCH_FAILED, error, application=alias, row=identity.pk)
-        _note(identity, UNEXPECTED, failures)
+        _note(identity, UNEXPECTED)
         return Refetched.FAILED
 
 
+def _note(identity: LinkedIdentity, code: str, **columns: Any) -> None:
+    """Store the failure and the next attempt, unless the row has changed since it was read."""
+    failures = identity.refetch_failures + 1
+    due_at = timezone.now() + timedelta(seconds=backoff.pause(failures))
+    noted = {"refetch_failures": failures, "refetch_due_at": due_at, **columns}
+    LinkedIdentity.objects.unchanged(identity).change(last_error=code, **noted)
+
+
 def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Refetched:
-    """What ``error`` means for the identity, and for the run."""
-    if isinstance(error, exceptions.ReauthorizationNeeded):
-        return Refetched.REAUTHORIZATION_NEEDED
-    if isinstance(error, refetch.NOT_NOW):
+    """Log ``error``, and return what it means for the run."""
+    alias = identity.application
+    if isinstance(error, exceptions.ClientRejected):
+        log_trouble(LogEvent.REFETCH_FAILED, error, application=alias)
+        return Refetched.NOT_NOW
+    log_failure(LogEvent.REFETCH_FAILED, error, application=alias)
+    if isinstance(error, exceptions.RateLimited):
+        backoff.begin_pause(conf.application(alias), error)
         return Refetched.NOT_NOW
     # The level's failure is raised after the claims were read, so the service is not down.
     is_level = getattr(error, "endpoint", "") == "kyc"
@@ -245,38 +242,11 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
     return Refetched.OUTAGE if isinstance(error, OUTAGE) and not is_alone else Refetched.FAILED
 
 
-def _note_error(
-    identity: LinkedIdentity, error: exceptions.IdentityError, failures: int
-) -> Refetched:
-    outcome, alias = _outcome_of(identity, error), identity.application
-    if outcome is Refetched.REAUTHORIZATION_NEEDED:
-        _note(identity, error.code, failures, refetch_due_at=None, refetch_failures=0)
-        return outcome
-    if isinstance(error, exceptions.RateLimited):
-        # A pause that the service asks for is nobody's failure.
-        due_at = timezone.now() + backoff.begin_pause(conf.application(alias), error)
-        _note(identity, error.code, failures, refetch_due_at=due_at, refetch_failures=failures - 1)
-    else:
-        _note(identity, error.code, failures)
-    if isinstance(error, exceptions.ClientRejected):
-        log_trouble(LogEvent.REFETCH_FAILED, error, application=alias)
-    else:
-        log_failure(LogEvent.REFETCH_FAILED, error, application=alias)
-    return outcome
-
-
-def _note(identity: LinkedIdentity, code: str, failures: int, **columns: Any) -> None:
-    """Store the failure and the next attempt, unless the row has changed since it was read."""
-    due_at = timezone.now() + timedelta(seconds=backoff.pause(failures))
-    noted = {"refetch_failures": failures, "refetch_due_at": due_at, **columns}
-    LinkedIdentity.objects.unchanged(identity).change(last_error=code, **noted)
-
-
 # Old data
 
 
-def purge(*, size: int = PURGED_AT_ONCE) -> None:
-    """Delete old events, and sign-ins and redemptions that are over, ``size`` rows at a time.
+def purge() -> None:
+    """Delete old events, and sign-ins and redemptions that are over, in batches.
 
     Events of an alias that is not set up any more are kept as long as the default application's.
     """
@@ -285,15 +255,11 @@ def purge(*, size: int = PURGED_AT_ONCE) -> None:
     kept = [(WebhookEvent.objects.filter(application=alias), alias) for alias in sites]
     for events, alias in (*kept, (strays, conf.DEFAULT_ALIAS)):
         old = events.filter(received_at__lt=now - timedelta(days=sites[alias].event_days))
-        if unhandled := old.exclude(next_attempt_at=None).count():
-            log(
-                LogEvent.EVENTS_NOT_HANDLED, level=logging.ERROR, application=alias, count=unhandled
-            )
-        _delete(old.order_by("received_at"), size)
+        _delete(old.order_by("received_at"))
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
-        _delete(flow.filter(expires_at__lt=now).order_by("expires_at"), size)
+        _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
 
 
-def _delete(rows: QuerySet[Any], size: int) -> None:
-    while keys := list(rows.values_list("pk", flat=True)[:size]):
+def _delete(rows: QuerySet[Any]) -> None:
+    while keys := list(rows.values_list("pk", flat=True)[:PURGED_AT_ONCE]):
         rows.model._default_manager.filter(pk__in=keys).delete()

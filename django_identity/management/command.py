@@ -1,4 +1,4 @@
-"""What the package's commands share: errors, progress, a clean stop, times, the portal's token."""
+"""What the package's commands share: errors, results, a clean stop, times, the portal's token."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ import re
 import signal
 import threading
 from argparse import ArgumentTypeError
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from functools import partial
 from getpass import getpass
-from types import SimpleNamespace
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
-from tqdm import tqdm
 
 from django_identity.exceptions import IdentityError
+from django_identity.lifecycle import upkeep
 from django_identity.secrets import Secret
 from django_identity.service.moments import NotAMoment, parse_moment
 
@@ -37,11 +36,16 @@ class IdentityCommand(BaseCommand):
         except IdentityError as error:
             raise CommandError(f"{error.code}: {error}") from None
 
-    def progress(self, *, total: int) -> tqdm[Any]:
-        """A progress bar on standard error, only in a terminal."""
-        write = partial(self.stderr.write, style_func=str, ending="")
-        file: Any = SimpleNamespace(write=write, flush=self.stderr.flush)
-        return tqdm(total=total, file=file, disable=not self.stderr.isatty(), mininterval=0)
+    def conclude(self, tally: Counter[upkeep.Refetched], *, was_stopped: bool) -> None:
+        """Write how re-fetches ended. Fail if a person has to look, so that cron's mail says so."""
+        for outcome, count in sorted(tally.items()):
+            self.stdout.write(f"re-fetches, {outcome.value}: {count}")
+        if was_stopped:
+            raise CommandError("Stopped. What was not done stays due.", returncode=INTERRUPTED)
+        if tally[upkeep.Refetched.NOT_NOW] or upkeep.takes_no_calls():
+            raise CommandError("The service takes no calls at the moment. The rest stays due.")
+        if tally and not tally.keys() - upkeep.FAILURES:
+            raise CommandError("Nothing could be re-fetched. It is tried again later; see the log.")
 
 
 def moment(text: str) -> datetime:

@@ -3,7 +3,6 @@
 import hashlib
 import logging
 import random
-from datetime import timedelta
 
 from django.core.cache import cache
 
@@ -40,14 +39,13 @@ def is_paused(application: Application) -> bool:
         return False
 
 
-def begin_pause(application: Application, error: RateLimited) -> timedelta:
-    """Pause for as long as the service asked for, at most an hour. Returns the time."""
+def begin_pause(application: Application, error: RateLimited) -> None:
+    """Pause for as long as the service asked for, at most an hour."""
     seconds = min(max(error.pause, SHORTEST_PAUSE), LONGEST_PAUSE)
     try:
         cache.set(_key(application), True, timeout=seconds)
     except Exception as failure:  # noqa: BLE001  any cache's own errors
         _log_cache(application, failure)
-    return timedelta(seconds=seconds)
 
 
 def _log_cache(application: Application, error: Exception) -> None:

@@ -40,7 +40,7 @@ def test_a_frameworks_404_stops_upkeep(
     service: FakeService, caplog: pytest.LogCaptureFixture, body: dict[str, object]
 ) -> None:
     """Nobody loses a grant, a run stops at the second such answer, and the log says why."""
-    make_due(30)
+    make_due(50)
     service.answers["token"] = answer(body, status=NOT_FOUND)
     for _ in range(3):
         all_refetched()

@@ -2,7 +2,7 @@
 
 - ``overview``: figures of an application
 - ``timeline``: the state and the history of one identity
-- ``interventions``: the actions of an operator, and the check of a credential
+- ``interventions``: the actions of an operator
 - ``doctor``: finds problems of the installation
 - ``rotation``: the rotation of the tokens to a new encryption key
 """
@@ -10,7 +10,6 @@
 from django_identity.lifecycle.operators.doctor import Level, diagnose, figures, is_ready
 from django_identity.lifecycle.operators.interventions import (
     TRIED_AT_ONCE,
-    check,
     disconnect,
     erase,
     erasure_preview,
@@ -45,7 +44,6 @@ __all__ = [
     "Level",
     "activity_of",
     "attention_of",
-    "check",
     "diagnose",
     "disconnect",
     "erase",

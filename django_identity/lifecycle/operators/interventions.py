@@ -1,21 +1,16 @@
-"""The actions of an operator on linked identities, and the check of a credential."""
+"""The actions of an operator on linked identities."""
 
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from django.utils import timezone
-from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database
-from django_identity.conf import Application
-from django_identity.credentials import KeySet, RejectionReason, VerifiedCredential
-from django_identity.exceptions import CredentialRejected, LinkingRefused
-from django_identity.lifecycle import erasure, key_sets, notices, upkeep, withdrawal
+from django_identity.exceptions import LinkingRefused
+from django_identity.lifecycle import erasure, notices, upkeep, withdrawal
 from django_identity.lifecycle.erasure import Preview
-from django_identity.lifecycle.key_sets import verify_for
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, RevokedBy
 
@@ -71,33 +66,6 @@ def _make_due(identities: Sequence[LinkedIdentity]) -> int:
     return LinkedIdentity.objects.filter(
         pk__in=[identity.pk for identity in identities], consent=Consent.GRANTED
     ).change(refetch_due_at=now)
-
-
-@sensitive_variables()
-def check(
-    application: Application,
-    credential: str,
-    *,
-    subject: str | None = None,
-    now: datetime | None = None,
-    keys: KeySet | None = None,
-) -> VerifiedCredential:
-    """Verify ``credential`` for ``application`` with the site's leeway. Nothing is stored.
-
-    ``keys``: use only these keys. By default the service's current key set is used, and an unknown
-    ``kid`` refreshes it once. Raises ``CredentialRejected``, ``KeysUnavailable``.
-    """
-
-    def check_with(used: KeySet) -> VerifiedCredential:
-        return verify_for(application, credential, subject=subject, keys=used, now=now)
-
-    used = key_sets.current(application) if keys is None else keys
-    try:
-        return check_with(used)
-    except CredentialRejected as rejected:
-        if keys is not None or rejected.reason is not RejectionReason.KEY:
-            raise
-    return check_with(key_sets.refresh(application, unknown_in=used))
 
 
 def revoke(identities: Sequence[LinkedIdentity]) -> int:

@@ -1,14 +1,13 @@
 """Re-fetch claims in this process, due or not."""
 
 from collections import Counter
-from collections.abc import Callable
-from contextlib import closing
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from tqdm import tqdm
 
 from django_identity.lifecycle import upkeep
-from django_identity.management.command import INTERRUPTED, IdentityCommand, asked_to_stop
+from django_identity.management.command import IdentityCommand, asked_to_stop
 
 
 class Command(IdentityCommand):
@@ -22,40 +21,18 @@ class Command(IdentityCommand):
         parser.add_argument("--due", action="store_true", help="All due identities.")
         parser.add_argument("--limit", type=int, help="The largest number of identities.")
 
-    def handle(
-        self, *, ids: list[int], due: bool, limit: int | None = None, **_options: Any
-    ) -> None:
+    def handle(self, *, ids: list[int], due: bool, limit: int | None, **_options: Any) -> None:
         if bool(ids) == due:
             raise CommandError("Name linked identities by their ids, or give --due.")
-        if limit is not None and limit < 1:
-            raise CommandError("--limit is at least 1.")
-        with asked_to_stop() as stop:
-            tally = self._refetch(ids, limit=limit, stop=stop)
-            was_stopped = stop()
-        for outcome, count in sorted(tally.items()):
-            self.stdout.write(f"{outcome.value}: {count}")
-        if was_stopped:
-            raise CommandError("Stopped. What was not done stays due.", returncode=INTERRUPTED)
-        if tally[upkeep.Refetched.NOT_NOW] or (due and upkeep.takes_no_calls()):
-            raise CommandError("The service takes no calls at the moment. The rest stays due.")
-        if ids and not tally:
-            raise CommandError("No linked identity with these ids can be re-fetched.")
-        if not tally:
-            self.stdout.write("Nothing to do.")
-        elif not tally.keys() - upkeep.FAILURES:
-            raise CommandError("Nothing could be re-fetched. It is tried again later; see the log.")
-
-    def _refetch(
-        self, ids: list[int], *, limit: int | None, stop: Callable[[], bool]
-    ) -> Counter[upkeep.Refetched]:
-        total = len(ids) if ids else upkeep.count_due()
-        most = min(total, limit or total)
+        most = len(ids) if ids else upkeep.count_due()
+        most = most if limit is None else min(most, limit)
         outcomes = upkeep.refetch_these(ids[:most]) if ids else upkeep.refetch_all(most=most)
         tally: Counter[upkeep.Refetched] = Counter()
-        with self.progress(total=most) as progress, closing(outcomes):
-            for outcome in outcomes:
+        with asked_to_stop() as stop:
+            for outcome in tqdm(outcomes, total=most, disable=None):
                 tally[outcome] += 1
-                progress.update()
                 if stop():
                     break
-        return tally
+            self.conclude(tally, was_stopped=stop())
+        if ids and not tally:
+            raise CommandError("No linked identity with these ids can be re-fetched.")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from tqdm import tqdm
 
 from django_identity.lifecycle import operators
 from django_identity.management.command import INTERRUPTED, IdentityCommand
@@ -22,7 +23,7 @@ class Command(IdentityCommand):
         done: list[operators.Batch] = []
         total = TokenGrant.objects.filter(pk__gt=after).count()
         try:
-            with self.progress(total=total) as progress:
+            with tqdm(total=total, disable=None) as progress:
                 for batch in operators.rotate_keys(after=after):
                     done.append(batch)
                     progress.update(batch.seen)

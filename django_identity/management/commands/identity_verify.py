@@ -9,13 +9,11 @@ from django.core.management.base import CommandError, CommandParser
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
-from django_identity.credentials import KeySet, RejectionReason, VerifiedCredential
+from django_identity.credentials import KeySet, VerifiedCredential
 from django_identity.credentials.form import MAX_CHARACTERS
 from django_identity.exceptions import CredentialRejected
-from django_identity.lifecycle import operators
-from django_identity.management.command import IdentityCommand, moment
-from django_identity.service import ServiceClient
-from django_identity.service.answers import ClaimsVerdict
+from django_identity.lifecycle.key_sets import verify_credential
+from django_identity.management.command import IdentityCommand
 
 STANDARD_INPUT = "-"
 
@@ -37,32 +35,21 @@ class Command(IdentityCommand):
         parser.add_argument(
             "--jwks", metavar="FILE", help="Use this key set, without asking the service."
         )
-        parser.add_argument(
-            "--ask-service", action="store_true", help="Ask the service for its verdict too."
-        )
         parser.add_argument("--subject", help="The required subject.")
-        parser.add_argument("--now", type=moment, help="Verify as of this ISO 8601 time (UTC).")
 
     @sensitive_variables()
-    def handle(self, **options: Any) -> None:
-        application, jwks = conf.application(options["application"]), options["jwks"]
-        credential = _read(options["file"]).decode("utf-8", "replace").strip()
-        rejected = None
+    def handle(
+        self, *, file: str, application: str, jwks: str | None, subject: str | None, **_options: Any
+    ) -> None:
+        credential = _read(file).decode("utf-8", "replace").strip()
+        keys = None if jwks is None else KeySet.from_text(_read(jwks))
+        registered = conf.application(application)
         try:
-            proven = operators.check(
-                application,
-                credential,
-                subject=options["subject"],
-                now=options["now"],
-                keys=None if jwks is None else KeySet.from_text(_read(jwks)),
-            )
-            self._show(proven)
+            proven = verify_credential(registered, credential, subject=subject, keys=keys)
         except CredentialRejected as error:
-            rejected = error.reason
-        if options["ask_service"]:
-            self._compare(rejected, ServiceClient(application).verify_claims(credential))
-        if rejected is not None:
-            raise CommandError(f"rejected: {rejected}: {rejected.explanation}")
+            reason = error.reason
+            raise CommandError(f"rejected: {reason}: {reason.explanation}") from None
+        self._show(proven)
 
     def _show(self, proven: VerifiedCredential) -> None:
         """Write what is proven. The issuer's texts are ASCII, so no control character gets out."""
@@ -78,14 +65,6 @@ class Command(IdentityCommand):
         self.stdout.write("verified:")
         for label, value in facts.items():
             self.stdout.write(f"  {label}: {json.dumps(value)}")
-
-    def _compare(self, reason: RejectionReason | None, said: ClaimsVerdict) -> None:
-        """Write both verdicts, one below the other, and end with the service's if it is a no."""
-        by_service = "valid" if said.valid else f"not valid: {said.reason or 'no reason given'}"
-        by_site = "valid" if reason is None else f"not valid: {reason}"
-        self.stdout.write(f"\n  this site    {by_site}\n  the service  {by_service}")
-        if reason is None and not said.valid:
-            raise CommandError(f"the service says {by_service}")
 
 
 def _read(name: str) -> bytes:

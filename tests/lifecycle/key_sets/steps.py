@@ -20,8 +20,7 @@ def time_passes(seconds: float) -> None:
     """Make all key sets of this process older."""
     for origin in key_sets._origins.values():
         origin.began -= seconds
-        origin.paused_until -= seconds
-        origin.asked = deque((moment - seconds for moment in origin.asked), origin.asked.maxlen)
+        origin.tries = deque((moment - seconds for moment in origin.tries), origin.tries.maxlen)
 
 
 def failing(service: FakeService) -> None:

@@ -43,7 +43,7 @@ def test_the_request_carries_nothing(origin: FakeService, site: Application):
     """No token and no cookie; from the settings' origin and nowhere else."""
     publish(origin, "key-1", headers="Set-Cookie: a=b\r\n")
     key_sets.current(site)
-    time_passes(300)
+    time_passes(301)
     key_sets.current(site)
     assert len(origin.requests) == 2
     for name, target, raw in origin.requests:
@@ -81,7 +81,7 @@ def test_64_kb_are_taken_and_not_a_byte_more(origin: FakeService, site: Applicat
     whole = document("key-1").encode() + SPACE
     origin.answers["jwks"] = http(whole)
     assert key_sets.current(site).kids == ("key-1",)
-    time_passes(300)
+    time_passes(301)
     origin.answers["jwks"] = http(whole + b" ")
     with pytest.raises(KeysUnavailable):
         key_sets.current(site)
@@ -99,7 +99,7 @@ def test_32_keys_are_taken_and_not_one_more(origin: FakeService, site: Applicati
     """More are no key set."""
     publish(origin, *[f"key-{n}" for n in range(32)])
     assert len(key_sets.current(site)) == 32
-    time_passes(300)
+    time_passes(301)
     publish(origin, *[f"key-{n}" for n in range(33)])
     with pytest.raises(KeysUnavailable):
         key_sets.current(site)
