@@ -51,6 +51,9 @@ class IdentityPolicy:
     people_may_erase: bool = True
     #: How an erasure treats the site's user: ``"anonymise"`` or ``"delete"``.
     erasure: str = "anonymise"
+    #: Whether each erasure is followed by a search of all tables for what it left. A worker or
+    #: ``identity_upkeep`` then erases, within a minute: it reads every row of the site.
+    audit_erasures: bool = False
 
     def may_sign_up(self, *, profile: Profile, kyc: KycStatus | None) -> bool:
         """Whether a person without an account gets one."""

@@ -23,7 +23,7 @@ RECORDS = {
     "WebhookEvent": """application event_id event_digest event_type occurred_at received_at subject
         subject_digest payload outcome handled_at handled_by attempts next_attempt_at error""",
     "ErasureReceipt": """application identity user event_id requested_at erased_at
-        counts account_kept attempts next_attempt_at error""",
+        counts account_kept audit attempts next_attempt_at error""",
 }
 UNIQUE = {
     "LinkedIdentity": {("user", "application", "environment"), ("subject_digest",)},

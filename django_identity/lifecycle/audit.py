@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,17 +69,21 @@ class Findings:
     ``unread``: a table, column or database -> why it was not read.
     """
 
-    hits: Counter[str] = field(default_factory=Counter)
-    unsure: Counter[str] = field(default_factory=Counter)
+    hits: dict[str, int] = field(default_factory=dict)
+    unsure: dict[str, int] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
 
     def count(self, needles: Needles, place: str, text: str) -> None:
         """Count what is in ``text``, which was read at ``place``."""
         folded = text.casefold()
-        if any(needle in folded for needle in needles.sure):
-            self.hits[place] += 1
-        elif any(needle in folded for needle in needles.unsure):
-            self.unsure[place] += 1
+        for found, sought in ((self.hits, needles.sure), (self.unsure, needles.unsure)):
+            if any(needle in folded for needle in sought):
+                found[place] = found.get(place, 0) + 1
+                return
+
+
+#: Goes through the tables, for example with a progress bar.
+Watched = Callable[[list["Table"]], Iterable["Table"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +148,8 @@ def tables() -> tuple[list[Table], dict[str, str]]:
     return found, unread | {model._meta.label: "no table" for model in lost}
 
 
-def search(known: Known, *, watched: Callable[[list[Table]], Iterable[Table]] = iter) -> Findings:
-    """Search every table of the site for ``known``. Nothing is changed.
-
-    ``watched`` goes through the list of tables, for a progress bar.
-    """
+def search(known: Known, *, watched: Watched = iter) -> Findings:
+    """Search every table of the site for ``known``. Nothing is changed."""
     found, unread = tables()
     findings, needles = Findings(unread=unread), _needles(known)
     for table in watched(found):

@@ -6,7 +6,7 @@ its identities. The service's signed deletion event: its subject, wherever it is
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -18,7 +18,7 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, policy, signals
 from django_identity.exceptions import StorageUnavailable
-from django_identity.lifecycle import dossier, withdrawal
+from django_identity.lifecycle import audit, dossier, withdrawal
 from django_identity.logs import LogEvent, log, log_trouble
 from django_identity.models import (
     AccountKept,
@@ -97,20 +97,29 @@ def erase_account(user: AbstractBaseUser, *, application: conf.Application) -> E
 
 
 @sensitive_variables()
-def erase_subject(alias: str, environment: str, subject: str) -> ErasureReceipt:
+def erase_subject(
+    alias: str, environment: str, subject: str, *, watched: audit.Watched | None = None
+) -> ErasureReceipt:
     """Erase the subject wherever it is linked, as the service's deletion event does.
 
-    Raises ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
+    ``watched``: audit the erasure, and go through the tables with this. Raises
+    ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
     """
     named = LinkedIdentity.objects.filter(subject_digest=digest(alias, environment, subject))
-    return _erase_now(ErasureReceipt(application=alias), named, by=RevokedBy.SITE)
+    receipt = ErasureReceipt(application=alias)
+    return _erase_now(receipt, named, by=RevokedBy.SITE, watched=watched)
 
 
 @sensitive_variables()
 def _erase_now(
-    receipt: ErasureReceipt, identities: QuerySet[LinkedIdentity], *, by: RevokedBy
+    receipt: ErasureReceipt,
+    identities: QuerySet[LinkedIdentity],
+    *,
+    by: RevokedBy,
+    watched: audit.Watched | None = None,
 ) -> ErasureReceipt:
-    """Revoke and commit; then make the first attempt."""
+    """Revoke and commit; then make the first attempt. No request waits for an audit."""
+    is_audited = policy.load(withdrawal.application_of(receipt.application).policy).audit_erasures
     now = timezone.now()
     receipt.requested_at = receipt.next_attempt_at = now
     try:
@@ -120,8 +129,9 @@ def _erase_now(
                 if receipt.user_id is None:
                     receipt.identity = identity
             receipt.save()
-        attempt(receipt.pk)
-        receipt.refresh_from_db()
+        if watched is not None or not is_audited:
+            attempt(receipt.pk, watched=watched)
+            receipt.refresh_from_db()
     except (DatabaseError, InterfaceError) as error:
         # The database's message, and Django's report of it, would contain the subject.
         raise StorageUnavailable(type(error).__name__) from None
@@ -140,10 +150,11 @@ def retry_pending(*, stop: Callable[[], bool] = lambda: False) -> int:
     return done
 
 
-def attempt(receipt_id: int) -> bool:
+def attempt(receipt_id: int, *, watched: audit.Watched | None = None) -> bool:
     """Try one pending erasure, unless another worker has it. Returns whether it is done.
 
-    The attempt is counted first, in case the erasure crashes its worker.
+    The attempt is counted first, in case the erasure crashes its worker. An audit follows if the
+    policy wants it, or ``watched`` is given.
     """
     now = timezone.now()
     due = ErasureReceipt.objects.filter(pk=receipt_id, erased_at=None, next_attempt_at__lte=now)
@@ -157,11 +168,14 @@ def attempt(receipt_id: int) -> bool:
     if not taken:
         return False
     try:
-        _erase(receipt_id)
+        known, is_audited = _erase(receipt_id)
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         _note_failure(receipt, error)
         return False
     log(LogEvent.ERASED, application=receipt.application, row=receipt_id)
+    if is_audited or watched is not None:
+        found = audit.search(known, watched=watched or iter)
+        ErasureReceipt.objects.filter(pk=receipt_id).update(audit=asdict(found))
     return True
 
 
@@ -176,13 +190,20 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     log_trouble(LogEvent.ERASURE_FAILED, error, application=receipt.application, **facts)
 
 
-def _erase(receipt_id: int) -> None:
-    """Erase in one transaction, and close the receipt."""
+@sensitive_variables()
+def _erase(receipt_id: int) -> tuple[audit.Known, bool]:
+    """Erase in one transaction, and close the receipt.
+
+    Returns what was known of the person, and whether the policy wants an audit.
+    """
     with database.atomic():
         scope = _locked_scope(ErasureReceipt.objects.get(pk=receipt_id))
         receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
         if receipt.erased_at is not None:
-            return
+            return audit.Known(), False
+        known = audit.known_of_identities(scope.identities)
+        if scope.user is not None and not scope.account_kept:
+            known |= audit.known_of_account(scope.user)
         # The site's own rows may point at the identities, so they go before the account.
         counts = dossier.erase(scope.person)
         receipt.account_kept = scope.account_kept or _erase_account(scope)
@@ -194,6 +215,7 @@ def _erase(receipt_id: int) -> None:
         signals.announce(
             signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
         )
+    return known, scope.site.audit_erasures
 
 
 def _locked_scope(receipt: ErasureReceipt) -> Scope:

@@ -112,6 +112,7 @@ class Migration(migrations.Migration):
                 ('erased_at', models.DateTimeField(help_text='Empty while it is pending.', null=True, verbose_name='erased')),
                 ('counts', models.JSONField(default=dict, help_text='Deleted rows by table.', verbose_name='counts')),
                 ('account_kept', models.CharField(blank=True, choices=[('older', 'It is older than the link.'), ('privileged', 'It belongs to staff.'), ('policy', "The site's policy keeps it.")], max_length=16, verbose_name='account kept')),
+                ('audit', models.JSONField(help_text='What was found afterwards, by model and field.', null=True, verbose_name='audit')),
                 ('attempts', models.PositiveSmallIntegerField(default=0, verbose_name='attempts')),
                 ('next_attempt_at', models.DateTimeField(db_index=True, null=True, verbose_name='next attempt')),
                 ('error', models.CharField(blank=True, max_length=255, verbose_name='error')),

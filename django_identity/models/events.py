@@ -153,6 +153,9 @@ class ErasureReceipt(Timestamped):
     account_kept = models.CharField(
         _("account kept"), max_length=16, choices=AccountKept, blank=True
     )
+    audit = models.JSONField(
+        _("audit"), null=True, help_text="What was found afterwards, by model and field."
+    )
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
     error = models.CharField(_("error"), max_length=255, blank=True)

@@ -7,4 +7,9 @@
 - ``browser``: a whole sign-in with Django's test client
 - ``sandbox``: the sandbox as a separate process, and accounts there
 - ``clock``: moves the clock, to test claims, grants and sessions that expire
+- ``assert_erased``: whether an erasure left anything in any table
 """
+
+from django_identity.testing.erased import assert_erased
+
+__all__ = ["assert_erased"]

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from django.contrib.admin.models import CHANGE, LogEntry
-from django.contrib.auth.models import User
+from django.contrib.auth.models import AbstractBaseUser, User
 from django.contrib.contenttypes.models import ContentType
 from django.contrib.sessions.backends.db import SessionStore
 from django.core.cache import caches
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
-from django_identity.lifecycle import audit
+from django_identity import conf
+from django_identity.lifecycle import audit, erasure
+from django_identity.models import LinkedIdentity
+from django_identity.policy import IdentityPolicy
+from django_identity.testing import assert_erased
+from django_identity.testing.sandbox import SandboxPerson
 from tests.factories import make_event, make_identity, make_user
 from tests.leaky.models import Author, Book, Copy, HistoricalUser, Letter, SpecialCopy
 
@@ -173,3 +180,82 @@ def test_our_own_emptied_events_keep_their_digests(person: audit.Known) -> None:
 
 def test_nobody_sees_what_is_looked_for(person: audit.Known) -> None:
     assert "zo" not in repr(person).lower()
+
+
+class Leaky(IdentityPolicy):
+    """A site that copies the address before it erases, and looks afterwards."""
+
+    audit_erasures = True
+
+    def erase_user(self, user: AbstractBaseUser) -> None:
+        HistoricalUser.objects.create(first_name="-", email=user.get_username())
+        super().erase_user(user)
+
+
+@pytest.fixture
+def leaky(settings: Any) -> None:
+    given = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": f"{__name__}.Leaky"}}
+
+
+LEFT = {"leaky.HistoricalUser.email": 1}
+
+
+def test_the_policy_wants_each_erasure_audited(leaky: None) -> None:
+    """No request waits for it: upkeep erases, and then looks. The log says no value."""
+    user = make_user(ADDRESS)
+    make_identity(user, subject=SUBJECT)
+    receipt = erasure.erase_account(user, application=conf.application())
+    assert (receipt.erased_at, receipt.audit) == (None, None)
+    assert not LinkedIdentity.objects.filter(consent="granted").exists()
+    assert erasure.retry_pending() == 1
+    receipt.refresh_from_db()
+    assert receipt.audit == {
+        "hits": LEFT, "unsure": {}, "unread": {"leaky.Elsewhere": "no table"},
+    }  # fmt: skip
+
+
+def test_without_the_policy_nothing_is_read() -> None:
+    user = make_user(ADDRESS)
+    make_identity(user)
+    assert erasure.erase_account(user, application=conf.application()).audit is None
+
+
+def test_the_command_exits_with_1_if_something_is_left(leaky: None) -> None:
+    make_identity(make_user(ADDRESS), subject=SUBJECT)
+    output = io.StringIO()
+    with pytest.raises(CommandError, match="left something"):
+        call_command("identity_erase", SUBJECT, "--yes", "--audit", stdout=output)
+    assert "Left: leaky.HistoricalUser.email: 1" in output.getvalue()
+    assert ADDRESS not in output.getvalue()
+
+
+def test_the_command_without_a_leak() -> None:
+    make_identity(make_user(ADDRESS), subject=SUBJECT)
+    output = io.StringIO()
+    call_command("identity_erase", SUBJECT, "--yes", "--audit", stdout=output)
+    assert "nothing that was left" in output.getvalue()
+
+
+def test_an_account_that_stays_is_not_looked_for() -> None:
+    """Its owner's name is still theirs; the subject is not."""
+    user = make_user(ADDRESS)
+    make_identity(user, subject=SUBJECT, account_made=False)
+    Copy(text=f"{ADDRESS} is {SUBJECT}").save_base(force_insert=True)
+    Copy(text=ADDRESS).save_base(force_insert=True)
+    receipt = erasure.erase_subject("default", "test", SUBJECT, watched=iter)
+    assert receipt.audit is not None
+    assert receipt.audit["hits"] == {"leaky.Copy.text": 1}
+
+
+def test_a_sites_own_test() -> None:
+    user = make_user(ADDRESS, first_name="Zoë")
+    person = SandboxPerson(SUBJECT, "zoe@sandbox.example", "a password")
+    make_identity(user, subject=SUBJECT)
+    with pytest.raises(AssertionError, match=r"User\.username"):
+        assert_erased(user, person)
+    erasure.erase_account(user, application=conf.application())
+    assert_erased(user, person, "anything else")
+    Copy(data={"to": "ZOE@sandbox.example"}).save_base(force_insert=True)
+    with pytest.raises(AssertionError, match=r"leaky\.Copy\.data \(1\)$"):
+        assert_erased(user, person)

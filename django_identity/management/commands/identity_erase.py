@@ -1,5 +1,6 @@
 """Erase a person by hand, as a deletion event does."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -7,6 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 from django_identity import conf
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import erasure, withdrawal
+from django_identity.lifecycle.audit import Table
 from django_identity.management.command import IdentityCommand
 from django_identity.models import Environment
 
@@ -24,23 +26,53 @@ class Command(IdentityCommand):
             "--environment", choices=Environment.values, help="By default that of the settings."
         )
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
+        parser.add_argument(
+            "--audit",
+            action="store_true",
+            help="Search all tables afterwards, and exit with 1 if something is left.",
+        )
 
     def handle(
-        self, *, subject: str, application: str, environment: str | None, yes: bool, **_options: Any
+        self,
+        *,
+        subject: str,
+        application: str,
+        environment: str | None,
+        yes: bool,
+        audit: bool,
+        **_options: Any,
     ) -> None:
+        watched = self._watched if audit else None
         place = environment or withdrawal.application_of(application).environment
         if not yes and input("Type the subject again to erase them for good: ") != subject:
             raise CommandError("That is another subject. Nothing was done.")
         try:
-            receipt = erasure.erase_subject(application, place, subject)
+            receipt = erasure.erase_subject(application, place, subject, watched=watched)
         except StorageUnavailable as error:
             raise CommandError(f"The database failed ({error}). This can be run again.") from None
         if receipt.erased_at is None:
+            why = f": the site's part raised {receipt.error}" if receipt.error else " yet"
             raise CommandError(
-                f"Revoked, but not erased: the site's part raised {receipt.error}. "
-                f"Erasure {receipt.pk} is pending and is tried again."
+                f"Revoked, but not erased{why}. Erasure {receipt.pk} is pending and is tried again."
             )
         counts = ", ".join(f"{count} {name}" for name, count in receipt.counts.items() if count)
         self.stdout.write(f"Erased; receipt {receipt.pk}: {counts or 'nothing was held'}")
         if receipt.account_kept:
             self.stdout.write(f"The account stays: {receipt.get_account_kept_display()}")
+        if receipt.audit is not None:
+            self._tell(receipt.audit)
+
+    def _watched(self, tables: list[Table]) -> Iterator[Table]:
+        with self.progress(total=len(tables)) as bar:
+            for table in tables:
+                yield table
+                bar.update()
+
+    def _tell(self, found: Mapping[str, Mapping[str, Any]]) -> None:
+        """Write what was found, by model and field."""
+        for kind, said in (("hits", "Left"), ("unsure", "Perhaps left"), ("unread", "Not read")):
+            for place, what in found[kind].items():
+                self.stdout.write(f"{said}: {place}: {what}")
+        if found["hits"]:
+            raise CommandError("The erasure left something. Extend the policy's erase_user.")
+        self.stdout.write("The audit found nothing that was left.")

@@ -1,0 +1,34 @@
+"""Whether an erasure left anything of a person in the site's database."""
+
+from django.contrib.auth.models import AbstractBaseUser
+
+from django_identity import conf
+from django_identity.lifecycle import audit
+from django_identity.models import digest
+from django_identity.testing.sandbox import SandboxPerson
+
+
+def assert_erased(*person: AbstractBaseUser | SandboxPerson | str) -> None:
+    """Fail, by model and field, if a table has anything of ``person``.
+
+    ``person``: the user as the test has kept it in memory, the person at the sandbox, and any other
+    text that must be gone. The test needs access to all databases of the site.
+    """
+    known = audit.Known()
+    for each in person:
+        known |= _known_of(each)
+    found = audit.search(known)
+    if found.hits:
+        left = ", ".join(f"{place} ({number})" for place, number in found.hits.items())
+        raise AssertionError(f"the erasure left something in {left}")
+
+
+def _known_of(each: AbstractBaseUser | SandboxPerson | str) -> audit.Known:
+    if isinstance(each, str):
+        return audit.Known(frozenset({each}))
+    if isinstance(each, SandboxPerson):
+        subjects = {
+            digest(site.alias, site.environment, each.user_id) for site in conf.applications()
+        }
+        return audit.Known(frozenset({each.user_id, each.email, *subjects}))
+    return audit.known_of_account(each)
