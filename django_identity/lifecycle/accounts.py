@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -71,8 +70,8 @@ def overwrite_fields(
 ) -> None:
     """Write the policy's fields to a user who signs in again. The default is none.
 
-    If the user model refuses one, or another account has the e-mail address, none is written, and
-    the log names the fields that are refused.
+    If the user model refuses the user then, or another account has the e-mail address, no field is
+    written, and the log names those that are refused.
     """
     site = policy.load(application.policy)
     wanted = policy.writable(
@@ -84,42 +83,23 @@ def overwrite_fields(
         return
     for name, value in changed.items():
         setattr(user, name, value)
-    refused = _refused_changes(site, user, changed)
+    email = user.get_email_field_name()
+    owner = site.account_with_email(changed[email]) if changed.get(email) else None
+    is_taken = owner is not None and owner.pk != user.pk
+    refused = {email} if is_taken else _refused(user.full_clean)
     if not refused:
         user.save(update_fields=changed)
         return
     for name in changed:
         setattr(user, name, before[name])
-    names = ",".join(sorted(refused))
-    facts = {"application": application.alias, "fields": names}
+    facts = {"application": application.alias, "fields": ",".join(sorted(refused))}
     log(LogEvent.USER_FIELDS_REFUSED, level=logging.WARNING, **facts)
 
 
-def _refused_changes(
-    site: policy.IdentityPolicy, user: AbstractBaseUser, changed: Mapping[str, Any]
-) -> set[str]:
-    """The fields that the user model refuses, and an e-mail address that another account has."""
-    fields = user._meta.fields
-    others = {each.name for each in fields if changed.keys().isdisjoint((each.name, each.attname))}
-    email = user.get_email_field_name()
-    owner = site.account_with_email(changed[email]) if changed.get(email) else None
-    if owner is not None and owner.pk != user.pk:
-        return {email}
-    # Rules of the whole model are checked with the unchanged fields too.
-    return _refused(
-        partial(user.clean_fields, exclude=others),
-        user.clean,
-        user.validate_unique,
-        user.validate_constraints,
-    )
-
-
-def _refused(*checks: Callable[[], object]) -> set[str]:
-    """The names of the fields that the user model's checks refuse."""
-    refused: set[str] = set()
-    for check in checks:
-        try:
-            check()
-        except ValidationError as invalid:
-            refused |= invalid.update_error_dict({}).keys()
-    return refused
+def _refused(check: Callable[[], object]) -> set[str]:
+    """The names of the fields that a check of the user model refuses."""
+    try:
+        check()
+    except ValidationError as invalid:
+        return {*invalid.update_error_dict({})}
+    return set()

@@ -11,7 +11,7 @@ from django_identity import background
 from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
 from django_identity.lifecycle import claims, notices, refetch, tokens, withdrawal
-from django_identity.models import Consent, LinkedIdentity, LinkedVia
+from django_identity.models import Consent, LinkedIdentity, LinkedVia, Purpose
 from django_identity.service.answers import ClaimsAnswer, KycStatus, Profile, TokenAnswer
 from django_identity.service.connect import ConnectAnswer
 
@@ -19,9 +19,9 @@ from django_identity.service.connect import ConnectAnswer
 class Arrival(StrEnum):
     """How the person came: by a full sign-in, with its purpose, or with a Connect code."""
 
-    SIGN_IN = "sign-in"
-    LINK = "link"
-    RENEW = "renewal"
+    SIGN_IN = Purpose.SIGN_IN
+    LINK = Purpose.LINK
+    RENEW = Purpose.RENEW
     CODE = "code"
 
 

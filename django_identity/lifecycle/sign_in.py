@@ -30,9 +30,6 @@ SIGN_IN_LIFETIME = 3600
 STATE = re.compile(r"[A-Za-z0-9_-]{16,128}")
 # RFC 6749 appendix A.11: visible ASCII and space. The limit of the length is our own.
 CODE = re.compile(r"[\x20-\x7e]{1,2048}")
-ARRIVALS = {
-    Purpose.SIGN_IN: Arrival.SIGN_IN, Purpose.LINK: Arrival.LINK, Purpose.RENEW: Arrival.RENEW,
-}  # fmt: skip
 
 #: What cannot be read or proven leaves the person signed in, with gates closed.
 UNREAD = (exceptions.ServiceError, exceptions.CredentialRejected)
@@ -222,7 +219,7 @@ def _learn(
     except UNREAD as error:
         listed, unread = None, _code_of(error)
     return LinkRequest(
-        application=application, arrival=ARRIVALS[Purpose(request.purpose)],
+        application=application, arrival=Arrival(request.purpose),
         user_id=user.pk if user else None, began_at=request.created_at, asked_at=asked_at,
         subject=subject, scopes=scopes, profile=profile or Profile(id=subject), kyc=kyc,
         tokens=answer, claims=listed, proof=proof, unread=unread,
