@@ -1,7 +1,7 @@
 """``ServiceClient``: one method for each endpoint of the spec."""
 
 import base64
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -49,7 +49,7 @@ class ServiceClient:
     @sensitive_variables()
     def profile(self, subject: str | None, *, access_token: Secret) -> answers.Profile:
         """The profile of ``subject``, or of the access token's user."""
-        body = self._read("profile", subject, access_token, named_by=("id",))
+        body = self._read("profile", subject, access_token)
         return answers.Profile.parse(body, environment=self._application.environment)
 
     @sensitive_variables()
@@ -87,8 +87,8 @@ class ServiceClient:
             raise exceptions.ConfigurationError(f"DOCUMENT_PATHS has no path for {scope}.")
         path = path.format(subject=quote(subject, safe=""))
         bearer, largest = f"Bearer {access_token.reveal()}", answers.LARGEST_DOCUMENTS
-        read = self._fetch(self._to("documents", path, bearer, largest=largest))
-        return answers.Document.parse_all(_about(subject, read, "documents"))
+        body = self._fetch(self._to("documents", path, bearer, largest=largest))
+        return answers.Document.parse_all(_about(subject, body, "documents"))
 
     @sensitive_variables()
     def redeem_connect_code(
@@ -193,14 +193,7 @@ class ServiceClient:
         url, seconds = f"{self._application.auth_url}/oauth2/token", self._application.timeout
         return self._send(Call("token", "POST", url, form=sent, seconds=seconds, sent_once=True))
 
-    def _read(
-        self,
-        endpoint: str,
-        subject: str | None,
-        access_token: Secret,
-        *,
-        named_by: Collection[str] = SUBJECTS,
-    ) -> dict[str, Any]:
+    def _read(self, endpoint: str, subject: str | None, access_token: Secret) -> dict[str, Any]:
         """The ``data`` of a user endpoint. The endpoint's name is its last path segment.
 
         ``subject``: None for the access token's user. Raises ``ServiceRefusal`` with the code
@@ -209,7 +202,7 @@ class ServiceClient:
         person = TOKENS_USER if subject is None else quote(subject, safe="")
         call = self._to(endpoint, f"/users/{person}/{endpoint}", f"Bearer {access_token.reveal()}")
         try:
-            return _about(subject, self._fetch(call), endpoint, named_by)
+            return _about(subject, self._fetch(call), endpoint)
         except exceptions.ServiceRefusal as refused:
             is_mismatch = isinstance(refused, exceptions.EnvironmentMismatch)
             if subject is None and refused.status in NO_SUCH_USER and not is_mismatch:
@@ -217,11 +210,10 @@ class ServiceClient:
             raise
 
 
-def _about(
-    subject: str | None, body: dict[str, Any], endpoint: str, named_by: Collection[str] = SUBJECTS
-) -> dict[str, Any]:
+def _about(subject: str | None, body: dict[str, Any], endpoint: str) -> dict[str, Any]:
     """Return ``body``, unless it names another subject than the requested one."""
-    named = Members(body, endpoint).named_subject(named_by)
+    names = ("id",) if endpoint == "profile" else SUBJECTS
+    named = Members(body, endpoint).named_subject(names)
     if subject is not None and named not in (None, subject):
         raise exceptions.SubjectMismatch("about another subject", endpoint=endpoint)
     return body

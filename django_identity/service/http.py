@@ -104,10 +104,7 @@ def exchange(application: Application, call: Call) -> Answer:
 
 
 def _exchange(call: Call, *, ends_at: float) -> Answer:
-    """Each step has the time-out of the whole call; the total is checked while the body arrives.
-
-    The body is read as it was sent. A compressed one is no JSON, so it is never inflated.
-    """
+    """Each step has the time-out of the whole call; the total is checked while the body arrives."""
     client = _client(os.getpid(), sent_once=call.sent_once)
     content: dict[str, Any] = {"headers": call.headers, "data": call.form, "json": call.json}
     request = client.build_request(call.method, call.url, timeout=call.seconds, **content)
@@ -117,6 +114,8 @@ def _exchange(call: Call, *, ends_at: float) -> Answer:
             raise exceptions.ServiceUnavailable(
                 "a redirect", endpoint=call.endpoint, code="unexpected_redirect"
             )
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise exceptions.MalformedAnswer("an unasked encoding", endpoint=call.endpoint)
         for chunk in response.iter_raw():
             body += chunk
             if len(body) > call.largest:
