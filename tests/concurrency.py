@@ -31,6 +31,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DATABASE_KEYS = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
 #: Of one process. A server has 100 connections, and up to four processes of a test share them.
 MOST_CONNECTIONS = 20
+#: A busy machine takes minutes over what an idle one does in a second.
+PATIENCE = 240.0
 FORKING = multiprocessing.get_context("forkserver")
 FORKING.set_forkserver_preload(["tests.concurrency_imports"])
 
@@ -53,7 +55,7 @@ class Caller:
     def kill(self) -> None:
         self._process.kill()
 
-    def communicate(self, timeout: float) -> tuple[str, None]:
+    def communicate(self, timeout: float = PATIENCE) -> tuple[str, None]:
         """What it prints until its end. It is killed after ``timeout`` seconds."""
         too_late = threading.Timer(timeout, self.kill)
         too_late.start()
@@ -91,7 +93,7 @@ def join() -> None:
     override_settings(DJANGO_IDENTITY=given["identity"], CACHES=given["caches"]).enable()
 
 
-def outcomes(*processes: Caller, patience: float = 60) -> list[Any]:
+def outcomes(*processes: Caller, patience: float = PATIENCE) -> list[Any]:
     """What all calls of these processes returned."""
     said = []
     for process in processes:
@@ -154,7 +156,7 @@ def meeting_at_update(barrier: threading.Barrier, number: int = 1) -> Iterator[N
         if sql.startswith("UPDATE"):
             seen.append(sql)
             if len(seen) == number:
-                barrier.wait(timeout=10)
+                barrier.wait(PATIENCE)
         return execute(sql, *rest)
 
     with connection.execute_wrapper(wait):

@@ -30,7 +30,7 @@ BLOCK = re.compile(
     re.DOTALL,
 )
 SITE = "http://127.0.0.1:8000"
-PATIENCE = 90.0
+PATIENCE = 300.0
 
 
 @dataclass(frozen=True, slots=True)

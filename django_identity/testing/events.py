@@ -19,7 +19,7 @@ from django_identity.testing.browser import over_https
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
 from django_identity.views.addresses import address_of
 
-SECONDS = 10.0
+SECONDS = 60.0
 PAUSE = 0.01
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener
 
 READY = "Ready."
-SECONDS = 10.0
+SECONDS = 60.0
 VERIFIED_BVN = "22222222222"
 # What stands before each value that the sandbox prints when it starts.
 ANNOUNCED = {

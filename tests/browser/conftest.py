@@ -92,7 +92,7 @@ def visit(chromium: Browser) -> Iterator[Visit]:
             cookie = {"name": "sessionid", "value": site.sessions[person], "url": site.address}
             context.add_cookies([cookie])
         page, complaints = context.new_page(), []
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         return Visitor(site, context, page, complaints)

@@ -32,7 +32,7 @@ class Demo:
 
     def window(self, **options: Any) -> Page:
         page = self.chromium.new_context(**{**WIDE, **options}).new_page()
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         return page
 
     def sign_in_locally(self, page: Page, member: Member) -> Page:

@@ -148,9 +148,9 @@ def under_asgi(user: User, address: str) -> str:
             await each.send_input({"type": "http.request", "body": b""})
         said = []
         for each in called:
-            assert (await each.receive_output(10))["status"] == 200
-            said.append((await each.receive_output(10))["body"].decode())
-            await each.wait(10)
+            assert (await each.receive_output(60))["status"] == 200
+            said.append((await each.receive_output(60))["body"].decode())
+            await each.wait(60)
         return said
 
     first, second = asyncio.run(answers())

@@ -29,8 +29,8 @@ from tests.factories import make_claim, make_grant, make_identity, make_user
 
 SUBJECTS = 100
 SEED = 20_260_706
-PATIENCE = 30.0
-DELIVERIES = 5
+PATIENCE = 240.0
+DELIVERIES = 100
 # Few, so that many events of one subject are of one moment.
 MOMENTS = 12
 KINDS: tuple[tuple[str, int, dict[str, Any]], ...] = (

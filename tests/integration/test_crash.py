@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.server, pytest.mark.django_db(transaction=True)]
 BEGAN_AT = timezone.now().replace(microsecond=0) - timedelta(hours=2)
 DELETION = "data.deletion_requested"
 SENDERS = 4
-PATIENCE = 60.0
+PATIENCE = 300.0
 PAUSE = 0.02
 # Events and kills, by what the database can bear.
 SIZES = {"postgresql": (300, 12)}
@@ -43,7 +43,8 @@ def test_a_killed_process_loses_nothing_and_repeats_nothing() -> None:
         sending = [pool.submit(sender.send, web, body) for body in storm.shuffled(bodies)]
         kill_at_random(web, sender, deliveries=len(sending), kills=kills)
         assert all(each.result() for each in sending)
-    assert set(sender.answers) <= {200, None}
+    # 503: the lock of a process that is dead was not yet free.
+    assert set(sender.answers) <= {200, 503, None}
     assert WebhookEvent.objects.count() == len(bodies)
     # An effect that would show if it had come twice: each request writes a receipt of its own.
     written = ErasureReceipt.objects.values_list("event_id", flat=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 
 import pytest
@@ -29,11 +28,9 @@ PAGES = ["linkedidentity/", "webhookevent/", "erasurereceipt/", "linkedidentity/
 
 def test_the_history_is_one_of_two_hundred_people() -> None:
     """With revocations, failures, events of each outcome, and an erasure that waits."""
-    began = time.process_time()
     with CaptureQueriesContext(connection) as queries:
         make_history()
     assert len(queries) < 60
-    assert time.process_time() - began < 3
     assert LinkedIdentity.objects.count() == PEOPLE == 200
     first = LinkedIdentity.objects.earliest("created_at").created_at
     assert DAYS - 5 < (timezone.now() - first).days <= DAYS

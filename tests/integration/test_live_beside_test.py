@@ -222,7 +222,7 @@ def test_a_storm_of_both_crosses_nothing(site: Site) -> None:
         return call
 
     assert set(at_once(map(caller, range(len(people))))) == {302}
-    until(site.all_delivered, seconds=20)
+    until(site.all_delivered)
     subjects = {mode: {each["user_id"] for of, each in people if of == mode} for mode in ALIASES}
     for mode, alias in ALIASES.items():
         identities = LinkedIdentity.objects.filter(application=alias)

@@ -7,7 +7,6 @@ token answer.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -30,13 +29,12 @@ from django_identity.testing.events import Webhooks
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
 from tests.deliveries import SECRET
 from tests.factories import make_user
+from tests.sandbox.receiver import until
 from tests.views.connect.pages import browser_of
 from tests.views.connect_sandbox.pages import hand_in, refused
 
 SCOPES = ("profile:read", "kyc:read", "claims:read")
 SCOPE_SETS = [chosen for size in (3, 2, 1) for chosen in itertools.combinations(SCOPES, size)]
-PATIENCE = 10.0
-
 Row = dict[str, Any]
 
 
@@ -150,7 +148,7 @@ def _hear_of_a_revocation(
     if "claims:read" not in row["scopes"] and not row["all_events"]:
         return  # the service tells those whose scopes cover it
     heard = WebhookEvent.objects.filter(subject=person.user_id, event_type="claim.revoked")
-    _until(heard.exists)
+    until(heard.exists)
     left = claims_of(User.objects.get(pk=identity.user_id))
     assert "age_over_18" not in left
     if "claims:read" in row["scopes"]:
@@ -173,10 +171,3 @@ def _hand_in_codes(row: Row, site: RunningSandbox) -> None:
 
 def _code_of(person: SandboxPerson, site: RunningSandbox) -> str:
     return str(site.control("POST", "connect-codes", user_id=person.user_id)["code"])
-
-
-def _until(happened: Callable[[], bool]) -> None:
-    gives_up = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < gives_up, "no event came"
-        time.sleep(0.01)

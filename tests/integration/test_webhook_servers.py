@@ -24,7 +24,7 @@ from tests.integration.web import HOST, Web
 pytestmark = pytest.mark.django_db(transaction=True)
 
 LIMIT = 256 * 1024
-PATIENCE = 30
+PATIENCE = 120
 CHUNK = 1000
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from django_identity import background
+from django_identity import background, conf
 from django_identity.lifecycle import upkeep
 from django_identity.models import ErasureReceipt, LinkedIdentity
 from tests.deliveries import SECRET, event_body, post
@@ -32,58 +31,46 @@ THREADS = ("--pool", "threads", "--concurrency", "8")
 BACKLOG = 3000
 
 
-def seconds_until(holds: Callable[[], bool], workers: Workers) -> float:
+def wait_until(holds: Callable[[], bool], workers: Workers) -> None:
     began = time.monotonic()
     while not holds():
         assert workers.are_alive(), workers.log_end()
         assert time.monotonic() - began < PATIENCE, workers.log_end()
         time.sleep(0.05)
-    return time.monotonic() - began
 
 
 @pytest.mark.parametrize("pool", [("--pool", "prefork", "--concurrency", "2"), THREADS])
 def test_a_clean_stop_leaves_nothing_half_done(
     stand_in: StandIn, workers: Workers, pool: tuple[str, ...]
 ) -> None:
-    """Within ten seconds, however slow the service; all other rows are due in five minutes."""
+    """Long before the minute of a message is over; all other rows are due in five minutes."""
     stand_in.delay, workers.size, workers.pool = 1.0, 1, pool
     make_backlog(80)
     upkeep.ask_workers()
     workers.start()
-    seconds_until(lambda: len(stand_in.seen) > 4, workers)
-    began = time.monotonic()
+    wait_until(lambda: len(stand_in.seen) > 4, workers)
     workers.stop()
-    assert time.monotonic() - began < 10
     finished = LinkedIdentity.objects.exclude(credential_issued_at=None).count()
-    assert 0 < finished < 40
+    # One message, two seconds a row: who does not hear of the end finishes thirty.
+    assert 0 < finished < 20
     soon = timezone.now() + upkeep.HIDDEN_FOR
     assert LinkedIdentity.objects.filter(refetch_due_at__lte=soon).count() == 80 - finished
     assert len(stand_in.seen) == 2 * finished
 
 
-@pytest.mark.parametrize(("backlog", "longest"), [(0, 2.0), (BACKLOG, 60.0)])
 def test_an_erasure_does_not_wait_for_a_backlog(
-    stand_in: StandIn,
-    workers: Workers,
-    settings: Any,
-    backlog: int,
-    longest: float,
+    stand_in: StandIn, workers: Workers, settings: Any
 ) -> None:
-    """From the service's event until the erasure is done, with one worker of eight threads."""
+    """It is done before the rows that were asked for, with one worker of eight threads."""
     settings.DJANGO_IDENTITY = {"default": setting(stand_in.origin, WEBHOOK_SECRETS=[SECRET])}
     stand_in.delay, workers.size, workers.pool = 0.02, 1, THREADS
-    make_backlog(backlog + 1)
+    make_backlog(BACKLOG + 1)
     person = LinkedIdentity.objects.earliest("pk")
     LinkedIdentity.objects.filter(pk=person.pk).update(refetch_due_at=None)
     workers.start()
     background.nudge(background.TaskName.UPKEEP)
-    seconds_until(lambda: "ready" in workers.log_end() and not count_waiting(backlog), workers)
+    wait_until(lambda: upkeep.count_due() < BACKLOG, workers)
     assert post(event_body("data.deletion_requested", subject=person.subject)).status_code == 200
-    waited = seconds_until(ErasureReceipt.objects.exclude(erased_at=None).exists, workers)
-    sys.stdout.write(f"an erasure behind {backlog} due rows: {waited:.2f} seconds\n")
-    assert waited < longest
-
-
-def count_waiting(backlog: int) -> bool:
-    """Whether the workers have not begun with the backlog."""
-    return bool(backlog) and upkeep.count_due() == backlog
+    wait_until(ErasureReceipt.objects.exclude(erased_at=None).exists, workers)
+    asked_for = conf.application().refetches_per_minute
+    assert LinkedIdentity.objects.exclude(credential_issued_at=None).count() < asked_for

@@ -78,12 +78,12 @@ class Web:
     ) -> None:
         self._process.kill()
         # Its output ends only when the child has ended, too.
-        self._process.communicate(timeout=10)
+        self._process.communicate()
 
     def deliver(self, body: bytes) -> int | None:
         """The status of the answer; None if there was none."""
         headers = {"X-Webhook-Signature": signed(body), "Content-Type": "application/json"}
-        link = http.client.HTTPConnection(HOST, self.port, timeout=30)
+        link = http.client.HTTPConnection(HOST, self.port, timeout=120)
         try:
             link.request("POST", reverse("identity:webhook"), body, headers)
             answer = link.getresponse()

@@ -26,5 +26,5 @@ app.autodiscover_tasks(["django_identity"])
 @worker_init.connect
 @worker_process_init.connect
 def name_itself(**_kwargs: Any) -> None:
-    identity = {"default": setting(os.environ["STAND_IN"], os.getpid(), TIMEOUT=20)}
+    identity = {"default": setting(os.environ["STAND_IN"], os.getpid(), TIMEOUT=60)}
     override_settings(DJANGO_IDENTITY=identity).enable()

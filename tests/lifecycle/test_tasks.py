@@ -38,7 +38,7 @@ def due(subject: str) -> LinkedIdentity:
 
 
 def until(holds: Callable[[], bool]) -> bool:
-    give_up = time.monotonic() + 10
+    give_up = time.monotonic() + 120
     while time.monotonic() < give_up:
         if holds():
             return True

@@ -13,7 +13,7 @@ from tests.deliveries import post
 
 Result = TypeVar("Result")
 
-PATIENCE = 8.0
+PATIENCE = 60.0
 # SQLite does not say who waits; nobody can write there but whoever has begun.
 LONG_ENOUGH = 0.3
 WAITING = {

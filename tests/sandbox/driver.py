@@ -52,7 +52,7 @@ class Sandbox:
 
     def _open(self) -> httpx.Client:
         hooks = {"request": [self._note]}
-        return httpx.Client(base_url=self.origin, timeout=30, verify=TLS, event_hooks=hooks)
+        return httpx.Client(base_url=self.origin, timeout=120, verify=TLS, event_hooks=hooks)
 
     def _note(self, request: httpx.Request) -> None:
         if request.method != "GET" and CHANGES.match(request.url.path):
@@ -87,7 +87,7 @@ class Sandbox:
         self.close_browsers()
         self.client.close()
         self.process.terminate()
-        code = self.process.wait(timeout=30)
+        code = self.process.wait(timeout=120)
         for stream in (self.process.stdout, self.process.stderr):
             if stream is not None:
                 stream.close()
@@ -113,7 +113,7 @@ class SecureSandbox(Sandbox):
 
     def _open(self) -> httpx.Client:
         trusting = ssl.create_default_context(cafile=str(self.ca_file))
-        return httpx.Client(base_url=self.origin, timeout=30, verify=trusting)
+        return httpx.Client(base_url=self.origin, timeout=120, verify=trusting)
 
 
 @dataclass(frozen=True, slots=True)

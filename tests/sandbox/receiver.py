@@ -103,7 +103,7 @@ class Receiver:
         self._thread.join()
 
 
-def until(condition: Callable[[], object], *, seconds: float = 5) -> None:
+def until(condition: Callable[[], object], *, seconds: float = 120) -> None:
     """Wait for ``condition``."""
     give_up = time.monotonic() + seconds
     while not condition():

@@ -22,7 +22,7 @@ class PublishedSandbox(Sandbox):
 
     def _open(self) -> httpx.Client:
         headers = {"Authorization": f"Bearer {TOKEN}"}
-        return httpx.Client(base_url="http://127.0.0.1:9409", timeout=30, headers=headers)
+        return httpx.Client(base_url="http://127.0.0.1:9409", timeout=120, headers=headers)
 
     def open_browser(self) -> httpx.Client:
         browser = super().open_browser()

@@ -25,7 +25,7 @@ GIVEN = sandbox_application()
 def ended(*options: object) -> str:
     """What the command says when it does not start."""
     result = subprocess.run(
-        [*COMMAND, *map(str, options)], capture_output=True, text=True, timeout=30, check=False
+        [*COMMAND, *map(str, options)], capture_output=True, text=True, timeout=120, check=False
     )
     assert (result.returncode, result.stdout) == (2, "")
     assert "Traceback" not in result.stderr
@@ -112,7 +112,7 @@ def test_bodies_in_chunks_are_refused(sandbox: Sandbox, rest: bytes) -> None:
     begin = b"POST /oauth2/token HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
     smuggled = b"GET /sandbox/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     said = b""
-    with socket.create_connection(("127.0.0.1", sandbox.port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", sandbox.port), timeout=60) as connection:
         connection.sendall(begin + rest + smuggled)
         while part := connection.recv(65536):
             said += part
@@ -202,7 +202,11 @@ PARTS = {
 def test_it_keeps_out_of_a_sites_process(code: str) -> None:
     """Whatever of it a site would take in."""
     result = subprocess.run(
-        [sys.executable, "-c", SITE + code], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", SITE + code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert result.returncode in (1, 2)
     assert "does not run in a process that has a site's settings" in result.stderr

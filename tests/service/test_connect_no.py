@@ -103,7 +103,7 @@ def test_doubt_is_an_unknown_outcome(
     began = time.monotonic()
     with pytest.raises(ServiceError) as raised:
         redeem(service, TIMEOUT=fake_service.IMPATIENCE)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     assert raised.value.may_have_arrived
     assert service.calls("request") == 1
 

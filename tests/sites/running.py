@@ -21,7 +21,7 @@ from tests.sites.table import Site
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WEBHOOK_SECRET = "a-webhook-secret-for-tests-of-sites"
-SECONDS = 20.0
+SECONDS = 120.0
 PAUSE = 0.02
 # For plain http; each client would load all certificates again, which takes longer than most steps.
 TLS = httpx.create_ssl_context()
@@ -55,7 +55,7 @@ class RunningSite:
             env=self.environ,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=SECONDS,
         )
 
     def do_upkeep(self) -> None:

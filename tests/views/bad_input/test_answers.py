@@ -87,7 +87,7 @@ def test_a_bad_token_answer(
     began = time.monotonic()
     with fake_service.impatient(service):
         refused(sign_in(client), code, caplog)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     assert asked(service) == ["token"]
     assert nobody_was_made()
 
