@@ -26,7 +26,7 @@ from django_identity.lifecycle.withdrawal import NO_LEVEL
 from django_identity.logs import LogEvent, log
 from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
 from django_identity.secrets import Secret
-from django_identity.service import ServiceClient, backoff
+from django_identity.service import ServiceClient
 from django_identity.service.answers import TokenAnswer
 
 REFRESH_TOKEN_LIFETIME = timedelta(days=30)
@@ -37,8 +37,9 @@ LEASE = timedelta(minutes=5)
 # For so many seconds storing is tried again while the database is away.
 STORED_WITHIN = 20.0
 LONGEST_WAIT = 10.0
-FIRST_POLL, LONGEST_POLL = 0.05, 0.5
-SHORTEST_PAUSE, UNSENT_PAUSE, UNANSWERED_PAUSE = 1.0, 5.0, 30.0
+POLL = 0.2
+# Before the same refresh token is sent again. A spent one that is sent again looks stolen.
+UNANSWERED_PAUSE = 30.0
 
 T = TypeVar("T")
 
@@ -71,22 +72,19 @@ class Reader:
 
     def read(self, call: Callable[[Secret], T]) -> T:
         """``call(access_token)``. A 401 for a fresh token means that the consent was revoked."""
-        held = self._held = self._held or self.token()
-        if not held.fresh:
+        while True:
+            held = self._held = self._held or self.token()
             try:
                 return call(held.value)
-            except exceptions.AccessTokenRejected:
-                self.rejected = held.value
-                held = self._held = self.token()
-        try:
-            return call(held.value)
-        except exceptions.AccessTokenRejected as refused:
-            _mark_dead(self.identity, held.grant, reason=refused.code)
-            raise exceptions.ReauthorizationNeeded(f"fresh: {refused.code}") from refused
+            except exceptions.AccessTokenRejected as refused:
+                if held.fresh:
+                    _mark_dead(self.identity, held.grant, reason=refused.code)
+                    raise exceptions.ReauthorizationNeeded(f"fresh: {refused.code}") from refused
+                self.rejected, self._held = held.value, None
 
     def token(self) -> HeldToken:
         """The stored access token, or a new one by a refresh of this or another caller."""
-        give_up_at, polls = time.monotonic() + LONGEST_WAIT, 0
+        give_up_at = time.monotonic() + LONGEST_WAIT
         while True:
             grant = _grant_of(self.identity)
             held = self._usable_token(grant)
@@ -105,8 +103,7 @@ class Reader:
                 continue
             if time.monotonic() > give_up_at:
                 raise exceptions.RefreshPending("another refresh is running", endpoint="token")
-            polls += 1
-            time.sleep(backoff.pause(polls, first=FIRST_POLL, longest=LONGEST_POLL))
+            time.sleep(POLL)
 
     def _usable_token(self, grant: TokenGrant | None) -> HeldToken | None:
         """The stored access token, if the caller can use it."""
@@ -157,8 +154,9 @@ class Reader:
                 raise exceptions.ReauthorizationNeeded(f"refresh: {error.code}") from error
             return None
         except exceptions.ServiceError as error:
-            retry_at = _retry_at(error)
-            _same(grant).update(lease_until=None, retry_at=retry_at, updated_at=timezone.now())
+            now = timezone.now()
+            retry_at = now + timedelta(seconds=error.retry_after or UNANSWERED_PAUSE)
+            _same(grant).update(lease_until=None, retry_at=retry_at, updated_at=now)
             raise
         changed = _columns_of(self.application, self.identity, answer, asked_at=asked_at)
         if not _replace(grant, changed):
@@ -195,16 +193,6 @@ def store(application: Application, identity: LinkedIdentity, answer: TokenAnswe
     grants = TokenGrant.objects.filter(identity_id=identity.pk)
     if not grants.update(generation=F("generation") + 1, **columns):
         TokenGrant.objects.create(identity=identity, **columns)
-
-
-def _retry_at(error: exceptions.ServiceError) -> datetime:
-    """When the same token may be sent again: a spent one that is sent again looks stolen."""
-    seconds = UNANSWERED_PAUSE
-    if isinstance(error, exceptions.RateLimited):
-        seconds = max(error.retry_after, SHORTEST_PAUSE)
-    elif isinstance(error, exceptions.ServiceUnavailable) and not error.may_have_arrived:
-        seconds = UNSENT_PAUSE
-    return timezone.now() + timedelta(seconds=seconds)
 
 
 def _grant_of(identity: LinkedIdentity) -> TokenGrant | None:
@@ -258,16 +246,15 @@ def _replace(grant: TokenGrant, changed: dict[str, Any]) -> bool:
     answer is discarded. The answer cannot be requested again, so if the database fails, storing is
     retried for ``STORED_WITHIN`` seconds.
     """
-    give_up_at, tries = time.monotonic() + STORED_WITHIN, 0
+    give_up_at = time.monotonic() + STORED_WITHIN
     while True:
         try:
             return bool(_same(grant).update(generation=F("generation") + 1, **changed))
         except (OperationalError, InterfaceError, InternalError):
-            if database.connection().in_atomic_block or time.monotonic() > give_up_at:
+            if time.monotonic() > give_up_at:
                 raise
             database.connection().close()
-        tries += 1
-        time.sleep(backoff.pause(tries, first=FIRST_POLL, longest=LONGEST_POLL))
+        time.sleep(POLL)
 
 
 def _mark_dead(
