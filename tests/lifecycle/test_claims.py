@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
-from django.db import connection, connections
-from django.test.utils import CaptureQueriesContext
+from django.db import connections
 from django.utils import timezone
 
 from django_identity import signals
@@ -18,7 +17,7 @@ from django_identity.lifecycle import key_sets
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from tests.factories import make_claim, make_grant, make_identity, make_user
-from tests.fake_service import FakeService, answer, html, impatient, silent
+from tests.fake_service import FakeService, answer, html
 from tests.lifecycle.refetching import refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -81,31 +80,6 @@ def test_one_refresh_and_one_read(service: FakeService, identity: LinkedIdentity
     assert identity.last_error == ""
     due_in = (identity.refetch_due_at - timezone.now()).total_seconds() / 3600
     assert 0.65 * 24 - 0.1 < due_in < 0.85 * 24
-
-
-def test_due_dates_are_spread(service: FakeService) -> None:
-    """Identities of one moment do not fall due together; each keeps its place."""
-    due = []
-    for number in range(6):
-        service.subject = f"subject-{number}"
-        identity = make_identity(make_user(f"user-{number}"), subject=service.subject)
-        make_grant(identity)
-        assert refetched(identity) is Refetched.STORED
-        due.append(LinkedIdentity.objects.get(pk=identity.pk).refetch_due_at)
-    assert max(due) - min(due) > timedelta(minutes=20)
-
-
-def test_six_queries_in_the_ordinary_case(service: FakeService, identity: LinkedIdentity) -> None:
-    """With a refresh: read the grant twice, lease, store, write the identity, read and end its
-    claims.
-    """
-    refetched(identity)
-    identity.refresh_from_db()
-    expire_token()
-    with CaptureQueriesContext(connection) as captured:
-        assert refetched(identity) is Refetched.STORED
-    queries = [q["sql"] for q in captured if not q["sql"].startswith(("BEGIN", "COMMIT"))]
-    assert len(queries) <= 7
 
 
 def test_gone_and_revoked_claims_close(service: FakeService, identity: LinkedIdentity) -> None:
@@ -322,26 +296,6 @@ def test_a_fresh_token_that_is_refused_means_the_consent_is_gone(
     assert identity.last_error == "reauthorization_needed"
 
 
-def test_a_token_refused_before_its_time_is_refreshed(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """A 401 on an unexpired token costs one refresh and one more read, and all is well."""
-    service.answers["claims"] = REJECTED
-    service.meanwhile["token"] = lambda: service.answers.pop("claims")
-    assert refetched(identity) is Refetched.STORED
-    assert (service.calls("token"), service.calls("claims")) == (1, 2)
-
-
-def test_an_environment_mismatch_is_no_lost_consent(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """A site set up wrongly must not make every person come again."""
-    body = {"success": False, "error": {"code": "ENVIRONMENT_MISMATCH"}}
-    service.answers["claims"] = answer(body, status="403 Forbidden")
-    assert refetched(identity) is Refetched.FAILED
-    assert not TokenGrant.objects.get().needs_reauthorization
-
-
 @pytest.mark.parametrize(
     "event",
     [
@@ -385,14 +339,6 @@ def test_no_keys_means_later(service: FakeService, identity: LinkedIdentity) -> 
     cache.clear()
     key_sets.forget()
     assert refetched(identity) is Refetched.STORED
-
-
-def test_a_silent_service_is_an_outage(service: FakeService, identity: LinkedIdentity) -> None:
-    """A read that times out is retried later."""
-    service.answers["claims"] = silent
-    with impatient(service):
-        assert refetched(identity) is Refetched.OUTAGE
-    assert LinkedIdentity.objects.get().last_error == "service_timeout"
 
 
 def test_what_cannot_be_stored_opens_nothing(

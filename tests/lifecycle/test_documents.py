@@ -18,7 +18,6 @@ from django_identity.exceptions import (
     DocumentUnreadable,
     IdentityError,
     MalformedAnswer,
-    ReauthorizationNeeded,
     SubjectMismatch,
 )
 from django_identity.lifecycle import documents
@@ -27,7 +26,7 @@ from django_identity.models import Consent, LinkedIdentity
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from tests.factories import make_grant, make_identity, make_user
-from tests.fake_service import FakeService, refusal
+from tests.fake_service import FakeService
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -179,13 +178,3 @@ def test_without_a_path_nothing_is_asked(service: FakeService, identity: LinkedI
     with override_settings(DJANGO_IDENTITY={"default": given}), pytest.raises(ConfigurationError):
         read(identity)
     assert service.calls("documents") == 0
-
-
-def test_a_token_that_is_refused_twice_is_dead(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """As for claims."""
-    service.answers["documents"] = refusal("EXPIRED", status="401 Unauthorized")
-    with pytest.raises(ReauthorizationNeeded):
-        read(identity)
-    assert service.calls("documents") == 2

@@ -14,21 +14,18 @@ from django_identity import conf
 from django_identity.lifecycle.standing import Reason, Shortfall, shortfall_of
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.lifecycle.upkeep import Refetched, refetch_these
-from django_identity.models import LinkedIdentity, StoredClaim
+from django_identity.models import LinkedIdentity
 from tests.deliveries import deliver
-from tests.factories import LONG_AGO, make_grant, make_identity, make_identity_by_code, make_user
-from tests.fake_service import FakeService, answer, html, refusal, serving
+from tests.factories import make_grant, make_identity, make_identity_by_code, make_user
+from tests.fake_service import FakeService, answer, refusal, serving
 from tests.lifecycle.refetching import all_refetched, refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 ALL = ["profile:read", "kyc:read", "claims:read"]
 REJECTED = answer({"success": False, "error": {"code": "x"}}, status="401 Unauthorized")
-NOT_FOUND = refusal("NO_SUCH_USER", "404 Not Found")
-ODD = {"success": True, "data": {"kyc_level": 2}}
 
 
 @pytest.fixture
@@ -81,12 +78,6 @@ def test_a_level_counts_for_two_days() -> None:
 def test_a_level_that_is_in_doubt_counts_no_more() -> None:
     """After a withdrawal the gate stays closed until the service has answered."""
     assert shortfall(linked(checked=None)) == Shortfall(Reason.RUN_OUT)
-
-
-def test_a_lower_level_is_said_to_be_lower(service: FakeService) -> None:
-    """Waiting for the service would not open the gate of a higher level."""
-    identity = linked(checked=9 * DAY, kyc_level="level_1")
-    assert shortfall(identity) == Shortfall(Reason.LOWER_LEVEL, held="level_1")
 
 
 def test_a_level_by_code_alone_counts_for_a_month() -> None:
@@ -170,51 +161,6 @@ def test_doubt_is_settled_by_the_next_refetch(service: FakeService) -> None:
     assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
 
 
-def test_people_who_show_no_claims_are_asked_about_too(service: FakeService) -> None:
-    """With ``kyc:read`` alone there is a re-fetch a day, which reads the level and nothing else."""
-    identity = with_grant(linked(checked=25 * HOUR, scopes=["kyc:read"]))
-    assert refetched(identity) is Refetched.STORED
-    assert [name for name, _, _ in service.requests] == ["kyc"]
-    due_at = reread(identity).refetch_due_at
-    assert due_at is not None
-    assert 20 * HOUR < due_at - timezone.now() < 28 * HOUR
-
-
-def test_nothing_is_asked_without_the_scope(service: FakeService) -> None:
-    identity = with_grant(linked(checked=None, scopes=["claims:read"]))
-    assert refetched(identity) is Refetched.STORED
-    assert service.calls("kyc") == 0
-
-
-@pytest.mark.parametrize("no", [html("404 Not Found"), NOT_FOUND, ODD])
-def test_a_failing_check_takes_no_claims_with_it(service: FakeService, no: Any) -> None:
-    """Claims are stored, the level stays in doubt, and both are tried again soon."""
-    identity = with_grant(linked(checked=None))
-    service.answers["kyc"] = no
-    assert refetched(identity) is Refetched.FAILED
-    row = reread(identity)
-    assert row.refetch_failures == 1
-    assert row.refetch_due_at is not None
-    assert row.refetch_due_at < timezone.now() + HOUR
-    assert StoredClaim.objects.filter(valid_until__gt=timezone.now()).exists()
-    assert shortfall(identity) == Shortfall(Reason.RUN_OUT)
-
-
-def test_failing_claims_take_no_level_with_them(service: FakeService) -> None:
-    identity = with_grant(linked(checked=None))
-    service.answers["jwks"] = html("500 Oops")
-    service.answers["claims"] = html("404 Not Found")
-    assert refetched(identity) is not Refetched.STORED
-    assert shortfall(identity) is None
-
-
-def test_a_fresh_token_that_is_refused_closes_the_gate(service: FakeService) -> None:
-    identity = with_grant(linked(checked=25 * HOUR, scopes=["kyc:read"]))
-    service.answers["kyc"] = REJECTED
-    assert refetched(identity) is Refetched.REAUTHORIZATION_NEEDED
-    assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
-
-
 def test_a_level_that_was_read_just_before_the_refusal_counts_no_more(service: FakeService) -> None:
     identity = with_grant(linked(checked=25 * HOUR))
     service.answers["claims"] = REJECTED
@@ -223,27 +169,16 @@ def test_a_level_that_was_read_just_before_the_refusal_counts_no_more(service: F
     assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
 
 
+@pytest.mark.parametrize("code", ["APP_SUSPENDED", "ENVIRONMENT_MISMATCH"])
 @pytest.mark.parametrize("endpoint", ["kyc", "claims"])
-def test_a_forbidden_answer_ends_no_grant(service: FakeService, endpoint: str) -> None:
+def test_a_forbidden_answer_ends_no_grant(service: FakeService, endpoint: str, code: str) -> None:
     """The application may be suspended for an hour; that says nothing about the person."""
     identity = with_grant(linked(checked=25 * HOUR))
-    service.answers[endpoint] = refusal("APP_SUSPENDED", "403 Forbidden")
+    service.answers[endpoint] = refusal(code, "403 Forbidden")
     assert refetched(identity) is Refetched.FAILED
     identity.grant.refresh_from_db()
     assert not identity.grant.needs_reauthorization
     assert identity.grant.refresh_token
-
-
-def test_an_answer_from_before_an_event_is_thrown_away(service: FakeService) -> None:
-    """What came in while the service was being asked is newer than its answer."""
-    identity = with_grant(linked(checked=25 * HOUR, scopes=["kyc:read"]))
-
-    def an_event() -> None:
-        LinkedIdentity.objects.all().change(kyc_status="rejected", kyc_said_at=None)
-
-    service.meanwhile["kyc"] = an_event
-    assert refetched(identity) is Refetched.OVERTAKEN
-    assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
 
 
 def test_a_short_span_is_read_in_time(service: FakeService) -> None:
@@ -261,19 +196,6 @@ def test_a_short_span_is_read_in_time(service: FakeService) -> None:
 # Events
 
 
-@pytest.mark.parametrize("about", [{"claim_type": "kyc_verified"}, {}], ids=["named", "all"])
-def test_an_invalidated_verification_closes_the_gate(
-    service: FakeService, about: dict[str, str]
-) -> None:
-    """At once, and until the service has answered."""
-    identity = with_grant(linked(checked=HOUR, refetch_due_at=None))
-    deliver("claim.revoked", subject="subject-1", **about)
-    assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
-    service.kyc = {"status": "unverified", "kyc_level": ""}
-    assert all_refetched() == [Refetched.STORED]
-    assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
-
-
 def test_another_claims_end_says_nothing_about_the_level(service: FakeService) -> None:
     identity = with_grant(linked(checked=HOUR))
     deliver("claim.revoked", subject="subject-1", claim_type="age_over_18")
@@ -287,14 +209,3 @@ def test_a_signed_event_vouches_for_a_level(service: FakeService) -> None:
     assert shortfall(identity) is None
     assert all_refetched() == [Refetched.STORED]
     assert service.calls("kyc") == 1
-
-
-def test_an_event_from_before_the_answer_changes_nothing(service: FakeService) -> None:
-    """An old word of the service must not undo what it said since."""
-    identity = with_grant(linked(checked=25 * HOUR, kyc_said_at=LONG_AGO))
-    service.kyc = {"status": "unverified", "kyc_level": ""}
-    assert refetched(identity) is Refetched.STORED
-    an_hour_ago = timezone.now() - HOUR
-    level = {"status": "verified", "kyc_level": "level_2"}
-    deliver("kyc.verified", at=an_hour_ago, subject="subject-1", **level)
-    assert shortfall(identity) == Shortfall(Reason.NOT_VERIFIED)
