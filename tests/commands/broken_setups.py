@@ -14,6 +14,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+import trustme
 from celery import Celery
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
@@ -29,7 +30,6 @@ from tests.databases import read_only
 from tests.deliveries import SECRET
 from tests.factories import make_event, make_grant, make_identity, make_user
 from tests.fake_service import FakeService, answer, html, http, refusal, silent
-from tests.service.authority import Authority
 from tests.service.environment import environment
 from tests.service.forward_proxy import ForwardProxy
 
@@ -124,7 +124,8 @@ def refused_connection(site: Site) -> None:
 
 
 def untrusted_certificate(site: Site) -> None:
-    context = Authority(site.folder).server_context()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
 
     def greet(connection: socket.socket) -> None:
         with suppress(ssl.SSLError):

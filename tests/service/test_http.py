@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import respx
+import trustme
 
 from django_identity import conf
 from django_identity.exceptions import (
@@ -28,7 +29,6 @@ from django_identity.service import ServiceClient
 from django_identity.service.http import Answer, Call, environment_problem, exchange
 from tests import fake_service
 from tests.fake_service import FakeService, html, huge, reset, serving, silent
-from tests.service.authority import Authority
 from tests.service.environment import environment
 from tests.service.forward_proxy import forward_proxy
 
@@ -50,6 +50,13 @@ class _Keeping(BaseHTTPRequestHandler):
 
     def log_message(self, *_args: object) -> None:
         """Quiet."""
+
+
+def proving(authority: trustme.CA, host: str = "127.0.0.1") -> ssl.SSLContext:
+    """What a server needs that proves to be ``host``."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert(host).configure_cert(context)
+    return context
 
 
 @contextmanager
@@ -228,9 +235,9 @@ def test_neither_log_nor_error_quotes_the_request(
 # The environment
 
 
-def test_a_certificate_that_nobody_vouches_for(tmp_path: Path) -> None:
+def test_a_certificate_that_nobody_vouches_for() -> None:
     """TLS is verified, and nothing is sent to a server that cannot prove its name."""
-    with keeping_server(Authority(tmp_path).server_context()) as origin:
+    with keeping_server(proving(trustme.CA())) as origin:
         with pytest.raises(ServiceUnavailable) as raised:
             send(Call("profile", "GET", origin))
         assert not raised.value.may_have_arrived
@@ -241,11 +248,12 @@ def test_a_private_authority_is_trusted_where_the_environment_names_it(
     tmp_path: Path,
 ) -> None:
     """``SSL_CERT_FILE`` vouches for the name that it was given for, and for no other one."""
-    authority = Authority(tmp_path)
-    with environment(SSL_CERT_FILE=str(authority.file)):
-        with keeping_server(authority.server_context()) as origin:
+    authority, file = trustme.CA(), tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(file)
+    with environment(SSL_CERT_FILE=str(file)):
+        with keeping_server(proving(authority)) as origin:
             assert send(Call("profile", "GET", origin)).status == 200
-        other = authority.server_context("service.example")
+        other = proving(authority, "service.example")
         with keeping_server(other) as origin, pytest.raises(ServiceUnavailable):
             send(Call("profile", "GET", origin))
 
@@ -254,11 +262,12 @@ def test_a_proxy_sees_a_tunnel_and_nothing_of_what_goes_through_it(
     tmp_path: Path,
 ) -> None:
     """TLS is between the site and the service; the proxy learns the host alone."""
-    authority = Authority(tmp_path)
+    authority, file = trustme.CA(), tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(file)
     with (
-        keeping_server(authority.server_context()) as origin,
+        keeping_server(proving(authority)) as origin,
         forward_proxy("site:word") as proxy,
-        environment(SSL_CERT_FILE=str(authority.file), HTTPS_PROXY=proxy.address),
+        environment(SSL_CERT_FILE=str(file), HTTPS_PROXY=proxy.address),
     ):
         for _ in range(2):
             call = Call("token", "POST", f"{origin}/token", form={"code": "secret"}, sent_once=True)

@@ -9,12 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
+import trustme
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from django_identity.service.answers import ClaimsAnswer
@@ -58,10 +55,10 @@ def claims_answer(service: FakeService, kid: str, **head: Any) -> ClaimsAnswer:
 
 
 @contextmanager
-def self_signed_listener(folder: Path) -> Iterator[int]:
+def distrusted_listener() -> Iterator[int]:
     """The port of a TLS server on loopback whose certificate nobody vouches for."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(_certificate(folder / "self-signed.pem"))
+    trustme.CA().issue_cert("127.0.0.1").configure_cert(context)
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -76,24 +73,3 @@ def self_signed_listener(folder: Path) -> Iterator[int]:
         yield listener.getsockname()[1]
     finally:
         listener.close()
-
-
-def _certificate(path: Path) -> Path:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .sign(key, hashes.SHA256())
-    )
-    path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-        + made.public_bytes(serialization.Encoding.PEM)
-    )
-    return path

@@ -26,9 +26,9 @@ from tests.fake_service import (
     truncated,
 )
 from tests.lifecycle.key_sets.origin import (
+    distrusted_listener,
     document,
     publish,
-    self_signed_listener,
 )
 from tests.lifecycle.key_sets.steps import (
     must_wait,
@@ -65,9 +65,9 @@ def test_no_redirect_is_followed(origin: FakeService, site: Application, status:
         assert elsewhere.requests == []
 
 
-def test_a_certificate_must_be_good(origin: FakeService, site: Application, tmp_path):
+def test_a_certificate_must_be_good(origin: FakeService, site: Application):
     """A certificate that nobody vouches for gives no keys, and no setting lets it."""
-    with self_signed_listener(tmp_path) as port, pytest.raises(KeysUnavailable):
+    with distrusted_listener() as port, pytest.raises(KeysUnavailable):
         key_sets.current(replace(site, api_origin=f"https://127.0.0.1:{port}"))
 
 

@@ -1,7 +1,9 @@
-"""A redemption that the service says no to, or that nobody can tell the outcome of."""
+"""``redeem_connect_code``: the one request, a yes, a no, and what says neither."""
 
 from __future__ import annotations
 
+import base64
+import json
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
 from django_identity import conf
@@ -16,24 +19,173 @@ from django_identity.exceptions import (
     ClientRejected,
     EnvironmentMismatch,
     InvalidConnectCode,
+    MalformedAnswer,
     RateLimited,
     ServiceError,
     ServiceRefusal,
     ServiceUnavailable,
+    SubjectMismatch,
     VerificationPolicyNotMet,
 )
 from django_identity.service import ServiceClient
 from django_identity.service.answers import Profile
+from django_identity.service.connect import ConnectAnswer
 from django_identity.service.members import safe_url
 from tests import fake_service
-from tests.fake_service import FakeService, http, serving
-from tests.service.connect_calls import CODE, SCOPES, redeem, refusal
+from tests.fake_service import FakeService, http, refusal, serving
+
+CODE, SCOPES = "CNX-AB12-CD34", ("profile:basic", "kyc:status")
 
 
 @pytest.fixture
 def service() -> Iterator[FakeService]:
     with serving() as running:
         yield running
+
+
+def redeem(
+    service: FakeService, scopes: tuple[str, ...] = SCOPES, **settings: Any
+) -> ConnectAnswer:
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(**settings)}):
+        return ServiceClient(conf.application()).redeem_connect_code(CODE, scopes)
+
+
+# The request
+
+
+def test_the_request_is_the_specs(service: FakeService) -> None:
+    """JSON with code and scopes, Basic credentials, and no other member."""
+    answer = redeem(service)
+    (sent,) = service.requests
+    head, _, body = sent[2].partition(b"\r\n\r\n")
+    assert sent[1] == "/api/v1/connect/request"
+    assert head.startswith(b"POST ")
+    assert json.loads(body) == {"connect_code": CODE, "scopes": list(SCOPES)}
+    assert b"application/json" in head
+    assert (answer.user_id, answer.profile.email) == ("subject-1", "ada@example.org")
+    assert answer.kyc is not None
+    assert answer.kyc.kyc_level == "level_2"
+    assert (answer.request_id, answer.signature) == ("req_1", "a-signature")
+
+
+def test_a_callback_address_goes_along(service: FakeService) -> None:
+    """``callback_url`` is sent if it is given."""
+    with override_settings(DJANGO_IDENTITY={"default": service.settings()}):
+        client = ServiceClient(conf.application())
+        client.redeem_connect_code(CODE, SCOPES, callback_url="https://site.example/")
+    body = service.requests[0][2].partition(b"\r\n\r\n")[2]
+    assert json.loads(body)["callback_url"] == "https://site.example/"
+
+
+@pytest.mark.parametrize("secret", ["a:secret:with:colons", "geheimnis-äöü-\u4e2d\u6587-long"])
+def test_any_secret_is_encoded_right(service: FakeService, secret: str) -> None:
+    """Basic credentials in UTF-8; only the first colon separates (RFC 7617)."""
+    redeem(service, CLIENT_SECRET=secret)
+    head = service.requests[0][2].partition(b"\r\n\r\n")[0].decode()
+    line = next(line for line in head.split("\r\n") if line.lower().startswith("authorization:"))
+    given = base64.b64decode(line.split("Basic ")[1]).decode()
+    assert given.partition(":") == ("test-client", ":", secret)
+
+
+def test_a_client_id_with_a_colon_is_refused(service: FakeService) -> None:
+    """Basic credentials could not carry it, so the setting is wrong."""
+    with pytest.raises(ImproperlyConfigured, match="CLIENT_ID"):
+        redeem(service, CLIENT_ID="a:b")
+    assert service.requests == []
+
+
+def test_a_kept_connection_is_never_used(service: FakeService) -> None:
+    """A second code gets a connection of its own: a broken one would leave doubt."""
+    body = json.dumps({"success": True, "data": service.connect_result()}).encode()
+    heard_later: list[bytes] = []
+
+    def keep_open(connection: socket.socket) -> None:
+        head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        connection.sendall(head + body)
+        connection.settimeout(2)
+        heard_later.append(connection.recv(65536))
+
+    service.answers["request"] = keep_open
+    redeem(service)
+    redeem(service)
+    assert service.calls("request") == 2
+    assert not any(heard_later)
+
+
+# A yes
+
+
+WITHOUT = object()
+
+
+def changed(result: dict[str, Any], path: str, value: object) -> dict[str, Any]:
+    *parents, last = path.split(".")
+    place = result
+    for parent in parents:
+        place = place[parent]
+    if value is WITHOUT:
+        del place[last]
+    else:
+        place[last] = value
+    return result
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("status", WITHOUT), ("status", "pending"), ("status", ["approved"]), ("status", None),
+        ("request_id", WITHOUT), ("request_id", 7), ("request_id", "x" * 300),
+        ("user_id", WITHOUT), ("user_id", 7), ("user_id", ""), ("user_id", "x" * 300),
+        ("user_id", "a\0"), ("user_id", ".."), ("user_id", None),
+        ("data", WITHOUT), ("data", None), ("data", []), ("data", "x"),
+        ("data.profile", WITHOUT), ("data.profile", []),
+        ("data.profile.email", 7), ("data.profile.first_name", {}),
+        ("data.profile.last_name", "x" * 5000),
+        ("data.kyc", WITHOUT), ("data.kyc", {}), ("data.kyc", "verified"),
+        ("data.kyc.status", WITHOUT), ("data.kyc.status", True), ("data.kyc.kyc_level", 2),
+        ("data.kyc.verified_at", "yesterday"), ("data.kyc.provider", ["KYC"]),
+        ("issued_at", WITHOUT), ("issued_at", "soon"), ("issued_at", 1790000000),
+        ("signature", WITHOUT), ("signature", None), ("signature", {}), ("signature", "x" * 9000),
+        ("kyc", {"status": "verified"}),
+    ],
+)  # fmt: skip
+def test_a_yes_of_wrong_types(service: FakeService, path: str, value: object) -> None:
+    """Every member is checked before anything is done with it."""
+    service.answers["request"] = {
+        "success": True,
+        "data": changed(service.connect_result(), path, value),
+    }
+    with pytest.raises(MalformedAnswer) as raised:
+        redeem(service)
+    assert raised.value.may_have_arrived
+    assert raised.value.endpoint in ("connect", "profile", "kyc")
+
+
+def test_a_profile_of_somebody_else(service: FakeService) -> None:
+    """An ``id`` in the profile must be the ``user_id``."""
+    result = changed(service.connect_result(), "data.profile.id", "somebody")
+    service.answers["request"] = {"success": True, "data": result}
+    with pytest.raises(SubjectMismatch):
+        redeem(service)
+
+
+def test_profile_and_kyc_beside_the_status(service: FakeService) -> None:
+    """ "data.profile" of the spec can be read both ways, and both are understood."""
+    result = service.connect_result()
+    service.answers["request"] = {"success": True, "data": result | result.pop("data")}
+    answer = redeem(service)
+    assert answer.profile.first_name == "Ada"
+    assert answer.kyc is not None
+
+
+def test_what_was_not_asked_for_is_not_taken(service: FakeService) -> None:
+    """With kyc:status alone the profile stays unknown."""
+    answer = redeem(service, ("kyc:status",))
+    assert answer.profile.email == ""
+    assert answer.kyc is not None
+
+
+# A no, and doubt
 
 
 def close_at_once(connection: socket.socket) -> None:
@@ -84,6 +236,7 @@ IN_DOUBT: list[Any] = [
     http(b"{}"),
     http(b'{"success": true, "data": {}}', status="202 Accepted"),
     http(b'{"success": "true", "data": {}}'),
+    *[http(b'{"success": true%s}' % data) for data in (b"", b', "data": null', b', "data": []')],
     http(b'{"a":' * 40_000),
     fake_service.truncated,
     fake_service.reset,
