@@ -14,7 +14,6 @@ from django_identity.exceptions import CredentialRejected
 from tests.credentials.issuer import (
     check,
     digest,
-    disclose,
     header,
     join,
     listing,
@@ -86,15 +85,3 @@ def test_spellings(text):
         assert rejection(in_our_profile([text], [RFC["digest"]]), keys=keys()) is (
             R.DISCLOSURE_UNLISTED
         )
-
-
-def test_key_binding():
-    """§5.2 and §7.3: a presentation with key binding is of another format."""
-    kb_jwt = token({"alg": "ES256", "typ": "kb+jwt"}, {"nonce": "1234567890"})
-    assert rejection(EXAMPLE + kb_jwt, keys=keys()) is R.FORMAT_TILDE
-
-
-@pytest.mark.parametrize("name", ["_sd", "..."])
-def test_recursion(name):
-    """§4.2.6: recursive and structured disclosures are not of this profile."""
-    assert rejection(listing(disclose("address", {name: LISTED}))) is R.DISCLOSURE_NESTED

@@ -142,10 +142,8 @@ POINT = serialization.PublicFormat.UncompressedPoint
 PUBLIC_SPELLINGS = [
     PUBLIC_KEY.public_bytes(serialization.Encoding.PEM, SPKI),
     PUBLIC_KEY.public_bytes(serialization.Encoding.DER, SPKI),
-    PUBLIC_KEY.public_bytes(serialization.Encoding.X962, POINT),
-    json.dumps(jwk()).encode(),
-    b"",
-]
+    PUBLIC_KEY.public_bytes(serialization.Encoding.X962, POINT), json.dumps(jwk()).encode(), b"",
+]  # fmt: skip
 MAC_INPUT = f"{encode(header(alg='HS256'))}.{BODY}"
 
 HEADER = [

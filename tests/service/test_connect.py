@@ -224,27 +224,15 @@ def test_a_clear_no_is_typed(service: FakeService, answer: bytes, kind: type[Ser
 
 
 IN_DOUBT: list[Any] = [
-    refusal("OOPS", "500 Oops"),
-    http(b"{}", status="503 Busy"),
-    fake_service.html("500 Oops"),
-    fake_service.html(),
-    http(b'{"success": true, "data": {"status": "\\ud800"}}'),
-    fake_service.html("403 Forbidden"),
-    http(b""),
-    b"",
-    http(b"[]"),
-    http(b"{}"),
+    refusal("OOPS", "500 Oops"), http(b"{}", status="503 Busy"), fake_service.html("500 Oops"),
+    fake_service.html(), http(b'{"success": true, "data": {"status": "\\ud800"}}'),
+    fake_service.html("403 Forbidden"), http(b""), b"", http(b"[]"), http(b"{}"),
     http(b'{"success": true, "data": {}}', status="202 Accepted"),
     http(b'{"success": "true", "data": {}}'),
     *[http(b'{"success": true%s}' % data) for data in (b"", b', "data": null', b', "data": []')],
-    http(b'{"a":' * 40_000),
-    fake_service.truncated,
-    fake_service.reset,
-    fake_service.silent,
-    fake_service.huge,
-    fake_service.dribble_body,
-    close_at_once,
-]
+    http(b'{"a":' * 40_000), fake_service.truncated, fake_service.reset, fake_service.silent,
+    fake_service.huge, fake_service.dribble_body, close_at_once,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("answer", IN_DOUBT, ids=lambda each: getattr(each, "__name__", None))

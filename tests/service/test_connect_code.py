@@ -17,31 +17,18 @@ CODE = "CNX-AB12-CD34"
 @pytest.mark.parametrize(
     "pasted",
     [
-        "CNX-AB12-CD34",
-        "cnx-ab12-cd34",
-        "  cnx ab12 cd34\n",
-        "cnx ab12cd34",
-        "CNXAB12CD34",
-        "CNX-AB12CD34",
-        "C N X A B 1 2 C D 3 4",
-        "CNX\u2013AB12\u2013CD34",
-        "CNX\u2014AB12\u2212CD34",
-        "CNX\u2010AB12\u2011CD34",
-        "CNX_AB12_CD34",
-        "CNX - AB12 - CD34",
-        "CNX\u00a0AB12\u202fCD34",
-        "CNX-AB12-\u200bCD34\ufeff",
-        "CNX-AB\u00ad12-CD34",
+        "CNX-AB12-CD34", "cnx-ab12-cd34", "  cnx ab12 cd34\n", "cnx ab12cd34", "CNXAB12CD34",
+        "CNX-AB12CD34", "C N X A B 1 2 C D 3 4", "CNX\u2013AB12\u2013CD34",
+        "CNX\u2014AB12\u2212CD34", "CNX\u2010AB12\u2011CD34", "CNX_AB12_CD34", "CNX - AB12 - CD34",
+        "CNX\u00a0AB12\u202fCD34", "CNX-AB12-\u200bCD34\ufeff", "CNX-AB\u00ad12-CD34",
         "\uff23\uff2e\uff38\uff0d\uff21\uff22\uff11\uff12\uff0d\uff23\uff24\uff13\uff14",
-        "“CNX-AB12-CD34”",
-        "(CNX-AB12-CD34).",
+        "“CNX-AB12-CD34”", "(CNX-AB12-CD34).",
         "Hi! My code is cnx-ab12-cd34, it works for ten minutes.",
         "Your CNX code from the service: CNX-AB12-CD34\nIt works once.",
-        "my code is cnx ab12 cd34, thanks",
-        "CNX-AB12-CD34 (again: cnx ab12 cd34)",
+        "my code is cnx ab12 cd34, thanks", "CNX-AB12-CD34 (again: cnx ab12 cd34)",
         "CNX-AB12-CD34 CNX-AB12-CD34",
     ],
-)
+)  # fmt: skip
 def test_a_code_is_found_however_it_was_pasted(pasted: str) -> None:
     """Case, spaces, missing hyphens, look-alike dashes and a sentence around it do no harm."""
     assert code_in(pasted) == CODE
@@ -56,25 +43,13 @@ def test_a_code_of_letters_alone_is_found() -> None:
 @pytest.mark.parametrize(
     "pasted",
     [
-        "",
-        " ",
-        "CNX",
-        "CNX-AB12-CD3",
-        "CNX-AB12-CD345",
-        "CNX-AB12-CD34-EF56",
-        "XCNX-AB12-CD34",
-        "CNX-AB12-CD3\u00e9",
-        "CNX-AB12-CD3\u0661",
-        "\u0421NX-AB12-CD34",
-        "CNX-AB12-CD34 or CNX-EF56-GH78",
-        "my cnx code from them is cnx abcd efgh",
-        "my cnx code from them is cnx ab12 cd34",
-        "CNX-AB.2-CD34",
-        "CNX-AB12\0-CD34",
-        "a" * 2000,
+        "", " ", "CNX", "CNX-AB12-CD3", "CNX-AB12-CD345", "CNX-AB12-CD34-EF56", "XCNX-AB12-CD34",
+        "CNX-AB12-CD3\u00e9", "CNX-AB12-CD3\u0661", "\u0421NX-AB12-CD34",
+        "CNX-AB12-CD34 or CNX-EF56-GH78", "my cnx code from them is cnx abcd efgh",
+        "my cnx code from them is cnx ab12 cd34", "CNX-AB.2-CD34", "CNX-AB12\0-CD34", "a" * 2000,
         "CNX-AB12-CD34" + " " * 1000,
     ],
-)
+)  # fmt: skip
 def test_no_code_or_two_is_no_guess(pasted: str) -> None:
     """A guess would spend a code, so doubt is refused; the error does not quote it."""
     with pytest.raises(FlowError) as refused:
