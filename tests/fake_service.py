@@ -18,7 +18,7 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -79,7 +79,8 @@ class FakeService:
 
     def close(self) -> None:
         # Closing alone would not wake the thread that waits for the next caller.
-        self._listener.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
     def settings(self, **changes: Any) -> dict[str, Any]:

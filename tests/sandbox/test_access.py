@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from example_project.demo.processes import free_port
 from tests.sandbox.driver import Person, Sandbox, Visitor, refusal
 
 TOKEN = "a-token-for-control-alone"
@@ -20,9 +21,18 @@ ON_THE_WAY = [
 class PublishedSandbox(Sandbox):
     """A sandbox under a name of its own; its control client sends the token."""
 
+    def __init__(self) -> None:
+        self.listens_at = free_port()
+        super().__init__(
+            "--origin", "https://sandbox.example", "--port", str(self.listens_at),
+            "--control-token", TOKEN,
+        )  # fmt: skip
+
     def _open(self) -> httpx.Client:
         headers = {"Authorization": f"Bearer {TOKEN}"}
-        return httpx.Client(base_url="http://127.0.0.1:9409", timeout=120, headers=headers)
+        return httpx.Client(
+            base_url=f"http://127.0.0.1:{self.listens_at}", timeout=120, headers=headers
+        )
 
     def open_browser(self) -> httpx.Client:
         browser = super().open_browser()
@@ -32,8 +42,7 @@ class PublishedSandbox(Sandbox):
 
 @pytest.fixture(scope="module")
 def published() -> Iterator[Sandbox]:
-    origin, port = ("--origin", "https://sandbox.example"), ("--port", "9409")
-    with PublishedSandbox(*origin, *port, "--control-token", TOKEN) as sandbox:
+    with PublishedSandbox() as sandbox:
         yield sandbox
 
 
