@@ -84,8 +84,8 @@ class IdentityPolicy:
 
         ``change``: ``"linked"`` (with ``identity``, and ``person``, the masked name of whose it
         is), ``"renewed"``, ``"disconnected"``, or ``"revoked"`` by an operator. ``context`` has the
-        names of ``service`` and ``site_name`` too. By default ``link_notice.txt`` or
-        ``change_notice.txt`` goes to the account's e-mail address, if it has one.
+        names of ``service`` and site too. By default ``link_notice.txt`` or ``change_notice.txt``
+        goes to the account's e-mail address, if it has one.
         """
         address = getattr(user, get_user_model().get_email_field_name(), "")
         if not address:

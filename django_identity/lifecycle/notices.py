@@ -7,10 +7,14 @@ They are sent after the commit, and a sign-in does not fail if the mail server d
 from collections.abc import Sequence
 from typing import Any
 
+from django.apps import apps
+from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.sites.shortcuts import get_current_site
 
 from django_identity import database, policy
 from django_identity.conf import Application
+from django_identity.conf.rules import origin_of
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.service.answers import Profile
 from django_identity.texts.advice import names_for
@@ -31,12 +35,25 @@ def _tell(
 ) -> None:
     try:
         site, names = policy.load(application.policy), names_for(None, application)
-        facts |= {name: names[name] for name in ("service", "site_name")}
+        facts |= {name: names[name] for name in ("service", "site", "site_name")}
+        facts["site_address"] = _site_address(application)
         for user in users:
+            if change == "linked":
+                is_needed = facts["identity"].account_made
+                facts["is_only_way_in"] = is_needed and not site.has_other_way_in(user)
             if notice := site.notice(user, change=change, **facts):
                 notice.send()
     except Exception as error:  # noqa: BLE001  the site's own code and any mail backend; the change stands
         log_trouble(LogEvent.LINK_NOTICE_FAILED, error, application=application.alias)
+
+
+def _site_address(application: Application) -> str:
+    """The site's origin as far as the settings tell it, or an empty text. There is no request."""
+    if application.redirect_uri:
+        return origin_of(application.redirect_uri)
+    if apps.is_installed("django.contrib.sites") and hasattr(settings, "SITE_ID"):
+        return f"https://{get_current_site(None).domain}"
+    return ""
 
 
 def masked(profile: Profile) -> str:

@@ -76,6 +76,23 @@ def test_a_link_by_a_sign_in_is_told(service: FakeService, browser: Client) -> N
     assert checked.subject == "Your details were checked again"
 
 
+def test_a_link_names_the_site_and_leads_to_the_account(
+    service: FakeService, browser: Client, client: Client
+) -> None:
+    """Its address, when it was, and advice that works: no "disconnect" for the only way in."""
+    address = "https://ajo.example/identity/callback/"
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(REDIRECT_URI=address)}):
+        hand_in(browser)
+        service.subject, service.profile = "another", {"email": "new@example.org"}
+        sign_in(client)
+    older, made = (told.body for told in mail.outbox)
+    assert "to your account on this site, on " in older
+    for body in (older, made):
+        assert "https://ajo.example/identity/account/default/" in body
+    assert "disconnect it" in older
+    assert "disconnect" not in made
+
+
 def test_a_disconnection_is_told(service: FakeService, browser: Client) -> None:
     """Whoever did it: the account's owner learns of it."""
     sign_in(browser)
