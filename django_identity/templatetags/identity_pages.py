@@ -31,13 +31,6 @@ register.filter("opens_by_code", labels.is_level)
 
 
 @register.filter
-def checked(moment: datetime) -> str:
-    """The day of a check: "today", or how long ago."""
-    is_today = timezone.localdate(moment) == timezone.localdate()
-    return _("today") if is_today else distance(moment)
-
-
-@register.filter
 def moment(given: datetime) -> SafeString:
     """A ``<time>`` element with date and time in the site's time zone."""
     return _time(given, f"{_date_and_time()} T")

@@ -67,7 +67,7 @@ def sign_out(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
 @flow_view
 @require_http_methods(["GET", "HEAD"])
 def download(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-    """All data that this site stores about the person, as a JSON file."""
+    """All data that this site stores about the person, as a JSON file that browsers show."""
     application = flow.application_of(request, alias)
     user = flow.signed_in_user(request)
     if user is None:
@@ -76,7 +76,7 @@ def download(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     return StreamingHttpResponse(
         _in_turn(pieces) if isinstance(request, ASGIRequest) else pieces,
         content_type="application/json",
-        headers={"Content-Disposition": f'attachment; filename="{DOWNLOAD_NAME}"'},
+        headers={"Content-Disposition": f'inline; filename="{DOWNLOAD_NAME}"'},
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -29,7 +30,12 @@ def home(request: HttpRequest) -> HttpResponse:
     """Explain the product, how to join, and which pages are open to the person."""
     joined = circles.joined_by(request.user) if request.user.is_authenticated else []
     offers_code = request.user.is_authenticated and not claims_of(request.user)
-    return render(request, "circle/home.html", {"joined": joined, "offers_code": offers_code})
+    context = {
+        "joined": joined,
+        "offers_code": offers_code,
+        "asks_documents": "documents:read" in settings.DJANGO_IDENTITY["default"].get("SCOPES", ()),
+    }
+    return render(request, "circle/home.html", context)
 
 
 @claim_required("age_over_18")

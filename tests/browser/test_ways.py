@@ -64,8 +64,9 @@ def test_what_is_held_unfolds_by_key(visit: Visit, example_site: Site) -> None:
     visitor = visit(example_site, person="proven")
     visitor.go("/identity/account/")
     claims = visitor.page.locator(".identity-kind").nth(1)
-    claims.locator("summary").first.focus()
-    visitor.page.keyboard.press("Enter")
+    for folded in (visitor.page.locator(".identity-held"), claims):
+        folded.locator("summary").first.focus()
+        visitor.page.keyboard.press("Enter")
     assert claims.get_by_text("Valid until").first.is_visible()
 
 

@@ -143,11 +143,11 @@ def test_no_secret_is_shown(client: Client, ada: User, page: str) -> None:
 
 
 def test_the_download_is_complete(client: Client, ada: User) -> None:
-    """A JSON attachment: every place by name, every shown column, times in ISO 8601."""
+    """JSON that a browser shows: every place by name, every shown column, times in ISO 8601."""
     identity = hold_everything(ada)
     response = client.get(reverse("identity:download"))
     assert response["Content-Type"] == "application/json"
-    assert response["Content-Disposition"] == 'attachment; filename="my-identity.json"'
+    assert response["Content-Disposition"] == 'inline; filename="my-identity.json"'
     assert response["Cache-Control"] == "no-store"
     held = json.loads(response.getvalue())
     assert held.pop("account") == {"email": "ada@example.org", "first_name": "Ada"}
@@ -178,13 +178,13 @@ def test_records_are_grouped_by_kind(client: Client, ada: User) -> None:
 
 
 def test_a_proof_that_holds(client: Client, ada: User) -> None:
-    """It is valid, was checked today, and its country has a name."""
+    """It is valid, and its country has a name."""
     until = timezone.now() + timedelta(hours=5, seconds=30)
     identity = make_identity(ada, credential_issued_at=timezone.now())
     make_claim(identity, "country_resident", "NG", valid_until=until)
     make_claim(identity, "kyc_verified", {"verified": True}, valid_until=until)
     page = account(client).replace("\xa0", " ")
-    assert page.count("<span>valid</span>") == page.count("checked today") == 2
+    assert page.count("<span>valid</span>") == 2
     assert re.findall(r'<bdi class="identity-value">(.*?)</bdi>', page) == ["Nigeria"]
 
 
@@ -423,7 +423,7 @@ def test_the_activity_is_in_words(client: Client, ada: User) -> None:
     """A plain list of what happened; the raw events are below, among all that is stored."""
     hold_everything(ada)
     page = account(client)
-    shown = page[page.index('id="activity"') :]
+    shown = page[page.index("<h2>Activity</h2>") :]
     assert "You connected" in shown
     assert "A proof was issued" in shown
 

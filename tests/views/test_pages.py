@@ -196,7 +196,7 @@ def test_a_taken_address_leads_to_the_old_way_in(client: Client, service: FakeSe
     """The one action is the site's own sign-in, which leads back to linking."""
     make_user(email="ada@example.org")
     page = come_back(client, begin(client, "/adults/")).content.decode()
-    assert primary_actions(page) == ["Sign in with a password"]
+    assert primary_actions(page) == ["Sign in"]
     assert "/accounts/login/?next=%2Fidentity%2Flogin%2F%3Fnext%3D%252Fadults%252F" in page
 
 
