@@ -1,6 +1,6 @@
 """The authentication backend for sessions of the identity sign-in, which end with the consent."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from datetime import datetime
 from functools import partial
@@ -12,9 +12,9 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Q
 from django.http import HttpRequest
 
-from django_identity import conf, database
+from django_identity import database
 from django_identity.lifecycle import standing
-from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, LinkedVia, digest
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
 
@@ -32,7 +32,7 @@ class IdentityBackend(BaseBackend):
         hash covers the oldest such identity and its epoch, which rises with each revocation.
         """
         identities = standing.identities_of(user_id)
-        identity = _session_identity(identities)
+        identity = standing.signing_in(identities)
         if identity is None or not identity.user.is_active:
             return None
         standing.remember(identity.user, identities)
@@ -107,32 +107,16 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
     is_ours = session.get(auth.BACKEND_SESSION_KEY) == BACKEND_PATH
     # Not by ``vars``: a request's user is a lazy object around the user.
     is_bound = hasattr(user, "identity_stamp")
-    if (
-        is_ours
-        and not is_bound
-        and (identity := _session_identity(standing.identities_of(user.pk))) is not None
-    ):
+    if is_ours and not is_bound:
+        identity = standing.signing_in(standing.identities_of(user.pk))
+        if identity is None:
+            return
         bound(user, identity)
     elif is_bound and not is_ours:
         del user.identity_stamp, user.get_session_auth_hash, user.get_session_auth_fallback_hash
     else:
         return
     session[auth.HASH_SESSION_KEY] = user.get_session_auth_hash()
-
-
-def _session_identity(identities: Iterable[LinkedIdentity]) -> LinkedIdentity | None:
-    """The oldest identity on which a session may rest: as ``signing_in`` has it."""
-    served = {(each.alias, each.environment) for each in conf.applications()}
-    return next(
-        (
-            each
-            for each in identities
-            if each.consent == Consent.GRANTED
-            and each.linked_via == LinkedVia.OAUTH
-            and (each.application, each.environment) in served
-        ),
-        None,
-    )
 
 
 def _hash(user: Any, stamp: str) -> str:

@@ -30,8 +30,6 @@ class EventType(StrEnum):
 
 KYC_TYPES = frozenset[str]({EventType.KYC_VERIFIED, EventType.KYC_REJECTED})
 CLAIM_TYPES = frozenset[str]({EventType.CLAIM_ISSUED, EventType.CLAIM_REVOKED})
-#: Events that end the consent.
-WITHDRAWALS = frozenset[str]({EventType.CONSENT_REVOKED, EventType.DATA_DELETION_REQUESTED})
 KNOWN_TYPES = frozenset[str](EventType)
 # Two types have other names in the service's policy text.
 _OTHER_NAMES: dict[str, str] = {

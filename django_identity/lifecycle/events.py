@@ -152,7 +152,7 @@ def _apply(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
         if is_applied and row.event_type == EventType.CONSENT_REVOKED and identity.connect_only:
             # The link is deleted, so the event is about nobody who is linked.
             vars(row).update(withdrawal.EMPTIED, next_attempt_at=None)
-    row.save()
+    row.save(update_fields=[*withdrawal.EMPTIED, "outcome", "next_attempt_at", "updated_at"])
     signals.announce(signals.event_received, WebhookEvent, event=row)
     if row.event_type in (EventType.CONSENT_REVOKED, EventType.CLAIM_REVOKED):
         return  # No broker delays the answer to a revocation. Its handlers wait for upkeep.
@@ -184,14 +184,19 @@ def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
 # The effects
 
 
-def kyc_verified(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
-    """The newest statement counts."""
-    return _state_kyc(identity, event)
+def kyc_stated(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+    """The newest statement counts, and a rejection wins at equal times.
 
-
-def kyc_rejected(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
-    """The newest statement counts, and a rejection wins at equal times."""
-    return _state_kyc(identity, event)
+    Status, level and provider are replaced as a whole: a member that the event lacks is emptied.
+    """
+    if not kyc.is_covered(identity):
+        event.payload = None
+        return EventOutcome.IGNORED
+    stated = KycChange.parse(event.payload or {}, event.event_type)
+    if not kyc.state(identity, stated, event):
+        return EventOutcome.SUPERSEDED
+    _save_due(identity)
+    return EventOutcome.APPLIED
 
 
 def claim_issued(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
@@ -263,8 +268,8 @@ def data_deletion_requested(identity: LinkedIdentity, event: WebhookEvent) -> Ev
 
 
 EFFECTS: Mapping[str, Effect] = {
-    EventType.KYC_VERIFIED: kyc_verified,
-    EventType.KYC_REJECTED: kyc_rejected,
+    EventType.KYC_VERIFIED: kyc_stated,
+    EventType.KYC_REJECTED: kyc_stated,
     EventType.CLAIM_ISSUED: claim_issued,
     EventType.CLAIM_REVOKED: claim_revoked,
     EventType.CONSENT_GRANTED: consent_granted,
@@ -273,21 +278,9 @@ EFFECTS: Mapping[str, Effect] = {
 }
 
 
-def _state_kyc(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
-    """Replace status, level and provider as a whole. A member that the event lacks is emptied."""
-    if not kyc.is_covered(identity):
-        event.payload = None
-        return EventOutcome.IGNORED
-    stated = KycChange.parse(event.payload or {}, event.event_type)
-    if not kyc.state(identity, stated, event):
-        return EventOutcome.SUPERSEDED
-    _save_due(identity)
-    return EventOutcome.APPLIED
-
-
 def _save_due(identity: LinkedIdentity) -> None:
-    """Save the identity. If there is a grant, its re-fetch is due now."""
+    """Save the level. If there is a grant, the re-fetch is due now."""
     if identity.consent == Consent.GRANTED and identity.linked_via == LinkedVia.OAUTH:
         now = timezone.now()
         identity.refetch_due_at = min(identity.refetch_due_at or now, now)
-    identity.save()
+    identity.save(update_fields=[*withdrawal.NO_LEVEL, "refetch_due_at"])

@@ -17,10 +17,17 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models.manager import BaseManager
 from django.utils import timezone
 
-from django_identity import conf, database, signals
+from django_identity import conf, database
 from django_identity.lifecycle import kyc
 from django_identity.lifecycle.requirements import HeldClaim, Requirement
-from django_identity.models import Consent, LinkedIdentity, RevokedBy, StoredClaim, TokenGrant
+from django_identity.models import (
+    Consent,
+    LinkedIdentity,
+    LinkedVia,
+    RevokedBy,
+    StoredClaim,
+    TokenGrant,
+)
 from django_identity.service.webhooks import VERIFIED
 from django_identity.texts.labels import LEVEL, is_level
 
@@ -167,20 +174,6 @@ class Standing:
         return told
 
 
-_changed_at = 0.0
-
-
-def _note_change(**_sent: object) -> None:
-    global _changed_at
-    _changed_at = time.monotonic()
-
-
-for _change in (
-    signals.identity_linked, signals.identity_unlinked, signals.consent_granted,
-    signals.consent_revoked, signals.kyc_changed, signals.claims_changed, signals.data_erased,
-):  # fmt: skip
-    _change.connect(_note_change, dispatch_uid="django_identity.standing")
-
 NOBODY = Standing(barrier=Shortfall(Reason.NOT_LINKED))
 
 
@@ -188,15 +181,12 @@ NOBODY = Standing(barrier=Shortfall(Reason.NOT_LINKED))
 class _Memory:
     """What was read about a user. It is kept on the user instance, and not pickled with it.
 
-    It ends after five seconds, and with each change that this process makes.
+    It ends after five seconds.
     """
 
     identities: list[LinkedIdentity]
     read_at: float = field(default_factory=time.monotonic)
     standings: dict[str, Standing] = field(default_factory=dict)
-
-    def has_ended(self) -> bool:
-        return self.read_at <= max(_changed_at, time.monotonic() - REMEMBERED_FOR)
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
         return type(None), ()
@@ -212,7 +202,7 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
     if not is_saved or not isinstance(user, get_user_model()) or not database.holds(user):
         return NOBODY
     memory: _Memory | None = getattr(user, MEMORY, None)
-    if memory is None or memory.has_ended():
+    if memory is None or memory.read_at <= time.monotonic() - REMEMBERED_FOR:
         memory = remember(user, identities_of(user.pk))
     if application not in memory.standings:
         memory.standings[application] = _read(memory.identities, conf.application(application))
@@ -254,6 +244,20 @@ def shortfall_of_account(
 def revocation_reason(revoked_by: str) -> Reason:
     """Why all gates are closed after a revocation: the person ended the consent, or the site."""
     return Reason.ENDED_BY_SITE if revoked_by == RevokedBy.SITE else Reason.CONSENT_REVOKED
+
+
+def signing_in(identities: Iterable[LinkedIdentity]) -> LinkedIdentity | None:
+    """The oldest identity on which a session may rest.
+
+    It is granted, linked by a full sign-in, and of a configured application in its present
+    environment.
+    """
+    served = {(each.alias, each.environment) for each in conf.applications()}
+    for each in identities:
+        is_granted = each.consent == Consent.GRANTED and each.linked_via == LinkedVia.OAUTH
+        if is_granted and (each.application, each.environment) in served:
+            return each
+    return None
 
 
 def identities_of(user_id: Any) -> list[LinkedIdentity]:

@@ -1,8 +1,6 @@
 """What several tables share: lengths, choices with their labels, manager, time-stamps."""
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -88,9 +86,3 @@ class Timestamped(Record):
 
     class Meta(Record.Meta):
         abstract = True
-
-    def save_changes(self, before: Mapping[str, Any]) -> None:
-        """Save the columns that differ from ``before``, an earlier copy of ``vars(self)``."""
-        changed = [name for name, value in vars(self).items() if value != before.get(name)]
-        if changed:
-            self.save(update_fields=[*changed, "updated_at"])

@@ -12,9 +12,8 @@ from django.db import models
 from django.db.models import F
 from django.utils import timezone
 
-from django_identity import conf, database
+from django_identity import database
 from django_identity.conf import Application
-from django_identity.models.choices import Consent, LinkedVia
 
 if TYPE_CHECKING:
     from django_identity.models import LinkedIdentity, WebhookEvent
@@ -43,12 +42,11 @@ def disabled_account(path: str = "user") -> models.Q:
     )
 
 
-def under(applications: Iterable[Application], *, path: str = "") -> models.Q:
-    """The condition that a row is of one of ``applications``. ``path``: to its identity."""
+def under(applications: Iterable[Application]) -> models.Q:
+    """The condition that a row is of one of ``applications``."""
     condition = models.Q(pk__in=())
     for each in applications:
-        names = {f"{path}application": each.alias, f"{path}environment": each.environment}
-        condition |= models.Q(**names)
+        condition |= models.Q(application=each.alias, environment=each.environment)
     return condition
 
 
@@ -57,20 +55,10 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
         """The identities under ``application``, in its environment."""
         return self.filter(application=application.alias, environment=application.environment)
 
-    def signing_in(self) -> LinkedIdentityQuerySet:
-        """The identities on which a session may rest, the oldest first.
-
-        They are granted, linked by a full sign-in, and of a configured application in its present
-        environment.
-        """
-        granted = self.filter(consent=Consent.GRANTED, linked_via=LinkedVia.OAUTH)
-        return granted.filter(under(conf.applications())).order_by("pk")
-
     def locked(self, subject_digest: str) -> LinkedIdentity | None:
         """The identity of the subject, locked until the end of the transaction."""
-        if not subject_digest:
-            return None
-        return self.select_for_update().filter(subject_digest=subject_digest).first()
+        found = self.select_for_update().filter(subject_digest=subject_digest)
+        return next(iter(found), None) if subject_digest else None
 
     def unchanged(self, identity: LinkedIdentity) -> LinkedIdentityQuerySet:
         """The row of ``identity``, if nobody has changed it since it was read."""
