@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 
 SETTING = "DJANGO_IDENTITY"
 SHORTEST_SECRET = 16
-SHORTEST_SPAN, LONGEST_SPAN = timedelta(hours=1), timedelta(days=366)
-# A colon ends the client id in Basic credentials (RFC 7617 §2).
-CLIENT_ID = "[^:]+"
+REQUIRED: Any = object()
+Parser = Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,31 +52,31 @@ def _text(value: object) -> str:
     return value
 
 
-def _matching(pattern: str) -> Callable[[object], str]:
+def _matching(pattern: str) -> Parser:
     def parse(value: object) -> str:
-        found = re.fullmatch(pattern, _text(value))
-        if found is None:
+        if not re.fullmatch(pattern, _text(value)):
             raise ValueError
-        return found[0]
+        return _text(value)
 
     return parse
 
 
-def _list(value: object) -> tuple[Any, ...]:
-    if not isinstance(value, (list, tuple)):
-        raise ValueError
-    return tuple(value)
+def _list_of(parse: Parser, *, least: int = 0) -> Parser:
+    def parse_all(value: object) -> tuple[Any, ...]:
+        if not isinstance(value, (list, tuple)) or len(value) < least:
+            raise ValueError
+        return tuple(map(parse, value))
+
+    return parse_all
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(map(_text, _list(value)))
+def _between(least: Any, most: Any, *types: type) -> Parser:
+    def parse(value: Any) -> Any:
+        if type(value) not in types or not least <= value <= most:
+            raise ValueError
+        return value
 
-
-def _scopes(value: object) -> tuple[str, ...]:
-    scopes = tuple(map(_matching("[^ ]+"), _list(value)))
-    if not scopes:
-        raise ValueError
-    return scopes
+    return parse
 
 
 def _address(value: object) -> str:
@@ -95,35 +94,11 @@ def _base(value: object) -> str:
     return _address(value).rstrip("/")
 
 
-def _seconds(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 60:
-        raise ValueError
-    return float(value)
-
-
-def _whole(most: int) -> Callable[[object], int]:
-    def parse(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise ValueError
-        return value
-
-    return parse
-
-
-def _span(value: object) -> timedelta:
-    if not isinstance(value, timedelta) or not SHORTEST_SPAN <= value <= LONGEST_SPAN:
+def _document_key(value: object) -> Mapping[str, Any]:
+    """A private JWK with a ``kid`` and one algorithm (RFC 8725 §3.1)."""
+    if not isinstance(value, Mapping) or not is_document_key(value):
         raise ValueError
     return value
-
-
-def _document_keys(value: object) -> tuple[Mapping[str, Any], ...]:
-    """Private JWKs, each with a ``kid`` of its own and one algorithm (RFC 8725 §3.1)."""
-    keys = _list(value)
-    if not all(isinstance(key, Mapping) and is_document_key(key) for key in keys):
-        raise ValueError
-    if len({key["kid"] for key in keys}) < len(keys):
-        raise ValueError
-    return keys
 
 
 def is_document_key(key: Mapping[str, Any]) -> bool:
@@ -154,18 +129,16 @@ def document_paths_of(environment: object) -> Mapping[str, str]:
     return {} if environment == "live" else SANDBOX_DOCUMENT_PATHS
 
 
-def _or_none(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: None if value is None else parse(value)
-
-
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One key: its parser, a description of valid values, and its default."""
+    """One key: its parser, a description of valid values, and its default.
 
-    parse: Callable[[Any], Any]
+    A key whose default is None may be None.
+    """
+
+    parse: Parser
     wanted: str
-    default: Any = None
-    required: bool = False
+    default: Any = REQUIRED
 
 
 # Scopes of documents, and the paths at which the sandbox serves them. The spec shows no path.
@@ -187,44 +160,48 @@ SHORTEST_MODULUS = 342  # 2048 bits in base64url
 CURVES = ("P-256", "P-384", "P-521")
 PRIVATE_JWKS = f"a list of private JWKs, each with kid and alg ({', '.join(DOCUMENT_ALGORITHMS)})"
 PATHS = "a dict from documents:metadata and documents:read to paths with {subject}, or None"
-POLICY = "django_identity.policy.IdentityPolicy"
 SCOPES = ("profile:read", "kyc:read", "claims:read")
-# Answers for these scopes name the person. The token answer may not.
-NAMING_SCOPES = frozenset(SCOPES)
-CONNECT_SCOPES = ("profile:basic", "kyc:status")
 SERVICE_NAME = "identity"
 ADDRESSES = ("BASE_URL", "AUTH_URL", "API_ORIGIN", "REDIRECT_URI", "SERVICE_ACCOUNT_URL")
-#: The handlers of an event are retried within a day.
-LONGEST_RETRY_DAYS = 2
-SPAN = "a datetime.timedelta from an hour to a year"
+_HOLDS = _between(timedelta(hours=1), timedelta(days=366), timedelta)
+_scopes = _list_of(_matching("[^ ]+"), least=1)
 
 RULES: Mapping[str, Rule] = {
-    "ENVIRONMENT": Rule(_matching("live|test"), '"live" or "test"', required=True),
-    "BASE_URL": Rule(_base, "an http(s) address that ends in /api/v1", required=True),
-    "AUTH_URL": Rule(_base, "an http(s) address", required=True),
-    "API_ORIGIN": Rule(_or_none(_base), "an http(s) address without a path, or None"),
-    "CLIENT_ID": Rule(_matching(CLIENT_ID), "a text without a colon", required=True),
-    "CLIENT_SECRET": Rule(_text, "a text", required=True),
-    "WEBHOOK_SECRETS": Rule(_texts, "a list of texts", default=()),
-    "SCOPES": Rule(_scopes, "a list of scopes", default=SCOPES),
-    "CONNECT_SCOPES": Rule(_scopes, "a list of scopes", default=CONNECT_SCOPES),
-    "POLICY": Rule(_text, "a dotted path", default=POLICY),
-    "ENCRYPTION_KEYS": Rule(_or_none(_texts), "a list of texts, or None"),
-    "DOCUMENT_KEYS": Rule(_document_keys, PRIVATE_JWKS, default=()),
-    "DOCUMENT_PATHS": Rule(_or_none(_document_paths), PATHS),
-    "REDIRECT_URI": Rule(_or_none(_address), "the registered callback address, or None"),
-    "TIMEOUT": Rule(_seconds, "a number of seconds up to 60", default=10.0),
-    "REFETCHES_PER_MINUTE": Rule(_whole(1_000_000), "a number", default=1000),
-    "EVENT_DAYS": Rule(_whole(3650), "a number of days", default=180),
-    "KYC_HOLDS": Rule(_span, SPAN, default=timedelta(hours=48)),
-    "SERVICE_NAME": Rule(_text, "a text", default=SERVICE_NAME),
-    "SERVICE_ACCOUNT_URL": Rule(_or_none(_address), "an http(s) address, or None"),
+    "ENVIRONMENT": Rule(_matching("live|test"), '"live" or "test"'),
+    "BASE_URL": Rule(_base, "an http(s) address that ends in /api/v1"),
+    "AUTH_URL": Rule(_base, "an http(s) address"),
+    "API_ORIGIN": Rule(_base, "an http(s) address without a path, or None", None),
+    # A colon ends the client id in Basic credentials (RFC 7617 §2).
+    "CLIENT_ID": Rule(_matching("[^:]+"), "a text without a colon"),
+    "CLIENT_SECRET": Rule(_text, "a text"),
+    "WEBHOOK_SECRETS": Rule(_list_of(_text), "a list of texts", ()),
+    "SCOPES": Rule(_scopes, "a list of scopes", SCOPES),
+    "CONNECT_SCOPES": Rule(_scopes, "a list of scopes", ("profile:basic", "kyc:status")),
+    "POLICY": Rule(_text, "a dotted path", "django_identity.policy.IdentityPolicy"),
+    "ENCRYPTION_KEYS": Rule(_list_of(_text), "a list of texts, or None", None),
+    "DOCUMENT_KEYS": Rule(_list_of(_document_key), PRIVATE_JWKS, ()),
+    "DOCUMENT_PATHS": Rule(_document_paths, PATHS, None),
+    "REDIRECT_URI": Rule(_address, "the registered callback address, or None", None),
+    "TIMEOUT": Rule(_between(0.001, 60, int, float), "a number of seconds up to 60", 10.0),
+    "REFETCHES_PER_MINUTE": Rule(_between(1, 1_000_000, int), "a number", 1000),
+    # The handlers of an event are retried within a day.
+    "EVENT_DAYS": Rule(_between(2, 3650, int), "a number of days, at least 2", 180),
+    "KYC_HOLDS": Rule(_HOLDS, "a timedelta from an hour to a year", timedelta(hours=48)),
+    "SERVICE_NAME": Rule(_text, "a text", SERVICE_NAME),
+    "SERVICE_ACCOUNT_URL": Rule(_address, "an http(s) address, or None", None),
 }
 
 
 def parse_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """The parsed value of each key, by its name in lower case. Raises ``ValueError``."""
-    return {name.lower(): rule.parse(given.get(name, rule.default)) for name, rule in RULES.items()}
+    return {name.lower(): _value(name, given) for name in RULES}
+
+
+def _value(name: str, given: Mapping[str, Any]) -> Any:
+    """The parsed value of one key. ``KeyError``: it is missing. ``ValueError``: it is invalid."""
+    rule = RULES[name]
+    value = given[name] if rule.default is REQUIRED else given.get(name, rule.default)
+    return None if value is rule.default is None else rule.parse(value)
 
 
 def alias_problems(alias: str, given: object) -> Iterator[Problem]:
@@ -235,22 +212,16 @@ def alias_problems(alias: str, given: object) -> Iterator[Problem]:
         return
     for name in given.keys() - RULES.keys():
         yield Problem("E002", f"{where} has an unknown key {name!r}.", "Check the spelling.")
-    unusable = [*_key_problems(where, given)]
-    yield from unusable
-    if not unusable:
-        yield from _value_problems(where, parse_fields(given))
-
-
-def _key_problems(where: str, given: Mapping[str, Any]) -> Iterator[Problem]:
+    fields = {}
     for name, rule in RULES.items():
-        if name not in given:
-            if rule.required:
-                yield Problem("E003", f"{where} lacks {name}.", f"Set it to {rule.wanted}.")
-            continue
         try:
-            rule.parse(given[name])
+            fields[name.lower()] = _value(name, given)
+        except KeyError:
+            yield Problem("E003", f"{where} lacks {name}.", f"Set it to {rule.wanted}.")
         except ValueError:
             yield Problem("E004", f"{where}: {name} is invalid.", f"It must be {rule.wanted}.")
+    if len(fields) == len(RULES):
+        yield from _value_problems(where, fields)
 
 
 def _value_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
@@ -261,14 +232,12 @@ def _value_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
         if any(len(secret) < SHORTEST_SECRET for secret in secrets):
             hint = f"Use at least {SHORTEST_SECRET} random characters."
             yield Problem("E008", f"{where}: {name} is too short to be safe.", hint, fatal=False)
-    if not NAMING_SCOPES & {*fields["scopes"]}:
-        hint = f"Add one of {', '.join(sorted(NAMING_SCOPES))}."
+    # Answers for these scopes name the person. The token answer may not.
+    if not {*SCOPES} & {*fields["scopes"]}:
+        hint = f"Add one of {', '.join(sorted(SCOPES))}."
         problem = f"{where}: with these SCOPES no answer of the service names the person."
         yield Problem("E019", problem, hint, fatal=False)
     yield from _document_problems(where, fields)
-    if fields["event_days"] < LONGEST_RETRY_DAYS:
-        problem = f"{where}: EVENT_DAYS ends before the last retry of the handlers."
-        yield Problem("E030", problem, f"Set it to {LONGEST_RETRY_DAYS} or more.", fatal=False)
 
 
 def _address_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:

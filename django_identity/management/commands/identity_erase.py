@@ -1,9 +1,10 @@
 """Erase a person by hand, as a deletion event does."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from tqdm import tqdm
 
 from django_identity import conf
 from django_identity.exceptions import StorageUnavailable
@@ -11,6 +12,11 @@ from django_identity.lifecycle import erasure, withdrawal
 from django_identity.lifecycle.audit import Table
 from django_identity.management.command import IdentityCommand
 from django_identity.models import Environment
+
+
+def watched(tables: list[Table]) -> Iterable[Table]:
+    """The tables that the audit searches, with a progress bar in a terminal."""
+    return tqdm(tables, disable=None)
 
 
 class Command(IdentityCommand):
@@ -42,12 +48,13 @@ class Command(IdentityCommand):
         audit: bool,
         **_options: Any,
     ) -> None:
-        watched = self._watched if audit else None
         place = environment or withdrawal.application_of(application).environment
         if not yes and input("Type the subject again to erase them for good: ") != subject:
             raise CommandError("That is another subject. Nothing was done.")
         try:
-            receipt = erasure.erase_subject(application, place, subject, watched=watched)
+            receipt = erasure.erase_subject(
+                application, place, subject, watched=watched if audit else None
+            )
         except StorageUnavailable as error:
             raise CommandError(f"The database failed ({error}). This can be run again.") from None
         if receipt.erased_at is None:
@@ -61,12 +68,6 @@ class Command(IdentityCommand):
             self.stdout.write(f"The account stays: {receipt.get_account_kept_display()}")
         if receipt.audit is not None:
             self._tell(receipt.audit)
-
-    def _watched(self, tables: list[Table]) -> Iterator[Table]:
-        with self.progress(total=len(tables)) as bar:
-            for table in tables:
-                yield table
-                bar.update()
 
     def _tell(self, found: Mapping[str, Mapping[str, Any]]) -> None:
         """Write what was found, by model and field."""
