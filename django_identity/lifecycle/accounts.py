@@ -1,7 +1,7 @@
 """Create the site's users, and write the fields that the policy returns."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -20,15 +20,16 @@ def sign_up(
 ) -> AbstractBaseUser:
     """Create a user, if the policy allows it and the e-mail address is free.
 
-    Two sign-ups with one e-mail address at the same moment are stopped by the user model, if its
-    address is unique. Raises ``EmailTaken`` or ``LinkingRefused``. Must run inside a transaction.
+    The site's ``create_user`` makes it, without a password. Two sign-ups with one e-mail address at
+    the same moment are stopped by the user model, if its address is unique. Raises ``EmailTaken``
+    or ``LinkingRefused``. Must run inside a transaction.
     """
     site = policy.load(application.policy)
     holder = site.account_with_email(profile.email)
     if holder is not None:
-        if _only_identity_opens(holder):
-            raise exceptions.EmailTaken(code="email_held_by_identity")
-        raise exceptions.EmailTaken
+        made = LinkedIdentity.objects.filter(user_id=holder.pk, account_made=True)
+        is_only_way_in = not holder.has_usable_password() and made.exists()
+        raise exceptions.EmailTaken(code="email_held_by_identity" if is_only_way_in else "")
     if not site.may_sign_up(profile=profile, kyc=kyc):
         raise exceptions.LinkingRefused(code="sign_up_refused")
     fields = policy.writable(
@@ -45,24 +46,14 @@ def sign_up(
         raise exceptions.LinkingRefused(
             f"the user model refuses: {names}", code="user_fields_refused"
         )
-    # After ``clean``, which may have normalised them.
-    return _create({name: getattr(user, name) for name in fields})
-
-
-def _only_identity_opens(user: AbstractBaseUser) -> bool:
-    """Whether the account was made for an identity and has no password."""
-    made = LinkedIdentity.objects.filter(user_id=user.pk, account_made=True)
-    return not user.has_usable_password() and made.exists()
-
-
-def _create(fields: Mapping[str, Any]) -> AbstractBaseUser:
-    """Create the user as the site does, by ``create_user``, and without a password."""
     manager: Any = get_user_model()._default_manager.db_manager(database.alias())
-    user: AbstractBaseUser = manager.create_user(**fields, password=None)
-    if user.has_usable_password():
-        user.set_unusable_password()
-        user.save()
-    return user
+    # With the values that ``clean`` may have normalised.
+    wanted = {name: getattr(user, name) for name in fields}
+    created: AbstractBaseUser = manager.create_user(**wanted, password=None)
+    if created.has_usable_password():
+        created.set_unusable_password()
+        created.save()
+    return created
 
 
 def overwrite_fields(
