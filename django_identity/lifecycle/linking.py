@@ -248,6 +248,6 @@ def _announce(
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     if is_new or identity.linked_via != before.linked_via:
         facts = {"identity": identity, "person": notices.masked(request.profile)}
-        notices.send_on_commit(request.application, [user], change="linked", **facts)
+        notices.send_on_commit(request.application, user, change="linked", **facts)
     elif request.arrival is Arrival.RENEW:
-        notices.send_on_commit(request.application, [user], change="renewed")
+        notices.send_on_commit(request.application, user, change="renewed")

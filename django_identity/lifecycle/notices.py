@@ -4,7 +4,6 @@ They are sent after the commit, and a sign-in does not fail if the mail server d
 ``EMAIL_TIMEOUT`` says how long it waits.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.apps import apps
@@ -23,28 +22,24 @@ LONGEST_MASKED_PART = 40
 
 
 def send_on_commit(
-    application: Application, users: Sequence[AbstractBaseUser], *, change: str, **facts: Any
+    application: Application, user: AbstractBaseUser, *, change: str, **facts: Any
 ) -> None:
-    """Send the policy's notice of ``change`` to each of ``users`` after the commit."""
-    # Not a partial: Django logs the function's name if the function raises, and a partial has none.
-    database.on_commit(lambda: _tell(application, users, change=change, **facts))
+    """Send the policy's notice of ``change`` to ``user`` after the commit."""
 
-
-def _tell(
-    application: Application, users: Sequence[AbstractBaseUser], *, change: str, **facts: Any
-) -> None:
-    try:
-        site, names = policy.load(application.policy), names_for(None, application)
-        facts |= {name: names[name] for name in ("service", "site", "site_name")}
-        facts["site_address"] = _site_address(application)
-        for user in users:
+    def send() -> None:
+        try:
+            site, names = policy.load(application.policy), names_for(None, application)
+            context = facts | {name: names[name] for name in ("service", "site", "site_name")}
+            context["site_address"] = _site_address(application)
             if change == "linked":
                 is_needed = facts["identity"].account_made
-                facts["is_only_way_in"] = is_needed and not site.has_other_way_in(user)
-            if notice := site.notice(user, change=change, **facts):
+                context["is_only_way_in"] = is_needed and not site.has_other_way_in(user)
+            if notice := site.notice(user, change=change, **context):
                 notice.send()
-    except Exception as error:  # noqa: BLE001  the site's own code and any mail backend; the change stands
-        log_trouble(LogEvent.LINK_NOTICE_FAILED, error, application=application.alias)
+        except Exception as error:  # noqa: BLE001  the site's own code and any mail backend; the change stands
+            log_trouble(LogEvent.LINK_NOTICE_FAILED, error, application=application.alias)
+
+    database.on_commit(send)
 
 
 def _site_address(application: Application) -> str:

@@ -190,7 +190,7 @@ def disconnect(identity: LinkedIdentity) -> bool:
         delete(locked)
         user = database.all_users().get(pk=locked.user_id)
         application = application_of(locked.application)
-        notices.send_on_commit(application, [user], change="disconnected")
+        notices.send_on_commit(application, user, change="disconnected")
     return True
 
 

@@ -73,17 +73,18 @@ def revoke(identities: Sequence[LinkedIdentity]) -> int:
 
     A sign-in that is in progress is refused, as after a revocation by the service.
     """
-    revoked = []
+    revoked = 0
     for identity in identities:
         with database.atomic():
             locked = LinkedIdentity.objects.locked(identity.subject_digest)
-            if locked is not None:
-                withdrawal.revoke(locked, at=timezone.now(), by=RevokedBy.SITE)
-                revoked.append(identity)
-    for alias in conf.aliases():
-        owners = [identity.user for identity in revoked if identity.application == alias]
-        notices.send_on_commit(conf.application(alias), owners, change="revoked")
-    return len(revoked)
+            if locked is None:
+                continue
+            withdrawal.revoke(locked, at=timezone.now(), by=RevokedBy.SITE)
+            revoked += 1
+            if identity.application in conf.aliases():
+                application = conf.application(identity.application)
+                notices.send_on_commit(application, identity.user, change="revoked")
+    return revoked
 
 
 def disconnect(identities: Sequence[LinkedIdentity]) -> list[LinkedIdentity]:
