@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import partialmethod
 from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, DELETION
@@ -20,81 +19,28 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity.admin.listing import RecordAdmin
 from django_identity.error_table import hint_of
-from django_identity.lifecycle import operators
+from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.texts import operators as wording
 from django_identity.texts.operators import Words
 
-CHANGE_PAGE = "admin:django_identity_linkedidentity_change"
 CONFIRMED = "confirmed"
 MOST_REFETCHED = 1_000
-Chosen = tuple[LinkedIdentity, ...]
+MOST_CONFIRMED = 100
+Rows = QuerySet[LinkedIdentity]
 
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """The confirmation page of an action on ``most`` rows. ``asks``: the title for one person."""
-
-    action: str
-    title: Words
-    text: Words
-    button: Words
-    asks: Words
-    most: int = 100
-
-
-REVOKE = Question(
-    "revoke",
-    _("Revoke at this site"),
-    _(
-        "Gates close at once, tokens and proofs are deleted and sessions that rest on the identity "
-        "end. The consent at the service stays as it is; the person can come back by signing in."
-    ),
-    _("Revoke"),
-    _("Revoke %(person)s at this site?"),
+LOST_BY_REVOKING = _(
+    "Gates close at once, tokens and proofs are deleted and sessions that rest on the identity "
+    "end. The consent at the service stays as it is; the person can come back by signing in."
 )
-DISCONNECT = Question(
-    "disconnect",
-    _("Disconnect"),
-    _(
-        "The link is deleted: this identity no longer signs in to the account. A deletion that the "
-        "person asks for at the service afterwards finds nobody here."
-    ),
-    _("Disconnect"),
-    _("Disconnect %(person)s?"),
+LOST_BY_DISCONNECTING = _(
+    "The link is deleted: this identity no longer signs in to the account. A deletion that the "
+    "person asks for at the service afterwards finds nobody here."
 )
-ERASE = Question(
-    "erase",
-    _("Erase"),
-    _(
-        "Everything that this site holds about the person through the identity is deleted for "
-        "good, and the site's user is treated as its policy says. This cannot be undone."
-    ),
-    _("Erase for good"),
-    _("Erase %(person)s?"),
-    most=1,
+LOST_BY_ERASING = _(
+    "Everything that this site holds about the person through the identity is deleted for "
+    "good, and the site's user is treated as its policy says. This cannot be undone."
 )
-
-
-class EraseForm(forms.Form):
-    """A form with the person's e-mail address, typed by hand, so that nobody is erased by mistake.
-
-    ``wanted``: the address, or the subject if there is none or the operator may not see it.
-    """
-
-    typed = forms.CharField(max_length=255, strip=False)
-
-    def __init__(self, *args: Any, wanted: str, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._wanted = wanted
-        self.fields["typed"].label = gettext("Type %(text)s to confirm") % {"text": wanted}
-        self.fields["typed"].widget.attrs |= {"autocomplete": "off", "class": "vTextField"}
-
-    def clean_typed(self) -> str:
-        typed: str = self.cleaned_data["typed"]
-        if self._wanted not in (typed, typed.strip()):
-            raise forms.ValidationError(gettext("That is another text."))
-        return typed
 
 
 class IdentityActions(RecordAdmin):
@@ -112,42 +58,40 @@ class IdentityActions(RecordAdmin):
         return [(name, title) for name, title in found if name not in useless]
 
     @admin.action(description=_("Re-fetch now"), permissions=["refetch"])
-    def refetch(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
-        """Fetch the first ten while the operator waits; the others are made due."""
-        chosen = tuple(queryset.order_by("pk")[:MOST_REFETCHED])
-        done = operators.refetch_now(chosen)
-        if done.fetched:
-            text = ngettext(
-                "%d identity was re-fetched.", "%d identities were re-fetched.", done.fetched
-            )
-            messages.success(request, text % done.fetched)
-        for code, count in done.failed.items():
-            failed = ngettext("%d re-fetch failed:", "%d re-fetches failed:", count) % count
-            messages.error(request, f"{failed} {hint_of(code)}")
-        if done.made_due:
-            made_due = ngettext("%d more is due now.", "%d more are due now.", done.made_due)
-            messages.info(request, made_due % done.made_due)
+    def refetch(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
+        """Fetch one while the operator waits; make several due now."""
+        chosen = list(queryset.order_by("-pk")[:MOST_REFETCHED])
         self.note(request, chosen, CHANGE, gettext("Re-fetched."))
-        return self.back(chosen)
+        if len(chosen) > 1:
+            due = interventions.make_due(chosen)
+            messages.success(request, gettext("Re-fetches that are due now: %d") % due)
+            return None
+        for identity in chosen:
+            if code := interventions.refetch(identity):
+                failed = gettext("The last re-fetch failed:")
+                messages.error(request, f"{failed} {hint_of(code)}")
+            else:
+                messages.success(request, gettext("Re-fetched."))
+        return self.to_page(chosen)
 
-    @admin.action(description=REVOKE.title, permissions=["revoke"])
-    def revoke(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
-        chosen = self.confirmed(request, queryset, REVOKE)
-        if isinstance(chosen, HttpResponse):
-            return chosen
-        revoked = operators.revoke(chosen)
+    @admin.action(description=_("Revoke at this site"), permissions=["revoke"])
+    def revoke(self, request: HttpRequest, queryset: Rows) -> HttpResponse:
+        if question := self.question(request, queryset, "revoke", LOST_BY_REVOKING):
+            return question
+        chosen = list(queryset)
+        revoked = interventions.revoke(chosen)
         text = ngettext("%d identity was revoked.", "%d identities were revoked.", revoked)
         messages.success(request, text % revoked)
         self.note(request, chosen, CHANGE, gettext("Revoked at this site."))
-        return self.back(chosen)
+        return self.to_page(chosen)
 
-    @admin.action(description=DISCONNECT.title, permissions=["revoke"])
-    def disconnect(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
+    @admin.action(description=_("Disconnect"), permissions=["revoke"])
+    def disconnect(self, request: HttpRequest, queryset: Rows) -> HttpResponse:
         """Remove links. One that made its account stays, unless the owner has another way in."""
-        chosen = self.confirmed(request, queryset, DISCONNECT)
-        if isinstance(chosen, HttpResponse):
-            return chosen
-        kept = operators.disconnect(chosen)
+        if question := self.question(request, queryset, "disconnect", LOST_BY_DISCONNECTING):
+            return question
+        chosen = list(queryset)
+        kept = interventions.disconnect(chosen)
         removed = [identity for identity in chosen if identity not in kept]
         if removed:
             text = ngettext("%d link was removed.", "%d links were removed.", len(removed))
@@ -155,17 +99,17 @@ class IdentityActions(RecordAdmin):
         for identity in kept:
             text = gettext("The link of %(person)s stays: it is the only way in to the account.")
             messages.warning(request, text % {"person": self.name_of(request, identity)})
-        self.note(request, removed, CHANGE, gettext("Disconnected."))
+        self.note(request, removed, DELETION, gettext("Disconnected."))
         return self.to_list()
 
-    @admin.action(description=ERASE.title, permissions=["erase"])
-    def erase(self, request: HttpRequest, queryset: QuerySet[LinkedIdentity]) -> HttpResponse:
-        """Erase one person, after the operator typed the address."""
-        chosen = self.confirmed(request, queryset, ERASE)
-        if isinstance(chosen, HttpResponse):
-            return chosen
-        receipt = operators.erase(chosen[0])
-        self.note(request, chosen, DELETION, gettext("Erased."))
+    @admin.action(description=_("Erase"), permissions=["erase"])
+    def erase(self, request: HttpRequest, queryset: Rows) -> HttpResponse:
+        """Erase one person."""
+        if question := self.question(request, queryset, "erase", LOST_BY_ERASING, most=1):
+            return question
+        identity = queryset.get()
+        receipt = interventions.erase(identity)
+        self.note(request, [identity], DELETION, gettext("Erased."))
         if receipt.erased_at is not None:
             messages.success(request, gettext("The person was erased. A receipt was written."))
         else:
@@ -175,41 +119,43 @@ class IdentityActions(RecordAdmin):
             messages.warning(request, text)
         return self.to_list()
 
-    def back(self, chosen: Chosen) -> HttpResponse:
-        """To the identity's own page if one was chosen and is still there, else to the list."""
+    def to_page(self, chosen: Iterable[LinkedIdentity]) -> HttpResponse:
+        """To the page of the only chosen identity, if it is still there; else to the list."""
         # A link by code is deleted when it is revoked.
-        if len(chosen) != 1 or not LinkedIdentity.objects.filter(pk=chosen[0].pk).exists():
+        left = LinkedIdentity.objects.filter(pk__in=[identity.pk for identity in chosen])
+        if left.count() != 1:
             return self.to_list()
-        site = self.admin_site.name
-        return redirect(reverse(CHANGE_PAGE, args=[chosen[0].pk], current_app=site))
+        page = "admin:django_identity_linkedidentity_change"
+        address = reverse(page, args=[left.get().pk], current_app=self.admin_site.name)
+        return redirect(address)
 
-    def confirmed(
-        self, request: HttpRequest, queryset: QuerySet[LinkedIdentity], question: Question
-    ) -> Chosen | HttpResponse:
-        """The chosen identities after the confirmation; before it, the confirmation page."""
-        chosen = tuple(queryset.select_related("user").order_by("pk")[: question.most + 1])
-        if not 0 < len(chosen) <= question.most:
-            text = ngettext("Choose %d identity.", "Choose %d identities at most.", question.most)
-            messages.error(request, text % question.most)
+    def question(
+        self,
+        request: HttpRequest,
+        queryset: Rows,
+        action: str,
+        text: Words,
+        *,
+        most: int = MOST_CONFIRMED,
+    ) -> HttpResponse | None:
+        """The confirmation page of the action, or None if the operator has confirmed it."""
+        chosen = queryset.order_by("pk")[: most + 1]
+        if not 0 < len(chosen) <= most:
+            refusal = ngettext("Choose %d identity.", "Choose %d identities at most.", most)
+            messages.error(request, refusal % most)
             return self.to_list()
-        form, is_confirmed = None, CONFIRMED in request.POST
-        if question is ERASE:
-            email = wording.email_of(chosen[0].user) if self.may_see_people(request) else ""
-            given = request.POST if is_confirmed else None
-            form = EraseForm(given, wanted=email or chosen[0].subject)
-        if is_confirmed and (form is None or form.is_valid()):
-            return chosen
-        title = question.title
-        if len(chosen) == 1:
-            title = str(question.asks) % {"person": self.name_of(request, chosen[0])}
+        if CONFIRMED in request.POST:
+            return None
+        losses: list[str] = []
+        if action == "erase":
+            losses = wording.losses(interventions.erasure_preview(chosen[0]))
         context = self.context(
             request,
-            title,
-            question=question,
+            dict(self.get_action_choices(request))[action],
+            text=text,
+            action=action,
             chosen=chosen,
-            form=form,
-            losses=wording.losses(operators.erasure_preview(chosen[0])) if form else (),
+            losses=losses,
             checkbox_name=ACTION_CHECKBOX_NAME,
-            select_across=request.POST.get("select_across", "0"),
         )
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)

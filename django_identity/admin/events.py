@@ -7,11 +7,6 @@ from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.template.defaultfilters import date
-from django.utils import timezone
-from django.utils.html import format_html_join
-from django.utils.safestring import SafeString
-from django.utils.text import format_lazy
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -28,7 +23,7 @@ MOST_REPLAYED = 100
 class WebhookEventAdmin(RecordAdmin):
     """The list, and a page with the payload of one event."""
 
-    list_display = ("kind", "short_subject", "where", "outcome", "times", "attempts")
+    list_display = ("__str__", "short_subject", "where", "outcome", "received_at", "attempts")
     list_filter = (filters.EVENT_TYPE, "outcome", filters.APPLICATION, "received_at")
     search_fields = ("=event_id", "=subject")
     search_words = _("A whole event id or a whole subject.")
@@ -49,25 +44,10 @@ class WebhookEventAdmin(RecordAdmin):
         }
         return super().render_change_form(request, context, *args, **kwargs)
 
-    @admin.display(description=_("type"))
-    def kind(self, event: WebhookEvent) -> str:
-        return event.event_type or "-"
-
-    @admin.display(description=format_lazy("{}, {}", _("occurred"), _("received")))
-    def times(self, event: WebhookEvent) -> SafeString:
-        """Both times in one column, because two columns would push the attempts out of sight."""
-        local = map(timezone.localtime, (event.occurred_at, event.received_at))
-        both = ((date(at, "SHORT_DATE_FORMAT"), date(at, "TIME_FORMAT")) for at in local)
-        return format_html_join(" ", '<span class="identity-word">{} {}</span>', both)
-
     @admin.action(description=_("Replay the site's handlers"), permissions=["replay"])
     def replay(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> None:
         """All handlers of the chosen events run again; the event itself is not applied again."""
-        chosen = tuple(queryset.order_by("pk")[: MOST_REPLAYED + 1])
-        if len(chosen) > MOST_REPLAYED:
-            text = ngettext("Choose %d event.", "Choose %d events at most.", MOST_REPLAYED)
-            messages.error(request, text % MOST_REPLAYED)
-            return
+        chosen = list(queryset.order_by("-pk")[:MOST_REPLAYED])
         keys = [event.pk for event in chosen]
         replayed = follow_up.replay(WebhookEvent.objects.filter(pk__in=keys), again=True)
         self.note(request, chosen, CHANGE, gettext("Replayed the handlers."))

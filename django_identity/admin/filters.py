@@ -64,13 +64,7 @@ def _grants() -> list[Choice]:
     return [
         ("ends", _("runs out within 5 days"), Q(grant__refresh_expires_at__lt=ends)),
         ("dead", _("needs a new consent"), Q(grant__needs_reauthorization=True)),
-        ("none", _("none"), Q(grant=None)),
     ]
-
-
-def _failing() -> list[Choice]:
-    is_failing = Q(refetch_failures__gt=0)
-    return [("yes", _("yes"), is_failing), ("no", _("no"), ~is_failing)]
 
 
 APPLICATION = filter_of(
@@ -92,5 +86,12 @@ EVENT_TYPE = filter_of(
     "type", _("type"), lambda: _known("event_type", [(each, each) for each in EventType])
 )
 FRESHNESS = filter_of("fresh", _("freshness"), _freshness)
-FAILING = filter_of("failing", _("re-fetch failing"), _failing)
+FAILING = filter_of(
+    "failing",
+    _("re-fetch failing"),
+    lambda: [
+        ("yes", _("yes"), Q(refetch_failures__gt=0)),
+        ("no", _("no"), Q(refetch_failures=0)),
+    ],
+)
 GRANT = filter_of("grant", _("grant"), _grants)

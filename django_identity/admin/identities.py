@@ -3,11 +3,9 @@
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.utils import unquote
 from django.contrib.auth import get_user_model
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -16,7 +14,7 @@ from django.utils.translation import ngettext
 from django_identity.admin import filters
 from django_identity.admin.actions import IdentityActions
 from django_identity.admin.overview import OverviewPage
-from django_identity.lifecycle import operators
+from django_identity.lifecycle.operators import overview, timeline
 from django_identity.models import LinkedIdentity
 from django_identity.texts import operators as wording
 
@@ -37,7 +35,7 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
     fields = ("application",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LinkedIdentity]:
-        return operators.with_erasures(super().get_queryset(request).select_related("user"))
+        return overview.with_erasures(super().get_queryset(request).select_related("user"))
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         first = "person" if self.may_see_people(request) else "masked_person"
@@ -56,36 +54,15 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         identity, may_see = context["original"], self.may_see_people(request)
-        email = wording.email_of(identity.user)
         context |= {
-            "report": operators.report_on(identity),
+            "report": timeline.report_on(identity),
             "allowed_actions": self.allowed_actions(request, identity),
+            "email": wording.email_of(identity.user) if may_see else "",
             "may_see_people": may_see,
-            "email": email if may_see else "",
-            "user_url": self._user_url(request, identity),
+            "user_opts": identity.user._meta,
             "title": self.name_of(request, identity),
         }
         return super().render_change_form(request, context, *args, **kwargs)
-
-    def history_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        """What staff did to the identity, under the person's name."""
-        identity = self.get_object(request, unquote(object_id))
-        name = self.name_of(request, identity) if identity is not None else ""
-        context = {"title": _("Staff actions"), "person_name": name, **(extra_context or {})}
-        return super().history_view(request, object_id, context)
-
-    def _user_url(self, request: HttpRequest, identity: LinkedIdentity) -> str:
-        """The admin page of the user, if there is one and the operator may see it."""
-        opts = identity.user._meta
-        if not self.admin_site.is_registered(type(identity.user)):
-            return ""
-        page = self.admin_site.get_model_admin(type(identity.user))
-        if not page.has_view_permission(request, identity.user):
-            return ""
-        name = f"admin:{opts.app_label}_{opts.model_name}_change"
-        return reverse(name, args=[identity.user_id], current_app=self.admin_site.name)
 
     @admin.display(description=_("person"))
     def person(self, identity: LinkedIdentity) -> str:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth import get_user_model
 from django.core.paginator import Paginator
@@ -17,16 +17,8 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf, database
-from django_identity.error_table import hint_of
-from django_identity.exceptions import IdentityError
 from django_identity.texts import operators as wording
 from django_identity.texts.operators import Words
-
-if TYPE_CHECKING:  # generic for the type checker alone
-    _Paginator = Paginator[Any]
-    _ModelAdmin = admin.ModelAdmin[Any]
-else:
-    _Paginator, _ModelAdmin = Paginator, admin.ModelAdmin
 
 MOST_LISTED = 10_000
 PER_PAGE = 50
@@ -34,24 +26,18 @@ PER_PAGE = 50
 OF_SEVERAL = ("where", "environment")
 
 
-class BoundedPaginator(_Paginator):
-    """Counts and lists at most ``MOST_LISTED`` rows. ``is_more``: there are more rows."""
+class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # generic for the checker alone
+    """Counts and lists at most ``most`` rows."""
 
-    @cached_property
-    def _found(self) -> int:
-        rows = cast("QuerySet[Any]", self.object_list).order_by().values("pk")
-        return rows[: MOST_LISTED + 1].count()
+    most = MOST_LISTED
 
     @cached_property
     def count(self) -> int:
-        return min(self._found, MOST_LISTED)
-
-    @property
-    def is_more(self) -> bool:
-        return self._found > MOST_LISTED
+        rows = cast("QuerySet[Any]", self.object_list).order_by().values("pk")
+        return rows[: self.most].count()
 
 
-class RecordAdmin(_ModelAdmin):
+class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     """A read-only list with read-only pages."""
 
     paginator = BoundedPaginator
@@ -78,15 +64,10 @@ class RecordAdmin(_ModelAdmin):
         return False
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        return self._that_differ(super().get_list_display(request))
+        return _that_differ(super().get_list_display(request))
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        return self._that_differ(super().get_list_filter(request))
-
-    @staticmethod
-    def _that_differ(names: Iterable[Any]) -> list[Any]:
-        is_one = len(conf.aliases()) == 1
-        return [name for name in names if not (is_one and name in OF_SEVERAL)]
+        return _that_differ(super().get_list_filter(request))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
@@ -94,7 +75,7 @@ class RecordAdmin(_ModelAdmin):
         """Search once. Django would search for the count, and again for the rows."""
         found, may_repeat = super().get_search_results(request, queryset, search_term)
         if search_term:
-            keys = found.order_by("-pk").values_list("pk", flat=True)[: MOST_LISTED + 1]
+            keys = found.order_by("-pk").values_list("pk", flat=True)[:MOST_LISTED]
             found = queryset.filter(pk__in=list(keys))
         return found, may_repeat
 
@@ -103,22 +84,16 @@ class RecordAdmin(_ModelAdmin):
 
         With a lookup by prefix an operator could find out, letter by letter, what no page shows.
         """
-        names: list[Any] = [
-            each[0] if isinstance(each, tuple) else each for each in self.list_filter
-        ]
-        parameters = [getattr(given, "parameter_name", None) for given in names]
-        return lookup in parameters or lookup.partition("__")[0] in names
+        for given in self.list_filter:
+            name = given[0] if isinstance(given, tuple) else given
+            if lookup == getattr(name, "parameter_name", None) or lookup.partition("__")[0] == name:
+                return True
+        return False
 
     @database.non_atomic
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def changelist_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
         """The list and its actions, outside a transaction, because a re-fetch needs that."""
-        try:
-            return super().changelist_view(request, extra_context)
-        except IdentityError as error:
-            messages.error(request, hint_of(error.code))
-            return self.to_list()
+        return super().changelist_view(*args, **kwargs)
 
     def to_list(self) -> HttpResponse:
         """To the list of the admin in which the operator is: a site may have several."""
@@ -155,3 +130,8 @@ class RecordAdmin(_ModelAdmin):
 
     def may(self, request: HttpRequest, verb: str) -> bool:
         return request.user.has_perm(f"{self.opts.app_label}.{verb}_{self.opts.model_name}")
+
+
+def _that_differ(names: Iterable[Any]) -> list[Any]:
+    is_one = len(conf.aliases()) == 1
+    return [name for name in names if not (is_one and name in OF_SEVERAL)]

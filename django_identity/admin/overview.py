@@ -1,17 +1,19 @@
 """The overview page: whether an application is healthy, what is not, and its figures."""
 
-from typing import Any
+from collections.abc import Mapping
+from datetime import date
+from typing import Any, NamedTuple
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
+from django.utils import formats
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
-from django_identity.admin.charts import Chart, bars, columns
 from django_identity.admin.listing import RecordAdmin
-from django_identity.lifecycle import operators
+from django_identity.lifecycle.operators.overview import Figures, overview_of
 from django_identity.models import Consent
 from django_identity.texts import operators as wording
 from django_identity.texts.operators import Words
@@ -24,6 +26,17 @@ LIVES: dict[str, Words] = {
     "ran_out": _("ran out"),
     "none": _("no credential"),
 }
+
+
+class Chart(NamedTuple):
+    """A title, and the label and number of each bar."""
+
+    title: Words
+    bars: list[tuple[Words, int]]
+
+    @property
+    def highest(self) -> int:
+        return max((count for _label, count in self.bars), default=0)
 
 
 class OverviewPage(RecordAdmin):
@@ -39,36 +52,36 @@ class OverviewPage(RecordAdmin):
         """The page of the application in ``?of=``, by default the first one."""
         if not self.has_view_permission(request):
             raise PermissionDenied
-        known = conf.aliases()
-        asked = request.GET.get("of", "")
-        alias = asked if asked in known else known[0]
-        environment = conf.application(alias).environment
-        seen = operators.figures_of(alias, environment)
+        known, asked = conf.aliases(), request.GET.get("of", "")
+        application = conf.application(asked if asked in known else known[0])
+        seen = overview_of(application)
         context = self.context(
             request,
             _("Overview"),
             aliases=known,
-            badge=wording.environment_badge(environment),
-            alias=alias,
+            application=application,
             seen=seen,
-            charts=_charts(seen),
-            attention=operators.attention_of(alias, environment),
+            identities=seen.figures.by_consent.total(),
+            failures=seen.figures.failures.most_common(),
+            charts=_charts(seen.figures),
         )
         return TemplateResponse(request, "admin/django_identity/overview.html", context)
 
 
-def _charts(seen: operators.Figures) -> list[Chart]:
-    day = _("Days are in UTC.")
-    lives = [(words, seen.by_life.get(span, 0)) for span, words in LIVES.items()]
+def _charts(figures: Figures) -> list[Chart]:
     names, none = dict(Consent.choices), _("no KYC level")
-    by_consent = sorted(seen.by_consent.items(), key=lambda item: (item[0][0], -item[1]))
     consents: list[tuple[Words, int]] = [
         (f"{names.get(consent, consent)} · {wording.level_name(level) or none}", count)
-        for (consent, level), count in by_consent
+        for (consent, level), count in figures.by_consent.most_common()
     ]
+    lives = [(words, figures.by_life[span]) for span, words in LIVES.items()]
     return [
-        bars("consent", _("Identities by consent and KYC level"), consents),
-        bars("life", _("Credentials by remaining life"), lives),
-        columns("linked", _("People linked a day"), seen.linked, note=day),
-        columns("received", _("Events a day"), seen.received, note=day),
+        Chart(_("Identities by consent and KYC level"), consents),
+        Chart(_("Credentials by remaining life"), lives),
+        Chart(_("People linked a day"), _days(figures.linked)),
+        Chart(_("Events a day"), _days(figures.received)),
     ]
+
+
+def _days(counts: Mapping[date, int]) -> list[tuple[Words, int]]:
+    return [(formats.date_format(day, "DATE_FORMAT"), count) for day, count in counts.items()]

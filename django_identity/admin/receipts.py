@@ -13,17 +13,19 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity.admin import filters
 from django_identity.admin.listing import RecordAdmin
-from django_identity.lifecycle import operators
+from django_identity.lifecycle.operators import interventions
 from django_identity.models import ErasureReceipt
 from django_identity.texts import labels
 from django_identity.texts import operators as wording
+
+TRIED_AT_ONCE = 10
 
 
 @admin.register(ErasureReceipt)
 class ErasureReceiptAdmin(RecordAdmin):
     """Read-only: operators cannot write receipts. A pending erasure can be tried now."""
 
-    list_display = ("receipt", "where", "requested_at", "erased", "attempts")
+    list_display = ("__str__", "where", "requested_at", "erased", "attempts")
     list_filter = (filters.APPLICATION, ("erased_at", admin.EmptyFieldListFilter), "requested_at")
     fields = (
         "application", "event_id", "requested_at", "erased", "attempts", "next_attempt_at",
@@ -44,18 +46,14 @@ class ErasureReceiptAdmin(RecordAdmin):
 
     @admin.action(description=_("Try now"), permissions=["erase"])
     def try_now(self, request: HttpRequest, queryset: QuerySet[ErasureReceipt]) -> None:
-        pending = tuple(queryset.filter(erased_at=None).order_by("pk")[: operators.TRIED_AT_ONCE])
-        done = operators.try_erasures(pending)
-        self.note(request, pending, CHANGE, gettext("Tried again."))
+        chosen = list(queryset.filter(erased_at=None).order_by("pk")[:TRIED_AT_ONCE])
+        done = interventions.try_erasures(chosen)
+        self.note(request, chosen, CHANGE, gettext("Tried again."))
         text = ngettext("%d erasure is done.", "%d erasures are done.", done)
         messages.success(request, text % done)
-        if left := len(pending) - done:
+        if left := len(chosen) - done:
             text = ngettext("%d erasure is still pending.", "%d erasures are still pending.", left)
             messages.warning(request, text % left)
-
-    @admin.display(description=_("receipt"))
-    def receipt(self, receipt: ErasureReceipt) -> str:
-        return str(receipt)
 
     @admin.display(description=_("last error"))
     def trouble(self, receipt: ErasureReceipt) -> SafeString | str:

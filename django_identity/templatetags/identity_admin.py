@@ -1,14 +1,11 @@
 """Filters for the admin's pages; no promise to sites."""
 
-from datetime import datetime
-
 from django import template
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils.translation import gettext as _
 
 from django_identity.error_table import hint_of
-from django_identity.lifecycle.operators import GateAnswer, Happening, Kind
-from django_identity.lifecycle.standing import Reason
+from django_identity.lifecycle.operators.timeline import GateAnswer, Happening, Kind
 from django_identity.models import LinkedVia, StoredClaim, TokenGrant
 from django_identity.texts import operators as wording
 from django_identity.texts.labels import is_level, show_value
@@ -54,23 +51,6 @@ def gate_reason(answer: GateAnswer) -> Words:
 def says(answer: GateAnswer) -> str:
     """The values of a proven claim in words, such as a country; empty if it is just true."""
     return ", ".join(str(show_value(value)) for value in answer.says)
-
-
-@register.filter
-def ran_out_at(answer: GateAnswer) -> datetime | None:
-    """When the proof ran out, if that keeps the gate closed."""
-    shortfall = answer.shortfall
-    return shortfall.since if shortfall and shortfall.reason is Reason.RUN_OUT else None
-
-
-@register.filter
-def remedy(grant: TokenGrant | None, refetch_failures: int) -> str:
-    """What the operator or the person can do about a proof that ran out."""
-    if grant is None or grant.needs_reauthorization:
-        return _("Nothing can be re-fetched: the person has to consent again at their next visit.")
-    if refetch_failures:
-        return _("The re-fetch that would replace it keeps failing.")
-    return _("A re-fetch replaces it.")
 
 
 @register.filter

@@ -15,7 +15,8 @@ from django.views.decorators.http import require_http_methods
 from django_identity import conf, policy
 from django_identity.backends import end_unlinked_session
 from django_identity.exceptions import IdentityError, NoOtherWayIn, StorageUnavailable
-from django_identity.lifecycle import dossier, erasure, operators, standing, withdrawal
+from django_identity.lifecycle import dossier, erasure, standing, withdrawal
+from django_identity.lifecycle.operators import timeline
 from django_identity.logs import LogEvent, log
 from django_identity.texts import advice, labels
 from django_identity.views import flow
@@ -40,7 +41,7 @@ def account(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
         "dossier": held,
         "shortfall": shortfall,
         "advice": advice.advice_on(shortfall, request, application),
-        "activity": operators.activity_of(held.identity) if held.identity else (),
+        "activity": timeline.activity_of(held.identity) if held.identity else (),
         "may_erase": erasure.may_erase_themselves(user, application=application),
     }
     return page(request, application, "django_identity/account.html", context)

@@ -3,7 +3,7 @@
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_http_methods
 
-from django_identity.lifecycle.operators import is_ready
+from django_identity.lifecycle.operators.doctor import is_ready
 from django_identity.views.flow import flow_view
 
 

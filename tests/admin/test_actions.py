@@ -85,25 +85,17 @@ def test_an_action_needs_its_own_permission(
     text = page(browser, IDENTITY, identity.pk)
     assert f'value="{action}"' not in text
     assert all(f'value="{other}"' in text for other in others)
-    press(browser, action, identity, confirmed="yes", typed=SUBJECT)
+    press(browser, action, identity, confirmed="yes")
     assert service.requests == []
     assert standing_of(identity.user).is_linked
     assert not LogEntry.objects.exists()
-
-
-def test_one_permission_is_enough(identity: LinkedIdentity) -> None:
-    """Whoever may look and revoke revokes, and is offered nothing else."""
-    browser = staff("view_linkedidentity", "revoke_linkedidentity")
-    assert 'value="erase"' not in page(browser, IDENTITY, identity.pk)
-    press(browser, "revoke", identity, confirmed="yes")
-    assert not standing_of(identity.user).is_linked
 
 
 def test_a_refetch_opens_the_gate(operator: Client, identity: LinkedIdentity) -> None:
     """The claims are there when the page is, and the message says how many were fetched."""
     answer = press(operator, "refetch", identity, confirmed="yes")
     assert answer["Location"] == reverse(IDENTITY, args=[identity.pk])
-    assert "1 identity was re-fetched." in said(operator)
+    assert "Re-fetched." in said(operator)
     assert standing_of(identity.user).has_claim(Requirement("age_over_18"))
 
 
@@ -115,30 +107,28 @@ def test_a_refetch_that_fails_says_why(
     service.answers["claims"] = html("503 Service Unavailable")
     press(operator, "refetch", identity, confirmed="yes")
     text = said(operator)
-    assert "1 re-fetch failed:" in text
+    assert "The last re-fetch failed:" in text
     assert "could not be reached" in text
     assert standing_of(identity.user).has_claim(Requirement("age_over_18"))
 
 
-def test_a_refetch_of_many_fetches_some_and_makes_the_rest_due(
+def test_a_refetch_of_several_makes_them_due(
     operator: Client, identity: LinkedIdentity, service: FakeService
 ) -> None:
-    """Ten while somebody waits; the others fall due now, those without consent excepted."""
-    others = [make_identity(make_user(f"u{n}"), subject=f"other-{n}") for n in range(12)]
+    """Those without consent excepted; nothing is fetched while the operator waits."""
+    other = make_identity(make_user("b"), subject="b")
     gone = make_identity(make_user("gone"), subject="gone", consent=Consent.REVOKED)
-    press(operator, "refetch", identity, *others, gone, confirmed="yes")
-    text = said(operator)
-    assert "1 identity was re-fetched." in text
-    assert "3 more are due now." in text
+    press(operator, "refetch", identity, other, gone)
+    assert "Re-fetches that are due now: 2" in said(operator)
     due = LinkedIdentity.objects.filter(refetch_due_at__lte=timezone.now())
-    assert set(due.values_list("pk", flat=True)) >= {other.pk for other in others[9:]}
-    assert service.calls("claims") == 1
+    assert {each.pk for each in due} == {identity.pk, other.pk}
+    assert service.requests == []
 
 
 def test_too_many_are_refused(operator: Client, identity: LinkedIdentity) -> None:
     """One at a time is erased."""
     other = make_identity(make_user("b"), subject="another")
-    press(operator, "erase", identity, other, confirmed="yes", typed=SUBJECT)
+    press(operator, "erase", identity, other, confirmed="yes")
     assert "Choose 1 identity." in said(operator)
     assert still_there(identity)
 
@@ -155,34 +145,16 @@ def test_a_revocation_is_at_once(operator: Client, identity: LinkedIdentity) -> 
     assert "Consent revoked" in page(operator, IDENTITY, identity.pk)
 
 
-def test_an_erasure_needs_the_address_typed(operator: Client, identity: LinkedIdentity) -> None:
-    """Another text, or none, erases nobody and says so at the field."""
-    for typed in ("", SUBJECT, "ADA@example.org"):
-        answer = press(operator, "erase", identity, confirmed="yes", typed=typed)
-        assert answer.status_code == 200
-        assert "errorlist" in answer.content.decode()
-    assert still_there(identity)
-
-
 def test_an_erasure_says_what_goes(operator: Client, identity: LinkedIdentity) -> None:
     """The person by name, counts, what becomes of the account, and a way out."""
     make_claim(identity)
     make_event(identity, "claim.issued")
     LinkedIdentity.objects.update(account_made=True)
     text = press(operator, "erase", identity).content.decode()
-    assert "<h1>Erase ada?</h1>" in text
+    assert ">ada<" in text
     for loss in ("1 claim", "1 event", "The account is emptied and disabled."):
         assert f"<li>{loss}</li>" in text
-    assert "Type ada@example.org to confirm" in text
     assert ">Cancel</a>" in text
-
-
-def test_who_may_not_see_people_types_the_subject(identity: LinkedIdentity) -> None:
-    browser = staff("view_linkedidentity", "erase_linkedidentity")
-    text = press(browser, "erase", identity).content.decode()
-    assert ADDRESS not in text
-    press(browser, "erase", identity, confirmed="yes", typed=SUBJECT)
-    assert not LinkedIdentity.objects.exists()
 
 
 def test_a_revoked_identity_offers_no_refetch(operator: Client, identity: LinkedIdentity) -> None:
@@ -199,15 +171,14 @@ def test_a_newcomer_is_known_by_the_address(operator: Client, service: FakeServi
     made = make_identity(make_user(f"identity-{'a' * 32}", email=ADDRESS))
     assert f">{ADDRESS}<" in page(operator, IDENTITIES)
     history = operator.get(reverse("admin:django_identity_linkedidentity_history", args=[made.pk]))
-    assert f"<bdi>{ADDRESS}</bdi>" in history.content.decode()
-    assert "Staff actions" in history.content.decode()
+    assert f"default/test #{made.pk}" in history.content.decode()
     assert f"user #{made.user_id}" in page(staff("view_linkedidentity"), IDENTITIES)
 
 
 def test_an_erasure_leaves_a_receipt(operator: Client, identity: LinkedIdentity) -> None:
     """Identity, grant and claims are gone; the receipt and the log name nobody."""
     make_claim(identity)
-    press(operator, "erase", identity, confirmed="yes", typed=ADDRESS)
+    press(operator, "erase", identity, confirmed="yes")
     assert "The person was erased." in said(operator)
     assert not LinkedIdentity.objects.exists()
     receipt = ErasureReceipt.objects.get()
@@ -223,7 +194,7 @@ def test_what_was_done_is_written_down_without_anybodys_data(
     for action in ACTIONS[:3]:
         press(operator, action, identity, confirmed="yes")
     press(operator, "replay", event, into=EVENTS, confirmed="yes")
-    press(operator, "erase", identity, confirmed="yes", typed=ADDRESS)
+    press(operator, "erase", identity, confirmed="yes")
     lines = [f"{line.object_repr} {line.change_message}" for line in LogEntry.objects.all()]
     assert len(lines) == 4
     for personal in (SUBJECT, "ada", "example.org", "event-0"):
@@ -245,7 +216,7 @@ def test_an_action_on_a_row_that_is_gone_does_nothing(
 ) -> None:
     """Somebody erased the person while the list or the question stood open."""
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
-    assert press(operator, action, identity, confirmed="yes", typed=SUBJECT).status_code == 302
+    assert press(operator, action, identity, confirmed="yes").status_code == 302
     assert not LogEntry.objects.exists()
     assert not ErasureReceipt.objects.exists()
 
@@ -284,7 +255,7 @@ def test_a_pending_erasure_is_marked_and_tried_now(
     """On the list, the person's page and the overview; the receipt then says what it covered."""
     given = {"default": service.settings(POLICY=f"{__name__}.Protecting")}
     with override_settings(DJANGO_IDENTITY=given):
-        press(operator, "erase", identity, confirmed="yes", typed=ADDRESS)
+        press(operator, "erase", identity, confirmed="yes")
         receipt = ErasureReceipt.objects.get()
         assert "erasure pending" in page(operator, IDENTITIES)
         assert "An erasure of this person is pending." in page(operator, IDENTITY, identity.pk)

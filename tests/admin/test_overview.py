@@ -10,29 +10,20 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.utils import timezone
 
-from django_identity.lifecycle.operators.overview import (
-    Attention,
-    Figures,
-    attention_of,
-    figures_of,
-)
-from django_identity.models import (
-    Consent,
-    ErasureReceipt,
-    EventOutcome,
-    LinkedIdentity,
-)
+from django_identity import conf
+from django_identity.lifecycle.operators.overview import Figures, Overview, overview_of
+from django_identity.models import Consent, ErasureReceipt, EventOutcome, LinkedIdentity
 from tests.factories import make_event, make_grant, make_identity, make_user
 
 pytestmark = pytest.mark.django_db
 
 
-def seen() -> Figures:
-    return figures_of("default", "test")
+def seen() -> Overview:
+    return overview_of(conf.application())
 
 
-def attention() -> Attention:
-    return attention_of("default", "test")
+def figures() -> Figures:
+    return seen().figures
 
 
 def make_identities(count: int, **fields: Any) -> None:
@@ -50,70 +41,55 @@ def test_identities_are_counted_by_consent_level_and_life() -> None:
     make_identities(1, consent=Consent.REVOKED, credential_expires_at=None)
     make_identities(1, credential_expires_at=now - timedelta(minutes=5))
     make_identities(4, environment="live")
-    found = seen()
-    assert found.identities == 7
+    found = figures()
     assert found.by_consent == {
         ("granted", "level_2"): 4, ("granted", ""): 2, ("revoked", "level_2"): 1,
     }  # fmt: skip
     assert found.by_life == {"24h": 3, "1h": 2, "none": 1, "ran_out": 1}
 
 
-def test_figures_are_kept_for_a_minute_and_attention_is_not() -> None:
-    """A second look costs no count; what needs somebody is read each time."""
-    make_identities(1)
-    assert seen().identities == 1
+def test_figures_are_kept_for_a_minute_and_rows_are_not() -> None:
+    """A second look costs no count; the rows that need somebody are read each time."""
+    assert seen().is_healthy
     make_identities(1, refetch_failures=3, last_error="service_timeout")
-    assert seen().identities == 1
-    assert attention().failures == (("service_timeout", 1),)
+    ErasureReceipt.objects.create(application="default", requested_at=timezone.now())
+    assert not seen().is_healthy
+    assert not figures().by_consent
     cache.clear()
-    assert seen().identities == 2
+    assert figures().by_consent.total() == 1
 
 
 def test_what_needs_attention() -> None:
-    """Pending erasures, failing re-fetches, failed handlers and grants that run out."""
+    """Pending erasures, failed handlers and grants that run out; no token is read for it."""
     now = timezone.now()
-    assert attention().is_healthy
-    failing = make_identity(make_user(), refetch_failures=2, last_error="rate_limited")
-    calm = make_identity(make_user("b"), subject="another")
-    make_grant(failing, refresh_expires_at=now + timedelta(days=2))
+    ending, calm = (make_identity(make_user(n), subject=n) for n in ("ending", "calm"))
+    make_grant(ending, refresh_expires_at=now + timedelta(days=2))
     make_grant(calm, refresh_expires_at=now + timedelta(days=20))
+    assert seen().is_healthy, "a grant that runs out needs its person, not an operator"
     failed = make_event(calm, "claim.issued", outcome=EventOutcome.FAILED)
     make_event(calm, "claim.issued")
-    receipt = ErasureReceipt.objects.create(
-        application="default", requested_at=now,
-        next_attempt_at=now,
-    )  # fmt: skip
-    found = attention()
-    assert not found.is_healthy
-    assert found.failures == (("rate_limited", 1),)
-    assert found.failed_events.rows == (failed,)
-    assert found.ending_grants.rows == (failing.grant,)
-    assert found.erasures.rows == (receipt,)
-    assert not found.erasures.is_more
-
-
-def test_failures_are_grouped_by_reason() -> None:
-    """The commonest first, and lists are cut and say so."""
-    make_identities(11, refetch_failures=1, last_error="service_timeout")
-    make_identities(2, refetch_failures=1, last_error="client_rejected")
-    assert attention().failures == (("service_timeout", 11), ("client_rejected", 2))
     for _ in range(11):
-        ErasureReceipt.objects.create(application="default", requested_at=timezone.now())
-    erasures = attention().erasures
-    assert (len(erasures.rows), erasures.is_more) == (10, True)
+        receipt = ErasureReceipt.objects.create(application="default", requested_at=now)
+    found = seen()
+    assert not found.is_healthy
+    assert list(found.failed_events) == [failed]
+    assert list(found.ending_grants) == [ending.grant]
+    assert {"access_token", "refresh_token"} <= found.ending_grants[0].get_deferred_fields()
+    assert len(found.erasures) == 10
+    assert receipt not in found.erasures
 
 
-def test_nothing_sealed_is_read() -> None:
-    """Neither credentials nor tokens leave the database for this page."""
-    identity = make_identity(make_user(), refetch_failures=1)
-    make_grant(identity, refresh_expires_at=timezone.now())
-    found = attention()
-    grant = found.ending_grants.rows[0]
-    assert {"access_token", "refresh_token"} <= grant.get_deferred_fields()
+def test_failing_refetches_are_grouped_by_reason() -> None:
+    """Whose last error no longer counts as a failure is not among them."""
+    make_identities(2, refetch_failures=1, last_error="service_timeout")
+    make_identities(1, refetch_failures=1, last_error="client_rejected")
+    make_identities(1, last_error="reauthorization_needed")
+    assert figures().failures == {"service_timeout": 2, "client_rejected": 1}
+    assert not seen().is_healthy
 
 
 def test_days_are_counted_by_their_rows() -> None:
-    """Days without a row count nothing; thirty are shown, and nobody else's."""
+    """Days without a row count nothing; seven are shown, and nobody else's."""
     now = timezone.now()
     linked = make_identity(make_user())
     for number, days in enumerate((1, 1, 40)):
@@ -121,13 +97,6 @@ def test_days_are_counted_by_their_rows() -> None:
         LinkedIdentity.objects.filter(pk=made.pk).update(created_at=now - timedelta(days=days))
     make_identity(make_user("b"), subject="b", application="other")
     make_event(linked, "kyc.verified", received_at=now)
-    found = seen()
-    assert [day.count for day in found.linked] == [0] * 28 + [2, 1]
-    assert [day.count for day in found.received] == [0] * 29 + [1]
-
-
-def test_no_identities_at_all() -> None:
-    """A new site has an overview too."""
-    assert not LinkedIdentity.objects.exists()
-    assert seen().identities == 0
-    assert attention().is_healthy
+    found = figures()
+    assert list(found.linked.values()) == [0, 0, 0, 0, 0, 2, 1]
+    assert list(found.received.values()) == [0, 0, 0, 0, 0, 0, 1]

@@ -103,7 +103,7 @@ def test_who_may_only_look_sees_what_staff_did(visit: Visit, operated_site: Site
     page = visitor.page
     assert page.locator(".identity-tools button").count() == 0
     page.get_by_role("link", name="Staff actions").click()
-    page.get_by_role("heading", name="Staff actions").wait_for()
+    page.get_by_role("heading", name="Change history").wait_for()
     assert page.get_by_text("403").count() == 0
 
 
@@ -117,8 +117,7 @@ def test_the_overview_leads_to_what_needs_attention(operator: Visitor) -> None:
     operator.go(OVERVIEW)
     operator.page.get_by_role("link", name="shop").click()
     assert operator.page.get_by_text("0 linked identities").is_visible()
-    assert operator.page.get_by_text("Nothing yet.").count() == 4
-    assert operator.page.locator("svg[role=img]").count() == 0
+    assert operator.page.get_by_text("Nothing yet.").count() == 1
 
 
 def test_a_new_operator_finds_out_why(operator: Visitor) -> None:
@@ -158,6 +157,3 @@ def test_without_javascript(visit: Visit, operated_site: Site) -> None:
     visitor = visit(operated_site, person="operator", java_script_enabled=False)
     ask(visitor, "ada", "Revoke at this site")
     assert visitor.page.get_by_role("button", name="Revoke").is_visible()
-    visitor.go(OVERVIEW)
-    visitor.page.get_by_text("As a table").first.click()
-    assert visitor.page.locator("details table").first.is_visible()

@@ -15,7 +15,8 @@ from django.test import Client
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import dossier, erasure, operators, upkeep
+from django_identity.lifecycle import dossier, erasure, upkeep
+from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import ErasureReceipt, LinkedIdentity, TokenGrant, WebhookEvent
 from django_identity.policy import IdentityPolicy
@@ -202,9 +203,9 @@ def test_the_person_and_the_operator_erase_what_they_see(two_applications: None)
     """The account with all its identities, as the preview says, and nothing else."""
     first, second = two_accounts()
     identity = first.linked_identities.get(application="second")
-    preview = operators.erasure_preview(identity)
+    preview = interventions.erasure_preview(identity)
     assert preview.account == "emptied"
-    receipt = operators.erase(identity)
+    receipt = interventions.erase(identity)
     assert {name: receipt.counts[name] for name in preview.counts} == preview.counts
     assert receipt.counts["linkedidentity"] == 2
     first.refresh_from_db()
@@ -252,8 +253,8 @@ def test_which_accounts_stay(
         with_policy(settings, policy)
     user = make_user(**fields)
     identity = make_identity(user, account_made=made)
-    fate = operators.erasure_preview(identity).account
-    receipt = operators.erase(identity)
+    fate = interventions.erasure_preview(identity).account
+    receipt = interventions.erase(identity)
     assert receipt.account_kept == kept
     found = User.objects.filter(pk=user.pk).first()
     ends = "deleted" if found is None else "kept" if found.is_active else "emptied"
@@ -314,7 +315,7 @@ def test_the_command_asks_and_erases(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_identity_of_an_alias_that_is_gone_can_be_erased() -> None:
     identity = make_identity(make_user(), application="former")
     assert "former" not in conf.aliases()
-    assert operators.erase(identity).erased_at is not None
+    assert interventions.erase(identity).erased_at is not None
     assert not LinkedIdentity.objects.exists()
 
 

@@ -65,7 +65,6 @@ def test_person_and_operator_are_told_the_same() -> None:
     for identity in made:
         for answer in gates_of(identity):
             assert answer.shortfall == shortfall_of(identity.user, answer.asked)
-            assert answer.is_open is (answer.shortfall is None)
 
 
 def test_an_open_gate_says_until_when() -> None:
@@ -82,7 +81,7 @@ def test_a_claim_with_a_value_says_it() -> None:
     identity = make_identity(make_user())
     made = make_claim(identity, "country_resident", "EG")
     answer = answer_of(identity, "country_resident")
-    assert (answer.is_open, answer.says) == (False, ("EG",))
+    assert (answer.shortfall is None, answer.says) == (False, ("EG",))
     assert answer.open_until == made.valid_until
     StoredClaim.objects.update(revoked_at=LONG_AGO)
     assert answer_of(LinkedIdentity.objects.get(), "country_resident").says == ()
@@ -94,7 +93,7 @@ def test_settings_are_asked_each_time() -> None:
             "AUTH_URL": "https://id.example", "CLIENT_ID": "c",
             "CLIENT_SECRET": "a-client-secret-for-tests-alone"}  # fmt: skip
     identity = make_identity(make_user())
-    assert answer_of(identity, "level_2").is_open
+    assert answer_of(identity, "level_2").shortfall is None
     with override_settings(DJANGO_IDENTITY={"default": live}):
         assert reason_of(identity, "level_2") is Reason.NOT_SET_UP
     LinkedIdentity.objects.update(application="gone")

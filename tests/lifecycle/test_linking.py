@@ -13,8 +13,8 @@ from django.db.models.signals import post_save
 from django.test import Client
 from django.utils import timezone
 
-from django_identity.lifecycle import operators
 from django_identity.lifecycle.linking import DECISIONS, Arrival, Subject
+from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent
 from django_identity.models.querysets import LinkedIdentityManager, LinkedIdentityQuerySet
 from django_identity.policy import IdentityPolicy
@@ -233,7 +233,7 @@ def test_an_operators_revocation_on_the_way_is_heard(site: FakeService) -> None:
     sign_in(Client())
     browser = Client()
     state = begin(browser)
-    site.meanwhile["token"] = lambda: operators.revoke(list(LinkedIdentity.objects.all()))
+    site.meanwhile["token"] = lambda: interventions.revoke(list(LinkedIdentity.objects.all()))
     assert "consent_withdrawn" in come_back(browser, state).content.decode()
     assert not is_signed_in(browser)
     assert LinkedIdentity.objects.get().consent == Consent.REVOKED

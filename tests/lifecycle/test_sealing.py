@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from django_identity import conf, vault
 from django_identity.exceptions import SealedValueUnreadable
-from django_identity.lifecycle import operators, tokens
+from django_identity.lifecycle import tokens
 from django_identity.lifecycle.operators import rotation
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, TokenGrant
 from django_identity.secrets import Secret
@@ -132,7 +132,7 @@ def test_ctrl_c_ends_it_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None
     """No traceback; what was done is said, and where to go on."""
     rotate_keys = rotation.rotate_keys
 
-    def interrupted(after: int) -> Iterator[operators.Batch]:
+    def interrupted(after: int) -> Iterator[rotation.Batch]:
         yield next(rotate_keys(after=after, size=1))
         signal.raise_signal(signal.SIGINT)
 
@@ -142,7 +142,7 @@ def test_ctrl_c_ends_it_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None
     first, last = TokenGrant.objects.order_by("pk")
     with ring(NEW, OLD):
         out = io.StringIO()
-        monkeypatch.setattr(operators, "rotate_keys", interrupted)
+        monkeypatch.setattr(rotation, "rotate_keys", interrupted)
         with pytest.raises(CommandError, match=f"--after {first.pk}") as caught:
             call_command("identity_rotate_keys", stdout=out)
         monkeypatch.undo()

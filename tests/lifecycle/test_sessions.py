@@ -78,9 +78,9 @@ def test_whatever_ends_a_session_ends_those_of_every_application(
     assert is_signed_in(browser)
     chosen = LinkedIdentity.objects.get(application=ended)
     if how == "revoke":
-        from django_identity.lifecycle import operators  # noqa: PLC0415
+        from django_identity.lifecycle.operators import interventions  # noqa: PLC0415
 
-        operators.revoke([chosen])
+        interventions.revoke([chosen])
     else:
         withdrawal.disconnect(chosen)
     assert not is_signed_in(browser)

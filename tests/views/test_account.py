@@ -14,8 +14,8 @@ from django.test import AsyncClient, Client
 from django.urls import clear_script_prefix, reverse, set_script_prefix
 from django.utils import timezone, translation
 
-from django_identity.lifecycle import operators
 from django_identity.lifecycle.dossier import PLACES
+from django_identity.lifecycle.operators import interventions
 from django_identity.models import (
     AuthorizationRequest,
     ConnectRedemption,
@@ -271,7 +271,7 @@ def test_an_emptied_link_has_a_page(client: Client, ada: User) -> None:
 def test_an_operators_revocation_is_not_the_persons(client: Client, ada: User) -> None:
     """The site ended the connection: the page says so, and that the person can connect again."""
     identity = make_identity(ada)
-    operators.revoke([identity])
+    interventions.revoke([identity])
     page = account(client)
     assert "This site ended your connection on" in page
     assert "You took back your consent" not in page

@@ -11,7 +11,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.backends import BACKEND_PATH
-from django_identity.lifecycle import erasure, operators
+from django_identity.lifecycle import erasure
+from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_user
@@ -102,7 +103,7 @@ def test_a_session_that_ended_says_why(client: Client, *, by_site: bool) -> None
     client.force_login(user, backend=BACKEND_PATH)
     assert client.get(reverse("identity:account")).status_code == 200
     if by_site:
-        operators.revoke([identity])
+        interventions.revoke([identity])
         words = ": we ended your connection."
     else:
         identity.consent, identity.revoked_at = Consent.REVOKED, timezone.now()

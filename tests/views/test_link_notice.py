@@ -13,7 +13,7 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from django_identity.lifecycle import operators
+from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_user
@@ -104,7 +104,7 @@ def test_a_disconnection_is_told(service: FakeService, browser: Client) -> None:
 def test_an_operators_revocation_is_told(service: FakeService) -> None:
     """Once, and to those whom it is about."""
     identity = make_identity(make_user(email="other@example.org"))
-    operators.revoke([identity])
+    interventions.revoke([identity])
     (told,) = mail.outbox
     assert (told.to, told.subject) == (["other@example.org"], "Your connection was ended")
 

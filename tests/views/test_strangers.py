@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from django_identity.lifecycle import operators
 from django_identity.lifecycle.erasure import retry_pending
+from django_identity.lifecycle.operators import interventions
 from django_identity.models import ErasureReceipt, LinkedIdentity, LinkedVia
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
@@ -62,7 +62,7 @@ def test_a_removed_stranger_stays_out(site: FakeService, kind: str) -> None:
 
 
 def operator_disconnects(session: Client) -> None:
-    assert operators.disconnect(list(LinkedIdentity.objects.all())) == []
+    assert interventions.disconnect(list(LinkedIdentity.objects.all())) == []
 
 
 def is_revoked(session: Client) -> None:

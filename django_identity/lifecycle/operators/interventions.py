@@ -1,74 +1,37 @@
-"""The actions of an operator on linked identities."""
+"""The actions of an operator on linked identities and receipts."""
 
-import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
 from django.utils import timezone
 
-from django_identity import conf, database
+from django_identity import database
 from django_identity.exceptions import LinkingRefused
 from django_identity.lifecycle import erasure, notices, upkeep, withdrawal
 from django_identity.lifecycle.erasure import Preview
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, RevokedBy
 
-FETCHED_AT_ONCE = 10
-TRIED_AT_ONCE = 10
-LONGEST_WAIT = 20.0
-#: After these results the identity's row has an error code that says more.
-WITH_CODE = (
-    Refetched.FAILED, Refetched.OUTAGE, Refetched.NOT_NOW, Refetched.REAUTHORIZATION_NEEDED,
-)  # fmt: skip
 
-
-@dataclass(frozen=True, slots=True)
-class RefetchedMany:
-    """The results. ``failed``: error code, or other result -> number of identities."""
-
-    fetched: int = 0
-    failed: Mapping[str, int] = field(default_factory=dict)
-    made_due: int = 0
-
-
-def refetch_now(identities: Sequence[LinkedIdentity]) -> RefetchedMany:
-    """Re-fetch the first ten identities, for 20 seconds at most; make the others due now.
+def refetch(identity: LinkedIdentity) -> str:
+    """Re-fetch now. Returns why it failed, as an error code, or an empty text.
 
     Must run outside any transaction.
     """
-    give_up = time.monotonic() + LONGEST_WAIT
-    ended: Counter[str] = Counter()
-    done = 0
-    for identity in identities[:FETCHED_AT_ONCE]:
-        if time.monotonic() > give_up:
-            break
-        ended[_refetch(identity.pk)] += 1
-        done += 1
-    fetched = ended.pop(Refetched.STORED, 0)
-    return RefetchedMany(fetched, dict(ended), _make_due(identities[done:]))
+    outcome = next(upkeep.refetch_these([identity.pk]), Refetched.OVERTAKEN)
+    if outcome in (Refetched.STORED, Refetched.OVERTAKEN):
+        return "" if outcome is Refetched.STORED else outcome
+    row = LinkedIdentity.objects.filter(pk=identity.pk).first()
+    return (row and row.last_error) or outcome
 
 
-def _refetch(pk: int) -> str:
-    """Re-fetch one identity. Return ``STORED`` or the reason of the failure."""
-    outcome = next(upkeep.refetch_these([pk]), Refetched.OVERTAKEN)
-    if outcome not in WITH_CODE:
-        return outcome
-    code = LinkedIdentity.objects.filter(pk=pk).values_list("last_error", flat=True).first()
-    return code or outcome
-
-
-def _make_due(identities: Sequence[LinkedIdentity]) -> int:
+def make_due(identities: Iterable[LinkedIdentity]) -> int:
     """Make ``identities`` due, except revoked ones. Upkeep finds them within a minute."""
-    if not identities:
-        return 0
-    now = timezone.now()
-    return LinkedIdentity.objects.filter(
-        pk__in=[identity.pk for identity in identities], consent=Consent.GRANTED
-    ).change(refetch_due_at=now)
+    keys = [identity.pk for identity in identities]
+    granted = LinkedIdentity.objects.filter(pk__in=keys, consent=Consent.GRANTED)
+    return granted.change(refetch_due_at=timezone.now())
 
 
-def revoke(identities: Sequence[LinkedIdentity]) -> int:
+def revoke(identities: Iterable[LinkedIdentity]) -> int:
     """Revoke the consent at this site, at once. Returns the number of changed identities.
 
     A sign-in that is in progress is refused, as after a revocation by the service.
@@ -81,13 +44,12 @@ def revoke(identities: Sequence[LinkedIdentity]) -> int:
                 continue
             withdrawal.revoke(locked, at=timezone.now(), by=RevokedBy.SITE)
             revoked += 1
-            if identity.application in conf.aliases():
-                application = conf.application(identity.application)
-                notices.send_on_commit(application, identity.user, change="revoked")
+            application = withdrawal.application_of(identity.application)
+            notices.send_on_commit(application, identity.user, change="revoked")
     return revoked
 
 
-def disconnect(identities: Sequence[LinkedIdentity]) -> list[LinkedIdentity]:
+def disconnect(identities: Iterable[LinkedIdentity]) -> list[LinkedIdentity]:
     """Remove links, so that these identities no longer sign in. Returns those that stay.
 
     A link that is its account's only way in stays: its owner could not come back.
@@ -101,11 +63,11 @@ def disconnect(identities: Sequence[LinkedIdentity]) -> list[LinkedIdentity]:
     return kept
 
 
-def try_erasures(receipts: Sequence[ErasureReceipt]) -> int:
-    """Try pending erasures at once, without waiting for their turn. Returns how many are done."""
-    keys = [receipt.pk for receipt in receipts[:TRIED_AT_ONCE]]
-    pending = ErasureReceipt.objects.filter(pk__in=keys, erased_at=None)
-    pending.update(next_attempt_at=timezone.now())
+def try_erasures(pending: Iterable[ErasureReceipt]) -> int:
+    """Try erasures at once, without waiting for their turn. Returns how many are done."""
+    keys = [receipt.pk for receipt in pending]
+    due = ErasureReceipt.objects.filter(pk__in=keys, erased_at=None)
+    due.update(next_attempt_at=timezone.now())
     return sum(erasure.attempt(key) for key in keys)
 
 

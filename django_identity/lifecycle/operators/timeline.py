@@ -70,10 +70,6 @@ class GateAnswer:
     open_until: datetime | None = None
     says: tuple[str, ...] = ()
 
-    @property
-    def is_open(self) -> bool:
-        return self.shortfall is None
-
 
 @dataclass(frozen=True, slots=True)
 class Inspection:

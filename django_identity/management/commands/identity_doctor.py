@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError
 
 from django_identity.exceptions import ConfigurationError
-from django_identity.lifecycle.operators import Level, diagnose, figures
+from django_identity.lifecycle.operators.doctor import Level, diagnose, figures
 
 
 class Command(BaseCommand):

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from tqdm import tqdm
 
-from django_identity.lifecycle import operators
+from django_identity.lifecycle.operators import rotation
 from django_identity.management.command import INTERRUPTED, IdentityCommand
 from django_identity.models import TokenGrant
 
@@ -20,11 +20,11 @@ class Command(IdentityCommand):
         parser.add_argument("--after", type=int, default=0, help="Go on behind this grant.")
 
     def handle(self, *, after: int, **_options: Any) -> None:
-        done: list[operators.Batch] = []
+        done: list[rotation.Batch] = []
         total = TokenGrant.objects.filter(pk__gt=after).count()
         try:
             with tqdm(total=total, disable=None) as progress:
-                for batch in operators.rotate_keys(after=after):
+                for batch in rotation.rotate_keys(after=after):
                     done.append(batch)
                     progress.update(batch.seen)
         except KeyboardInterrupt:
@@ -39,7 +39,7 @@ class Command(IdentityCommand):
                 "ENCRYPTION_KEYS, these people have to sign in again."
             )
 
-    def _report(self, done: list[operators.Batch]) -> None:
+    def _report(self, done: list[rotation.Batch]) -> None:
         resealed, overtaken = sum(b.resealed for b in done), sum(b.overtaken for b in done)
         self.stdout.write(f"{resealed} grant(s) re-encrypted, {overtaken} renewed meanwhile")
         if unreadable := sum(batch.unreadable for batch in done):
