@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,8 @@ from django_identity.gates import claims_of
 from django_identity.models import (
     Consent,
     LinkedIdentity,
-    StoredClaim,
     WebhookEvent,
-    digest,
 )
-from tests.concurrency import at_once
 from tests.factories import make_user
 from tests.sandbox.driver import Application, SecureSandbox
 from tests.sandbox.receiver import until
@@ -39,7 +36,6 @@ ALIASES = {"live": "default", "test": "try"}
 SECRETS = {mode: f"a-webhook-secret-of-{mode}-alone" for mode in ALIASES}
 OTHER = {"live": "test", "test": "live"}
 BOTH_WAYS = pytest.mark.parametrize("mode", list(ALIASES))
-STORM = 4
 
 
 class TryBackend(IdentityBackend):
@@ -204,35 +200,3 @@ def test_an_event_concerns_its_own_application_alone(site: Site, client: Client,
     assert who(browsers[OTHER[mode]]) != ""
     stored = WebhookEvent.objects.get(event_type="consent.revoked")
     assert stored.application == ALIASES[mode]
-
-
-def test_a_storm_of_both_crosses_nothing(site: Site) -> None:
-    """Sign-ins and events of both at once: each row is of the environment of its person."""
-    people = [(mode, site.person(mode)) for mode in ALIASES for _ in range(STORM)]
-
-    def caller(place: int) -> Callable[[], int]:
-        mode, person = people[place]
-
-        def call() -> int:
-            status = site.sign_in(Client(), mode, person).status_code
-            if place % 2:
-                site.tell(person, "claims/age_over_18/revoke")
-            return status
-
-        return call
-
-    assert set(at_once(map(caller, range(len(people))))) == {302}
-    until(site.all_delivered)
-    subjects = {mode: {each["user_id"] for of, each in people if of == mode} for mode in ALIASES}
-    for mode, alias in ALIASES.items():
-        identities = LinkedIdentity.objects.filter(application=alias)
-        assert set(identities.values_list("environment", flat=True)) == {mode}
-        assert set(identities.values_list("subject", flat=True)) == subjects[mode]
-        events = WebhookEvent.objects.filter(application=alias)
-        # Those that came before the link keep their digests only.
-        digests = {digest(alias, mode, subject) for subject in subjects[mode]}
-        assert set(events.values_list("subject_digest", flat=True)) == digests
-    revoked = {person["user_id"] for _mode, person in people[1::2]}
-    closed = StoredClaim.objects.filter(claim_type="age_over_18", revoked_at__isnull=False)
-    assert set(closed.values_list("identity__subject", flat=True)) == revoked
-    assert User.objects.count() == len(people)

