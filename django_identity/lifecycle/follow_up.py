@@ -46,11 +46,10 @@ def run_handlers(event_id: int) -> bool:
         event.refresh_from_db()
     if event.attempts > TRIES:
         return _conclude(event, [PROCESS_ENDED])
-    failures = [
-        failure
-        for name, handler in _left_to_do(event)
-        if (failure := _failure(event, name, handler))
-    ]
+    failures = []
+    for name, handler in handlers_of(event.event_type).items():
+        if name not in event.handled_by and (failure := _failure(event, name, handler)):
+            failures.append(failure)
     return _conclude(event, failures)
 
 
@@ -101,12 +100,6 @@ def _take(event_id: int) -> WebhookEvent | None:
         attempts=F("attempts") + 1, next_attempt_at=now + HIDDEN_FOR, error="", updated_at=now
     )
     return WebhookEvent.objects.get(pk=event_id) if taken else None
-
-
-def _left_to_do(event: WebhookEvent) -> list[tuple[str, Handler]]:
-    """The handlers that have not succeeded."""
-    registered = handlers_of(event.event_type).items()
-    return [(name, handler) for name, handler in registered if name not in event.handled_by]
 
 
 def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:

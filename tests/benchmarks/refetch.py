@@ -3,7 +3,8 @@
 - ``one_thread``, ``eight_threads``: re-fetches a second, each a refresh and a read of a service
   that takes 20 ms; ``statements_each`` without those that begin and end transactions.
 - ``per_due_row_million_vs_10k``: the time to take a due row out of a million identities and to
-  re-fetch it, divided by the same out of ten thousand; as many are due.
+  re-fetch it, divided by the same out of ten thousand; as many are due. ``buffers_of_…``: the pages
+  that PostgreSQL reads to find and lock twenty of them, which no other load changes.
 - ``calls_a_day``: calls for each identity, with the clock moved ten days.
 """
 
@@ -21,8 +22,9 @@ from statistics import median
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import connection, connections
+from django.db import connection, connections, transaction
 from django.test import override_settings
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import conf
@@ -94,16 +96,18 @@ def refetch_all(number: int) -> float:
 
 def large_table(each: float) -> Figures:
     """``each``: the seconds of a re-fetch."""
-    few, many = (seconds_a_row(rows) for rows in (10_000, 1_000_000))
+    (few, few_buffers), (many, many_buffers) = map(taking, (10_000, 1_000_000))
     return {
         "take_of_10k_us": few * 1e6,
         "take_of_a_million_us": many * 1e6,
+        "buffers_of_10k": few_buffers,
+        "buffers_of_a_million": many_buffers,
         "per_due_row_million_vs_10k": (each + many) / (each + few),
     }
 
 
-def seconds_a_row(rows: int) -> float:
-    """To take what is due out of so many rows, wherever in the table it is."""
+def taking(rows: int) -> tuple[float, int]:
+    """Seconds a row and pages for twenty, out of so many rows, wherever the due ones are."""
     due = f"CASE WHEN n % {rows // DUE} = 0 THEN now() - random() * interval '1 hour' "
     columns = {
         "user_id": "n",
@@ -120,13 +124,25 @@ def seconds_a_row(rows: int) -> float:
         fill(LinkedIdentity, columns, rows=rows)
         with connection.cursor() as cursor:
             cursor.execute("VACUUM ANALYZE")
+        buffers = pages_read()
         taken = []
         while True:
             started = time.perf_counter()
             found = upkeep.take_due(conf.application())
             if not found:
-                return median(taken)
+                return median(taken), buffers
             taken.append((time.perf_counter() - started) / len(found))
+
+
+def pages_read() -> int:
+    """By the statement of ``take_due`` that finds and locks rows."""
+    due = upkeep.due(conf.application()).order_by("refetch_due_at", "pk")
+    with transaction.atomic(), CaptureQueriesContext(connection) as captured:
+        list(due.select_for_update(skip_locked=True)[:20])
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {captured[0]['sql']}")
+            [[plan]] = cursor.fetchone()
+    return int(plan["Plan"]["Shared Hit Blocks"] + plan["Plan"]["Shared Read Blocks"])
 
 
 def a_day() -> Figures:

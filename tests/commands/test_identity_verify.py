@@ -22,7 +22,6 @@ from tests.credentials.issuer import (
     credential,
     digest,
     disclose,
-    header,
     join,
     jwk,
     token,
@@ -161,14 +160,6 @@ def test_without_a_file_the_services_key_set_is_used(written, service: FakeServi
     """The application's own key set, as a sign-in would fetch it."""
     assert "verified:" in verify(written(service.credential()))
     assert service.calls("jwks") == 1
-
-
-def test_an_unknown_kid_asks_the_service_once_more(written, service: FakeService) -> None:
-    """As a sign-in would: a key that was published a moment ago is found."""
-    text = join(token(header(kid="newer")), [])
-    _, error = rejected(written(text))
-    assert error.startswith("rejected: key:")
-    assert service.calls("jwks") == 2
 
 
 def test_a_service_without_keys_is_no_verdict(written, service: FakeService) -> None:

@@ -116,24 +116,6 @@ def test_scopes_that_come_with_a_refresh_are_kept(
     assert TokenGrant.objects.get().scopes == ["kyc:read"]
 
 
-def test_a_database_that_fails_once_loses_no_token(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """The answer can be had only once, so storing it is tried again."""
-    expired(identity)
-    writes: list[str] = []
-
-    def failing(execute: Any, sql: str, *rest: Any) -> Any:
-        writes.extend([sql] * sql.startswith("UPDATE"))
-        if sql.startswith("UPDATE") and len(writes) == 2:
-            raise OperationalError
-        return execute(sql, *rest)
-
-    with connection.execute_wrapper(failing):
-        assert access_token_for(identity).reveal() == "at-1"
-    assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
-
-
 def test_a_database_that_is_away_for_a_while_loses_no_token(
     service: FakeService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:

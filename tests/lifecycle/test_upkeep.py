@@ -337,23 +337,16 @@ def test_a_dead_broker_loses_nothing(service: FakeService, dead_broker: None) ->
     assert upkeep.count_due() == 1
 
 
-def test_a_message_ends_after_a_minute(
-    everybody: FakeService, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("ends", ["after a minute", "at a shutdown"])
+def test_a_message_ends_early(
+    everybody: FakeService, monkeypatch: pytest.MonkeyPatch, ends: str
 ) -> None:
-    """What could not be done in time is due again in five minutes."""
-    monkeypatch.setattr(upkeep, "LONGEST_RUN", 0.0)
-    for n in range(3):
-        due(n)
-    assert upkeep.refetch_for_a_minute("default").total() == 1
-    time_passes(minutes=5)
-    assert upkeep.count_due() == 2
-
-
-def test_a_worker_that_shuts_down_finishes_the_row_in_hand(everybody: FakeService) -> None:
-    """The others of its twenty are due in five minutes."""
+    """The row in hand is finished; the others of its twenty are due in five minutes."""
+    monkeypatch.setattr(upkeep, "LONGEST_RUN", 0.0 if ends == "after a minute" else 60.0)
     for n in range(5):
         due(n)
-    tally = upkeep.refetch_for_a_minute("default", stop=lambda: everybody.calls("claims") > 0)
+    is_stopping = ends == "at a shutdown"
+    tally = upkeep.refetch_for_a_minute("default", stop=lambda: is_stopping)
     assert tally == {Refetched.STORED: 1}
     time_passes(minutes=5)
     assert upkeep.count_due() == 4
