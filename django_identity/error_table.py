@@ -1,6 +1,6 @@
 """The table of errors: what pages, the API, the admin, the doctor, logs and docs say about a code.
 
-A sentence may have the places ``service``, ``site`` and ``name``.
+A sentence may have the places ``service`` and ``site``.
 """
 
 from collections.abc import Mapping
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from django.utils.functional import Promise
+from django.utils.text import capfirst
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 
@@ -35,10 +37,26 @@ class Row:
     title: str | Promise = ""
 
 
+def _again(sentence: str | Promise, *, title: str | Promise = "") -> Row:
+    return Row(400, Recovery.RESTART, sentence, title=title)
+
+
+def _refused(sentence: str | Promise) -> Row:
+    return Row(403, Recovery.CONTACT, sentence)
+
+
+def _answer(sentence: str | Promise, hint: str | Promise, *, status: int = 502) -> Row:
+    """The service has no answer that can be used. Another try may have one."""
+    return Row(status, Recovery.RETRY, sentence, hint, _SILENT)
+
+
 _RETRY, _RESTART, _CONTACT = Recovery.RETRY, Recovery.RESTART, Recovery.CONTACT
 _SIGN_IN = Recovery.SIGN_IN_TO_LINK
 _NOT_IN = _("You were not signed in")
+_HAS_ACCOUNT = _("You have an account here")
 _SILENT = _("%(service)s is not answering")
+_WRONG = _("Something went wrong. Please try again.")
+_ENDED = _("Your permission has ended. Please sign in again.")
 _REFUSED = _("Your code was not accepted")
 _STEP = _("One step is missing")
 _UNUSABLE = _("%(service)s gave an answer that %(site)s cannot use.")
@@ -48,76 +66,69 @@ _CONSENT_AGAIN = _("The grant is dead. The person has to consent again at their 
 
 # fmt: off
 ERRORS: Mapping[str, Row] = {
-    "identity_error": Row(502, _RETRY, _("Something went wrong. Please try again.")),
+    "identity_error": Row(502, _RETRY, _WRONG),
     "configuration": Row(
         500, _CONTACT, _("Sign-in is not set up correctly. Please tell the site's operators."),
         _("The site's settings for this application are wrong.")),
-    "plain_http_refused": Row(
-        403, _CONTACT, _("This page can only be opened over a secure connection (https).")),
+    "plain_http_refused": _refused(
+        _("This page can only be opened over a secure connection (https).")),
     "policy_failed": Row(
         503, _RETRY, _("This does not work at the moment. Please try again later."),
         _("The site's policy raised an error. The log names it.")),
     "storage_unavailable": Row(503, _RETRY, _("This site cannot store anything at the moment.")),
     "unexpected_error": Row(
-        502, _RETRY, _("Something went wrong. Please try again."),
+        502, _RETRY, _WRONG,
         _("Something failed that this app did not expect. The site's log has the kind of error.")),
 
     # The sign-in in the browser.
-    "flow_error": Row(400, _RESTART, _("Something went wrong. Please try again.")),
-    "callback_invalid": Row(
-        400, _RESTART, _("This link is incomplete. Go back to %(site)s and start again.")),
-    "request_unknown": Row(400, _RESTART, _(
-        "You started in another browser, or your cookies were cleared. Please start again.")),
-    "request_expired": Row(400, _RESTART, _("This took too long. Please start again.")),
-    "request_used": Row(
-        400, _RESTART, _("This sign-in was already used once. Please start again.")),
+    "flow_error": _again(_WRONG),
+    "callback_invalid": _again(_("This link is incomplete. Go back to %(site)s and start again.")),
+    "request_unknown": _again(
+        _("You started in another browser, or your cookies were cleared. Please start again.")),
+    "request_expired": _again(_("This took too long. Please start again.")),
+    "request_used": _again(_("This sign-in was already used once. Please start again.")),
     "form_expired": Row(
         403, _RESTART, _("Start again. Nothing was sent."), title=_("This page was open too long")),
-    "user_changed": Row(
-        400, _RESTART, _("Another account is signed in here now, or none. Please start again.")),
-    "user_changed.named": Row(
-        400, _RESTART, _("You are now signed in as %(name)s. Please start again.")),
-    "session_ended": Row(
-        400, _RESTART, _("Your session on this site has ended. Please sign in again.")),
+    "user_changed": _again(
+        _("Another account is signed in here now, or none. Please start again.")),
+    "session_ended": _again(_("Your session on this site has ended. Please sign in again.")),
     "access_denied": Row(
         400, _RESTART, _("Nothing was changed. You can continue whenever you like."),
         _("The person shared nothing."), _("You did not share anything")),
-    "authorization_refused": Row(
-        400, _RESTART, _("%(service)s could not let you in. Please start again.")),
+    "authorization_refused": _again(_("%(service)s could not let you in. Please start again.")),
 
     # Linking.
-    "linking_refused": Row(403, _CONTACT, _("Something went wrong. Please try again.")),
-    "subject_taken": Row(
-        403, _CONTACT, _("This identity is already linked to another account on this site.")),
-    "user_holds_another": Row(
-        403, _CONTACT, _("Your account is linked to another identity. Disconnect it first.")),
+    "linking_refused": _refused(_WRONG),
+    "subject_taken": _refused(
+        _("This identity is already linked to another account on this site.")),
+    "user_holds_another": _refused(
+        _("Your account is linked to another identity. Disconnect it first.")),
     "linked_by_code": Row(
         403, _SIGN_IN,
         _("A code linked this identity to an account here. It does not sign you in."),
         title=_NOT_IN),
-    "link_not_allowed": Row(
-        403, _CONTACT, _("Your account on this site may not be linked in this way.")),
+    "link_not_allowed": _refused(_("Your account on this site may not be linked in this way.")),
     "sign_in_not_allowed": Row(
         403, _SIGN_IN, _("Your account on this site may not be signed in to in this way."),
         title=_NOT_IN),
-    "subject_changed": Row(403, _RESTART, _(
-        "You used a different account at %(service)s from the one connected here.")),
+    "subject_changed": Row(
+        403, _RESTART,
+        _("You used a different account at %(service)s from the one connected here.")),
     "email_taken": Row(
         403, _SIGN_IN, _("An account with your e-mail address already exists here."),
-        title=_("You have an account here")),
+        title=_HAS_ACCOUNT),
     "email_held_by_identity": Row(
         403, _RESTART, _("Another identity opens the account with your e-mail address here."),
-        title=_("You have an account here")),
-    "sign_up_refused": Row(403, _CONTACT, _("This site is not taking new accounts in this way.")),
-    "user_fields_refused": Row(403, _CONTACT, _(
-        "This site cannot create an account from what %(service)s says.")),
-    "connect_answer_refused": Row(403, _CONTACT, _(
-        "This site does not accept what %(service)s said about you.")),
-    "user_inactive": Row(403, _CONTACT, _("Your account on this site is disabled.")),
-    "erasure_pending": Row(409, _RETRY, _(
-        "Your data on this site is being erased. You can start again after that.")),
-    "no_other_way_in": Row(
-        409, _CONTACT, _("This identity is the only way in to your account.")),
+        title=_HAS_ACCOUNT),
+    "sign_up_refused": _refused(_("This site is not taking new accounts in this way.")),
+    "user_fields_refused": _refused(
+        _("This site cannot create an account from what %(service)s says.")),
+    "connect_answer_refused": _refused(
+        _("This site does not accept what %(service)s said about you.")),
+    "user_inactive": _refused(_("Your account on this site is disabled.")),
+    "erasure_pending": Row(
+        409, _RETRY, _("Your data on this site is being erased. You can start again after that.")),
+    "no_other_way_in": Row(409, _CONTACT, _("This identity is the only way in to your account.")),
     "consent_withdrawn": Row(
         403, _RESTART, _("Your consent was revoked while you were signing in."),
         title=_("You took back your consent")),
@@ -135,11 +146,10 @@ ERRORS: Mapping[str, Row] = {
         429, _RETRY, _("Too many codes were entered in a short time."), title=_("Too many codes")),
     "connect_outcome_unknown": Row(
         502, _RESTART, _("%(service)s did not say whether it took your code."), title=_SILENT),
-    "invalid_connect_code": Row(
-        400, _RESTART, _("This code is wrong, used or older than 10 minutes. Make a new one."),
-        title=_REFUSED),
-    "connect_code_required": Row(502, _CONTACT, _(
-        "%(service)s did not find the code in this site's request.")),
+    "invalid_connect_code": _again(
+        _("This code is wrong, used or older than 10 minutes. Make a new one."), title=_REFUSED),
+    "connect_code_required": Row(
+        502, _CONTACT, _("%(service)s did not find the code in this site's request.")),
     "verification_policy_not_met": Row(
         403, Recovery.VERIFY,
         _("%(site)s needs a verification that you do not have yet. Add it at %(service)s."),
@@ -149,38 +159,33 @@ ERRORS: Mapping[str, Row] = {
         title=_STEP),
 
     # Answers of the service.
-    "service_error": Row(
-        502, _RETRY, _UNUSABLE, _("The service gave an answer that this site cannot use."),
-        _SILENT),
-    "service_unavailable": Row(
-        503, _RETRY, _UNREACHABLE,
-        _("The service could not be reached. It is tried again by itself."), _SILENT),
-    "service_timeout": Row(
-        503, _RETRY, _("%(service)s took too long to answer."),
-        _("The service did not answer in time. It is tried again."), _SILENT),
-    "unexpected_redirect": Row(
-        503, _RETRY, _UNREACHABLE,
+    "service_error": _answer(_UNUSABLE, _("The service gave an answer that this site cannot use.")),
+    "service_unavailable": _answer(
+        _UNREACHABLE, _("The service could not be reached. It is tried again by itself."),
+        status=503),
+    "service_timeout": _answer(
+        _("%(service)s took too long to answer."),
+        _("The service did not answer in time. It is tried again."), status=503),
+    "unexpected_redirect": _answer(
+        _UNREACHABLE,
         _("The service pointed elsewhere, which this site never follows. Check BASE_URL."),
-        _SILENT),
-    "keys_unavailable": Row(
-        503, _RETRY, _UNREACHABLE,
+        status=503),
+    "keys_unavailable": _answer(
+        _UNREACHABLE,
         _("The service's keys could not be read, so nothing could be verified. It is tried again."),
-        _SILENT),
-    "refresh_pending": Row(
-        503, _RETRY, _UNREACHABLE,
-        _("A refresh of the tokens is on its way. Try again in a minute."), _SILENT),
-    "rate_limited": Row(
-        503, _RETRY, _("%(service)s is busy at the moment."),
-        _("The service asked this site to slow down. It is tried again."), _SILENT),
-    "malformed_answer": Row(
-        502, _RETRY, _UNUSABLE, _("The service's answer could not be read."), _SILENT),
-    "answer_too_large": Row(
-        502, _RETRY, _UNUSABLE, _("The service's answer was larger than this site takes."),
-        _SILENT),
-    "subject_mismatch": Row(
-        502, _RETRY, _("%(service)s answered about somebody else."),
-        _("The service answered about somebody else. Nothing was stored; tell the service."),
-        _SILENT),
+        status=503),
+    "refresh_pending": _answer(
+        _UNREACHABLE, _("A refresh of the tokens is on its way. Try again in a minute."),
+        status=503),
+    "rate_limited": _answer(
+        _("%(service)s is busy at the moment."),
+        _("The service asked this site to slow down. It is tried again."), status=503),
+    "malformed_answer": _answer(_UNUSABLE, _("The service's answer could not be read.")),
+    "answer_too_large": _answer(
+        _UNUSABLE, _("The service's answer was larger than this site takes.")),
+    "subject_mismatch": _answer(
+        _("%(service)s answered about somebody else."),
+        _("The service answered about somebody else. Nothing was stored; tell the service.")),
     "subject_unknown": Row(
         502, _CONTACT, _("%(service)s did not say who you are."),
         _("The service did not say whom its answer is about. Nothing was stored; check SCOPES."),
@@ -190,8 +195,10 @@ ERRORS: Mapping[str, Row] = {
     "access_token_rejected": Row(
         502, _RESTART, _SERVICE_REFUSED,
         _("The service did not take the access token. The person may have to consent again.")),
-    "access_forbidden": Row(502, _RESTART, _SERVICE_REFUSED, _(
-        "The service does not let this site read that any more. The person has to consent again.")),
+    "access_forbidden": Row(
+        502, _RESTART, _SERVICE_REFUSED,
+        _("The service does not let this site read that any more. The person has to consent "
+          "again.")),
     "environment_mismatch": Row(
         502, _CONTACT, _("You used a test account on a live site, or the reverse."),
         _("Test credentials met a live person, or the other way round. Check ENVIRONMENT.")),
@@ -201,27 +208,20 @@ ERRORS: Mapping[str, Row] = {
           "CLIENT_SECRET.")),
 
     # Grants, credentials and documents.
-    "reauthorization_needed": Row(
-        502, _RESTART, _("Your permission has ended. Please sign in again."), _CONSENT_AGAIN),
+    "reauthorization_needed": Row(502, _RESTART, _ENDED, _CONSENT_AGAIN),
     "sealed_value_unreadable": Row(
-        502, _RESTART, _("Your permission has ended. Please sign in again."),
+        502, _RESTART, _ENDED,
         _("No key of ENCRYPTION_KEYS opens what was stored. The person has to consent again.")),
     "credential_rejected": Row(
         502, _RETRY, _("%(service)s sent a proof that this site could not verify."),
         _("The credential failed a check, which the log names. API_ORIGIN must be the issuer, "
           "CLIENT_ID the audience.")),
     "overtaken": Row(
-        502, _RETRY, _("Something went wrong. Please try again."),
-        _("Something newer came first, so nothing of the answer was stored.")),
-    "nothing to fetch": Row(
-        502, _RESTART, _("Your permission has ended. Please sign in again."),
-        _("There is no consent to read claims.")),
-    "document_unreadable": Row(502, _CONTACT, _("Something went wrong. Please try again.")),
-    "documents_not_allowed": Row(
-        403, _CONTACT, _("These documents are not shared with this site.")),
+        502, _RETRY, _WRONG, _("Something newer came first, so nothing of the answer was stored.")),
+    "document_unreadable": Row(502, _CONTACT, _WRONG),
+    "documents_not_allowed": _refused(_("These documents are not shared with this site.")),
 
     # Deliveries of events.
-    "event_refused": Row(502, _CONTACT, _("The body is not an event.")),
     "signature_invalid": Row(401, _CONTACT, _("The signature does not fit the body.")),
     "event_unreadable": Row(400, _CONTACT, _("The body is not an event.")),
 }
@@ -231,4 +231,7 @@ ERRORS: Mapping[str, Row] = {
 def hint_of(code: str) -> str:
     """What an operator reads about ``code``, which may have a detail after a colon."""
     row = ERRORS.get(code.partition(":")[0].strip())
-    return str((row.hint or row.sentence) if row else code)
+    if row is None:
+        return code
+    names = {"service": gettext("your identity service"), "site": gettext("this site")}
+    return capfirst(str(row.hint or row.sentence) % names)

@@ -247,7 +247,7 @@ class DocumentsNotAllowed(IdentityError, PermissionDenied):
 class EventRefused(IdentityError):
     """A delivery that is not stored. Delivering the same again does not help."""
 
-    code = "event_refused"
+    code = "event_unreadable"
 
 
 class StorageUnavailable(IdentityError):

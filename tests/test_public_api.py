@@ -121,11 +121,11 @@ answer_too_large unexpected_redirect subject_mismatch subject_unknown service_re
 access_token_rejected access_forbidden environment_mismatch invalid_connect_code
 connect_code_required client_rejected verification_policy_not_met connect_outcome_unknown
 credential_rejected document_unreadable documents_not_allowed sealed_value_unreadable
-reauthorization_needed event_refused signature_invalid event_unreadable
+reauthorization_needed signature_invalid event_unreadable
 storage_unavailable erasure_pending no_other_way_in policy_failed
 """
 # What a re-fetch records without an exception.
-RECORDED = ("overtaken", "nothing to fetch", "unexpected_error")
+RECORDED = ("overtaken", "unexpected_error")
 
 
 def _tree(kind: type[IdentityError]) -> list[type[IdentityError]]:

@@ -64,7 +64,7 @@ class ErasureReceiptAdmin(RecordAdmin):
 
     @admin.display(description=_("tables that it covered"))
     def covered(self, receipt: ErasureReceipt) -> SafeString | str:
-        kinds = ((labels.kind_of(table)[0], count) for table, count in receipt.counts.items())
+        kinds = ((labels.table_name(table), count) for table, count in receipt.counts.items())
         return format_html_join(mark_safe("<br>"), "{}: {}", kinds) or "-"
 
     @admin.display(description=_("erased"))

@@ -221,7 +221,8 @@ def _newest_about(person: Person) -> Iterator[HeldKind]:
         newest = rows.only(*place.shown).order_by("-pk")[:MOST_SHOWN]
         records = tuple(_record(row, place.shown) for row in newest)
         count = len(records) if len(records) < MOST_SHOWN else rows.count()
-        yield HeldKind(*labels.kind_of(place.table), count, records)
+        title, purpose = labels.table_name(place.table), labels.PURPOSES[place.table]
+        yield HeldKind(title, purpose, count, records)
 
 
 def _record(row: Model, columns: tuple[str, ...]) -> HeldRecord:

@@ -38,7 +38,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name': 'authorization request',
-                'verbose_name_plural': 'authorization requests',
+                'verbose_name_plural': 'Sign-ins',
             },
         ),
         migrations.CreateModel(
@@ -57,7 +57,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name': 'Connect redemption',
-                'verbose_name_plural': 'Connect redemptions',
+                'verbose_name_plural': 'Connect codes',
             },
         ),
         migrations.CreateModel(
@@ -165,7 +165,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 'verbose_name': 'grant',
-                'verbose_name_plural': 'grants',
+                'verbose_name_plural': 'Permission',
             },
         ),
         migrations.CreateModel(

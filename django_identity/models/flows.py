@@ -47,7 +47,7 @@ class AuthorizationRequest(Timestamped):
 
     class Meta:
         verbose_name = _("authorization request")
-        verbose_name_plural = _("authorization requests")
+        verbose_name_plural = _("Sign-ins")
 
     def __str__(self) -> str:
         return f"{self.purpose} ({self.outcome or 'open'})"
@@ -82,7 +82,7 @@ class ConnectRedemption(Timestamped):
 
     class Meta:
         verbose_name = _("Connect redemption")
-        verbose_name_plural = _("Connect redemptions")
+        verbose_name_plural = _("Connect codes")
 
     def __str__(self) -> str:
         return f"redemption ({self.outcome or 'open'})"

@@ -163,7 +163,7 @@ class TokenGrant(Timestamped):
 
     class Meta:
         verbose_name = _("grant")
-        verbose_name_plural = _("grants")
+        verbose_name_plural = _("Permission")
         indexes: ClassVar = [
             models.Index(fields=["needs_reauthorization"], name="identity_grant_dead")
         ]

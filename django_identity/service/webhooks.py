@@ -87,7 +87,7 @@ class Event:
             return _event(read_object(body, deepest=DEEPEST), has_nul=bool(NUL.search(body)))
         except (NotStrictJSON, NotAMoment, MalformedAnswer) as error:
             detail = f"{error} (body {hashlib.sha256(body).hexdigest()})"
-            raise EventRefused(detail, code="event_unreadable") from None
+            raise EventRefused(detail) from None
 
 
 def signing_secret(body: bytes, *, signature: str, secrets: Iterable[Secret]) -> Secret | None:

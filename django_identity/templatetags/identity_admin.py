@@ -8,9 +8,9 @@ from django_identity.error_table import hint_of
 from django_identity.lifecycle.operators.timeline import GateAnswer, Happening, Kind
 from django_identity.models import LinkedVia, StoredClaim, TokenGrant
 from django_identity.texts import operators as wording
+from django_identity.texts.advice import REASONS
 from django_identity.texts.labels import is_level, show_value
 from django_identity.texts.operators import Words
-from django_identity.texts.reasons import REASONS
 
 register = template.Library()
 
@@ -65,7 +65,7 @@ def claim_state(claim: StoredClaim) -> str:
 
 @register.filter
 def happened(happening: Happening) -> Words:
-    words = wording.HAPPENINGS[happening.kind]
+    words = str(happening.kind.label)
     if happening.kind is Kind.EVENT:
         return f"{words}: {happening.detail}"
     if happening.kind is Kind.LINKED:

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from django.apps import apps
 from django.db.models import Model
 from django.utils.functional import Promise, lazy
 from django.utils.text import capfirst, format_lazy
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 Text = str | Promise
@@ -17,19 +18,17 @@ Text = str | Promise
 COUNTRIES = Path(__file__).with_name("data") / "countries.json"
 
 WORDS: Mapping[str, Text] = {
-    "profile:read": _("Your name, e-mail address, country and photo"),
-    "kyc:read": _("Your verification level and date"),
-    "claims:read": _("Signed proofs about you, such as being 18 or older"),
-    "documents:metadata": _("Which documents you have verified, without their content"),
-    "documents:read": _("The content of your identity documents, encrypted for this site"),
-    "profile:basic": _("Your name, e-mail address and country"),
-    "kyc:status": _("Your verification level and date"),
+    "profile:read": _("Name, e-mail address, country and photo"),
+    "profile:basic": _("Name, e-mail address and country"),
+    "kyc:read": _("Verification level and date"),
+    "kyc:status": _("Verification level and date"),
+    "claims:read": _("Signed proofs, such as being 18 or older"),
+    "documents:metadata": _("Which documents are verified, without their content"),
+    "documents:read": _("The content of identity documents, encrypted for this site"),
     "kyc_verified": _("your identity has been verified"),
     "age_over_18": _("you are 18 or older"),
     "country_resident": _("your country of residence"),
     "unique_human": _("you have only one account"),
-    "level_1": _("verification at level 1"),
-    "level_2": _("verification at level 2"),
     "verified": _("verified"),
     "unverified": _("not verified"),
     "pending": _("being verified"),
@@ -58,8 +57,6 @@ SHOW: Mapping[str, Text] = {
     "age_over_18": _("Show that you are 18 or older"),
     "country_resident": _("Show where you live"),
     "unique_human": _("Show that you have only one account"),
-    "level_1": _("Show that you are verified at level 1"),
-    "level_2": _("Show that you are verified at level 2"),
 }
 
 # Columns that the person's pages show among the technical details.
@@ -71,36 +68,17 @@ TECHNICAL = frozenset(
     }
 )  # fmt: skip
 
-# Table -> its name on the person's own pages, and why the site stores its records.
-KINDS: Mapping[str, tuple[Text, Text]] = {
-    "linkedidentity": (
-        _("Connection"),
-        _("That you and the person at the identity service are the same."),
+# Table -> why the site stores its records. Their name is the model's ``verbose_name_plural``.
+PURPOSES: Mapping[str, Text] = {
+    "linkedidentity": _("That you and the person at the identity service are the same."),
+    "storedclaim": _("What the identity service says about you, and how far it is proven."),
+    "tokengrant": _(
+        "What lets this site ask the identity service about you. Its tokens are kept sealed."
     ),
-    "storedclaim": (
-        _("Claims"),
-        _("What the identity service says about you, and how far it is proven."),
-    ),
-    "tokengrant": (
-        _("Permission"),
-        _("What lets this site ask the identity service about you. Its tokens are kept sealed."),
-    ),
-    "webhookevent": (
-        _("Events"),
-        _("What the identity service told this site about you, and when."),
-    ),
-    "authorizationrequest": (
-        _("Sign-ins"),
-        _("Each time you went to the identity service from here."),
-    ),
-    "connectredemption": (
-        _("Connect codes"),
-        _("Each code that you handed in here, without the code itself."),
-    ),
-    # Only counted by an erasure, and not shown to the person.
-    "user": (_("Account"), ""),
+    "webhookevent": _("What the identity service told this site about you, and when."),
+    "authorizationrequest": _("Each time you went to the identity service from here."),
+    "connectredemption": _("Each code that you handed in here, without the code itself."),
 }
-
 
 # The claims and the levels that the spec names. The service may have further levels.
 CLAIMS = ("kyc_verified", "age_over_18", "country_resident", "unique_human")
@@ -128,9 +106,7 @@ def level_name(level: str) -> str:
 
 
 def level_in_words(level: str) -> Text:
-    if not level or level in WORDS:
-        return WORDS.get(level, "")
-    return format_lazy(_("verification at level {level}"), level=level_name(level))
+    return format_lazy(_("verification at level {level}"), level=level_name(level)) if level else ""
 
 
 def in_words(code: str) -> Text:
@@ -150,7 +126,7 @@ def in_words(code: str) -> Text:
 
 def title_for(asked: str) -> Text:
     """The title of a page that asks for ``asked``: a claim, a claim with its value, or a level."""
-    if is_level(asked) and asked not in SHOW:
+    if is_level(asked):
         level = level_name(asked)
         return format_lazy(_("Show that you are verified at level {level}"), level=level)
     claim_type, asks_value, value = asked.partition("=")
@@ -161,9 +137,9 @@ def title_for(asked: str) -> Text:
     return format_lazy(_("Show a proof: {what}"), what=in_words(asked))
 
 
-def name_counts(counts: Mapping[str, int]) -> list[tuple[Text, int]]:
+def name_counts(counts: Mapping[str, int]) -> list[tuple[str, int]]:
     """Each table of ``counts`` by its name, without the empty ones."""
-    return [(kind_of(table)[0], count) for table, count in counts.items() if count]
+    return [(table_name(table), count) for table, count in counts.items() if count]
 
 
 def show_value(value: str) -> Text:
@@ -193,6 +169,8 @@ def label_of(record: Model, column: str) -> str:
     return str(capfirst(getattr(field, "verbose_name", column)))
 
 
-def kind_of(table: str) -> tuple[Text, Text]:
-    """The name of ``table``, and why the site stores its records."""
-    return KINDS.get(table, (table, ""))
+def table_name(table: str) -> str:
+    """The name of a table that is shown or counted."""
+    if table == "user":
+        return gettext("Account")
+    return str(capfirst(apps.get_model("django_identity", table)._meta.verbose_name_plural))

@@ -46,24 +46,6 @@ NAMES: Mapping[str, Words] = {
     "unique_human": _("One person, one account"),
     "level_1": _("KYC level 1 or higher"),
     "level_2": _("KYC level 2 or higher"),
-    "profile:read": _("Name, e-mail address, country and photo"),
-    "profile:basic": _("Name, e-mail address and country"),
-    "kyc:read": _("Whether and how well the person is verified"),
-    "kyc:status": _("Whether and how well the person is verified"),
-    "claims:read": _("Signed proofs, such as being 18 or older"),
-    "documents:metadata": _("Which documents are verified, without their content"),
-    "documents:read": _("The content of identity documents, encrypted for this site"),
-}
-
-HAPPENINGS: Mapping[str, Words] = {
-    "linked": _("Linked"),
-    "signed_in": _("Signed in"),
-    "renewed": _("Consented again"),
-    "sign_in_failed": _("Sign-in failed"),
-    "refetched": _("Credential issued (the latest)"),
-    "code_redeemed": _("Connect code redeemed (the latest)"),
-    "consent_revoked": _("Consent revoked"),
-    "event": _("Event"),
 }
 
 FATES: Mapping[str, Words] = {
@@ -90,11 +72,11 @@ def email_of(user: AbstractBaseUser) -> str:
     return str(getattr(user, user.get_email_field_name(), "") or "")
 
 
-def name_of(code: str) -> Words:
+def name_of(code: str) -> str:
     """The name of a claim, a level or a scope for operators."""
     if code not in NAMES and is_level(code):
         return level_name(code)
-    return NAMES.get(code, code)
+    return str(NAMES.get(code) or labels.WORDS.get(code, code))
 
 
 def level_name(level: str) -> str:

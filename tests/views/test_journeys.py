@@ -159,6 +159,6 @@ def test_a_denial_is_calm(client: Client, service: FakeService) -> None:
     query = {"error": "access_denied", "state": state}
     page = client.get(reverse("identity:callback"), query).content.decode()
     assert "<title>You did not share anything</title>" in page
-    assert "Your name, e-mail address, country and photo" in page
+    assert "Name, e-mail address, country and photo" in page
     assert 'href="/adults/"' in page
     assert not re.search("Reference|Error|emblem-warning", page)

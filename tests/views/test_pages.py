@@ -81,7 +81,7 @@ def test_the_sign_in_page_says_what_is_needed(client: Client, missing: str, word
     """The proof that the page behind asks for, in words, and what the service will be asked."""
     page = login_page(client, missing=missing)
     assert words in page
-    assert "Your name, e-mail address, country and photo" in page
+    assert "Name, e-mail address, country and photo" in page
 
 
 @pytest.mark.django_db

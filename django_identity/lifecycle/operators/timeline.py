@@ -7,10 +7,10 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, TextChoices
+from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.lifecycle.requirements import Requirement
@@ -31,15 +31,17 @@ MOST_CLAIMS = 200
 MOST_FOR_PERSON = 20
 
 
-class Kind(StrEnum):
-    LINKED = "linked"
-    SIGNED_IN = "signed_in"
-    RENEWED = "renewed"
-    SIGN_IN_FAILED = "sign_in_failed"
-    REFETCHED = "refetched"
-    CODE_REDEEMED = "code_redeemed"
-    CONSENT_REVOKED = "consent_revoked"
-    EVENT = "event"
+class Kind(TextChoices):
+    """With the words for operators. ``texts.labels`` has those for the person."""
+
+    LINKED = "linked", _("Linked")
+    SIGNED_IN = "signed_in", _("Signed in")
+    RENEWED = "renewed", _("Consented again")
+    SIGN_IN_FAILED = "sign_in_failed", _("Sign-in failed")
+    REFETCHED = "refetched", _("Credential issued (the latest)")
+    CODE_REDEEMED = "code_redeemed", _("Connect code redeemed (the latest)")
+    CONSENT_REVOKED = "consent_revoked", _("Consent revoked")
+    EVENT = "event", _("Event")
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,8 @@ def test_the_page_says_what_it_is_about(service: FakeService, browser: Client) -
     """What will be asked for, how long a code works, and a field that suits a phone."""
     response = browser.get(reverse("identity:connect"))
     page = response.content.decode()
-    assert "Your name, e-mail address and country" in page
-    assert "Your verification level and date" in page
+    assert "Name, e-mail address and country" in page
+    assert "Verification level and date" in page
     assert "works once, and for 10 minutes" in page
     (field,) = re.findall(r'<input type="text"[^>]*>', page)
     assert 'autocomplete="off"' in field
