@@ -1,4 +1,4 @@
-"""Gates: open a view only to people with proven claims or a KYC level.
+"""Gates: open a view only to people with proven claims, a KYC level, a scope or a fresh sign-in.
 
 ::
 
@@ -10,9 +10,12 @@
 
     class Vault(KycLevelRequiredMixin, TemplateView):
         required_kyc_level = "level_2"
+
+    @recent_sign_in_required(minutes=10)
+    def payout(request): ...
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from functools import wraps
 from inspect import iscoroutine
 from typing import Any
@@ -24,12 +27,16 @@ from django.http import HttpRequest
 from django.views import View
 
 from django_identity import conf
+from django_identity.lifecycle import step_up
 from django_identity.lifecycle.requirements import Requirement, require_text
 from django_identity.lifecycle.standing import standing_of
+from django_identity.texts.labels import RECENT_SIGN_IN
 from django_identity.views.closed import (
     CLAIM_MISSING,
     KYC_LEVEL_MISSING,
     NOT_SIGNED_IN,
+    SCOPE_MISSING,
+    SIGN_IN_NOT_RECENT,
     Closed,
     OnClosed,
     answer,
@@ -41,20 +48,27 @@ __all__ = [
     "Closed",
     "Gate",
     "KycLevelRequiredMixin",
+    "RecentSignInRequiredMixin",
+    "ScopeRequiredMixin",
     "aclaims_of",
     "claim_required",
     "claims_of",
     "closed_to",
     "kyc_level_required",
+    "recent_sign_in_required",
+    "scope_required",
 ]
 
+Session = MutableMapping[str, Any]
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Gate:
-    """What a view asks for: claims that must all be proven, or a KYC level.
+    """What a view asks for: claims that must all be proven, a KYC level, a scope or a sign-in.
 
-    A claim is ``"age_over_18"``, which must be true, or ``"country_resident=NG"``. ``on_closed`` is
+    A claim is ``"age_over_18"``, which must be true, or ``"country_resident=NG"``. ``scope``: what
+    the person must have allowed. ``minutes``: within which the person must have come back from the
+    service in this session. ``on_closed`` is
     ``"redirect"`` (to the login page, which says what is missing and how to get it), ``"forbid"``
     (403), or a callable that takes the request and a ``Closed`` and returns a response. Raises
     ``ImproperlyConfigured`` if nothing is asked, or something that is not non-empty text.
@@ -64,37 +78,58 @@ class Gate:
         self,
         *claims: str,
         kyc_level: str = "",
+        scope: str = "",
+        minutes: float = 0,
         application: str = conf.DEFAULT_ALIAS,
         on_closed: OnClosed = "redirect",
     ) -> None:
-        if bool(claims) is (kyc_level != ""):
-            raise ImproperlyConfigured("a gate asks for claims or for a KYC level")
-        if not claims:
+        if [bool(claims), kyc_level != "", scope != "", minutes != 0].count(True) != 1:
+            raise ImproperlyConfigured("a gate asks for claims, a KYC level, a scope or minutes")
+        if kyc_level != "":
             require_text(kyc_level, "a KYC level")
+        if scope != "":
+            require_text(scope, "a scope")
+        if not isinstance(minutes, int | float) or minutes < 0:
+            raise ImproperlyConfigured("minutes is a positive number")
         if on_closed not in ("redirect", "forbid") and not callable(on_closed):
             raise ImproperlyConfigured('on_closed is "redirect", "forbid" or a callable')
         self.claims = tuple(map(Requirement.parse, claims))
-        self.kyc_level, self.application, self.on_closed = kyc_level, application, on_closed
+        kept = conf.kept_claims(application)
+        if kept is not None and (dropped := {each.claim_type for each in self.claims} - {*kept}):
+            raise ImproperlyConfigured(f"KEEP_CLAIMS drops {', '.join(sorted(dropped))}")
+        self.kyc_level, self.scope, self.minutes = kyc_level, scope, minutes
+        self.application, self.on_closed = application, on_closed
 
     def __str__(self) -> str:
-        return self.kyc_level or ", ".join(map(str, self.claims))
+        if self.minutes:
+            return f"{RECENT_SIGN_IN} ({self.minutes} min)"
+        return self.kyc_level or self.scope or ", ".join(map(str, self.claims))
 
 
-def closed_to(gate: Gate, user: object) -> Closed | None:
-    """Why ``gate`` is closed to ``user`` at this moment, or None if it is open."""
+def closed_to(gate: Gate, user: object, *, session: Session | None = None) -> Closed | None:
+    """Why ``gate`` is closed to ``user`` at this moment, or None if it is open.
+
+    ``session``: the request's, without which a gate with ``minutes`` is closed.
+    """
     standing = standing_of(user, application=gate.application)
-    if gate.kyc_level:
-        code, missing, asked = KYC_LEVEL_MISSING, gate.kyc_level, gate.kyc_level
+    if gate.minutes:
+        code, asked = SIGN_IN_NOT_RECENT, RECENT_SIGN_IN
+        shortfall = step_up.shortfall(standing, session, minutes=gate.minutes)
+    elif gate.scope:
+        code, asked = SCOPE_MISSING, gate.scope
+        shortfall = standing.scope_shortfall(gate.scope)
+    elif gate.kyc_level:
+        code, asked = KYC_LEVEL_MISSING, gate.kyc_level
         shortfall = standing.level_shortfall(gate.kyc_level)
     else:
         first = next((each for each in gate.claims if standing.shortfall(each)), gate.claims[0])
-        code, missing, asked = CLAIM_MISSING, first.claim_type, str(first)
+        code, asked = CLAIM_MISSING, str(first)
         shortfall = standing.shortfall(first)
     if shortfall is None:
         return None
     if not getattr(user, "is_authenticated", False):
         code, shortfall = NOT_SIGNED_IN, None
-    return Closed(code, missing, gate.application, asked, shortfall)
+    return Closed(code, asked.partition("=")[0], gate.application, asked, shortfall)
 
 
 def claim_required(
@@ -109,6 +144,26 @@ def kyc_level_required(
 ) -> Decorator:
     """Open a sync or async view only to people verified at ``level`` or above."""
     return _decorator(Gate(kyc_level=level, application=application, on_closed=on_closed))
+
+
+def scope_required(
+    scope: str, *, application: str = conf.DEFAULT_ALIAS, on_closed: OnClosed = "redirect"
+) -> Decorator:
+    """Open a sync or async view only to people who have allowed ``scope`` (of ``LATER_SCOPES``)."""
+    return _decorator(Gate(scope=scope, application=application, on_closed=on_closed))
+
+
+def recent_sign_in_required(
+    minutes: float = 10,
+    *,
+    application: str = conf.DEFAULT_ALIAS,
+    on_closed: OnClosed = "redirect",
+) -> Decorator:
+    """Open a view only to people who came back from the service within ``minutes``.
+
+    In this session. The service may not ask them for a password again.
+    """
+    return _decorator(Gate(minutes=minutes, application=application, on_closed=on_closed))
 
 
 def claims_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> dict[str, bool | str]:
@@ -146,10 +201,13 @@ class GateMixin(View):
         layers = [self, *type(self).__mro__]
         found = [each for each in layers if name in vars(each) and not _is_ours(each)]
         if not found:
-            raise ImproperlyConfigured(f"{name} of {type(self).__name__} asks for nothing")
+            raise ImproperlyConfigured(f"{type(self).__name__} does not say its {name}")
         for layer in found:
             alias = getattr(layer, "identity_application", self.identity_application)
             yield vars(layer)[name], {"application": alias, "on_closed": self.on_closed}
+
+    def guarded(self, view: Callable[..., Any], gates: list[Gate]) -> Callable[..., Any]:
+        return _guarded(view, gates, is_async=self.view_is_async)
 
 
 class ClaimRequiredMixin(GateMixin):
@@ -161,8 +219,7 @@ class ClaimRequiredMixin(GateMixin):
         return [*self._claim_gates(), *super().gates()]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        view = _guarded(super().dispatch, self._claim_gates(), is_async=self.view_is_async)
-        return view(request, *args, **kwargs)
+        return self.guarded(super().dispatch, self._claim_gates())(request, *args, **kwargs)
 
     def _claim_gates(self) -> list[Gate]:
         found = []
@@ -182,12 +239,42 @@ class KycLevelRequiredMixin(GateMixin):
         return [*self._level_gates(), *super().gates()]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        view = _guarded(super().dispatch, self._level_gates(), is_async=self.view_is_async)
-        return view(request, *args, **kwargs)
+        return self.guarded(super().dispatch, self._level_gates())(request, *args, **kwargs)
 
     def _level_gates(self) -> list[Gate]:
         asked = self.declared("required_kyc_level")
         return [Gate(kyc_level=level, **rest) for level, rest in asked]
+
+
+class ScopeRequiredMixin(GateMixin):
+    """The person must have allowed the ``required_scope`` of each class."""
+
+    required_scope: str = ""
+
+    def gates(self) -> list[Gate]:
+        return [*self._scope_gates(), *super().gates()]
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        return self.guarded(super().dispatch, self._scope_gates())(request, *args, **kwargs)
+
+    def _scope_gates(self) -> list[Gate]:
+        return [Gate(scope=scope, **rest) for scope, rest in self.declared("required_scope")]
+
+
+class RecentSignInRequiredMixin(GateMixin):
+    """The person must have come back within the ``recent_sign_in_minutes`` of each class."""
+
+    recent_sign_in_minutes: float = 0
+
+    def gates(self) -> list[Gate]:
+        return [*self._recent_gates(), *super().gates()]
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        return self.guarded(super().dispatch, self._recent_gates())(request, *args, **kwargs)
+
+    def _recent_gates(self) -> list[Gate]:
+        asked = self.declared("recent_sign_in_minutes")
+        return [Gate(minutes=minutes, **rest) for minutes, rest in asked]
 
 
 def _decorator(gate: Gate) -> Decorator:
@@ -229,9 +316,9 @@ def _guarded(view: Callable[..., Any], gates: list[Gate], *, is_async: bool) -> 
         async def gated_async(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
             user = await request.auser()
             # A middleware may have replaced one of ``request.user`` and ``request.auser`` alone.
-            found = await sync_to_async(_first_closed)(gates, user)
+            found = await sync_to_async(_first_closed)(gates, user, request)
             if not found and await sync_to_async(lambda: request.user != user)():
-                found = await sync_to_async(_first_closed)(gates, request.user)
+                found = await sync_to_async(_first_closed)(gates, request.user, request)
             if found:
                 return await sync_to_async(answer)(request, *found)
             return keep_private(await view(request, *args, **kwargs))
@@ -240,7 +327,7 @@ def _guarded(view: Callable[..., Any], gates: list[Gate], *, is_async: bool) -> 
 
     @wraps(view)
     def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
-        if found := _first_closed(gates, request.user):
+        if found := _first_closed(gates, request.user, request):
             return answer(request, *found)
         response = view(request, *args, **kwargs)
         if iscoroutine(response):
@@ -256,8 +343,11 @@ def _mapped(gated: Any, gates: list[Gate]) -> Callable[..., Any]:
     return gated  # type: ignore[no-any-return]
 
 
-def _first_closed(gates: list[Gate], user: object) -> tuple[OnClosed, Closed] | None:
+def _first_closed(
+    gates: list[Gate], user: object, request: HttpRequest
+) -> tuple[OnClosed, Closed] | None:
+    session = getattr(request, "session", None)
     for gate in gates:
-        if closed := closed_to(gate, user):
+        if closed := closed_to(gate, user, session=session):
             return gate.on_closed, closed
     return None

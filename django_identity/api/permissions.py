@@ -33,7 +33,7 @@ class GatePermission(BasePermission):
 
     def has_permission(self, request: Request, view: Any) -> bool:
         getattr(view, "headers", {}).update(PRIVATE)
-        closed = closed_to(self.gate, request.user)
+        closed = closed_to(self.gate, request.user, session=getattr(request, "session", None))
         if closed is not None:
             problem = closed.problem()
             self.message, self.code = {name: problem[name] for name in TOLD}, closed.code
@@ -52,6 +52,19 @@ def HasKycLevel(level: str, *, application: str = conf.DEFAULT_ALIAS) -> type[Ba
     """A class of permissions: the request's user is verified at ``level`` or above."""
     gate = Gate(kyc_level=level, application=application)
     return type("HasKycLevel", (GatePermission,), {"gate": gate})
+
+
+def HasScope(scope: str, *, application: str = conf.DEFAULT_ALIAS) -> type[BasePermission]:  # noqa: N802
+    """A class of permissions: the request's user has allowed ``scope``."""
+    return type("HasScope", (GatePermission,), {"gate": Gate(scope=scope, application=application)})
+
+
+def HasRecentSignIn(  # noqa: N802
+    minutes: float = 10, *, application: str = conf.DEFAULT_ALIAS
+) -> type[BasePermission]:
+    """A class of permissions: the person came back from the service in this session lately."""
+    gate = Gate(minutes=minutes, application=application)
+    return type("HasRecentSignIn", (GatePermission,), {"gate": gate})
 
 
 def gates_in(permission: Any) -> Iterator[Gate]:

@@ -31,8 +31,12 @@ class StrictMixin:
 
 
 class LoginSerializer(StrictMixin, serializers.Serializer[dict[str, str]]):
-    """``next``: a path of the site, or an address under an origin of ``CSRF_TRUSTED_ORIGINS``."""
+    """``next``: a path of the site, or an address under an origin of ``CSRF_TRUSTED_ORIGINS``.
 
+    ``scope``: one of ``LATER_SCOPES``, which a closed gate has named as ``missing``.
+    """
+
+    scope = serializers.CharField(allow_blank=True, default="", write_only=True)
     next = serializers.CharField(allow_blank=True, default="", write_only=True)
     authorization_url = serializers.URLField(
         read_only=True, help_text="Send the browser to this address."

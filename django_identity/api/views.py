@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
 from django.middleware.csrf import get_token
+from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables
 from rest_framework.authentication import SessionAuthentication
-from rest_framework.exceptions import NotAuthenticated
+from rest_framework.exceptions import NotAuthenticated, ValidationError
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -22,7 +24,7 @@ from django_identity.api.parsers import BoundedJSONParser
 from django_identity.api.problems import exception_handler
 from django_identity.backends import begin_session, end_unlinked_session
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle import connect, sign_in, withdrawal
+from django_identity.lifecycle import connect, sign_in, step_up, withdrawal
 from django_identity.lifecycle.standing import standing_of
 from django_identity.logs import LogEvent, log, log_failure
 from django_identity.models import LinkedIdentity
@@ -87,6 +89,14 @@ class _Endpoint(APIView):
         begin_session(self.http_request, user, identity)
         return {}
 
+    def application(self, alias: str) -> conf.Application:
+        return flow.application_of(self.http_request, alias)
+
+    def signed_in_user(self) -> AbstractBaseUser | None:
+        """The signed-in user, or None. Another principal with the number of a user is no user."""
+        user = self.request.user
+        return user if isinstance(user, get_user_model()) else None
+
     def asked(self) -> dict[str, Any]:
         """The members of the body. Raises ``ValidationError``."""
         given = self.serializer_class(data=self.request.data)
@@ -107,7 +117,7 @@ class MeView(_Endpoint):
     serializer_class = serializers.MeSerializer
 
     def get(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        application = flow.application_of(self.http_request, alias)
+        application = self.application(alias)
         told = {
             "is_authenticated": bool(getattr(request.user, "is_authenticated", False)),
             "standing": standing_of(request.user, application=application.alias),
@@ -124,14 +134,16 @@ class LoginView(_Endpoint):
     serializer_class = serializers.LoginSerializer
 
     def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        application = flow.application_of(self.http_request, alias)
-        user = flow.signed_in_user(request)
+        application, user, asked = self.application(alias), self.signed_in_user(), self.asked()
+        if asked["scope"] not in ("", *application.later_scopes):
+            raise ValidationError({"scope": _("The site does not ask for this.")}, "scope_refused")
         address, browser_key = begin_sign_in(
             self.http_request,
             application,
             purpose=sign_in.purpose_for(user, application=application),
             user=user,
-            next_url=self.asked()["next"],
+            next_url=asked["next"],
+            more=asked["scope"],
         )
         response = self.answer({"authorization_url": address})
         set_browser_cookie(response, browser_key, request=self.http_request)
@@ -148,19 +160,20 @@ class CallbackView(_Endpoint):
 
     @sensitive_variables()
     def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        application = flow.application_of(self.http_request, alias)
-        query = self.asked()
+        application, query = self.application(alias), self.asked()
         texts = {name: [query[name]] if name in query else [] for name in CALLBACK}
         completed = sign_in.complete(
             application,
             sign_in.Callback.parse(**texts),
             browser_key=browser_key_of(self.http_request),
-            user=flow.signed_in_user(request),
+            user=self.signed_in_user(),
         )
         beside: Mapping[str, object] = {}
-        linked = completed.linked
-        if linked is not None and linked.session is not None:
-            beside = self.sign_in(request, linked.user, linked.session)
+        if (linked := completed.linked) is not None:
+            if linked.session is not None:
+                beside = self.sign_in(request, linked.user, linked.session)
+            if (session := getattr(self.http_request, "session", None)) is not None:
+                step_up.note(session, linked.identity)
         log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
         return self.answer({"next": flow.landing_url(completed.next_url)}, beside)
 
@@ -181,8 +194,7 @@ class ConnectView(_Endpoint):
 
     @sensitive_variables()
     def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        application = flow.application_of(self.http_request, alias)
-        user = flow.signed_in_user(request)
+        application, user = self.application(alias), self.signed_in_user()
         if user is None:
             raise NotAuthenticated
         identity = connect.redeem(application, self.asked()["connect_code"], user=user)
@@ -196,7 +208,7 @@ class DisconnectView(_Endpoint):
     serializer_class = serializers.DisconnectSerializer
 
     def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        user = flow.signed_in_user(request)
+        user = self.signed_in_user()
         application = flow.application_to_leave(self.http_request, alias, user=user)
         if user is None:
             raise NotAuthenticated

@@ -27,6 +27,7 @@ class Application:
 
     ``base_url`` ends in ``/api/v1``; ``auth_url`` and ``api_origin`` have no trailing slash.
     ``timeout``: the seconds one call may take.
+    ``later_scopes``: what only a gate asks for. ``keep_claims``: what is stored, None for all.
     ``kyc_holds``: how long a KYC level counts after the service last confirmed it;
     ``service_name``: the service's name for people; ``service_account_url``: their account there.
     ``document_paths``: scope of documents -> the path that serves it, below ``base_url``.
@@ -41,6 +42,8 @@ class Application:
     client_secret: Secret
     webhook_secrets: tuple[Secret, ...]
     scopes: tuple[str, ...]
+    later_scopes: tuple[str, ...]
+    keep_claims: tuple[str, ...] | None
     connect_scopes: tuple[str, ...]
     policy: str
     encryption_keys: tuple[Secret, ...]
@@ -66,6 +69,13 @@ def application(alias: str = DEFAULT_ALIAS) -> Application:
     if alias not in aliases():
         raise ConfigurationError(f"{SETTING} has no application {alias!r}.")
     return _application(alias)
+
+
+def kept_claims(alias: str) -> tuple[str, ...] | None:
+    """``KEEP_CLAIMS`` of the application, also while its settings have mistakes."""
+    given = getattr(settings, SETTING, {})
+    held = given.get(alias, {}).get("KEEP_CLAIMS") if isinstance(given, Mapping) else None
+    return tuple(held) if isinstance(held, list | tuple) else None
 
 
 def applications() -> tuple[Application, ...]:

@@ -176,6 +176,8 @@ RULES: Mapping[str, Rule] = {
     "CLIENT_SECRET": Rule(_text, "a text"),
     "WEBHOOK_SECRETS": Rule(_list_of(_text), "a list of texts", ()),
     "SCOPES": Rule(_scopes, "a list of scopes", SCOPES),
+    "LATER_SCOPES": Rule(_list_of(_matching("[^ ]+")), "a list of scopes", ()),
+    "KEEP_CLAIMS": Rule(_list_of(_matching("[^ =]+"), least=1), "a list of claims, or None", None),
     "CONNECT_SCOPES": Rule(_scopes, "a list of scopes", ("profile:basic", "kyc:status")),
     "POLICY": Rule(_text, "a dotted path", "django_identity.policy.IdentityPolicy"),
     "ENCRYPTION_KEYS": Rule(_list_of(_text), "a list of texts, or None", None),
@@ -256,7 +258,8 @@ def _address_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem
 
 def _document_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
     """A person must not consent to what the site then cannot read."""
-    scopes, paths = DOCUMENT_SCOPES & {*fields["scopes"]}, fields["document_paths"]
+    asked = {*fields["scopes"], *fields["later_scopes"]}
+    scopes, paths = DOCUMENT_SCOPES & asked, fields["document_paths"]
     if paths is None:
         paths = document_paths_of(fields["environment"])
     for scope in sorted(scopes - {*paths}):

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from django_identity import database, signals
+from django_identity import conf, database, signals
 from django_identity.credentials import VerifiedCredential
 from django_identity.models import NEVER, LinkedIdentity, StoredClaim
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
@@ -79,13 +79,17 @@ def _rows(
 ) -> dict[Key, StoredClaim]:
     """One row for each listed claim, and one for each proven claim that is not listed.
 
-    A claim that is listed twice is revoked if one of the two entries is revoked.
+    ``KEEP_CLAIMS`` drops the others. A claim that is listed twice is revoked if one of the two
+    entries is revoked.
     """
+    kept = conf.application(identity.application).keep_claims
     proven = proof.claims_as_json() if proof else {}
     disclosed = {name: value for name, value in proven.items() if _is_storable(name, value)}
     unlisted = disclosed.keys() - {listed.claim_type for listed in answer.claims}
     rows: dict[Key, StoredClaim] = {}
     for listed in (*answer.claims, *(_unlisted(name, disclosed[name]) for name in unlisted)):
+        if kept is not None and listed.claim_type not in kept:
+            continue
         is_disclosed = listed.claim_type in disclosed
         value = disclosed.get(listed.claim_type)
         row = _row(identity, listed, value, proof=proof if is_disclosed else None)

@@ -79,6 +79,21 @@ def purpose_for(user: AbstractBaseUser | None, *, application: Application) -> P
     return Purpose.RENEW if linked.exists() else Purpose.LINK
 
 
+def scopes_for(
+    user: AbstractBaseUser | None, *, application: Application, more: str = ""
+) -> tuple[str, ...]:
+    """What a sign-in asks for: ``SCOPES``, and some of ``LATER_SCOPES``.
+
+    These are ``more``, for which a gate has asked, and what the person has allowed already.
+    """
+    held: list[str] = []
+    if application.later_scopes and user is not None:
+        linked = LinkedIdentity.objects.under(application).filter(user_id=user.pk)
+        held = linked.values_list("scopes", flat=True).first() or []
+    later = (scope for scope in application.later_scopes if scope == more or scope in held)
+    return (*application.scopes, *later)
+
+
 def begin(
     application: Application,
     *,
@@ -87,12 +102,14 @@ def begin(
     next_url: str,
     redirect_uri: str,
     browser_key: str,
+    more: str = "",
 ) -> str:
     """Start a sign-in and return the service's address to send the browser to.
 
     ``user``: who is signed in now. ``browser_key`` is the secret in this browser's cookie. Only
-    this browser can complete the sign-in.
+    this browser can complete the sign-in. ``more``: a scope for which a gate has asked.
     """
+    scopes = scopes_for(user, application=application, more=more)
     state, pkce = state_value(), pkce_pair()
     request = AuthorizationRequest(
         state_digest=digest(state),
@@ -103,7 +120,7 @@ def begin(
         user_id=user.pk if user else None,
         next=next_url,
         redirect_uri=redirect_uri,
-        scopes=list(application.scopes),
+        scopes=list(scopes),
         expires_at=timezone.now() + timedelta(seconds=SIGN_IN_LIFETIME),
     )
     keys, context = application.encryption_keys, request.sealing_context("code_verifier")
@@ -114,7 +131,7 @@ def begin(
         state=state,
         code_challenge=pkce.challenge,
         redirect_uri=redirect_uri,
-        scopes=application.scopes,
+        scopes=scopes,
     )
 
 

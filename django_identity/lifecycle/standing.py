@@ -29,7 +29,7 @@ from django_identity.models import (
     TokenGrant,
 )
 from django_identity.service.webhooks import VERIFIED
-from django_identity.texts.labels import LEVEL, is_level
+from django_identity.texts.labels import LEVEL, RECENT_SIGN_IN, is_level, is_scope
 
 #: The attribute of a user instance that keeps what was read, as Django keeps permissions.
 MEMORY = "_identity_memory"
@@ -53,6 +53,10 @@ class Reason(StrEnum):
     OTHER_VALUE = "other_value"
     NOT_VERIFIED = "not_verified"
     LOWER_LEVEL = "lower_level"
+    #: The person has not allowed this yet.
+    SCOPE_NOT_GIVEN = "scope_not_given"
+    #: The person has not come back from the service lately.
+    NOT_RECENT = "not_recent"
     #: Only for operators: the settings have no such application in this environment.
     NOT_SET_UP = "not_set_up"
     #: Only on the account page: the site can no longer ask the service about the person.
@@ -76,7 +80,8 @@ class Standing:
 
     ``barrier``: a reason that closes all gates. If it is None, the user has an identity with a
     granted consent. ``kyc_holds_until``: until when the KYC level counts. ``connect_only``: only a
-    Connect code verified the user, so there are no claims.
+    Connect code verified the user, so there are no claims. ``mark``: of the identity, until its
+    sessions end.
     """
 
     barrier: Shortfall | None
@@ -85,6 +90,8 @@ class Standing:
     kyc_holds_until: datetime | None = None
     claims: tuple[HeldClaim, ...] = ()
     connect_only: bool = False
+    scopes: tuple[str, ...] = ()
+    mark: str = ""
 
     @property
     def is_linked(self) -> bool:
@@ -154,6 +161,12 @@ class Standing:
             return None
         return Shortfall(Reason.RUN_OUT, since=self.kyc_holds_until)
 
+    def scope_shortfall(self, scope: str) -> Shortfall | None:
+        """Why the gate for ``scope`` is closed, or None if the person has allowed it."""
+        if self.barrier is not None or scope in self.scopes:
+            return self.barrier
+        return Shortfall(Reason.SCOPE_NOT_GIVEN)
+
     def _level_counts(self) -> bool:
         return self.kyc_holds_until is not None and timezone.now() < self.kyc_holds_until
 
@@ -212,10 +225,16 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
 def shortfall_of(
     user: object, asked: str, *, application: str = conf.DEFAULT_ALIAS
 ) -> Shortfall | None:
-    """Why the gate for ``asked`` (a claim, a claim with a value, or a level) is closed."""
+    """Why the gate for ``asked`` is closed: a claim, also with a value, a level, a scope, or
+    ``RECENT_SIGN_IN``.
+    """
     standing = standing_of(user, application=application)
     if is_level(asked):
         return standing.level_shortfall(asked)
+    if is_scope(asked):
+        return standing.scope_shortfall(asked)
+    if asked == RECENT_SIGN_IN:
+        return standing.barrier or Shortfall(Reason.NOT_RECENT)
     return standing.shortfall(Requirement.parse(asked))
 
 
@@ -295,4 +314,11 @@ def _read(identities: Iterable[LinkedIdentity], application: conf.Application) -
         kyc_holds_until=kyc.holds_until(application, identity),
         claims=tuple(HeldClaim.of(row, application=application.alias) for row in rows),
         connect_only=identity.connect_only,
+        scopes=tuple(identity.scopes),
+        mark=mark_of(identity),
     )
+
+
+def mark_of(identity: LinkedIdentity) -> str:
+    """What stands for the identity in a session. It changes when all its sessions end."""
+    return f"{identity.pk}.{identity.session_epoch}"

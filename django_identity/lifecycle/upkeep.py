@@ -30,6 +30,7 @@ from django_identity.models import (
     Consent,
     LinkedIdentity,
     LinkedVia,
+    StoredClaim,
     WebhookEvent,
     under,
 )
@@ -246,7 +247,7 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
 
 
 def purge() -> None:
-    """Delete old events, and sign-ins and redemptions that are over, in batches.
+    """Delete old events, sign-ins and redemptions that are over, and claims that are not kept.
 
     Events of an alias that is not set up any more are kept as long as the default application's.
     """
@@ -258,6 +259,10 @@ def purge() -> None:
         _delete(old.order_by("received_at"))
     for flow in (AuthorizationRequest.objects, ConnectRedemption.objects):
         _delete(flow.filter(expires_at__lt=now).order_by("expires_at"))
+    for site in sites.values():
+        if site.keep_claims is not None:
+            held = StoredClaim.objects.filter(identity__application=site.alias)
+            _delete(held.exclude(claim_type__in=site.keep_claims))
 
 
 def _delete(rows: QuerySet[Any]) -> None:

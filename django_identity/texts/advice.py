@@ -121,6 +121,14 @@ REASONS: Mapping[str, Advice] = {
     "not_verified": Advice(
         _("Not verified yet"), _("You are connected, but %(service)s has not verified you."),
         _THERE, _AGAIN, _("The KYC status is not “verified”."), _VERIFY),
+    "scope_not_given": Advice(
+        _("You have not allowed this yet"), _("%(site)s may not read this about you."),
+        _("You decide at %(service)s, and can take it back at any time."),
+        _("Decide at %(service)s"), _("The person has not allowed the scope.")),
+    "not_recent": Advice(
+        _("It was a while ago"), _("This page is for people who signed in a short while ago."),
+        _("Use the same account at %(service)s as before. You come back to this page."),
+        _("Confirm with %(service)s"), _("The person has to come back from the service again.")),
     "lower_level": Advice(
         _("You are verified at a lower level"), _("You have: %(held)s."),
         _("Continue the verification there, then check again here."), _AGAIN,

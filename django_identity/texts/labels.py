@@ -29,6 +29,7 @@ WORDS: Mapping[str, Text] = {
     "age_over_18": _("you are 18 or older"),
     "country_resident": _("your country of residence"),
     "unique_human": _("you have only one account"),
+    "recent_sign_in": _("a sign-in a short while ago"),
     "verified": _("verified"),
     "unverified": _("not verified"),
     "pending": _("being verified"),
@@ -57,6 +58,7 @@ SHOW: Mapping[str, Text] = {
     "age_over_18": _("Show that you are 18 or older"),
     "country_resident": _("Show where you live"),
     "unique_human": _("Show that you have only one account"),
+    "recent_sign_in": _("Confirm that it is you"),
 }
 
 # Columns that the person's pages show among the technical details.
@@ -83,6 +85,8 @@ PURPOSES: Mapping[str, Text] = {
 # The claims and the levels that the spec names. The service may have further levels.
 CLAIMS = ("kyc_verified", "age_over_18", "country_resident", "unique_human")
 LEVELS = ("level_1", "level_2")
+#: What a gate asks for that wants the person to have come back from the service lately.
+RECENT_SIGN_IN = "recent_sign_in"
 LEVEL = re.compile(r"level_(\d{1,4})")
 
 
@@ -91,12 +95,17 @@ def is_level(asked: str) -> bool:
     return LEVEL.fullmatch(asked) is not None
 
 
+def is_scope(asked: str) -> bool:
+    """Whether ``asked`` is a scope and not a claim."""
+    return ":" in asked and "=" not in asked
+
+
 def is_known(asked: str) -> bool:
     """Whether pages have words for what a gate asks for. A link may name nothing else."""
     claim_type, asks_value, value = asked.partition("=")
     if asks_value:
         return claim_type == "country_resident" and value in _countries()["en"]
-    return asked in CLAIMS or is_level(asked)
+    return asked in (*CLAIMS, RECENT_SIGN_IN) or is_level(asked)
 
 
 def level_name(level: str) -> str:
@@ -125,10 +134,12 @@ def in_words(code: str) -> Text:
 
 
 def title_for(asked: str) -> Text:
-    """The title of a page that asks for ``asked``: a claim, a claim with its value, or a level."""
+    """The title of a page that asks for ``asked``: a claim, also with a value, a level, a scope."""
     if is_level(asked):
         level = level_name(asked)
         return format_lazy(_("Show that you are verified at level {level}"), level=level)
+    if is_scope(asked):
+        return _("Allow one thing more")
     claim_type, asks_value, value = asked.partition("=")
     if claim_type == "country_resident" and asks_value:
         return format_lazy(_("Show that you live in {country}"), country=_lazy_country(value))

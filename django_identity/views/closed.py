@@ -21,11 +21,13 @@ OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], Htt
 NOT_SIGNED_IN = "not_signed_in"
 CLAIM_MISSING = "claim_missing"
 KYC_LEVEL_MISSING = "kyc_level_missing"
+SCOPE_MISSING = "scope_missing"
+SIGN_IN_NOT_RECENT = "sign_in_not_recent"
 PAGE, JSON = "text/html", ("application/json", MEDIA_TYPE)
 # What a sign-in mends. The service must verify the person first for any other reason.
 MENDED_BY_SIGN_IN = {
     Reason.NOT_LINKED, Reason.CONSENT_REVOKED, Reason.ENDED_BY_SITE, Reason.CONNECT_ONLY,
-    Reason.RUN_OUT,
+    Reason.RUN_OUT, Reason.SCOPE_NOT_GIVEN, Reason.NOT_RECENT,
 }  # fmt: skip
 
 
@@ -99,7 +101,8 @@ def _own_answer(
             closed.problem(), status=closed.status, headers=headers, content_type=MEDIA_TYPE
         )
     application = conf.application(closed.application)
-    is_page = request.method in ("GET", "HEAD")
+    # After a step-up the page of a form is shown again. A POST is never replayed.
+    is_page = request.method in ("GET", "HEAD") or closed.code == SIGN_IN_NOT_RECENT
     next_url = path_of(request, with_query=True) if is_page else ""
     way_in = login_url(application, next_url=next_url, missing=closed.asked)
     if on_closed == "forbid":
@@ -116,6 +119,7 @@ def _explain(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> Http
         "closed": closed,
         "advice": advice.advice_on(closed.shortfall, request, application),
         "why": why_asked(application, closed.asked)[0][1],
+        "scope": closed.asked if closed.asked in application.later_scopes else "",
         **ways,
     }
     template = "django_identity/gate_closed.html"

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from django_identity import conf
 from django_identity.backends import begin_session
 from django_identity.exceptions import FlowError, IdentityError
-from django_identity.lifecycle import sign_in, standing
+from django_identity.lifecycle import sign_in, standing, step_up
 from django_identity.logs import LogEvent, log
 from django_identity.models import Purpose
 from django_identity.texts import advice, labels
@@ -51,6 +51,7 @@ def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
         purpose=purpose,
         user=user,
         next_url=flow.safe_next(given.get("next", "")),
+        more=given.get("scope", ""),
     )
     response = HttpResponseRedirect(address)
     set_browser_cookie(response, browser_key, request=request)
@@ -78,6 +79,7 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     if (linked := completed.linked) is not None:
         if linked.session is not None:
             begin_session(request, linked.user, linked.session)
+        step_up.note(request.session, linked.identity)
         done = advice.fill(DONE[completed.purpose], advice.names_for(request, application))
         tell(request, f"{done} {status_words(linked.identity)}")
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
@@ -107,7 +109,10 @@ def _button_page(
     request: HttpRequest, application: conf.Application, purpose: Purpose
 ) -> HttpResponse:
     next_url, missing = flow.safe_next(request.GET.get("next", "")), request.GET.get("missing", "")
-    asked = missing if labels.is_known(missing) else ""
+    is_later = missing in application.later_scopes
+    asked = missing if is_later or labels.is_known(missing) else ""
+    user = flow.signed_in_user(request)
+    scopes = sign_in.scopes_for(user, application=application, more=asked)
     shortfall = local_url = told = None
     if asked:
         shortfall = standing.shortfall_of(request.user, asked, application=application.alias)
@@ -119,10 +124,11 @@ def _button_page(
         "purpose": purpose,
         "next": next_url,
         "missing": asked,
+        "scope": asked if is_later else "",
         "is_blocked": settings.DEBUG and blocks_button(application),
         "shortfall": shortfall,
         "advice": told,
-        "scopes": why_asked(application, *application.scopes),
+        "scopes": why_asked(application, *scopes),
         "why": why_asked(application, asked)[0][1],
         # A Connect code brings a KYC level, but no claims.
         "offers_code": _needs_code(request, application, purpose)
@@ -156,8 +162,11 @@ def begin_sign_in(
     purpose: Purpose,
     user: AbstractBaseUser | None,
     next_url: str,
+    more: str,
 ) -> tuple[str, str]:
     """Begin a sign-in for this browser. ``next_url`` is a page to which it may lead.
+
+    ``more``: a scope of ``LATER_SCOPES``; any other text asks for nothing more.
 
     Returns the address to which the browser is sent, and the key for ``set_browser_cookie``.
     """
@@ -172,6 +181,7 @@ def begin_sign_in(
         next_url=next_url,
         redirect_uri=redirect_uri,
         browser_key=browser_key,
+        more=more,
     )
     return address, browser_key
 

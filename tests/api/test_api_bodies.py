@@ -129,7 +129,7 @@ def test_members_are_texts_and_known(ada: User, name: str) -> None:
     usable = MEMBERS[name]
     wrong = [{**usable, member: value} for member in usable for value in (None, ["a"], {"a": "a"})]
     for body, code in [*((each, {"null", "invalid"}) for each in wrong),
-                       ({**usable, "scope": "all"}, {"unknown_member"})]:  # fmt: skip
+                       ({**usable, "role": "all"}, {"unknown_member"})]:  # fmt: skip
         answer = client.post(reverse(f"identity_api:{name}"), body, content_type=JSON)
         assert answer.status_code == 400
         assert answer.json()["code"] in code

@@ -18,9 +18,8 @@ from django_identity.gates import claims_of
 from django_identity.lifecycle import key_sets
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredClaim, TokenGrant
-from tests.credentials.issuer import b64
 from tests.factories import make_user
-from tests.fake_service import FakeService, answer, http, impatient, serving, silent
+from tests.fake_service import FakeService, answer, b64, http, impatient, serving, silent
 from tests.lifecycle.refetching import all_refetched
 from tests.sign_in import begin, come_back, sign_in
 

@@ -1,0 +1,33 @@
+"""Step-up: whether the person has come back from the service lately, in this session."""
+
+from collections.abc import MutableMapping
+from typing import Any
+
+from django.utils import timezone
+
+from django_identity.lifecycle.standing import Reason, Shortfall, Standing, mark_of
+from django_identity.models import LinkedIdentity
+
+#: Of the session: whose sign-in it was, and when. It ends with the identity and its epoch.
+KEY = "identity_came_back"
+
+
+def note(session: MutableMapping[str, Any], identity: LinkedIdentity) -> None:
+    """Note that the person of ``identity`` came back from the service now."""
+    session[KEY] = [mark_of(identity), timezone.now().timestamp()]
+
+
+def shortfall(
+    standing: Standing, session: MutableMapping[str, Any] | None, *, minutes: float
+) -> Shortfall | None:
+    """Why the person has to come back again, or None if they did within ``minutes``.
+
+    A time from the future is none: a clock was wrong, or somebody made the cookie.
+    """
+    if standing.barrier is not None:
+        return standing.barrier
+    mark, at = (session or {}).get(KEY, ("", 0.0))
+    passed = timezone.now().timestamp() - at
+    if mark == standing.mark and 0 <= passed <= minutes * 60:
+        return None
+    return Shortfall(Reason.NOT_RECENT)

@@ -1,0 +1,135 @@
+"""A gate that asks for one scope more, when the person comes to it."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import Client
+from django.urls import reverse
+
+from django_identity.gates import Gate
+from django_identity.models import LinkedIdentity
+from django_identity.policy import IdentityPolicy
+from tests.deliveries import SECRET, deliver
+from tests.fake_service import FakeService
+from tests.sign_in import come_back, sign_in
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.gates.asking")]
+
+SCOPE = "documents:read"
+BASE = "profile:read kyc:read claims:read"
+FACES = ("/papers/", "/papers/class/", "/papers/api/")
+
+
+class Explains(IdentityPolicy):
+    reasons = {SCOPE: "To check your rental contract."}
+
+
+@pytest.fixture
+def browser(service: FakeService, settings: pytest.FixtureRequest) -> Client:
+    settings.DJANGO_IDENTITY = {  # type: ignore[attr-defined]
+        "default": service.settings(
+            WEBHOOK_SECRETS=[SECRET], LATER_SCOPES=[SCOPE, "documents:metadata"],
+            POLICY=f"{__name__}.Explains", DOCUMENT_KEYS=[],
+        )
+    }  # fmt: skip
+    browser = Client()
+    sign_in(browser)
+    return browser
+
+
+def is_open(browser: Client, address: str = "/papers/") -> bool:
+    return browser.get(address).status_code == 200
+
+
+def asked_of_the_service(browser: Client, scope: str = SCOPE) -> tuple[str, str]:
+    """Press the button of a closed gate. Returns the state and the scopes in the address."""
+    sent = browser.post(reverse("identity:login"), {"next": "/papers/", "scope": scope})
+    query = parse_qs(urlsplit(sent["Location"]).query)
+    return query["state"][0], query["scope"][0]
+
+
+@pytest.mark.parametrize("address", FACES)
+def test_a_sign_in_asks_for_it_only_where_a_gate_does(browser: Client, address: str) -> None:
+    assert not is_open(browser, address)
+    state, scopes = asked_of_the_service(browser)
+    assert scopes == f"{BASE} {SCOPE}"
+    come_back(browser, state)
+    assert is_open(browser, address)
+
+
+def test_the_page_says_why_and_what(browser: Client) -> None:
+    way_in = browser.get("/papers/")["Location"]
+    page = browser.get(way_in).content.decode()
+    assert "To check your rental contract." in page
+    assert f'name="scope" value="{SCOPE}"' in page
+    assert "The content of identity documents" in page
+    page = browser.get(reverse("identity:login")).content.decode()
+    assert "The content of identity documents" not in page
+
+
+def test_a_renewal_keeps_what_was_allowed(browser: Client) -> None:
+    come_back(browser, asked_of_the_service(browser)[0])
+    state, scopes = asked_of_the_service(browser, scope="")
+    assert scopes == f"{BASE} {SCOPE}"
+    come_back(browser, state)
+    assert is_open(browser)
+
+
+@pytest.mark.parametrize("said", [BASE, f"{BASE} documents:metadata"])
+def test_an_answer_with_less_than_was_asked(
+    browser: Client, service: FakeService, said: str
+) -> None:
+    """The person took the tick away: signed in as before, the gate closed, and why."""
+    state, _ = asked_of_the_service(browser)
+    service.token = {"scope": said}
+    assert come_back(browser, state)["Location"] == "/papers/"
+    page = browser.get("/papers/", follow=True).content.decode()
+    assert "You have not allowed this yet" in page
+    assert browser.get("/").content
+
+
+def test_a_refusal_or_an_unknown_scope_at_the_service(browser: Client) -> None:
+    for error in ("access_denied", "invalid_scope"):
+        state, _ = asked_of_the_service(browser)
+        assert come_back(browser, state, code="", error=error).status_code >= 400
+        assert not is_open(browser)
+        assert browser.get("/").content
+
+
+def test_taken_back_with_the_consent(browser: Client) -> None:
+    come_back(browser, asked_of_the_service(browser)[0])
+    assert is_open(browser)
+    deliver("consent.revoked")
+    assert not is_open(browser)
+    assert LinkedIdentity.objects.get().scopes == []
+
+
+@pytest.mark.parametrize("scope", ["openid", "claims:read", "documents:read openid", "x\ny"])
+def test_a_request_names_nothing_that_the_site_has_not(browser: Client, scope: str) -> None:
+    assert asked_of_the_service(browser, scope)[1] == BASE
+    page = browser.get(reverse("identity:login"), {"missing": scope}).content.decode()
+    assert "Allow one thing more" not in page
+    refused = browser.post(
+        reverse("identity_api:login"), {"scope": scope}, content_type="application/json"
+    )
+    assert refused.status_code == 400
+
+
+def test_a_front_end_names_the_scope(browser: Client) -> None:
+    answer = browser.get("/papers/", headers={"Accept": "application/json"})
+    told = answer.json()
+    assert (answer.status_code, told["code"], told["missing"]) == (403, "scope_missing", SCOPE)
+    begun = browser.post(
+        reverse("identity_api:login"), {"scope": told["missing"]}, content_type="application/json"
+    )
+    query = parse_qs(urlsplit(begun.json()["authorization_url"]).query)
+    assert query["scope"] == [f"{BASE} {SCOPE}"]
+
+
+@pytest.mark.parametrize("scope", [" ", None, 7])
+def test_a_gate_of_no_scope_is_an_error(scope: object) -> None:
+    with pytest.raises(ImproperlyConfigured):
+        Gate(scope=scope)  # type: ignore[arg-type]

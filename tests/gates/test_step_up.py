@@ -1,0 +1,140 @@
+"""A gate that wants the person to have come back from the service lately, in this session."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import Client
+
+from django_identity.gates import Gate, closed_to
+from django_identity.lifecycle import step_up, withdrawal
+from django_identity.models import LinkedIdentity
+from django_identity.testing.clock import Clock
+from tests.factories import make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import begin, come_back, sign_in
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls("tests.gates.asking")]
+
+FACES = ("/payout/", "/payout/async/", "/payout/class/", "/payout/api/")
+
+
+def is_open(browser: Client, address: str = "/payout/") -> bool:
+    return browser.get(address).status_code == 200
+
+
+@pytest.fixture
+def browser(service: FakeService) -> Client:
+    browser = Client()
+    sign_in(browser)
+    return browser
+
+
+@pytest.mark.parametrize("address", FACES)
+def test_open_for_a_while_after_a_sign_in(
+    browser: Client, identity_clock: Clock, address: str
+) -> None:
+    assert is_open(browser, address)
+    identity_clock.advance(minutes=11)
+    assert not is_open(browser, address)
+    sign_in(browser)
+    assert is_open(browser, address)
+
+
+def test_a_subclass_takes_nothing_away(browser: Client, identity_clock: Clock) -> None:
+    identity_clock.advance(minutes=6)
+    assert is_open(browser, "/payout/")
+    assert not is_open(browser, "/payout/class/")
+
+
+def test_a_closed_gate_leads_through_a_renewal_back_to_the_page(
+    browser: Client, identity_clock: Clock
+) -> None:
+    """The page of a form is shown again; what was posted is not sent a second time."""
+    identity_clock.advance(minutes=11)
+    sent = browser.post("/payout/?to=max", {"amount": "7"})
+    asked = parse_qs(urlsplit(sent["Location"]).query)
+    assert asked == {"next": ["/payout/?to=max"], "missing": ["recent_sign_in"]}
+    page = browser.get(sent["Location"]).content.decode()
+    assert "Confirm that it is you" in page
+    arrived = sign_in(browser, asked["next"][0])
+    assert arrived["Location"] == "/payout/?to=max"
+    assert is_open(browser)
+
+
+def test_json(browser: Client, identity_clock: Clock) -> None:
+    identity_clock.advance(minutes=11)
+    for address in ("/payout/", "/payout/api/"):
+        answer = browser.get(address, headers={"Accept": "application/json"})
+        told = answer.json()
+        assert (answer.status_code, told["code"]) == (403, "sign_in_not_recent")
+        assert (told["missing"], told["recovery"]) == ("recent_sign_in", "restart")
+
+
+def test_other_browsers_and_other_people_do_not_count(
+    browser: Client, service: FakeService
+) -> None:
+    other = Client()
+    other.force_login(LinkedIdentity.objects.get().user)
+    assert not is_open(other)
+    state = begin(other)
+    service.subject = "somebody-else"
+    assert come_back(other, state).status_code != 302
+    assert not is_open(other)
+
+
+def test_a_refusal_at_the_service_keeps_it_closed(browser: Client, identity_clock: Clock) -> None:
+    identity_clock.advance(minutes=11)
+    come_back(browser, begin(browser), code="", error="access_denied")
+    assert not is_open(browser)
+
+
+def test_two_tabs(browser: Client, identity_clock: Clock) -> None:
+    identity_clock.advance(minutes=11)
+    first, second = begin(browser, "/payout/?tab=1"), begin(browser, "/payout/?tab=2")
+    assert come_back(browser, second)["Location"] == "/payout/?tab=2"
+    assert come_back(browser, first)["Location"] == "/payout/?tab=1"
+    assert is_open(browser)
+
+
+def test_it_ends_with_the_identity_and_its_sessions(browser: Client) -> None:
+    """Also in a session of the site's own sign-in, which goes on."""
+    user = LinkedIdentity.objects.get().user
+    local = Client()
+    local.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    sign_in(local)
+    assert is_open(local)
+    withdrawal.end_sessions(user.pk)
+    assert not is_open(local)
+
+
+@pytest.mark.parametrize("minutes", [-1, 10 * 24 * 60])
+def test_a_time_that_is_not_lately(browser: Client, minutes: int) -> None:
+    """Too old, or from the future."""
+    session = browser.session
+    mark, at = session[step_up.KEY]
+    session[step_up.KEY] = [mark, at - minutes * 60]
+    session.save()
+    assert not is_open(browser)
+
+
+def test_somebody_without_an_identity_connects_first() -> None:
+    browser = Client()
+    assert browser.get("/payout/")["Location"].endswith("missing=recent_sign_in")
+    browser.force_login(make_user())
+    page = browser.get(browser.get("/payout/")["Location"]).content.decode()
+    assert "Not connected yet" in page
+
+
+def test_without_a_session_it_is_closed() -> None:
+    user = make_user()
+    make_identity(user)
+    assert closed_to(Gate(minutes=10), user) is not None
+
+
+@pytest.mark.parametrize("minutes", [-1, "ten", None])
+def test_a_gate_of_no_minutes_is_an_error(minutes: object) -> None:
+    with pytest.raises(ImproperlyConfigured):
+        Gate(minutes=minutes)  # type: ignore[arg-type]

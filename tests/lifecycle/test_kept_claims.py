@@ -1,0 +1,89 @@
+"""``KEEP_CLAIMS``: what is not in the list is verified and dropped at the door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.test import Client
+from django.utils import timezone
+
+from django_identity import conf
+from django_identity.gates import claim_required, claims_of
+from django_identity.lifecycle import upkeep
+from django_identity.models import LinkedIdentity, StoredClaim
+from tests.factories import again, make_claim, make_identity, make_user
+from tests.fake_service import FakeService
+from tests.sign_in import sign_in
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DROPPED = ("country_resident", "NG", "unique_human")
+
+
+def keep(settings: Any, service: FakeService, *names: str) -> None:
+    settings.DJANGO_IDENTITY = {"default": service.settings(KEEP_CLAIMS=list(names))}
+
+
+def everything_stored() -> str:
+    models = apps.get_app_config("django_identity").get_models()
+    return "\n".join(str(row) for model in models for row in model._base_manager.values())
+
+
+@pytest.fixture
+def browser(service: FakeService, settings: Any) -> Client:
+    service.disclosed = {
+        "age_over_18": True, "country_resident": {"country": "NG"}, "unique_human": True,
+    }  # fmt: skip
+    keep(settings, service, "age_over_18")
+    browser = Client()
+    sign_in(browser)
+    return browser
+
+
+def test_a_sign_in_and_a_re_fetch_drop_the_others(browser: Client) -> None:
+    user = LinkedIdentity.objects.get().user
+    assert claims_of(user) == {"age_over_18": True}
+    LinkedIdentity.objects.update(refetch_due_at=timezone.now(), credential_issued_at=None)
+    upkeep.run()
+    assert LinkedIdentity.objects.get().credential_issued_at is not None
+    assert claims_of(again(user)) == {"age_over_18": True}
+    assert not [text for text in DROPPED if text in everything_stored()]
+
+
+def test_a_longer_list_keeps_more_from_the_next_re_fetch_on(
+    browser: Client, service: FakeService, settings: Any
+) -> None:
+    keep(settings, service, "age_over_18", "unique_human")
+    LinkedIdentity.objects.update(refetch_due_at=timezone.now())
+    upkeep.run()
+    assert {row.claim_type for row in StoredClaim.objects.all()} == {"age_over_18", "unique_human"}
+
+
+def test_a_shorter_list_drops_at_the_next_upkeep(service: FakeService, settings: Any) -> None:
+    identity = make_identity(make_user())
+    make_claim(identity, "age_over_18")
+    make_claim(identity, "country_resident", {"country": "NG"})
+    keep(settings, service, "age_over_18")
+    call_command("identity_upkeep")
+    assert [row.claim_type for row in StoredClaim.objects.all()] == ["age_over_18"]
+
+
+def test_a_gate_for_a_dropped_claim_is_an_error(browser: Client) -> None:
+    with pytest.raises(ImproperlyConfigured, match="KEEP_CLAIMS drops country_resident"):
+        claim_required("age_over_18", "country_resident=NG")
+    claim_required("age_over_18")
+
+
+def test_the_account_page_says_what_is_kept(browser: Client) -> None:
+    page = browser.get("/identity/account/").content.decode()
+    assert "keeps only these" in page
+
+
+@pytest.mark.parametrize("given", [[], "age_over_18", ["age_over_18=1"], [""], [7]])
+def test_a_list_that_is_none(service: FakeService, settings: Any, given: object) -> None:
+    settings.DJANGO_IDENTITY = {"default": service.settings(KEEP_CLAIMS=given)}
+    assert [problem.check_id for problem in conf.problems()] == ["E004"]
