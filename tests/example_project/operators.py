@@ -65,7 +65,7 @@ def _closed_out() -> None:
     user, now = _user(CLOSED_OUT), timezone.now()
     identity = make_identity(
         user, subject="5e0f6a52-9f0e-4f9f-8f3c-5f0a4c0f1d77", scopes=SCOPES,
-        credential_issued_at=now - timedelta(hours=26),
+        signed_in_at=now - timedelta(hours=2), credential_issued_at=now - timedelta(hours=26),
         credential_expires_at=now - timedelta(hours=2, minutes=4),
         refetch_due_at=now + timedelta(minutes=48), refetch_failures=7,
         last_error="service_unavailable",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Count, Max, Min, Q, QuerySet
 from django.utils import timezone
@@ -32,8 +33,7 @@ IS_UPKEEP_RUNNING = "Run a worker with beat, or identity_upkeep every minute."
 # The failures of a sign-in that the site's settings cause.
 OF_SETTINGS = ("client_rejected", "credential_rejected", "environment_mismatch", "subject_unknown")
 
-Counted = tuple[str, Level, QuerySet[LinkedIdentity] | QuerySet[WebhookEvent] |
-                QuerySet[ErasureReceipt] | QuerySet[TokenGrant], str, str]  # fmt: skip
+Counted = tuple[str, Level, QuerySet[Any], str, str]
 
 
 def check_records() -> Iterator[Finding]:
@@ -70,12 +70,9 @@ def _counted(now: datetime) -> Iterator[Counted]:
     dead = TokenGrant.objects.filter(needs_reauthorization=True, identity__consent=Consent.GRANTED)
     said = "grant(s) wait for their person to sign in again"
     yield "grants", warning, dead, said, "The log lines identity.grant.lost have the reasons."
-    failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED)
-    said, emptied = "event(s) failed", Q(event_id="")
-    remedy = "Mend the handler; identity_replay."
-    yield "events", problem, failed.exclude(emptied), said, remedy
-    said = f"{said}, and their content is deleted"
-    yield "events", warning, failed.filter(emptied), said, "They cannot be replayed."
+    # Without its content an event cannot be replayed, so nobody can do anything about it.
+    failed = WebhookEvent.objects.filter(outcome=EventOutcome.FAILED).exclude(event_id="")
+    yield "events", problem, failed, "event(s) failed", "Mend the handler; identity_replay."
     waiting = WebhookEvent.objects.filter(next_attempt_at__lte=late)
     said = "event(s) wait for their handlers for over 15 minutes"
     yield "handlers", problem, waiting, said, IS_UPKEEP_RUNNING
@@ -123,26 +120,22 @@ def figures() -> dict[str, float]:
     """The figures to alert on. Counts end at 100,000. Ages are seconds."""
     now = timezone.now()
     ours = LinkedIdentity.objects.filter(under(conf.applications()))
-    failing = ours.filter(refetch_failures__gt=0)
-    found: dict[str, float] = {"failing": failing[:MOST_COUNTED].count()}
-    for count, age, rows, column in (
-        ("due", "oldest_due", ours.filter(refetch_due_at__lte=now), "refetch_due_at"),
-        (
-            "waiting_events",
-            "oldest_waiting_event",
-            WebhookEvent.objects.filter(next_attempt_at__lte=now),
-            "next_attempt_at",
-        ),
-        (
-            "pending_erasures",
-            "oldest_erasure",
-            ErasureReceipt.objects.filter(erased_at=None),
-            "requested_at",
-        ),
-    ):
-        oldest = rows.aggregate(at=Min(column))["at"]
-        found[count] = rows[:MOST_COUNTED].count()
-        found[age] = (now - oldest).total_seconds() if oldest else 0.0
+    waiting = WebhookEvent.objects.filter(next_attempt_at__lte=now)
+    pending = ErasureReceipt.objects.filter(erased_at=None)
     newest = WebhookEvent.objects.aggregate(at=Max("received_at"))["at"]
-    found["no_event_for"] = (now - newest).total_seconds() if newest else 0.0
-    return found
+    return {
+        "failing": ours.filter(refetch_failures__gt=0)[:MOST_COUNTED].count(),
+        "due": ours.filter(refetch_due_at__lte=now)[:MOST_COUNTED].count(),
+        "oldest_due": _age(ours, "refetch_due_at", now),
+        "waiting_events": waiting[:MOST_COUNTED].count(),
+        "oldest_waiting_event": _age(waiting, "next_attempt_at", now),
+        "pending_erasures": pending[:MOST_COUNTED].count(),
+        "oldest_erasure": _age(pending, "requested_at", now),
+        "no_event_for": (now - newest).total_seconds() if newest else 0.0,
+    }
+
+
+def _age(rows: QuerySet[Any], column: str, now: datetime) -> float:
+    """The seconds since the oldest time in ``column``; 0 if there is none in the past."""
+    oldest = rows.aggregate(at=Min(column))["at"]
+    return max(0.0, (now - oldest).total_seconds()) if oldest else 0.0

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from django.core.cache import cache
 from django.core.checks import Tags, run_checks
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError
 from django.db.migrations.executor import MigrationExecutor
 
 from django_identity import background, conf, database
@@ -87,22 +87,15 @@ def is_ready() -> bool:
     """Whether the settings are usable, and the database is migrated and takes writes.
 
     New code is not ready before the migrations that it needs, so "migrate, then deploy" is safe.
-    If the connection was cut, it tries once on a new connection.
+    A connection that was cut costs one answer: Django opens a new one for the next request.
     """
     if any(problem.fatal for problem in conf.problems()):
         return False
-    connection = database.connection()
-    for is_new_connection in (False, True):
-        try:
-            _write_nothing()
-            return _is_migrated()
-        except (OperationalError, InterfaceError):
-            if is_new_connection or connection.in_atomic_block:
-                return False
-            connection.close()
-        except DatabaseError:
-            return False
-    return False
+    try:
+        _write_nothing()
+        return _is_migrated()
+    except (DatabaseError, InterfaceError):
+        return False
 
 
 def _is_migrated() -> bool:
