@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from django_identity import conf
 from django_identity.lifecycle.operators import overview, timeline
 from django_identity.models import (
     Consent,
@@ -34,12 +35,13 @@ def test_the_history_is_one_of_two_hundred_people() -> None:
     assert LinkedIdentity.objects.count() == PEOPLE == 200
     first = LinkedIdentity.objects.earliest("created_at").created_at
     assert DAYS - 5 < (timezone.now() - first).days <= DAYS
-    found = overview.figures_of("default", "test")
-    for counted in (found.linked, found.received):
-        assert sum(1 for each in counted if each.count) > overview.DAYS / 2
-    assert found.by_consent[Consent.REVOKED, ""] > 5
-    attention = overview.attention_of("default", "test")
-    assert all((attention.erasures.rows, attention.failures, attention.failed_events.rows))
+    found = overview.overview_of(conf.application())
+    for counted in (found.figures.linked, found.figures.received):
+        assert sum(1 for each in counted.values() if each) > overview.DAYS / 2
+    assert found.figures.by_consent[Consent.REVOKED, ""] > 5
+    assert found.figures.failures
+    assert found.erasures.exists()
+    assert found.failed_events.exists()
     for identity in LinkedIdentity.objects.all()[::9]:
         entries = timeline.timeline_of(identity)
         assert len(entries) >= 2
