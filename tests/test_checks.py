@@ -11,7 +11,7 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.checks import Tags, run_checks
-from django.test import Client, override_settings
+from django.test import override_settings
 
 from django_identity import anonymisation
 from django_identity.policy import IdentityPolicy
@@ -118,15 +118,6 @@ def test_a_policy_that_stops_the_button(sources: Any, *, is_blocked: bool) -> No
             assert reported("W028") is is_blocked
         with override_settings(SECURE_CSP=directives):
             assert not reported("W028")
-
-
-@pytest.mark.parametrize("debug", [True, False])
-@pytest.mark.django_db
-def test_the_start_page_tells_the_developer(client: Client, *, debug: bool) -> None:
-    directives = {"DIRECTIVES": {"form-action": ["'self'"]}}
-    with override_settings(MIDDLEWARE=DJANGO_CSP, CONTENT_SECURITY_POLICY=directives, DEBUG=debug):
-        page = client.get("/identity/login/").content.decode()
-    assert ("django_identity.W028" in page) is debug
 
 
 def test_a_required_field_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,6 @@ from django_identity.views.addresses import address_of
 SIZES = ("small", "medium", "large")
 THEMES = ("filled", "outline", "dark", "light")
 GATE_ARGUMENTS = {"level", "user", "application"}
-_LINKED = "_identity_button_style"
 
 P = ParamSpec("P")
 register = template.Library()
@@ -41,9 +40,8 @@ def identity_login_button(
 ) -> dict[str, Any]:
     """A POST form with one button: ``{% identity_login_button next="/adults/" %}``.
 
-    The first button of a page adds its stylesheet, unless ``{% identity_button_style %}`` did so in
-    the page's head. ``size`` is one of ``SIZES``, ``theme`` one of ``THEMES``; any other value
-    raises ``TemplateSyntaxError``.
+    It brings its stylesheet, which browsers load once. ``size`` is one of ``SIZES``, ``theme`` one
+    of ``THEMES``; any other value raises ``TemplateSyntaxError``.
     """
     for given, known in ((size, SIZES), (theme, THEMES)):
         if given not in known:
@@ -57,14 +55,12 @@ def identity_login_button(
         "size": size,
         "theme": theme,
         "csrf_token": context.get("csrf_token"),
-        "brings_style": _is_first(context),
     }
 
 
-@register.inclusion_tag("django_identity/button_style.html", takes_context=True)
-def identity_button_style(context: Context) -> dict[str, Any]:
-    """Add the button's stylesheet in the page's head."""
-    _is_first(context)
+@register.inclusion_tag("django_identity/button_style.html")
+def identity_button_style() -> dict[str, Any]:
+    """Add the button's stylesheet, for example in the page's head."""
     return {}
 
 
@@ -171,16 +167,3 @@ def _person_of(context: Context) -> object:
     """Prefer the request's user, because ``user`` in the context may be another person."""
     request = context.get("request")
     return context.get("user") if request is None else request.user
-
-
-def _is_first(context: Context) -> bool:
-    """Whether the page has no stylesheet for the button yet.
-
-    The request stores it, because each template of a page has its own context.
-    """
-    request = context.get("request")
-    if request is None:
-        return True
-    is_first = not getattr(request, _LINKED, False)
-    setattr(request, _LINKED, True)
-    return is_first

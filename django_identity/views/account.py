@@ -1,12 +1,8 @@
 """The person's own pages: account, download, disconnect."""
 
-from collections.abc import AsyncIterator, Iterator
-
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth import logout
-from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, resolve_url
 from django.urls import get_script_prefix
 from django.utils.translation import gettext as _
@@ -73,9 +69,8 @@ def download(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     user = flow.signed_in_user(request)
     if user is None:
         return redirect(login_url(application, next_url=address_of("account", application)))
-    pieces = dossier.export_of(user)
-    return StreamingHttpResponse(
-        _in_turn(pieces) if isinstance(request, ASGIRequest) else pieces,
+    return HttpResponse(
+        dossier.export_of(user),
         content_type="application/json",
         headers={"Content-Disposition": f'inline; filename="{DOWNLOAD_NAME}"'},
     )
@@ -100,13 +95,6 @@ def erase(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
         logout(request)
     context = {"receipt": receipt, "counts": labels.name_counts(receipt.counts)}
     return page(request, application, "django_identity/erased.html", context)
-
-
-async def _in_turn(pieces: Iterator[str]) -> AsyncIterator[str]:
-    """``pieces`` for ASGI, where Django would read a sync iterator to its end first."""
-    following = sync_to_async(lambda: next(pieces, None))
-    while (piece := await following()) is not None:
-        yield piece
 
 
 @flow_view

@@ -10,8 +10,9 @@ from django.utils.cache import patch_cache_control, patch_vary_headers
 
 from django_identity import conf
 from django_identity.exceptions import Recovery
-from django_identity.lifecycle.standing import Reason, Shortfall
+from django_identity.lifecycle.standing import Shortfall
 from django_identity.texts import advice
+from django_identity.texts.advice import REASONS
 from django_identity.views.addresses import login_url, path_of
 from django_identity.views.pages import page, why_asked
 from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
@@ -24,11 +25,6 @@ KYC_LEVEL_MISSING = "kyc_level_missing"
 SCOPE_MISSING = "scope_missing"
 SIGN_IN_NOT_RECENT = "sign_in_not_recent"
 PAGE, JSON = "text/html", ("application/json", MEDIA_TYPE)
-# What a sign-in mends. The service must verify the person first for any other reason.
-MENDED_BY_SIGN_IN = {
-    Reason.NOT_LINKED, Reason.CONSENT_REVOKED, Reason.ENDED_BY_SITE, Reason.CONNECT_ONLY,
-    Reason.RUN_OUT, Reason.SCOPE_NOT_GIVEN, Reason.NOT_RECENT,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ class Closed:
         """The JSON body of the answer."""
         if self.shortfall is None:
             recovery = Recovery.SIGN_IN_TO_LINK
-        elif self.shortfall.reason in MENDED_BY_SIGN_IN:
+        elif REASONS[self.shortfall.reason].helps:
             recovery = Recovery.RESTART
         else:
             recovery = Recovery.VERIFY

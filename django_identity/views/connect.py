@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 from typing import Any
 
@@ -26,9 +25,6 @@ from django_identity.views import flow
 from django_identity.views.addresses import address_of, login_url
 from django_identity.views.flow import flow_view
 from django_identity.views.pages import error_page, page, status_words, tell, why_asked
-
-LONGEST_TYPO = 40
-RESEMBLES_CODE = re.compile(r"CNX\W*\w{4}\W*\w{4}", re.IGNORECASE)
 
 
 class ConnectForm(forms.Form):
@@ -56,9 +52,9 @@ class ConnectForm(forms.Form):
     )
 
     @classmethod
-    def showing(cls, typed: str, *, is_wrong: bool) -> ConnectForm:
-        """The form to show, with ``typed`` in it. A field that is wrong points to the error."""
-        form = cls(initial={"connect_code": typed})
+    def showing(cls, *, is_wrong: bool) -> ConnectForm:
+        """The empty form. A field that is wrong points to the error."""
+        form = cls()
         if is_wrong:
             form.fields["connect_code"].widget.attrs |= {
                 "aria-invalid": "true",
@@ -143,13 +139,12 @@ def _page(
     next_url: str,
     error: IdentityError | None = None,
 ) -> HttpResponse:
-    """The form below the error of the previous code. Only a text that was no code stays in it."""
+    """The empty form below the error of the previous code."""
     code = error.code if error is not None else ""
     is_about_code = code in {"connect_code_malformed", "invalid_connect_code"}
-    typed = _typo(request) if code == "connect_code_malformed" else ""
     held = standing.standing_of(request.user, application=application.alias)
     context: dict[str, Any] = {
-        "form": ConnectForm.showing(typed, is_wrong=is_about_code),
+        "form": ConnectForm.showing(is_wrong=is_about_code),
         "is_about_code": is_about_code,
         "next": next_url,
         "scopes": why_asked(application, *application.connect_scopes),
@@ -167,13 +162,6 @@ def _page(
         "local_sign_in_url": flow.local_sign_in_url(coming_back_to=here),
     }
     return error_page(request, application, template, error, context, by_code=True)
-
-
-def _typo(request: HttpRequest) -> str:
-    """What the person typed, if it is short and resembles no code."""
-    typed = str(request.POST.get("connect_code", ""))
-    is_harmless = len(typed) <= LONGEST_TYPO and typed.isprintable()
-    return typed if is_harmless and not RESEMBLES_CODE.search(typed) else ""
 
 
 def _here(application: conf.Application, next_url: str) -> str:

@@ -12,7 +12,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.csrf import CsrfViewMiddleware
 from django.shortcuts import resolve_url
-from django.urls import get_script_prefix, is_valid_path, reverse
+from django.urls import reverse
 from django.utils.decorators import decorator_from_middleware
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_exempt
@@ -150,12 +150,9 @@ def landing_url(next_url: str) -> str:
     """The page after a completed flow: as wanted, as set, or the account page."""
     if next_url:
         return next_url
-    given = settings.LOGIN_REDIRECT_URL
+    # Django's default is no page of most sites.
     if settings.is_overridden("LOGIN_REDIRECT_URL"):  # type: ignore[misc]  # not in the stubs
-        return resolve_url(given)
-    # Django's default is no page of most sites, and of none below a path.
-    if get_script_prefix() == "/" and is_valid_path(given):
-        return resolve_url(given)
+        return resolve_url(settings.LOGIN_REDIRECT_URL)
     return reverse("identity:account")
 
 

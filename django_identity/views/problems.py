@@ -9,12 +9,6 @@ from django_identity.exceptions import Recovery
 MEDIA_TYPE = "application/problem+json"
 # RFC 9110 wants a challenge in each 401. Browsers ignore a scheme that they do not know.
 CHALLENGE = "Session"
-# RFC 9110's names that Pythons before 3.13 do not know yet.
-_TITLES = {413: "Content Too Large"}
-
-
-def title(status: int) -> str:
-    return _TITLES.get(status) or HTTPStatus(status).phrase
 
 
 def problem_body(
@@ -34,7 +28,7 @@ def problem_body(
     """
     return {
         "type": "about:blank",
-        "title": title(status),
+        "title": HTTPStatus(status).phrase,
         "status": status,
         "code": code,
         "detail": detail,

@@ -5,24 +5,22 @@ import secrets
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
-from django.core.exceptions import TooManyFieldsSent
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.utils.translation import gettext_lazy
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_GET, require_http_methods
 
 from django_identity import conf
 from django_identity.backends import begin_session
-from django_identity.exceptions import FlowError, IdentityError
+from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import sign_in, standing, step_up
 from django_identity.logs import LogEvent, log
 from django_identity.models import Purpose
 from django_identity.texts import advice, labels
 from django_identity.views import flow
 from django_identity.views.addresses import address_of, path_of
-from django_identity.views.content_policy import blocks_button
 from django_identity.views.flow import flow_view
 from django_identity.views.pages import page, status_words, tell, why_asked
 
@@ -42,33 +40,33 @@ def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
     application = flow.application_of(request, alias)
     user = flow.signed_in_user(request)
     purpose = sign_in.purpose_for(user, application=application)
-    given = request.POST if request.method == "POST" else request.GET
     if request.method != "POST":
         return _button_page(request, application, purpose)
+    next_url = flow.safe_next(request.POST.get("next", ""))
     address, browser_key = begin_sign_in(
         request,
         application,
         purpose=purpose,
         user=user,
-        next_url=flow.safe_next(given.get("next", "")),
-        more=given.get("scope", ""),
+        next_url=next_url,
+        more=request.POST.get("scope", ""),
     )
     response = HttpResponseRedirect(address)
     set_browser_cookie(response, browser_key, request=request)
     return response
 
 
-# A form of another site has no CSRF token. It gets our 405, and nothing changes.
+# The HEAD request of a link preview must not spend the code.
 @flow_view
 @csrf_exempt
+@require_GET
 @sensitive_variables()
 def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Complete the sign-in when the service redirects the person back. GET only."""
     application = flow.application_of(request, alias)
-    if request.method != "GET":
-        return _not_get(request, application)
     try:
-        returned = _parse_query(request)
+        given = {name: request.GET.getlist(name) for name in ("state", "code", "error")}
+        returned = sign_in.Callback.parse(**given)
         # From the service, a browser leaves out a strict session cookie.
         if settings.SESSION_COOKIE_SAMESITE == "Strict" and HOP_MARK not in request.GET:
             return _hop(request, application)
@@ -84,25 +82,6 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
         tell(request, f"{done} {status_words(linked.identity)}")
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
     return redirect(flow.landing_url(completed.next_url))
-
-
-def _not_get(request: HttpRequest, application: conf.Application) -> HttpResponse:
-    """Respond with 405. The HEAD request of a link preview must not spend the code."""
-    error = FlowError("not a GET", code="callback_invalid")
-    response = flow.failure(request, LogEvent.SIGN_IN_FAILED, error, application)
-    response.status_code = 405
-    response["Allow"] = "GET"
-    return response
-
-
-def _parse_query(request: HttpRequest) -> sign_in.Callback:
-    try:
-        query = request.GET
-    except TooManyFieldsSent:
-        raise FlowError("more parameters than Django takes", code="callback_invalid") from None
-    return sign_in.Callback.parse(
-        **{name: query.getlist(name) for name in ("state", "code", "error")}
-    )
 
 
 def _button_page(
@@ -125,7 +104,6 @@ def _button_page(
         "next": next_url,
         "missing": asked,
         "scope": asked if is_later else "",
-        "is_blocked": settings.DEBUG and blocks_button(application),
         "shortfall": shortfall,
         "advice": told,
         "scopes": why_asked(application, *scopes),

@@ -63,37 +63,23 @@ def _refusal(code: str, status: int) -> JsonResponse:
 
 
 def _bounded_body(request: HttpRequest) -> bytes:
-    """The raw bytes, at most 256 KB of them. Raises ``_Unfit``."""
-    if request.META.get(ENCODING, "identity").strip().lower() != "identity":
-        raise _Unfit(415, "content_encoding_unsupported")
-    length = str(request.META.get("CONTENT_LENGTH") or "")
-    if length and not (length.isascii() and length.isdecimal()):
-        raise _Unfit(400, "content_length_invalid")
-    if length and (len(length) > 9 or int(length) > LARGEST_BODY):
-        raise _Unfit(413, "body_too_large")
-    body = _read(request, has_length=bool(length))
-    if len(body) > LARGEST_BODY:
-        raise _Unfit(413, "body_too_large")
-    return body
-
-
-def _read(request: HttpRequest, *, has_length: bool) -> bytes:
-    """Read the body, up to one byte beyond the limit. Raises ``_Unfit``.
+    """The raw bytes, at most 256 KB of them. Raises ``_Unfit``.
 
     Django treats a request without a length as empty, even if the server marks the end of a chunked
     body. In that case the server's own stream is read.
     """
-    environ = getattr(request, "environ", None)
+    if request.META.get(ENCODING, "identity").strip().lower() != "identity":
+        raise _Unfit(415, "content_encoding_unsupported")
     stream: Any = request
-    if not has_length and environ is not None:
+    if not request.META.get("CONTENT_LENGTH") and (environ := getattr(request, "environ", None)):
         if not environ.get("wsgi.input_terminated"):
             raise _Unfit(411, "length_required")
         stream = environ["wsgi.input"]
-    body = b""
-    try:
-        while len(body) <= LARGEST_BODY and (more := stream.read(LARGEST_BODY + 1 - len(body))):
-            body += bytes(more)
     # Each server raises its own class of errors for a broken chunk.
+    try:
+        body = bytes(stream.read(LARGEST_BODY + 1))
     except Exception as error:
         raise _Unfit(400, "body_cut_off") from error
+    if len(body) > LARGEST_BODY:
+        raise _Unfit(413, "body_too_large")
     return body

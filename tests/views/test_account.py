@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
-from django.test import AsyncClient, Client
+from django.test import Client
 from django.urls import clear_script_prefix, reverse, set_script_prefix
 from django.utils import timezone, translation
 
@@ -360,33 +359,6 @@ def test_the_page_shows_the_newest_and_counts_all(
     assert ("/wanted/100/" in page, "/wanted/0/" in page) == (True, False)
     AuthorizationRequest.objects.filter(next="/wanted/0/").delete()
     assert "These are the newest" not in account(client)
-
-
-def test_the_download_is_streamed(client: Client, ada: User) -> None:
-    """Piece by piece, each bounded, and all of it is there in the end."""
-    begun(ada, 1_201)
-    begun(make_user("eve"), 3)
-    response = client.get(reverse("identity:download"))
-    assert response.streaming
-    pieces = list(response)
-    assert len([piece for piece in pieces if b"/wanted/" in piece]) == 3
-    wanted = [held["next"] for held in json.loads(b"".join(pieces))["authorizationrequest"]]
-    assert wanted == [f"/wanted/{number}/" for number in range(1_201)]
-
-
-def test_an_asynchronous_server_streams_it_too(ada: User) -> None:
-    """Django would collect a plain iterator there, and warn."""
-    begun(ada, 501)
-
-    async def downloaded() -> list[bytes]:
-        browser = AsyncClient()
-        await browser.aforce_login(ada, backend="django.contrib.auth.backends.ModelBackend")
-        response = await browser.get(reverse("identity:download"))
-        assert response.is_async
-        return [piece async for piece in response]
-
-    held = json.loads(b"".join(async_to_sync(downloaded)()))
-    assert len(held["authorizationrequest"]) == 501
 
 
 def test_people_erase_themselves(client: Client, ada: User) -> None:

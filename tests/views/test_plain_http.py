@@ -29,7 +29,12 @@ DOING = ("login", "callback", "connect", "disconnect")
 REQUESTS = [
     *(("GET", f"identity:{name}") for name in (*DOING, "account", "download")),
     ("GET", "identity_api:me"),
-    *(("POST", f"{place}:{name}") for place in ("identity", "identity_api") for name in DOING),
+    *(
+        ("POST", f"{place}:{name}")
+        for place in ("identity", "identity_api")
+        for name in DOING
+        if (place, name) != ("identity", "callback")
+    ),  # it is for GET
 ]
 PROXIED = {"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")}
 

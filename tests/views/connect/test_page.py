@@ -100,7 +100,7 @@ def test_what_is_no_code_is_not_sent(service: FakeService, browser: Client, give
     """The shape is checked here, and such a submit is no try."""
     for _ in range(7):
         page = refused(hand_in(browser, given), "connect_code_malformed", 400)
-        assert (given in page) is (given in ("", "hello", "CNX-EF34"))
+        assert not given or given not in page
         assert "autofocus" in page[: page.index("<form")]
     assert service.requests == []
     assert not ConnectRedemption.objects.exists()
