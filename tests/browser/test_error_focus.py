@@ -55,11 +55,11 @@ def test_the_error_is_in_sight_and_has_the_focus(
 
 
 def test_a_field_tells_its_error(visit: Visit, example_site: Site) -> None:
-    """The field keeps what was typed, and points to its hint and its error."""
+    """The field is empty again, and points to its hint and its error."""
     visitor = visit(example_site, person="unlinked", viewport=WINDOWS["phone"])
     handing_in("CNX-EF34")(visitor)
     code = visitor.page.locator("[name=connect_code]")
-    assert code.input_value() == "CNX-EF34"
+    assert code.input_value() == ""
     assert code.get_attribute("aria-invalid") == "true"
     for name in (code.get_attribute("aria-describedby") or "").split():
         assert visitor.page.locator(f"#{name}").inner_text()
