@@ -29,7 +29,7 @@ from django.views import View
 from django_identity import conf
 from django_identity.lifecycle import step_up
 from django_identity.lifecycle.requirements import Requirement, require_text
-from django_identity.lifecycle.standing import standing_of
+from django_identity.lifecycle.standing import Shortfall, Standing, standing_of
 from django_identity.texts.labels import RECENT_SIGN_IN
 from django_identity.views.closed import (
     CLAIM_MISSING,
@@ -89,7 +89,7 @@ class Gate:
             require_text(kyc_level, "a KYC level")
         if scope != "":
             require_text(scope, "a scope")
-        if not isinstance(minutes, int | float) or minutes < 0:
+        if type(minutes) not in (int, float) or minutes < 0:
             raise ImproperlyConfigured("minutes is a positive number")
         if on_closed not in ("redirect", "forbid") and not callable(on_closed):
             raise ImproperlyConfigured('on_closed is "redirect", "forbid" or a callable')
@@ -112,24 +112,27 @@ def closed_to(gate: Gate, user: object, *, session: Session | None = None) -> Cl
     ``session``: the request's, without which a gate with ``minutes`` is closed.
     """
     standing = standing_of(user, application=gate.application)
-    if gate.minutes:
-        code, asked = SIGN_IN_NOT_RECENT, RECENT_SIGN_IN
-        shortfall = step_up.shortfall(standing, session, minutes=gate.minutes)
-    elif gate.scope:
-        code, asked = SCOPE_MISSING, gate.scope
-        shortfall = standing.scope_shortfall(gate.scope)
-    elif gate.kyc_level:
-        code, asked = KYC_LEVEL_MISSING, gate.kyc_level
-        shortfall = standing.level_shortfall(gate.kyc_level)
-    else:
-        first = next((each for each in gate.claims if standing.shortfall(each)), gate.claims[0])
-        code, asked = CLAIM_MISSING, str(first)
-        shortfall = standing.shortfall(first)
+    code, asked, shortfall = missing_to(gate, standing, session=session)
     if shortfall is None:
         return None
     if not getattr(user, "is_authenticated", False):
         code, shortfall = NOT_SIGNED_IN, None
     return Closed(code, asked.partition("=")[0], gate.application, asked, shortfall)
+
+
+def missing_to(
+    gate: Gate, standing: Standing, *, session: Session | None = None
+) -> tuple[str, str, Shortfall | None]:
+    """Code, what is asked for, and why the gate is closed with this standing, if it is."""
+    if gate.minutes:
+        shortfall = step_up.shortfall(standing, session, minutes=gate.minutes)
+        return SIGN_IN_NOT_RECENT, RECENT_SIGN_IN, shortfall
+    if gate.scope:
+        return SCOPE_MISSING, gate.scope, standing.scope_shortfall(gate.scope)
+    if gate.kyc_level:
+        return KYC_LEVEL_MISSING, gate.kyc_level, standing.level_shortfall(gate.kyc_level)
+    first = next((each for each in gate.claims if standing.shortfall(each)), gate.claims[0])
+    return CLAIM_MISSING, str(first), standing.shortfall(first)
 
 
 def claim_required(

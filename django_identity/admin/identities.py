@@ -11,9 +11,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from django_identity import gate_map
 from django_identity.admin import filters
 from django_identity.admin.actions import IdentityActions
 from django_identity.admin.overview import OverviewPage
+from django_identity.gates import closed_to
 from django_identity.lifecycle.operators import overview, timeline
 from django_identity.models import LinkedIdentity
 from django_identity.texts import operators as wording
@@ -56,6 +58,7 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
         identity, may_see = context["original"], self.may_see_people(request)
         context |= {
             "report": timeline.report_on(identity),
+            "site_gates": [(gate, closed_to(gate, identity.user)) for gate in gate_map.gates()],
             "allowed_actions": self.allowed_actions(request, identity),
             "email": wording.email_of(identity.user) if may_see else "",
             "may_see_people": may_see,

@@ -11,10 +11,10 @@ from django.urls import path
 from django.utils import formats
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import conf
+from django_identity import conf, gate_map
 from django_identity.admin.listing import RecordAdmin
 from django_identity.lifecycle.operators.overview import Figures, overview_of
-from django_identity.models import Consent
+from django_identity.models import Consent, LinkedIdentity
 from django_identity.texts import operators as wording
 from django_identity.texts.operators import Words
 
@@ -26,6 +26,9 @@ LIVES: dict[str, Words] = {
     "ran_out": _("ran out"),
     "none": _("no credential"),
 }
+
+
+COUNTED = 1000
 
 
 class Chart(NamedTuple):
@@ -63,7 +66,7 @@ class OverviewPage(RecordAdmin):
             seen=seen,
             identities=seen.figures.by_consent.total(),
             failures=seen.figures.failures.most_common(),
-            charts=_charts(seen.figures),
+            charts=[*_charts(seen.figures), _passed(application)],
         )
         return TemplateResponse(request, "admin/django_identity/overview.html", context)
 
@@ -81,6 +84,16 @@ def _charts(figures: Figures) -> list[Chart]:
         Chart(_("People linked a day"), _days(figures.linked)),
         Chart(_("Events a day"), _days(figures.received)),
     ]
+
+
+def _passed(application: conf.Application) -> Chart:
+    """Of the newest people. More of them would take longer than a page may."""
+    granted = LinkedIdentity.objects.under(application).filter(consent=Consent.GRANTED)
+    newest = granted.order_by("-created_at")[:COUNTED]
+    passed = gate_map.passed_by(newest, application=application)
+    bars: list[tuple[Words, int]] = [(str(gate), count) for gate, count in passed]
+    title = _("Who passes the site's gates now, of the newest %(most)d people") % {"most": COUNTED}
+    return Chart(title, bars)
 
 
 def _days(counts: Mapping[date, int]) -> list[tuple[Words, int]]:

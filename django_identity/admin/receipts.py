@@ -29,9 +29,9 @@ class ErasureReceiptAdmin(RecordAdmin):
     list_filter = (filters.APPLICATION, ("erased_at", admin.EmptyFieldListFilter), "requested_at")
     fields = (
         "application", "event_id", "requested_at", "erased", "attempts", "next_attempt_at",
-        "trouble", "covered", "account_kept",
+        "trouble", "covered", "account_kept", "left",
     )  # fmt: skip
-    readonly_fields = ("erased", "trouble", "covered")
+    readonly_fields = ("erased", "trouble", "covered", "left")
     actions = ("try_now",)
 
     def render_change_form(
@@ -66,6 +66,23 @@ class ErasureReceiptAdmin(RecordAdmin):
     def covered(self, receipt: ErasureReceipt) -> SafeString | str:
         kinds = ((labels.table_name(table), count) for table, count in receipt.counts.items())
         return format_html_join(mark_safe("<br>"), "{}: {}", kinds) or "-"
+
+    @admin.display(description=_("what the audit found"))
+    def left(self, receipt: ErasureReceipt) -> SafeString | str:
+        """By model and field. A short or common word may be of somebody else."""
+        if receipt.audit is None:
+            return gettext("There was no audit.")
+        kinds = (
+            ("hits", gettext("left")), ("unsure", gettext("perhaps left")),
+            ("unread", gettext("not read")),
+        )  # fmt: skip
+        lines = (
+            (place, word, what)
+            for kind, word in kinds
+            for place, what in receipt.audit[kind].items()
+        )
+        found = format_html_join(mark_safe("<br>"), "<code>{}</code> {}: {}", lines)
+        return found or gettext("Nothing was left.")
 
     @admin.display(description=_("erased"))
     def erased(self, receipt: ErasureReceipt) -> SafeString | str:

@@ -307,6 +307,13 @@ def _read(identities: Iterable[LinkedIdentity], application: conf.Application) -
         reason = revocation_reason(identity.revoked_by)
         return Standing(barrier=Shortfall(reason, since=identity.revoked_at))
     rows = StoredClaim.objects.filter(identity_id=identity.pk)
+    return standing_with(identity, rows, application=application)
+
+
+def standing_with(
+    identity: LinkedIdentity, rows: Iterable[StoredClaim], *, application: conf.Application
+) -> Standing:
+    """The standing of somebody whose consent is granted, by their identity and its claims."""
     return Standing(
         barrier=None,
         kyc_level=identity.kyc_level,

@@ -5,6 +5,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.utils.translation import gettext as _
 
 from django_identity.error_table import hint_of
+from django_identity.gates import Closed
 from django_identity.lifecycle.operators.timeline import GateAnswer, Happening, Kind
 from django_identity.models import LinkedVia, StoredClaim, TokenGrant
 from django_identity.texts import operators as wording
@@ -45,6 +46,12 @@ def gate_reason(answer: GateAnswer) -> Words:
     if is_level(answer.asked):
         return wording.OPEN_TO_LEVEL
     return wording.OPEN_TO_CLAIM
+
+
+@register.filter
+def why_closed(closed: Closed) -> str:
+    """Why a gate of the site is closed, for operators."""
+    return str(REASONS[closed.shortfall.reason].hint) if closed.shortfall else ""
 
 
 @register.filter

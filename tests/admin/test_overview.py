@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +14,8 @@ from django.utils import timezone
 from django_identity import conf
 from django_identity.lifecycle.operators.overview import Figures, Overview, overview_of
 from django_identity.models import Consent, ErasureReceipt, EventOutcome, LinkedIdentity
-from tests.factories import make_event, make_grant, make_identity, make_user
+from tests.admin.operators import OVERVIEW, page, superuser
+from tests.factories import make_claim, make_event, make_grant, make_identity, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -46,6 +48,21 @@ def test_identities_are_counted_by_consent_level_and_life() -> None:
         ("granted", "level_2"): 4, ("granted", ""): 2, ("revoked", "level_2"): 1,
     }  # fmt: skip
     assert found.by_life == {"24h": 3, "1h": 2, "none": 1, "ran_out": 1}
+
+
+@pytest.mark.urls("tests.admin.gated_urls")
+def test_how_many_people_pass_each_gate_of_the_site() -> None:
+    """By what a gate answers at this moment. Revoked people and other applications are nobody."""
+    for name, country in (("ada", "NG"), ("ben", "EG"), ("eve", "NG")):
+        identity = make_identity(make_user(name), subject=name)
+        make_claim(identity, "age_over_18", name != "eve")
+        make_claim(identity, "country_resident", {"country": country})
+    make_claim(make_identity(make_user("fay"), subject="fay", consent=Consent.REVOKED))
+    shown = page(superuser(), OVERVIEW)
+    bars = r'<th scope="row">(\S[^<]*)</th>\s*<td>.*?</td>\s*<td>(\d+)</td>'
+    counted = dict(re.findall(bars, shown, re.S))
+    assert {"age_over_18": "2", "country_resident=NG": "2"}.items() <= counted.items()
+    assert "recent_sign_in (10 min)" not in counted
 
 
 def test_figures_are_kept_for_a_minute_and_rows_are_not() -> None:

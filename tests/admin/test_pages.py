@@ -28,6 +28,7 @@ from tests.admin.operators import (
     IDENTITIES,
     IDENTITY,
     OVERVIEW,
+    RECEIPT,
     RECEIPTS,
     page,
     press,
@@ -203,7 +204,7 @@ def test_an_event_shows_its_payload_indented(operator: Client, identity: LinkedI
 def test_charts_are_tables(operator: Client, identity: LinkedIdentity) -> None:
     """Each bar stands beside its label and its number; no style stands in the page."""
     text = page(operator, OVERVIEW)
-    assert text.count("<caption>") == 6, "two are of the lists of the sidebar"
+    assert text.count("<caption>") == 7, "two are of the lists of the sidebar"
     assert re.search(r"granted · level 2</th>\s*<td><svg .*?</svg></td>\s*<td>1</td>", text)
     assert "<style" not in text
     assert " style=" not in text
@@ -227,3 +228,29 @@ def test_a_user_with_an_identity_is_not_deleted_by_the_way(
     address = reverse("admin:auth_user_delete", args=[identity.user_id])
     operator.post(address, {"post": "yes"})
     assert User.objects.filter(pk=identity.user_id).exists()
+
+
+@pytest.mark.urls("tests.admin.gated_urls")
+def test_the_sites_own_gates_with_their_values(operator: Client) -> None:
+    """The same answers as the gates give, and why not."""
+    identity = make_identity(make_user("ben"))
+    make_claim(identity, "country_resident", {"country": "EG"})
+    shown = page(operator, IDENTITY, identity.pk)
+    section = shown[shown.index('id="identity-site-gates"') :]
+    rows = re.findall(r"<dt><code>(.*?)</code>.*?identity-badge[^>]*>(.*?)<", section, re.S)
+    assert rows[:4] == [
+        ("age_over_18", "closed"), ("country_resident=NG", "closed"), ("level_2", "open"),
+        ("recent_sign_in (10 min)", "asks at the visit"),
+    ]  # fmt: skip
+
+
+def test_what_an_audit_found(operator: Client) -> None:
+    """By model and field."""
+    audit = {"hits": {"shop.Order.address": 2}, "unsure": {"blog.Post.text": 1}, "unread": {}}
+    now = timezone.now()
+    receipt = ErasureReceipt.objects.create(
+        application="default", requested_at=now, erased_at=now, audit=audit
+    )
+    shown = page(operator, RECEIPT, receipt.pk)
+    assert "<code>shop.Order.address</code> left: 2" in shown
+    assert "<code>blog.Post.text</code> perhaps left: 1" in shown

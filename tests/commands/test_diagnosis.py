@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -199,6 +200,28 @@ def test_grants_that_wait_for_their_person_are_said() -> None:
         )
     [said] = found("grants", Level.WARNING)
     assert said.startswith("1 grant(s) wait")
+
+
+def test_an_erasure_that_left_something_is_warned_of_for_a_month() -> None:
+    now = timezone.now()
+    for audit, days in (({"hits": {"shop.Order.address": 1}}, 1), ({"hits": {}}, 1), (None, 1),
+                        ({"hits": {"shop.Order.address": 1}}, 40)):  # fmt: skip
+        at = now - timedelta(days=days)
+        ErasureReceipt.objects.create(
+            application="default", requested_at=at, erased_at=at, audit=audit
+        )
+    assert found("audits", Level.WARNING) == ["1 erasure(s) left something of the person"]
+
+
+@pytest.mark.urls("tests.gates.asking")
+def test_a_later_scope_for_which_no_gate_asks(service: FakeService) -> None:
+    later = ["documents:read", "documents:metadata"]
+    out = io.StringIO()
+    given = service.settings(LATER_SCOPES=later, DOCUMENT_KEYS=[])
+    with override_settings(DJANGO_IDENTITY={"default": given}), suppress(CommandError):
+        call_command("identity_doctor", stdout=out)
+    assert "no gate asks for documents:metadata" in out.getvalue()
+    assert "no gate asks for documents:read" not in out.getvalue()
 
 
 def test_the_number_of_queries_is_bounded() -> None:

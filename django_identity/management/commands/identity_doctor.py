@@ -2,14 +2,16 @@
 
 import json
 from argparse import BooleanOptionalAction
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError, InterfaceError
 
+from django_identity import conf, gate_map
 from django_identity.exceptions import ConfigurationError
-from django_identity.lifecycle.operators.doctor import Level, diagnose, figures
+from django_identity.lifecycle.operators.doctor import Finding, Level, diagnose, figures
 
 
 class Command(BaseCommand):
@@ -30,7 +32,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        findings = list(diagnose(probe=options["probe"]))
+        findings = [*diagnose(probe=options["probe"]), *_unused_scopes()]
         problems = sum(finding.level is Level.PROBLEM for finding in findings)
         if options["json"]:
             listed = [asdict(finding) for finding in findings]
@@ -43,6 +45,14 @@ class Command(BaseCommand):
                     self.stdout.write(f"{'':8} -> {finding.remedy}")
         if problems:
             raise CommandError(f"{problems} finding(s) need a person.")
+
+
+def _unused_scopes() -> Iterator[Finding]:
+    if any(problem.fatal for problem in conf.problems()):
+        return
+    for alias, scope in gate_map.unused_scopes():
+        said = f"{alias}: no gate asks for {scope} of LATER_SCOPES"
+        yield Finding("scopes", Level.WARNING, said, "Leave it out, or use scope_required.")
 
 
 def _figures() -> dict[str, float]:

@@ -23,7 +23,7 @@ from django_identity.models import (
 )
 
 OVERDUE = timedelta(minutes=15)
-DAY = timedelta(days=1)
+DAY, MONTH = timedelta(days=1), timedelta(days=30)
 SILENT_DAYS = 7
 MANY_FAILURES = 5
 MOST_REASONS = 5
@@ -83,6 +83,10 @@ def _counted(now: datetime) -> Iterator[Counted]:
     kept = WebhookEvent.objects.filter(old)
     yield "retention", problem, kept, "event(s) are older than EVENT_DAYS", IS_UPKEEP_RUNNING
     pending = ErasureReceipt.objects.filter(erased_at=None, requested_at__lt=late)
+    audited = ErasureReceipt.objects.filter(erased_at__gte=now - MONTH).exclude(audit=None)
+    left, said = audited.exclude(audit__hits={}), "erasure(s) left something of the person"
+    remedy = "The receipt in the admin names model and field: extend the policy's erase_user."
+    yield "audits", warning, left, said, remedy
     remedy = "The receipt in the admin has the error, and a button that tries again."
     yield "erasures", problem, pending, "not done", remedy
 
