@@ -10,8 +10,6 @@ Refresh tokens rotate and are good for once; ``service.refresh_tokens``: those t
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import socket
 import struct
@@ -25,18 +23,14 @@ from typing import Any
 from urllib.parse import parse_qs
 
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
-from cryptography.hazmat.primitives.hashes import SHA256
 from django.db import connections
 from django.test import override_settings
+
+from tests.credentials import issuer
 
 # A good answer gets there on the busiest machine; a bad one is waited for as long as it takes.
 PATIENCE, IMPATIENCE = 30.0, 1.0
 Answer = bytes | dict[str, Any] | Callable[[socket.socket], None]
-
-
-def b64(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 def http(body: bytes, *, status: str = "200 OK", headers: str = "") -> bytes:
@@ -195,24 +189,18 @@ class FakeService:
         return {"access_token": f"at-{number}", "refresh_token": f"rt-{number}",
                 "expires_in": 3600, "token_type": "Bearer", **self.token}  # fmt: skip
 
-    def jwk(self) -> dict[str, str]:
-        numbers = self.key.public_key().public_numbers()
-        x, y = (b64(n.to_bytes(32)) for n in (numbers.x, numbers.y))
-        return {"kty": "EC", "crv": "P-256", "kid": "k1", "use": "sig", "x": x, "y": y}
+    def jwk(self) -> dict[str, Any]:
+        return issuer.jwk("k1", self.key, use="sig")
 
     def credential(self) -> str:
-        disclosures = [
-            b64(json.dumps([f"salt-{name}", name, value]).encode())
-            for name, value in self.disclosed.items()
-        ]
-        digests = [b64(hashlib.sha256(text.encode()).digest()) for text in disclosures]
+        disclosures = [issuer.disclose(name, value) for name, value in self.disclosed.items()]
         now = int(time.time())
         payload = {
             "iss": self.origin, "aud": self.client_id, "sub": self.subject, "environment": "test",
-            "iat": now, "exp": now + 86400, "_sd": digests, **self.payload,
+            "iat": now, "exp": now + 86400, "_sd": [issuer.digest(each) for each in disclosures],
+            **self.payload,
         }  # fmt: skip
-        header = {"alg": "ES256", "typ": "dc+sd-jwt", "kid": "k1"}
-        return "~".join([self.signed(header, payload), *disclosures, ""])
+        return issuer.join(self.signed(issuer.header(kid="k1"), payload), disclosures)
 
     def identity_token(self, subject: str, *, head: Any = None, **changes: Any) -> str:
         """An ID token of this service about ``subject``, or what ``changes`` make of it."""
@@ -222,9 +210,7 @@ class FakeService:
         return self.signed({"alg": "ES256", "typ": "JWT", "kid": "k1", **(head or {})}, payload)
 
     def signed(self, header: dict[str, Any], payload: dict[str, Any]) -> str:
-        signed = ".".join(b64(json.dumps(part).encode()) for part in (header, payload))
-        r, s = decode_dss_signature(self.key.sign(signed.encode(), ec.ECDSA(SHA256())))
-        return f"{signed}.{b64(r.to_bytes(32) + s.to_bytes(32))}"
+        return issuer.token(header, payload, self.key)
 
 
 @contextmanager

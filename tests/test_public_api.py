@@ -253,7 +253,7 @@ def test_the_tag_library_is_called_identity() -> None:
     anonymous = import_module("django.contrib.auth.models").AnonymousUser()
     page = Template(
         "{% load identity %}{% identity_login_button %}"
-        '{% identity_gate "age_over_18" %}in{% else %}out{% end_identity_gate %} '
+        '{% identity_gate level="level_2" %}in{% else %}out{% end_identity_gate %} '
         '{{ user|has_claim:"age_over_18" }} {{ user|has_kyc_level:"level_2" }}'
     ).render(Context({"user": anonymous}))
     assert 'action="/identity/login/"' in page

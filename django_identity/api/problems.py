@@ -36,13 +36,9 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 
 def _of_ours(error: IdentityError, alias: str) -> Response:
     """With ``kyc_url`` and ``retry_after`` if they are known."""
-    beside: dict[str, object] = {}
-    headers = {}
-    if kyc_url := getattr(error, "kyc_url", ""):
-        beside["kyc_url"] = kyc_url
-    if seconds := int(error.retry_after):
-        beside["retry_after"] = seconds
-        headers["Retry-After"] = str(seconds)
+    seconds = int(error.retry_after)
+    known = {"kyc_url": getattr(error, "kyc_url", ""), "retry_after": seconds}
+    headers = {"Retry-After": str(seconds)} if seconds else {}
     application = conf.application(alias if alias in conf.aliases() else conf.DEFAULT_ALIAS)
     body = problem_body(
         error.http_status,
@@ -50,7 +46,7 @@ def _of_ours(error: IdentityError, alias: str) -> Response:
         detail=advice.words_of(error, None, application)[1],
         recovery=error.recovery,
         reference=error.reference,
-        beside=beside,
+        beside={name: value for name, value in known.items() if value},
     )
     return Response(body, body["status"], headers=headers, content_type=MEDIA_TYPE)
 

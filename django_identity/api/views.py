@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
 from django.middleware.csrf import get_token
@@ -89,14 +88,6 @@ class _Endpoint(APIView):
         begin_session(self.http_request, user, identity)
         return {}
 
-    def application(self, alias: str) -> conf.Application:
-        return flow.application_of(self.http_request, alias)
-
-    def signed_in_user(self) -> AbstractBaseUser | None:
-        """The signed-in user, or None. Another principal with the number of a user is no user."""
-        user = self.request.user
-        return user if isinstance(user, get_user_model()) else None
-
     def asked(self) -> dict[str, Any]:
         """The members of the body. Raises ``ValidationError``."""
         given = self.serializer_class(data=self.request.data)
@@ -117,7 +108,7 @@ class MeView(_Endpoint):
     serializer_class = serializers.MeSerializer
 
     def get(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        application = self.application(alias)
+        application = flow.application_of(self.http_request, alias)
         told = {
             "is_authenticated": bool(getattr(request.user, "is_authenticated", False)),
             "standing": standing_of(request.user, application=application.alias),
@@ -134,7 +125,8 @@ class LoginView(_Endpoint):
     serializer_class = serializers.LoginSerializer
 
     def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        application, user, asked = self.application(alias), self.signed_in_user(), self.asked()
+        application = flow.application_of(self.http_request, alias)
+        user, asked = flow.signed_in_user(request), self.asked()
         if asked["scope"] not in ("", *application.later_scopes):
             raise ValidationError({"scope": _("The site does not ask for this.")}, "scope_refused")
         address, browser_key = begin_sign_in(
@@ -160,13 +152,14 @@ class CallbackView(_Endpoint):
 
     @sensitive_variables()
     def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        application, query = self.application(alias), self.asked()
+        application = flow.application_of(self.http_request, alias)
+        query = self.asked()
         texts = {name: [query[name]] if name in query else [] for name in CALLBACK}
         completed = sign_in.complete(
             application,
             sign_in.Callback.parse(**texts),
             browser_key=browser_key_of(self.http_request),
-            user=self.signed_in_user(),
+            user=flow.signed_in_user(request),
         )
         beside: Mapping[str, object] = {}
         if (linked := completed.linked) is not None:
@@ -194,7 +187,8 @@ class ConnectView(_Endpoint):
 
     @sensitive_variables()
     def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        application, user = self.application(alias), self.signed_in_user()
+        application = flow.application_of(self.http_request, alias)
+        user = flow.signed_in_user(request)
         if user is None:
             raise NotAuthenticated
         identity = connect.redeem(application, self.asked()["connect_code"], user=user)
@@ -208,7 +202,7 @@ class DisconnectView(_Endpoint):
     serializer_class = serializers.DisconnectSerializer
 
     def post(self, request: Request, alias: str = conf.DEFAULT_ALIAS) -> Response:
-        user = self.signed_in_user()
+        user = flow.signed_in_user(request)
         application = flow.application_to_leave(self.http_request, alias, user=user)
         if user is None:
             raise NotAuthenticated

@@ -41,7 +41,7 @@ def require_parties(
     for name, value in expected.items():
         signed = payload.get(name)
         if signed != value or type(signed) is not str:
-            raise CredentialRejected(RejectionReason(f"payload.{name}"))
+            raise CredentialRejected(RejectionReason[f"PAYLOAD_{name.upper()}"])
     sub = payload.get("sub")
     # PostgreSQL cannot store NUL in text.
     if type(sub) is not str or not sub or "\0" in sub or (subject is not None and sub != subject):
@@ -63,7 +63,7 @@ def require_times(payload: dict[str, Any], *, now: float, leeway: float) -> None
     for name in ("nbf", "iat"):
         moment = payload.get(name, now)
         if type(moment) not in _NUMBERS or not _FIRST_DATE <= moment <= latest:
-            raise CredentialRejected(RejectionReason(f"payload.{name}"))
+            raise CredentialRejected(RejectionReason[f"PAYLOAD_{name.upper()}"])
 
 
 def listed_digests(payload: dict[str, Any]) -> frozenset[str]:

@@ -26,7 +26,7 @@ WRITTEN_OUT = re.compile(r"\bCNX ?- ?([A-Z0-9]{4}) ?- ?([A-Z0-9]{4})(?!-?[A-Z0-9
 ALONE = re.compile(r"\ACNX([A-Z0-9]{4})([A-Z0-9]{4})\Z", re.ASCII)
 LOOSE = re.compile(r"\bCNX[ -]*([A-Z0-9]{4})[ -]*([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII)
 DASHES = re.compile("[\u2010-\u2015\u2212_]")
-INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 
 def code_in(pasted: str) -> str:

@@ -166,5 +166,6 @@ def _is_not_ours(_record: logging.LogRecord) -> bool:
 
 
 # Drop only the log lines of our own calls, because a site may use httpx too.
-for _name in ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.proxy"):
-    logging.getLogger(_name).addFilter(_is_not_ours)
+for _part in ("connection", "http11", "proxy", "socks"):
+    logging.getLogger(f"httpcore.{_part}").addFilter(_is_not_ours)
+logging.getLogger("httpx").addFilter(_is_not_ours)

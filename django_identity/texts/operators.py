@@ -19,6 +19,7 @@ from django_identity import conf
 from django_identity.models import Environment, ErasureReceipt, LinkedIdentity, WebhookEvent
 from django_identity.service.moments import has_no_end
 from django_identity.texts import labels
+from django_identity.texts.advice import distance
 from django_identity.texts.labels import in_words, is_level
 
 if TYPE_CHECKING:
@@ -125,12 +126,8 @@ def spelt(moment: datetime | None) -> str:
 
 
 def due(moment: datetime | None) -> str:
-    """When a re-fetch is due: “now”, “in 5 hours”."""
-    if moment is None:
-        return gettext("never")
-    if moment <= timezone.now():
-        return gettext("now")
-    return gettext("in %(span)s") % {"span": timeuntil(moment, depth=1)}
+    """When a re-fetch is due: “in 5 hours”; one that waits, since when: “3 hours ago”."""
+    return gettext("never") if moment is None else distance(moment)
 
 
 def losses(preview: Preview) -> list[str]:

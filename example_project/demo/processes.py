@@ -16,7 +16,7 @@ import httpx
 
 HOST = "127.0.0.1"
 ROOT = Path(__file__).resolve().parent.parent.parent
-READY_WITHIN = 60.0
+READY_WITHIN = 120.0
 ENDED_WITHIN = 1.0
 
 

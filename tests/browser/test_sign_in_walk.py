@@ -34,7 +34,7 @@ def test_the_walk_in_a_browser(demo: Demo) -> None:
     demo.account(page).get_by_role("button", name="Check again with your identity service").click()
     page.locator("button[name=allow]").click()
     page.wait_for_url(f"{site}/identity/account/")
-    assert page.get_by_text("checked today").first.is_visible()
+    assert page.get_by_text("Your details were checked again.").first.is_visible()
     shoot(page, "4-account")
     page.goto(f"{site}/")
     page.get_by_role("button", name="Sign out").click()

@@ -130,7 +130,7 @@ def test_an_unreachable_key_set_is_a_problem(service: FakeService) -> None:
 
 def test_odd_keys_are_warned_of(service: FakeService) -> None:
     """A private part; no usable key at all is a problem."""
-    service.answers["jwks"] = {"keys": [jwk("a"), jwk("c", OTHER_KEY, d="AAAA"), 7]}
+    service.answers["jwks"] = {"keys": [7, "d", jwk("a"), jwk("c", OTHER_KEY, d="AAAA")]}
     assert "1 usable key(s)" in found("key_set", Level.FINE)[0]
     assert "private part" in found("key_set", Level.WARNING)[0]
     service.answers["jwks"] = {"keys": [jwk("a", use="enc")]}

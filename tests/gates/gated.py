@@ -49,10 +49,14 @@ class Page(View):
     def get(self, request: HttpRequest) -> HttpResponse:
         return HttpResponse(SECRET)
 
+    post = get
+
 
 class AsyncPage(View):
     async def get(self, request: HttpRequest) -> HttpResponse:
         return HttpResponse(SECRET)
+
+    post = get
 
 
 class AdultMixin(ClaimRequiredMixin):
@@ -159,9 +163,9 @@ def by_request(gated: Any) -> Way:
     return ask
 
 
-def answer_of(gated: Any, user: Any, **headers: str) -> Any:
+def answer_of(gated: Any, user: Any, method: str = "get", **headers: str) -> Any:
     """What ``gated`` answers to ``user``, be it sync or async."""
-    request: Any = RequestFactory().get("/here/", headers=headers)
+    request: Any = getattr(RequestFactory(), method)("/here/?a=1", headers=headers)
     request.user = user
 
     async def auser() -> Any:

@@ -59,7 +59,7 @@ def test_its_closed_gate_says_why(service: FakeService) -> None:
 
 def test_an_explanation_has_the_persons_level(service: FakeService) -> None:
     identity = make_identity(make_user(), kyc_level="Enhanced")
-    answers = {answer.asked: answer.is_open for answer in gates_of(identity)}
+    answers = {answer.asked: answer.shortfall is None for answer in gates_of(identity)}
     assert answers["Enhanced"]
     assert not answers["level_1"]
 

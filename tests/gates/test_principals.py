@@ -16,7 +16,7 @@ from rest_framework.settings import api_settings
 from rest_framework.test import APIRequestFactory, force_authenticate
 from rest_framework.views import APIView
 
-from django_identity.api.permissions import HasClaim, HasKycLevel
+from django_identity.api.permissions import HasKycLevel
 from django_identity.api.views import ConnectView, DisconnectView, MeView
 from django_identity.models import LinkedIdentity
 from django_identity.views import account
@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 
 
 class Gated(APIView):
-    permission_classes: Any = [HasClaim("age_over_18") | HasKycLevel("level_1")]
+    permission_classes: Any = [HasKycLevel("level_1")]
 
     def get(self, request: Any) -> Response:
         return Response("secret")

@@ -272,7 +272,6 @@ def test_nobody_there_leaves_the_code_good() -> None:
     """A refused connection sent nothing."""
     with serving() as service:
         settings = service.settings()
-        service._listener.shutdown(socket.SHUT_RDWR)
     with override_settings(DJANGO_IDENTITY={"default": settings}):
         client = ServiceClient(conf.application())
         with pytest.raises(ServiceUnavailable) as raised:

@@ -21,6 +21,7 @@ CODE = "CNX-AB12-CD34"
         "CNX-AB12CD34", "C N X A B 1 2 C D 3 4", "CNX\u2013AB12\u2013CD34",
         "CNX\u2014AB12\u2212CD34", "CNX\u2010AB12\u2011CD34", "CNX_AB12_CD34", "CNX - AB12 - CD34",
         "CNX\u00a0AB12\u202fCD34", "CNX-AB12-\u200bCD34\ufeff", "CNX-AB\u00ad12-CD34",
+        "\u2068CNX-\u2066AB12\u2069-CD34\u2069",
         "\uff23\uff2e\uff38\uff0d\uff21\uff22\uff11\uff12\uff0d\uff23\uff24\uff13\uff14",
         "“CNX-AB12-CD34”", "(CNX-AB12-CD34).",
         "Hi! My code is cnx-ab12-cd34, it works for ten minutes.",
