@@ -14,6 +14,7 @@ urlpatterns = [
     path("adults/", views.adults, name="adults"),
     path("residents/", views.residents, name="residents"),
     path("loans/", views.Loans.as_view(), name="loans"),
+    path("leave/", views.leave, name="leave"),
     path("documents/", documents.listing, name="documents"),
     path("documents/passport/", documents.passport, name="passport"),
     path("api/circles/", views.CirclesApi.as_view(), name="circles-api"),

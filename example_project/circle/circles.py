@@ -63,3 +63,9 @@ def join(user: AbstractBaseUser | AnonymousUser, slug: str, *, among: Iterable[C
         return False
     Membership.objects.get_or_create(user_id=user.pk, circle=slug)
     return True
+
+
+def leave(user: AbstractBaseUser | AnonymousUser, slug: str) -> bool:
+    """Take ``user`` out of the circle ``slug``. Returns False if they were not in it."""
+    deleted, _counts = Membership.objects.filter(user_id=user.pk, circle=slug).delete()
+    return deleted == 1

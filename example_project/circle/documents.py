@@ -1,28 +1,26 @@
-"""A member's documents: the trusted tier, with a picture for its owner alone."""
+"""A member's documents: the trusted tier, with a picture for its owner alone.
+
+Only these pages ask for them, so the person allows them here, and not at the first sign-in.
+"""
 
 from __future__ import annotations
 
-from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from django_identity.documents import document_response, documents_of
-from django_identity.exceptions import DocumentsNotAllowed
+from django_identity.gates import scope_required
 
 
-@login_required
+@scope_required("documents:read")
 @require_GET
 def listing(request: HttpRequest) -> HttpResponse:
     """List the documents, with a thumbnail of the passport."""
-    try:
-        documents = documents_of(request, scope="documents:metadata")
-    except DocumentsNotAllowed:
-        documents = ()
-    return render(request, "circle/documents.html", {"documents": documents})
+    return render(request, "circle/documents.html", {"documents": documents_of(request)})
 
 
-@login_required
+@scope_required("documents:read")
 @require_GET
 def passport(request: HttpRequest) -> HttpResponse:
     """The picture of the passport. It is opened in memory for this response only."""

@@ -20,7 +20,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from django_identity.api.permissions import HasClaim
-from django_identity.gates import KycLevelRequiredMixin, claim_required, claims_of
+from django_identity.gates import (
+    KycLevelRequiredMixin,
+    claim_required,
+    claims_of,
+    recent_sign_in_required,
+)
 from example_project.circle import circles
 from example_project.circle.circles import FOR_ADULTS, FOR_RESIDENTS, Circle
 
@@ -30,10 +35,11 @@ def home(request: HttpRequest) -> HttpResponse:
     """Explain the product, how to join, and which pages are open to the person."""
     joined = circles.joined_by(request.user) if request.user.is_authenticated else []
     offers_code = request.user.is_authenticated and not claims_of(request.user)
+    later = settings.DJANGO_IDENTITY["default"].get("LATER_SCOPES", ())
     context = {
         "joined": joined,
         "offers_code": offers_code,
-        "asks_documents": "documents:read" in settings.DJANGO_IDENTITY["default"].get("SCOPES", ()),
+        "asks_documents": "documents:read" in later,
     }
     return render(request, "circle/home.html", context)
 
@@ -57,6 +63,19 @@ class Loans(KycLevelRequiredMixin, TemplateView):
 
     required_kyc_level = "level_2"
     template_name = "circle/loans.html"
+
+
+@recent_sign_in_required(minutes=10)
+@require_http_methods(["GET", "HEAD", "POST"])
+def leave(request: HttpRequest) -> HttpResponse:
+    """A seat is money, so somebody who finds an open browser cannot give it up."""
+    if request.method == "POST":
+        if circles.leave(request.user, request.POST.get("circle", "")):
+            messages.success(request, _("You have left the circle."))
+        else:
+            messages.error(request, _("There is no such circle."))
+        return redirect(request.path)
+    return render(request, "circle/leave.html", {"joined": circles.joined_by(request.user)})
 
 
 class CirclesApi(APIView):

@@ -116,6 +116,7 @@ class ConnectWalk:
         self._hand_in(f"My code is {code.lower().replace('-', ' ')}, thanks!")
         self._prove(self._says_whose_code(), "pasted with words around it: whose code it is")
         self._prove(self._goes_on_to("/loans/"), "said to be the right person: /loans/ is open")
+        self._prove(not self._is_open("/leave/"), "/leave/ is closed: a code is no sign-in")
         return code
 
     def _the_same_code_again(self, code: str) -> None:

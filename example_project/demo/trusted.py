@@ -7,7 +7,7 @@ import json
 import httpx
 from joserfc.jwk import ECKey
 
-SCOPES = "profile:read,kyc:read,claims:read,documents:metadata,documents:read"
+SCOPE = "documents:read"
 
 
 def approve(sandbox: httpx.Client, app_id: str) -> dict[str, str]:
@@ -18,4 +18,4 @@ def approve(sandbox: httpx.Client, app_id: str) -> dict[str, str]:
     path, public = f"applications/{app_id}/trusted-tier", key.as_dict(private=False)
     sandbox.post(path, json={"document_key": public}).raise_for_status()
     private = json.dumps([key.as_dict(private=True)])
-    return {"IDENTITY_SCOPES": SCOPES, "IDENTITY_DOCUMENT_KEYS": private}
+    return {"IDENTITY_LATER_SCOPES": SCOPE, "IDENTITY_DOCUMENT_KEYS": private}

@@ -88,7 +88,14 @@ class Walk:
         self._prove(shown, "the account page shows what the site holds")
 
     def _passport_is_shown(self) -> None:
+        """The first sign-in did not ask for documents. Their page does."""
         self._browser.open(f"{self._site}/documents/")
+        closed = self._browser.path == "/identity/login/"
+        self._prove(closed, "/documents/ is closed, and asks for one thing more")
+        self._browser.submit(holding="scope")
+        self._prove("documents:read" in self._browser.page.text, "the consent screen asks for it")
+        self._browser.submit(holding="allow", allow="Approve")
+        self._prove(self._browser.path == "/documents/", "allowed, and back at /documents/")
         listed = "/documents/passport/" in self._browser.page.text
         self._browser.open(f"{self._site}/documents/passport/")
         is_picture = self._browser.page.content.startswith(b"\x89PNG")
