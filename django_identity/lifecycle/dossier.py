@@ -1,12 +1,10 @@
 """The list of all tables with personal data. Pages, export and erasure use this list."""
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db.models import Model, Q, QuerySet
 from django.utils.functional import Promise
 
@@ -24,7 +22,6 @@ from django_identity.policy import PROFILE_FIELDS
 from django_identity.texts import labels
 
 MOST_SHOWN = 100
-ROWS_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +108,14 @@ def _is_event_of_subject(person: Person) -> Q:
     return _is_of_subject(person) & ~Q(subject="")
 
 
-def _is_of_account(person: Person) -> Q:
-    """What the account started or completed. If it stays, what it only started is its own."""
+def _is_started_by(person: Person) -> Q:
+    """What the account started is its own, if it stays."""
     # In a list, ``None`` matches no row.
-    completed = Q(completed_by_id__in=[person.user_id])
-    return completed if person.account_stays else completed | Q(user_id__in=[person.user_id])
+    return Q(user_id__in=[] if person.account_stays else [person.user_id])
+
+
+def _is_sign_in_of(person: Person) -> Q:
+    return _is_started_by(person) | Q(completed_by_id__in=[person.user_id])
 
 
 PLACES: tuple[Place, ...] = (
@@ -150,10 +150,10 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         AuthorizationRequest,
-        _is_of_account,
+        _is_sign_in_of,
         shown=("purpose", "created_at", "outcome", "next"),
     ),
-    Place(ConnectRedemption, _is_of_account, shown=("created_at", "outcome")),
+    Place(ConnectRedemption, _is_started_by, shown=("created_at", "outcome")),
 )  # fmt: skip
 
 
@@ -194,24 +194,14 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
     )
 
 
-def export_of(user: AbstractBaseUser) -> Iterator[str]:
-    """Yield the download in pieces: one JSON object with table -> records.
-
-    At most ``ROWS_AT_ONCE`` records are in memory at a time.
-    """
+def export_of(user: AbstractBaseUser) -> dict[str, Any]:
+    """The download: table -> all records, the oldest first, and the account's names."""
     linked = LinkedIdentity.objects.filter(user_id=user.pk)
     person = Person(tuple(linked.values_list("subject_digest", flat=True)), user.pk)
-    yield f'{{\n"account": {json.dumps(_names_of(user), cls=DjangoJSONEncoder)}'
+    held: dict[str, Any] = {"account": _names_of(user)}
     for place in PLACES:
-        yield f',\n"{place.table}": ['
-        separator = "\n"
-        for records in _batches(place.rows(person).values("pk", *place.shown)):
-            told = [{name: record[name] for name in place.shown} for record in records]
-            texts = (json.dumps(record, cls=DjangoJSONEncoder) for record in told)
-            yield separator + ",\n".join(texts)
-            separator = ",\n"
-        yield "]"
-    yield "\n}\n"
+        held[place.table] = list(place.rows(person).order_by("pk").values(*place.shown))
+    return held
 
 
 def _newest_about(person: Person) -> Iterator[HeldKind]:
@@ -235,15 +225,6 @@ def _record(row: Model, columns: tuple[str, ...]) -> HeldRecord:
             told = technical if name in labels.TECHNICAL else facts
             told.append((labels.label_of(row, name), display() if display else stored))
     return HeldRecord(tuple(facts), tuple(technical))
-
-
-def _batches(rows: QuerySet[Any, dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """All of ``rows``, in batches by their keys."""
-    # Not ``iterator()``: it needs a server-side cursor, which a pooler may not keep.
-    batch = list(rows.order_by("pk")[:ROWS_AT_ONCE])
-    while batch:
-        yield batch
-        batch = list(rows.filter(pk__gt=batch[-1]["pk"]).order_by("pk")[:ROWS_AT_ONCE])
 
 
 def _names_of(user: AbstractBaseUser) -> dict[str, str]:

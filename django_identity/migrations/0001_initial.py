@@ -52,7 +52,6 @@ class Migration(migrations.Migration):
                 ('environment', models.CharField(choices=[('live', 'live'), ('test', 'test')], max_length=4)),
                 ('expires_at', models.DateTimeField(db_index=True)),
                 ('outcome', models.CharField(blank=True, max_length=64, verbose_name='outcome')),
-                ('completed_by', models.ForeignKey(help_text='Who was linked by it.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('user', models.ForeignKey(help_text='Who entered the code.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={

@@ -70,13 +70,6 @@ class ConnectRedemption(Timestamped):
         related_name="+",
         help_text="Who entered the code.",
     )
-    completed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.CASCADE,
-        null=True,
-        related_name="+",
-        help_text="Who was linked by it.",
-    )
     expires_at = models.DateTimeField(db_index=True)
     outcome = models.CharField(_("outcome"), max_length=64, blank=True)
 

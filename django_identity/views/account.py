@@ -2,7 +2,7 @@
 
 from django.conf import settings
 from django.contrib.auth import logout
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, resolve_url
 from django.urls import get_script_prefix
 from django.utils.translation import gettext as _
@@ -69,9 +69,9 @@ def download(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     user = flow.signed_in_user(request)
     if user is None:
         return redirect(login_url(application, next_url=address_of("account", application)))
-    return HttpResponse(
+    return JsonResponse(
         dossier.export_of(user),
-        content_type="application/json",
+        json_dumps_params={"indent": 1},
         headers={"Content-Disposition": f'inline; filename="{DOWNLOAD_NAME}"'},
     )
 
