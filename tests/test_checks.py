@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from django.apps import apps
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.checks import Tags, run_checks
 from django.test import override_settings
@@ -19,8 +18,6 @@ from tests.test_conf import COMPLETE, check_ids, configured
 
 LIVE = {"ENVIRONMENT": "live", "ENCRYPTION_KEYS": ["a-key-of-its-own-that-is-long-enough"]}
 SECURE = {"SESSION_COOKIE_SECURE": True, "CSRF_COOKIE_SECURE": True}
-DJANGO_CSP = [*settings.MIDDLEWARE, "csp.middleware.CSPMiddleware"]
-DJANGO_6 = [*settings.MIDDLEWARE, "django.middleware.csp.ContentSecurityPolicyMiddleware"]
 
 
 class OwnErasure(IdentityPolicy):
@@ -87,37 +84,6 @@ def test_a_setting_of_django(changes: dict[str, Any], number: str) -> None:
         assert not reported(number)
         with override_settings(**changes):
             assert reported(number)
-
-
-@pytest.mark.parametrize(
-    ("sources", "is_blocked"),
-    [
-        (None, False),
-        (["'self'"], True),
-        ("'self'", True),
-        (["'none'"], True),
-        (["'self'", "https://login.example.org"], False),
-        (["'self'", "https://login.example.org/"], False),
-        (["'self'", "https://*.example.org"], False),
-        (["login.example.org"], False),
-        (["https:"], False),
-        (["http:"], True),
-        (["*"], False),
-        (["https://login.example.org.evil.example"], True),
-    ],
-)
-def test_a_policy_that_stops_the_button(sources: Any, *, is_blocked: bool) -> None:
-    """Browsers apply ``form-action`` to the redirect after the form as well."""
-    directives = {"default-src": ["'self'"], "form-action": sources}
-    with configured():
-        with override_settings(
-            MIDDLEWARE=DJANGO_CSP, CONTENT_SECURITY_POLICY={"DIRECTIVES": directives}
-        ):
-            assert reported("W028") is is_blocked
-        with override_settings(MIDDLEWARE=DJANGO_6, SECURE_CSP=directives):
-            assert reported("W028") is is_blocked
-        with override_settings(SECURE_CSP=directives):
-            assert not reported("W028")
 
 
 def test_a_required_field_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> None:

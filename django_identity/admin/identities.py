@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
 from django_identity import gate_map
 from django_identity.admin import filters
@@ -19,6 +19,7 @@ from django_identity.gates import closed_to
 from django_identity.lifecycle.operators import overview, timeline
 from django_identity.models import LinkedIdentity
 from django_identity.texts import operators as wording
+from django_identity.texts.advice import distance
 
 
 @admin.register(LinkedIdentity)
@@ -88,16 +89,15 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
         stated = [(part,) for part in (level, wording.status_name(identity.kyc_status)) if part]
         return format_html_join(" ", '<bdi class="identity-word">{}</bdi>', stated)
 
-    @admin.display(description=_("credential"))
-    def freshness(self, identity: LinkedIdentity) -> SafeString:
-        moment = identity.credential_expires_at
-        words = wording.freshness(moment)
-        return format_html('<span title="{}">{}</span>', wording.spelt(moment), words)
+    @admin.display(description=_("credential valid until"))
+    def freshness(self, identity: LinkedIdentity) -> str | None:
+        return distance(identity.credential_expires_at) or None
 
     @admin.display(description=_("re-fetch due"))
-    def refetch_due(self, identity: LinkedIdentity) -> SafeString:
-        due, count = wording.due(identity.refetch_due_at), identity.refetch_failures
+    def refetch_due(self, identity: LinkedIdentity) -> SafeString | str:
+        due = distance(identity.refetch_due_at) or gettext("never")
+        count = identity.refetch_failures
         if not count:
-            return format_html("{}", due)
+            return due
         failed = ngettext("failed %d time", "failed %d times", count) % count
         return format_html("{} {}", due, wording.warning_badge(failed))

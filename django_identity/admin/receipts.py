@@ -6,6 +6,8 @@ from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.formats import localize
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext, ngettext
@@ -86,7 +88,6 @@ class ErasureReceiptAdmin(RecordAdmin):
 
     @admin.display(description=_("erased"))
     def erased(self, receipt: ErasureReceipt) -> SafeString | str:
-        is_pending = receipt.erased_at is None
-        return (
-            wording.warning_badge(_("pending")) if is_pending else wording.spelt(receipt.erased_at)
-        )
+        if receipt.erased_at is None:
+            return wording.warning_badge(_("pending"))
+        return localize(timezone.localtime(receipt.erased_at))

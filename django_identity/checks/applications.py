@@ -12,11 +12,10 @@ from django.utils.module_loading import import_string
 
 from django_identity import anonymisation, policy
 from django_identity.conf import Application
-from django_identity.conf.rules import ADDRESSES, Problem, is_loopback, origin_of
+from django_identity.conf.rules import ADDRESSES, Problem, is_loopback
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
-from django_identity.views.content_policy import blocks_button
 
 SOMEBODY = Profile(
     id="somebody", email="somebody@example.org", first_name="Some", last_name="Body", country="NG"
@@ -96,13 +95,6 @@ def _addresses(application: Application) -> Iterator[Problem]:
             "ALLOWED_HOSTS has a wildcard, and the callback address is built from the request's "
             "host.",
             f"Set REDIRECT_URI of the application {alias!r}.",
-        )
-    if blocks_button(application):
-        yield Problem(
-            "W028",
-            "The Content-Security-Policy has a form-action without the address of the service: "
-            "browsers stop the button, whose form ends there.",
-            f"Add {origin_of(application.auth_url)!r} to form-action.",
         )
 
 

@@ -9,16 +9,14 @@ from django_identity.gates import Closed
 from django_identity.lifecycle.operators.timeline import GateAnswer, Happening, Kind
 from django_identity.models import LinkedVia, StoredClaim, TokenGrant
 from django_identity.texts import operators as wording
-from django_identity.texts.advice import REASONS
+from django_identity.texts.advice import REASONS, distance
 from django_identity.texts.labels import is_level, show_value
 from django_identity.texts.operators import Words
 
 register = template.Library()
 
-register.filter("freshness", wording.freshness)
+register.filter(distance)
 register.filter("as_json", wording.as_json)
-register.filter("due", wording.due)
-register.filter("spelt", wording.spelt)
 register.filter("level_name", wording.level_name)
 register.filter("status_name", wording.status_name)
 register.filter("error_in_words", hint_of)
@@ -67,7 +65,7 @@ def claim_state(claim: StoredClaim) -> str:
         return _("revoked")
     if claim.valid_until is None:
         return _("only listed, not proven")
-    return wording.freshness(claim.valid_until)
+    return distance(claim.valid_until)
 
 
 @register.filter
@@ -100,5 +98,5 @@ def grant_state(grant: TokenGrant | None) -> str:
         return _("Dead. The person's next visit offers to consent again.")
     if grant.refresh_expires_at is None:
         return _("Held.")
-    span = wording.freshness(grant.refresh_expires_at)
+    span = distance(grant.refresh_expires_at)
     return _("Held; runs out %(span)s unless it is used.") % {"span": span}

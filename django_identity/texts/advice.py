@@ -163,9 +163,11 @@ def words_of(
     return fill(row.title or failed, names), fill(row.sentence, names)
 
 
-def distance(moment: datetime) -> str:
-    """The time until or since ``moment``: "in 5 hours", "3 days ago"."""
+def distance(moment: datetime | None) -> str:
+    """The time until or since ``moment``: "in 5 hours", "3 days ago"; of None an empty text."""
     now = timezone.now()
+    if moment is None:
+        return ""
     if has_no_end(moment):
         return gettext("no end")
     if abs((moment - now).total_seconds()) < A_MINUTE:
@@ -221,7 +223,7 @@ def advice_on(
         return None
     since = shortfall.since
     names = names_for(request, application) | {
-        "when": distance(since) if since else "",
+        "when": distance(since),
         "day": formats.date_format(timezone.localtime(since), "DATE_FORMAT") if since else "",
         "claim": labels.in_words(shortfall.claim_type),
         "held": labels.show_value(shortfall.held),

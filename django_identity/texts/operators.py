@@ -5,21 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING
 
-from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.timesince import timesince, timeuntil
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.models import Environment, ErasureReceipt, LinkedIdentity, WebhookEvent
-from django_identity.service.moments import has_no_end
 from django_identity.texts import labels
-from django_identity.texts.advice import distance
 from django_identity.texts.labels import in_words, is_level
 
 if TYPE_CHECKING:
@@ -97,37 +92,16 @@ def as_json(value: object) -> str:
 
 
 def handler_trouble(event: WebhookEvent) -> str:
-    """The state of an event with a failed handler, or an empty text."""
+    """Why an event failed, before the code of its error, or an empty text."""
     if not event.error:
         return ""
+    if event.is_emptied:
+        return gettext("The event names nobody, so nothing was done:")
     if event.next_attempt_at is not None:
         return gettext("A handler of the site failed, and is tried again by itself:")
     return gettext(
         "A handler of the site failed, and is not tried again. Replay it once it is mended:"
     )
-
-
-def freshness(valid_until: datetime | None) -> str:
-    """When a credential expires or expired: “in 5 hours”, “ran out 2 hours ago”."""
-    if valid_until is None:
-        return gettext("none")
-    if valid_until > timezone.now():
-        return gettext("in %(span)s") % {"span": timeuntil(valid_until, depth=1)}
-    return gettext("ran out %(span)s ago") % {"span": timesince(valid_until, depth=1)}
-
-
-def spelt(moment: datetime | None) -> str:
-    """Date and time in the operator's format and time zone."""
-    if moment is None:
-        return ""
-    if has_no_end(moment):
-        return gettext("no end")
-    return str(formats.date_format(timezone.localtime(moment), "DATETIME_FORMAT"))
-
-
-def due(moment: datetime | None) -> str:
-    """When a re-fetch is due: “in 5 hours”; one that waits, since when: “3 hours ago”."""
-    return gettext("never") if moment is None else distance(moment)
 
 
 def losses(preview: Preview) -> list[str]:

@@ -80,3 +80,14 @@ def test_a_payload_shows_control_characters_as_codes(operator: Client) -> None:
     text = page(operator, EVENT, event.pk)
     assert "\u202e" not in text
     assert "gpj\\u202e.exe" in text
+
+
+def test_an_event_that_names_nobody_asks_for_no_replay(
+    operator: Client, identity: LinkedIdentity
+) -> None:
+    """No handler of the site has failed, and no replay would help."""
+    kept = {"event_id": "", "subject": "", "subject_digest": "", "payload": None}
+    event = make_event(identity, "consent.revoked", outcome="failed", error="names_nobody", **kept)
+    text = page(operator, EVENT, event.pk)
+    assert "The event names nobody" in text
+    assert "Replay it" not in text
