@@ -46,8 +46,6 @@ def test_a_person_pastes_a_code(demo: Demo, scripts: bool) -> None:
         paste(page, "CNX-ABCD")
         page.keyboard.press("Enter")
         page.get_by_role("alert").wait_for()
-        assert page.locator("[name=connect_code]").input_value() == "CNX-ABCD"
-        page.locator("[name=connect_code]").fill("")
         paste(page, typed)
     else:
         page.fill("[name=connect_code]", typed)
