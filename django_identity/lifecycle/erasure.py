@@ -119,7 +119,6 @@ def _erase_now(
     watched: audit.Watched | None = None,
 ) -> ErasureReceipt:
     """Revoke and commit; then make the first attempt. No request waits for an audit."""
-    is_audited = policy.load(withdrawal.application_of(receipt.application).policy).audit_erasures
     now = timezone.now()
     receipt.requested_at = receipt.next_attempt_at = now
     try:
@@ -129,7 +128,8 @@ def _erase_now(
                 if receipt.user_id is None:
                     receipt.identity = identity
             receipt.save()
-        if watched is not None or not is_audited:
+        site = policy.load(withdrawal.application_of(receipt.application).policy)
+        if watched is not None or not site.audit_erasures:
             attempt(receipt.pk, watched=watched)
             receipt.refresh_from_db()
     except (DatabaseError, InterfaceError) as error:
