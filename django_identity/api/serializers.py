@@ -80,7 +80,7 @@ class MeSerializer(serializers.Serializer[dict[str, object]]):
 
     is_authenticated = serializers.BooleanField(read_only=True)
     is_linked = serializers.BooleanField(source="standing.is_linked", read_only=True)
-    consent_revoked_at = _Moment(source="standing.consent_revoked_at")
+    consent_revoked_at = _Moment(source="standing.barrier.since")
     kyc_level = serializers.CharField(source="standing.kyc_level", read_only=True)
     kyc_status = serializers.CharField(
         source="standing.kyc_status_now",

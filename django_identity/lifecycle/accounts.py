@@ -68,8 +68,7 @@ def overwrite_fields(
     wanted = policy.writable(
         site.changed_user_fields(user, profile=profile, kyc=kyc), method="changed_user_fields"
     )
-    before = {name: getattr(user, name) for name in wanted}
-    changed = {name: value for name, value in wanted.items() if before[name] != value}
+    changed = {name: value for name, value in wanted.items() if getattr(user, name) != value}
     if not changed:
         return
     for name, value in changed.items():
@@ -81,8 +80,7 @@ def overwrite_fields(
     if not refused:
         user.save(update_fields=changed)
         return
-    for name in changed:
-        setattr(user, name, before[name])
+    user.refresh_from_db(fields=changed)
     facts = {"application": application.alias, "fields": ",".join(sorted(refused))}
     log(LogEvent.USER_FIELDS_REFUSED, level=logging.WARNING, **facts)
 

@@ -6,7 +6,6 @@ outcome: the service delivers it again, and upkeep applies what has none.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import DatabaseError, InterfaceError
@@ -18,6 +17,7 @@ from django_identity.conf import Application
 from django_identity.handlers import EventType, handlers_of
 from django_identity.lifecycle import kyc, withdrawal
 from django_identity.lifecycle.kyc import CLOCK_SKEW
+from django_identity.logs import LogEvent, log
 from django_identity.models import (
     Consent,
     ErasureReceipt,
@@ -51,47 +51,38 @@ REPEATED = "repeated"
 Effect = Callable[[LinkedIdentity, WebhookEvent], EventOutcome]
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
-    """An acknowledged delivery, for the log. ``outcome``: the event's, or ``repeated``.
+def receive(application: Application, body: bytes, *, signature: str) -> None:
+    """Check, store, apply and log one delivery. After this call the effect is committed.
 
-    ``event_type``: a type of the spec, or ``other``. ``row``: the key of the stored event.
-    ``why``: the reason of an ignored event, or an empty text.
-    """
-
-    event_type: str
-    outcome: str
-    row: int
-    why: str
-
-
-def receive(application: Application, body: bytes, *, signature: str) -> Received:
-    """Check, store and apply one delivery. After this call the effect is committed.
-
-    Must run outside any transaction. Raises ``EventRefused``, ``EventRefused``, or
-    ``StorageUnavailable`` if the database failed twice.
+    Must run outside any transaction. Raises ``EventRefused``, or ``StorageUnavailable`` if the
+    database failed twice.
     """
     if signing_secret(body, signature=signature, secrets=application.webhook_secrets) is None:
         raise exceptions.EventRefused(code="signature_invalid")
     event = Event.parse(body)
     try:
-        return _receive(application, event)
+        _receive(application, event)
+        return
     except (DatabaseError, InterfaceError):
         # A deadlock, a serialization failure or a closed connection: try once more.
         database.connection().close_if_unusable_or_obsolete()
     try:
-        return _receive(application, event)
+        _receive(application, event)
     except (DatabaseError, InterfaceError) as error:
         raise exceptions.StorageUnavailable(type(error).__name__) from error
 
 
-def _receive(application: Application, event: Event) -> Received:
-    stored = WebhookEvent.objects.stored(application, event)
-    row, is_repeat = _applied(stored, event)
-    # Types that nobody knows could be anything, and many, so the log does not name them.
-    known_type = event.event_type if event.event_type in EFFECTS else "other"
-    outcome = REPEATED if is_repeat else row.outcome
-    return Received(known_type, outcome, row.pk, row.why_ignored or "")
+def _receive(application: Application, event: Event) -> None:
+    row, is_repeat = _applied(WebhookEvent.objects.stored(application, event), event)
+    log(
+        LogEvent.EVENT_RECEIVED,
+        application=application.alias,
+        # Types that nobody knows could be anything, and many, so the log does not name them.
+        type=event.event_type if event.event_type in EFFECTS else "other",
+        outcome=REPEATED if is_repeat else row.outcome,
+        row=row.pk,
+        **({"why": row.why_ignored} if row.why_ignored else {}),
+    )
 
 
 def apply_stored(event_id: int) -> None:

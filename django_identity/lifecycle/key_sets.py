@@ -96,7 +96,7 @@ def verify_credential(
     except exceptions.CredentialRejected as rejected:
         if keys is not None or rejected.reason is not RejectionReason.KEY:
             raise
-    return verified(refresh(application, unknown_in=used))
+    return verified(_newer_than(used, application))
 
 
 @sensitive_variables()
@@ -142,15 +142,6 @@ def current(application: Application) -> KeySet:
     return newer
 
 
-def refresh(application: Application, *, unknown_in: KeySet) -> KeySet:
-    """Fetch a newer key set, after a ``kid`` that ``unknown_in`` does not contain.
-
-    A flood of unknown ``kid``s costs at most two fetches in 30 seconds, also while the service
-    fails. Raises ``KeysUnavailable``, which does not mean that the credential is bad.
-    """
-    return _newer_than(unknown_in, application)
-
-
 def age_of(application: Application) -> float | None:
     """Seconds since this process fetched its key set, or None without one."""
     origin = _origin_of(application)
@@ -174,7 +165,11 @@ def _origin_of(application: Application) -> _Origin:
 
 
 def _newer_than(old: KeySet | None, application: Application) -> KeySet:
-    """Fetch the key set, unless another thread has replaced ``old`` while this one waited."""
+    """Fetch the key set, unless another thread has replaced ``old`` while this one waited.
+
+    A flood of unknown ``kid``s costs at most two fetches in 30 seconds, also while the service
+    fails. Raises ``KeysUnavailable``, which does not mean that the credential is bad.
+    """
     origin = _origin_of(application)
     with origin.lock:
         if origin.keys is not None and origin.keys is not old:

@@ -99,11 +99,6 @@ class Standing:
         return self.barrier is None
 
     @property
-    def consent_revoked_at(self) -> datetime | None:
-        """When the consent was revoked, if that closes the gates."""
-        return self.barrier.since if self.barrier else None
-
-    @property
     def kyc_status_now(self) -> str:
         """The stored status; ``run_out`` for a verified person whose level no longer counts."""
         is_over = self.kyc_status == VERIFIED and not self._level_counts()

@@ -5,7 +5,7 @@ transaction.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -128,24 +128,17 @@ def end_sessions(user_id: Any) -> None:
     LinkedIdentity.objects.filter(user_id=user_id).change(session_epoch=F("session_epoch") + 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Parting:
-    """What a disconnection means. ``is_only_way_in``: the account has no other way in, so it waits.
+def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool]:
+    """What follows if ``user`` leaves the application ``alias`` now.
 
-    ``signs_in``: the identity signs in now, and afterwards does not.
+    ``is_only_way_in``: the account has no other way in, so it waits. ``signs_in``: the identity
+    signs in now, and afterwards does not.
     """
-
-    is_only_way_in: bool
-    signs_in: bool
-
-
-def parting(user: AbstractBaseUser, *, alias: str) -> Parting:
-    """What follows if ``user`` leaves the application ``alias`` now."""
     identities = list(LinkedIdentity.objects.filter(user_id=user.pk, application=alias))
-    return Parting(
-        is_only_way_in=not all(map(may_disconnect, identities)),
-        signs_in=any(each.linked_via == LinkedVia.OAUTH for each in identities),
-    )
+    return {
+        "is_only_way_in": not all(map(may_disconnect, identities)),
+        "signs_in": any(each.linked_via == LinkedVia.OAUTH for each in identities),
+    }
 
 
 def leave(user: AbstractBaseUser, *, application: Application) -> bool:

@@ -70,19 +70,14 @@ class WhyIgnored(models.TextChoices):
     NOT_COVERED = "not_covered", _("ignored: the consent does not cover the level")
 
 
-class Record(models.Model):
+class Timestamped(models.Model):
     """A table whose rows are read where they are written, along relations too."""
+
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("updated"), auto_now=True)
 
     objects = database.Manager()
 
     class Meta:
         abstract = True
         base_manager_name = "objects"
-
-
-class Timestamped(Record):
-    created_at = models.DateTimeField(_("created"), auto_now_add=True)
-    updated_at = models.DateTimeField(_("updated"), auto_now=True)
-
-    class Meta(Record.Meta):
-        abstract = True

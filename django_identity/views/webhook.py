@@ -10,7 +10,7 @@ from django.views.decorators.http import require_POST
 from django_identity import conf, database
 from django_identity.exceptions import EventRefused, StorageUnavailable
 from django_identity.lifecycle import events
-from django_identity.logs import LogEvent, log, log_failure
+from django_identity.logs import LogEvent, log_failure
 from django_identity.service.webhooks import LARGEST_BODY
 from django_identity.views.flow import application_or_404
 
@@ -38,21 +38,12 @@ def webhook(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     application = application_or_404(alias)
     try:
         body = _bounded_body(request)
-        received = events.receive(application, body, signature=request.META.get(SIGNATURE, ""))
+        events.receive(application, body, signature=request.META.get(SIGNATURE, ""))
     except _Unfit as unfit:
         return _refusal(unfit.code, unfit.status)
     except (EventRefused, StorageUnavailable) as error:
         log_failure(LogEvent.EVENT_REFUSED, error, application=application.alias)
         return _refusal(error.code, error.http_status)
-    why: dict[str, Any] = {"why": received.why} if received.why else {}
-    log(
-        LogEvent.EVENT_RECEIVED,
-        application=application.alias,
-        type=received.event_type,
-        outcome=received.outcome,
-        row=received.row,
-        **why,
-    )
     return JsonResponse({"received": True}, headers={"Cache-Control": "no-store"})
 
 
