@@ -15,7 +15,6 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.models import LinkedIdentity
-from django_identity.testing.browser import over_https
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
 from django_identity.views.addresses import address_of
 
@@ -48,12 +47,12 @@ def deliver_event(
     }
     body, secret = json.dumps(members).encode(), registered.webhook_secrets[0].reveal()
     signature = hmac.new(secret.encode(), body, hashlib.sha256)
-    response = over_https(
-        Client().post,
+    response = Client().post(
         address_of("webhook", registered),
         body,
         content_type="application/json",
         headers={"x-webhook-signature": signature.hexdigest()},
+        secure=True,
     )
     if response.status_code != 200:
         raise AssertionError(f"the webhook answered {response.status_code}")

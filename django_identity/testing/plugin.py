@@ -6,7 +6,6 @@ with ``django_db``. One sandbox process serves the whole run.
 
 import secrets
 from collections.abc import Callable, Iterator
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -127,10 +126,6 @@ def identity_clock(request: pytest.FixtureRequest) -> Iterator[Clock]:
     followers = []
     if SANDBOX in request.fixturenames:
         sandbox: RunningSandbox = request.getfixturevalue(SANDBOX)
-
-        def follow(passed: timedelta) -> None:
-            sandbox.control("POST", "clock", advance=passed.total_seconds())
-
-        followers.append(follow)
+        followers.append(sandbox.advance)
     with moved_clock(*followers) as clock:
         yield clock

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import quote
@@ -102,13 +103,10 @@ class RunningSandbox:
         """``person`` revokes a claim on the account page."""
         self._of(person, f"claims/{claim_type}/revoke")
 
-    def revoke_consent(self, person: SandboxPerson, client_id: str = "") -> None:
-        """``person`` revokes the consent of an application, or of all. Raises ``SandboxError``."""
-        given = self.control("GET", f"users/{quote(person.user_id)}")["consents"]
-        if not given:
-            raise SandboxError("the person has given no consent")
-        for each in [client_id] if client_id else given:
-            self._of(person, f"consents/{each}/revoke")
+    def revoke_consent(self, person: SandboxPerson) -> None:
+        """``person`` revokes the consent of every application."""
+        for client_id in self.control("GET", f"users/{quote(person.user_id)}")["consents"]:
+            self._of(person, f"consents/{client_id}/revoke")
 
     def connect_code(self, person: SandboxPerson) -> str:
         """``person`` makes a Connect code."""
@@ -118,31 +116,22 @@ class RunningSandbox:
         """``person`` asks for deletion, and confirms it."""
         self._of(person, "deletion")
 
+    def advance(self, passed: timedelta) -> None:
+        """Move the service's clock."""
+        self.control("POST", "clock", advance=passed.total_seconds())
+
     def rotate_keys(self) -> str:
         """A new key signs; the old one stays published. Returns the new ``kid``."""
         return str(self.control("POST", "keys/rotate")["signing"])
 
     def fail_next(
-        self,
-        endpoint: str,
-        *,
-        status: int = 0,
-        delay: float = 0.0,
-        malformed: bool = False,
-        drop: bool = False,
-        times: int = 1,
+        self, endpoint: str, kind: str = "status", *, times: int = 1, **how: float
     ) -> None:
-        """Let the next requests to ``endpoint`` fail in one way. ``delay``: seconds.
+        """Let the next requests to ``endpoint`` fail, by default with the status 500.
 
-        ``endpoint`` is a name of the sandbox, such as ``token`` or ``claims``.
+        ``endpoint``, ``kind`` and ``how`` are those of ``POST faults`` of the control API.
         """
-        asked = {"status": status, "delay": delay, "malformed": malformed, "drop": drop}
-        kinds = [kind for kind, is_asked in asked.items() if is_asked]
-        if len(kinds) != 1:
-            raise SandboxError("fail_next takes one of status, delay, malformed and drop")
-        amounts = {"status": status, "seconds": delay}
-        how = {name: amount for name, amount in amounts.items() if amount}
-        self.control("POST", "faults", kind=kinds[0], endpoint=endpoint, times=times, **how)
+        self.control("POST", "faults", kind=kind, endpoint=endpoint, times=times, **how)
 
     def requests(self, endpoint: str = "") -> list[dict[str, Any]]:
         """What the service received since the test began, at ``endpoint`` or anywhere."""

@@ -131,24 +131,16 @@ def test_what_the_service_says_no_to(
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        (http(b"oops", status="500 Oops"), "may have been changed"),
-        (http(b'{"success": true, "data": {"mode": "test"}}'), "may have been changed"),
-        (
-            http(b'{"success": false, "error": {"code": "NO"}}', status="400 No"),
-            "the same as before",
-        ),
-        (http(b"", status="429 Slow"), "the same as before"),
-    ],
+    "answer",
+    [http(b"oops", status="500 Oops"), http(b'{"success": true, "data": {"mode": "test"}}')],
 )
 def test_doubt_is_told(
-    service: FakeService, monkeypatch: pytest.MonkeyPatch, answer: bytes, told: str
+    service: FakeService, monkeypatch: pytest.MonkeyPatch, answer: bytes
 ) -> None:
     """Where nobody can tell whether the secret was changed, it says so; it is sent once."""
     monkeypatch.setenv("IDENTITY_PORTAL_TOKEN", "a-token")
     service.answers["rotate-secret"] = answer
-    with pytest.raises(CommandError, match=told):
+    with pytest.raises(CommandError, match="If sign-ins fail now"):
         run("identity_rotate_secret", APP, "--yes")
     assert service.calls("rotate-secret") == 1
 

@@ -1,6 +1,7 @@
 """List what every URL of the site asks for."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ class Command(IdentityCommand):
     def handle(self, *, diff: Path | None, **options: Any) -> None:
         found = gate_map.entrances()
         if diff is not None:
-            found = gate_map.opened(_read(diff), found)
+            found = _opened(diff, found)
         elif options["open"]:
             found = (each for each in found if not each.requirements)
         listed = list(found)
@@ -43,15 +44,14 @@ class Command(IdentityCommand):
             raise CommandError(f"{len(listed)} URL(s) ask for less than before.")
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _opened(path: Path, found: Iterable[Entrance]) -> list[Entrance]:
     try:
-        held: list[dict[str, Any]] = json.loads(path.read_text("utf-8"))
-        list(gate_map.opened(held, ()))
+        held = json.loads(path.read_text("utf-8"))
+        if not isinstance(held, list):
+            raise TypeError
+        return list(gate_map.opened(held, found))
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise CommandError(f"{path} is not what --json wrote ({type(error).__name__}).") from None
-    if not isinstance(held, list):
-        raise CommandError(f"{path} is not what --json wrote: no list.")
-    return held
 
 
 def _line(each: Entrance) -> str:

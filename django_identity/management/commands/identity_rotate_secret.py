@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
-from django_identity.exceptions import RateLimited, ServiceError, ServiceRefusal
+from django_identity.exceptions import ServiceError
 from django_identity.management.command import PORTAL_TOKEN, IdentityCommand, portal_token
 from django_identity.service import ServiceClient
 
@@ -36,13 +36,8 @@ class Command(IdentityCommand):
                 app_id, mode=registered.environment, portal_token=token
             )
         except ServiceError as error:
-            is_same = isinstance(error, ServiceRefusal | RateLimited) or not error.may_have_arrived
-            state = (
-                "The secret is the same as before."
-                if is_same
-                else "The secret may have been changed: if sign-ins fail now, rotate it again."
-            )
-            raise CommandError(f"{error.code}: {error}. {state}") from None
+            advice = "If sign-ins fail now, the secret has changed: rotate again."
+            raise CommandError(f"{error.code}: {error}. {advice}") from None
         if (rotated.mode, rotated.client_id) != (registered.environment, registered.client_id):
             raise CommandError(
                 f"The answer has the secret of {rotated.client_id} ({rotated.mode}), not of the "
