@@ -68,6 +68,13 @@ class Browser:
         sent = {**form.fields, **typed}
         self._follow(self._client.build_request("POST", address, data=sent, headers=headers))
 
+    def ask(self, address: str) -> httpx.Response:
+        """What ``address`` answers, without following it. The open page stays."""
+        return self._client.get(address)
+
+    def cookie(self, name: str) -> str:
+        return str(self._client.cookies[name])
+
     @property
     def address(self) -> str:
         return str(self.page.url)
