@@ -3,6 +3,7 @@
 from collections.abc import MutableMapping
 from typing import Any
 
+from django.contrib.sessions.backends.base import SessionBase
 from django.utils import timezone
 
 from django_identity.lifecycle.standing import Reason, Shortfall, Standing, mark_of
@@ -12,8 +13,12 @@ from django_identity.models import LinkedIdentity
 KEY = "identity_came_back"
 
 
-def note(session: MutableMapping[str, Any], identity: LinkedIdentity) -> None:
-    """Note that the person of ``identity`` came back from the service now."""
+def note(session: SessionBase, identity: LinkedIdentity) -> None:
+    """Note that the person of ``identity`` came back from the service now.
+
+    The session gets a new key, so that nobody who knew the old one is confirmed too.
+    """
+    session.cycle_key()
     session[KEY] = [mark_of(identity), timezone.now().timestamp()]
 
 
@@ -26,8 +31,8 @@ def shortfall(
     """
     if standing.barrier is not None:
         return standing.barrier
-    mark, at = (session or {}).get(KEY, ("", 0.0))
-    passed = timezone.now().timestamp() - at
-    if mark == standing.mark and 0 <= passed <= minutes * 60:
-        return None
+    now = timezone.now().timestamp()
+    match (session or {}).get(KEY):
+        case [standing.mark, float(at)] if 0 <= now - at <= minutes * 60:
+            return None
     return Shortfall(Reason.NOT_RECENT)

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect
 from django.utils.cache import patch_cache_control, patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
 
 from django_identity import conf
 from django_identity.exceptions import Recovery
@@ -24,6 +26,7 @@ CLAIM_MISSING = "claim_missing"
 KYC_LEVEL_MISSING = "kyc_level_missing"
 SCOPE_MISSING = "scope_missing"
 SIGN_IN_NOT_RECENT = "sign_in_not_recent"
+HTMX = ("HX-Request", "HX-Current-URL")
 PAGE, JSON = "text/html", ("application/json", MEDIA_TYPE)
 
 
@@ -73,7 +76,7 @@ class Closed:
 def answer(request: HttpRequest, on_closed: OnClosed, closed: Closed) -> Any:
     if callable(on_closed):
         return keep_private(on_closed(request, closed))
-    return keep_private(_own_answer(request, on_closed, closed), "Accept", "HX-Request")
+    return keep_private(_own_answer(request, on_closed, closed), "Accept", *HTMX)
 
 
 def keep_private(response: Any, *headers: str) -> Any:
@@ -99,13 +102,22 @@ def _own_answer(
     application = conf.application(closed.application)
     # After a step-up the page of a form is shown again. A POST is never replayed.
     is_page = request.method in ("GET", "HEAD") or closed.code == SIGN_IN_NOT_RECENT
-    next_url = path_of(request, with_query=True) if is_page else ""
+    next_url = _page_of(request) if is_page else ""
     way_in = login_url(application, next_url=next_url, missing=closed.asked)
     if on_closed == "forbid":
         return _explain(request, closed, {"way_in": way_in, "next": next_url})
     if request.headers.get("HX-Request") == "true":
         return HttpResponse(status=204, headers={"HX-Redirect": way_in})
     return redirect(way_in)
+
+
+def _page_of(request: HttpRequest) -> str:
+    """The page to come back to. A part that HTMX asks for leads back to the page it is in."""
+    current = request.headers.get("HX-Current-URL", "")
+    if url_has_allowed_host_and_scheme(current, {request.get_host()}):
+        shown = urlsplit(current)
+        return f"{shown.path}?{shown.query}" if shown.query else shown.path
+    return path_of(request, with_query=True)
 
 
 def _explain(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> HttpResponse:

@@ -79,7 +79,7 @@ def test_a_whole_sign_in(service: FakeService, browser: APIClient) -> None:
 def test_a_session_planted_beforehand_is_not_signed_in(
     service: FakeService, browser: APIClient
 ) -> None:
-    """Signing in changes the session's key; linking leaves the session alone."""
+    """Signing in and linking change the session's key, and keep what it holds."""
     session = browser.session
     session["basket"] = "kept"
     session.save()
@@ -91,7 +91,7 @@ def test_a_session_planted_beforehand_is_not_signed_in(
     before = browser.session.session_key, dict(browser.session)
     assert sign_in(browser).status_code == 200
     assert before[1].items() <= dict(browser.session).items()
-    assert browser.session.session_key == before[0]
+    assert browser.session.session_key != before[0]
 
 
 def test_the_authorization_address_is_the_pages(service: FakeService, browser: APIClient) -> None:

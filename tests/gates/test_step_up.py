@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -97,6 +98,82 @@ def test_two_tabs(browser: Client, identity_clock: Clock) -> None:
     assert come_back(browser, second)["Location"] == "/payout/?tab=2"
     assert come_back(browser, first)["Location"] == "/payout/?tab=1"
     assert is_open(browser)
+
+
+def test_a_session_key_that_somebody_else_knows_is_not_confirmed(
+    browser: Client, identity_clock: Clock
+) -> None:
+    """Confirming changes the key, and keeps what the session holds."""
+    session = browser.session
+    session["basket"] = "kept"
+    session.save()
+    identity_clock.advance(minutes=11)
+    thief = Client()
+    thief.cookies["sessionid"] = browser.cookies["sessionid"].value
+    sign_in(browser)
+    assert is_open(browser)
+    assert browser.session["basket"] == "kept"
+    assert not is_open(thief)
+
+
+def test_a_callback_that_is_opened_again_confirms_nothing(
+    browser: Client, identity_clock: Clock
+) -> None:
+    state = begin(browser)
+    come_back(browser, state)
+    identity_clock.advance(minutes=11)
+    come_back(browser, state)
+    assert not is_open(browser)
+
+
+def test_a_session_that_ended_meanwhile_confirms_nobody(
+    browser: Client, identity_clock: Clock
+) -> None:
+    state = begin(browser)
+    browser.logout()
+    assert come_back(browser, state).status_code != 302
+    assert not is_open(browser)
+
+
+def test_signed_cookies(browser: Client, settings: Any) -> None:
+    """A cookie from before the sign-in opens nothing."""
+    settings.SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
+    browser = Client()
+    browser.force_login(
+        LinkedIdentity.objects.get().user, backend="django.contrib.auth.backends.ModelBackend"
+    )
+    before = browser.cookies["sessionid"].value
+    sign_in(browser)
+    assert is_open(browser)
+    browser.cookies["sessionid"] = before
+    assert not is_open(browser)
+
+
+def test_a_principal_with_a_token_needs_its_own_session(browser: Client) -> None:
+    """A token of one person beside the cookie of another: neither of the two came back."""
+    session = browser.session
+    user = make_user(username="somebody-else")
+    make_identity(user, subject="somebody-elses")
+    assert closed_to(Gate(minutes=10), user, session=session) is not None
+    assert closed_to(Gate(minutes=10), LinkedIdentity.objects.first().user, session=session) is None
+
+
+@pytest.mark.parametrize("held", ["text", ["1.0"], ["1.0", "now"], [None, None], {"a": 1}, 7])
+def test_another_app_wrote_under_the_name(browser: Client, held: object) -> None:
+    session = browser.session
+    session[step_up.KEY] = held
+    session.save()
+    assert not is_open(browser)
+
+
+def test_htmx(browser: Client, identity_clock: Clock) -> None:
+    """A part of a page leads to the page that confirms, and back to the page it is in."""
+    identity_clock.advance(minutes=11)
+    here = {"HX-Request": "true", "HX-Current-URL": "http://testserver/circle/?a=1"}
+    answer = browser.post("/payout/", headers=here)
+    assert answer.status_code == 204
+    asked = parse_qs(urlsplit(answer["HX-Redirect"]).query)
+    assert asked["next"] == ["/circle/?a=1"]
 
 
 def test_it_ends_with_the_identity_and_its_sessions(browser: Client) -> None:
