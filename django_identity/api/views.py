@@ -163,10 +163,12 @@ class CallbackView(_Endpoint):
         )
         beside: Mapping[str, object] = {}
         if (linked := completed.linked) is not None:
+            session = getattr(self.http_request, "session", None)
+            former_key = None if session is None else session.session_key
             if linked.session is not None:
                 beside = self.sign_in(request, linked.user, linked.session)
-            if (session := getattr(self.http_request, "session", None)) is not None:
-                step_up.note(session, linked.identity)
+            if session is not None:
+                step_up.note(session, linked.identity, former_key=former_key)
         log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
         return self.answer({"next": flow.landing_url(completed.next_url)}, beside)
 

@@ -13,12 +13,14 @@ from django_identity.models import LinkedIdentity
 KEY = "identity_came_back"
 
 
-def note(session: SessionBase, identity: LinkedIdentity) -> None:
+def note(session: SessionBase, identity: LinkedIdentity, *, former_key: str | None) -> None:
     """Note that the person of ``identity`` came back from the service now.
 
-    The session gets a new key, so that nobody who knew the old one is confirmed too.
+    The session gets a new key, so that nobody who knew the former one is confirmed too. A sign-in
+    has given it one already.
     """
-    session.cycle_key()
+    if session.session_key == former_key:
+        session.cycle_key()
     session[KEY] = [mark_of(identity), timezone.now().timestamp()]
 
 

@@ -75,9 +75,10 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     except IdentityError as error:
         return flow.failure(request, LogEvent.SIGN_IN_FAILED, error, application)
     if (linked := completed.linked) is not None:
+        former_key = request.session.session_key
         if linked.session is not None:
             begin_session(request, linked.user, linked.session)
-        step_up.note(request.session, linked.identity)
+        step_up.note(request.session, linked.identity, former_key=former_key)
         done = advice.fill(DONE[completed.purpose], advice.names_for(request, application))
         tell(request, f"{done} {status_words(linked.identity)}")
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
