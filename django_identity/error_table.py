@@ -180,9 +180,8 @@ ERRORS: Mapping[str, Row] = {
     "rate_limited": _answer(
         _("%(service)s is busy at the moment."),
         _("The service asked this site to slow down. It is tried again."), status=503),
-    "malformed_answer": _answer(_UNUSABLE, _("The service's answer could not be read.")),
-    "answer_too_large": _answer(
-        _UNUSABLE, _("The service's answer was larger than this site takes.")),
+    "malformed_answer": _answer(
+        _UNUSABLE, _("The service's answer could not be read, or is too large.")),
     "subject_mismatch": _answer(
         _("%(service)s answered about somebody else."),
         _("The service answered about somebody else. Nothing was stored; tell the service.")),
@@ -190,15 +189,13 @@ ERRORS: Mapping[str, Row] = {
         502, _CONTACT, _("%(service)s did not say who you are."),
         _("The service did not say whom its answer is about. Nothing was stored; check SCOPES."),
         _SILENT),
-    "service_refusal": Row(502, _RESTART, _SERVICE_REFUSED, _("The service refused the call.")),
+    "service_refusal": Row(
+        502, _RESTART, _SERVICE_REFUSED,
+        _("The service refused the call. The person may have to consent again.")),
     "invalid_grant": Row(400, _RESTART, _SERVICE_REFUSED, _CONSENT_AGAIN),
     "access_token_rejected": Row(
         502, _RESTART, _SERVICE_REFUSED,
         _("The service did not take the access token. The person may have to consent again.")),
-    "access_forbidden": Row(
-        502, _RESTART, _SERVICE_REFUSED,
-        _("The service does not let this site read that any more. The person has to consent "
-          "again.")),
     "environment_mismatch": Row(
         502, _CONTACT, _("You used a test account on a live site, or the reverse."),
         _("Test credentials met a live person, or the other way round. Check ENVIRONMENT.")),

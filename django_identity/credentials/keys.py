@@ -46,7 +46,7 @@ class KeySet:
         if not isinstance(entries, list | tuple):
             raise _malformed("not a key set")
         if len(entries) > MAX_KEYS:
-            raise _malformed(f"over {MAX_KEYS} keys", code="answer_too_large")
+            raise _malformed(f"over {MAX_KEYS} keys")
         jwks = [jwk for jwk in entries if isinstance(jwk, Mapping)]
         named = [(kid, jwk) for jwk in jwks if isinstance(kid := jwk.get("kid"), str)]
         times = Counter(kid for kid, _ in named)
@@ -62,7 +62,7 @@ class KeySet:
         # Lone surrogates pass here; the JSON reader refuses them.
         octets = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
         if len(octets) > MAX_OCTETS:
-            raise _malformed(f"over {MAX_OCTETS} bytes", code="answer_too_large")
+            raise _malformed(f"over {MAX_OCTETS} bytes")
         try:
             document = strict_json.read(octets)
         except strict_json.NotStrictJSON as unreadable:

@@ -7,6 +7,7 @@ outcome: the service delivers it again, and upkeep applies what has none.
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import DatabaseError, InterfaceError
 from django.db.models import Q
@@ -74,6 +75,7 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
 
 def _receive(application: Application, event: Event) -> None:
     row, is_repeat = _applied(WebhookEvent.objects.stored(application, event), event)
+    why: dict[str, Any] = {"why": row.why_ignored} if row.why_ignored else {}
     log(
         LogEvent.EVENT_RECEIVED,
         application=application.alias,
@@ -81,7 +83,7 @@ def _receive(application: Application, event: Event) -> None:
         type=event.event_type if event.event_type in EFFECTS else "other",
         outcome=REPEATED if is_repeat else row.outcome,
         row=row.pk,
-        **({"why": row.why_ignored} if row.why_ignored else {}),
+        **why,
     )
 
 

@@ -6,6 +6,7 @@ once, within an hour.
 """
 
 import re
+import secrets
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Self
@@ -22,7 +23,7 @@ from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, digest
 from django_identity.service import ServiceClient, refusals
 from django_identity.service.answers import Profile
-from django_identity.service.authorization import authorization_url, pkce_pair, state_value
+from django_identity.service.authorization import authorization_url, code_verifier
 
 COMPLETED = "completed"
 # Seconds from the button to the callback. A first verification at the service takes long.
@@ -110,7 +111,7 @@ def begin(
     this browser can complete the sign-in. ``more``: a scope for which a gate has asked.
     """
     scopes = scopes_for(user, application=application, more=more)
-    state, pkce = state_value(), pkce_pair()
+    state, verifier = secrets.token_urlsafe(32), code_verifier()
     request = AuthorizationRequest(
         state_digest=digest(state),
         browser_digest=digest(browser_key),
@@ -124,12 +125,12 @@ def begin(
         expires_at=timezone.now() + timedelta(seconds=SIGN_IN_LIFETIME),
     )
     keys, context = application.encryption_keys, request.sealing_context("code_verifier")
-    request.code_verifier = vault.seal(pkce.verifier, keys=keys, context=context)
+    request.code_verifier = vault.seal(verifier, keys=keys, context=context)
     request.save(force_insert=True)
     return authorization_url(
         application,
         state=state,
-        code_challenge=pkce.challenge,
+        verifier=verifier,
         redirect_uri=redirect_uri,
         scopes=scopes,
     )

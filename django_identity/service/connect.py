@@ -23,7 +23,6 @@ LONGEST_SIGNATURE = 8192
 PROFILE_SCOPE, KYC_SCOPE = "profile:basic", "kyc:status"
 # A code must stand alone: ``CNX-ABCD-12345`` contains no code.
 WRITTEN_OUT = re.compile(r"\bCNX ?- ?([A-Z0-9]{4}) ?- ?([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII)
-ALONE = re.compile(r"\ACNX([A-Z0-9]{4})([A-Z0-9]{4})\Z", re.ASCII)
 LOOSE = re.compile(r"\bCNX[ -]*([A-Z0-9]{4})[ -]*([A-Z0-9]{4})(?!-?[A-Z0-9])", re.ASCII)
 DASHES = re.compile("[\u2010-\u2015\u2212_]")
 INVISIBLE = re.compile("[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
@@ -38,10 +37,8 @@ def code_in(pasted: str) -> str:
         raise FlowError("longer than any sentence around a code", code="connect_code_malformed")
     text = DASHES.sub("-", INVISIBLE.sub("", unicodedata.normalize("NFKC", pasted).upper()))
     text = " ".join(text.split())
-    # With hyphens it may stand beside words that look like one ("CNX code from"), and alone it may
-    # have any spacing.
-    alone = re.sub("[ -]", "", text)
-    found = WRITTEN_OUT.findall(text) or ALONE.findall(alone) or LOOSE.findall(text)
+    # With hyphens it may stand beside words that look like one ("CNX code from").
+    found = WRITTEN_OUT.findall(text) or LOOSE.findall(text)
     codes = {f"CNX-{first}-{second}" for first, second in found}
     if len(codes) != 1:
         raise FlowError(f"{len(codes)} codes", code="connect_code_malformed")

@@ -119,8 +119,8 @@ def _exchange(call: Call, *, ends_at: float) -> Answer:
         for chunk in response.iter_raw():
             body += chunk
             if len(body) > call.largest:
-                detail, code = f"over {call.largest} bytes", "answer_too_large"
-                raise exceptions.MalformedAnswer(detail, endpoint=call.endpoint, code=code)
+                detail = f"over {call.largest} bytes"
+                raise exceptions.MalformedAnswer(detail, endpoint=call.endpoint)
             if time.monotonic() > ends_at:
                 raise httpx.ReadTimeout("the body takes too long")
         return Answer(response.status_code, response.headers, bytes(body))

@@ -1,7 +1,8 @@
 """Error answers of the service: its envelope and OAuth's ``{"error": …}``, with any status."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from django.utils.http import parse_http_date_safe
@@ -16,25 +17,19 @@ LONGEST_PAUSE = 3600.0
 POLICY_CODE = "POA_REQUIRED"
 # RFC 6749 §5.2, and services that send errors with status 200.
 ENDS_A_GRANT = (200, 400)
-Refusal = type[exceptions.ServiceRefusal]
-# The service's codes and statuses -> our codes.
-BY_CODE: Mapping[str, str] = {
-    "ENVIRONMENT_MISMATCH": "environment_mismatch",
-    "INVALID_CONNECT_CODE": "invalid_connect_code",
-    "CONNECT_CODE_REQUIRED": "connect_code_required",
-    "invalid_grant": "invalid_grant",
-    "invalid_client": "client_rejected",
-    "unauthorized_client": "client_rejected",
+# The service's codes. "connect_code_required" is a mistake of ours, so it has no class of its own.
+BY_CODE: Mapping[str, Callable[..., exceptions.ServiceRefusal]] = {
+    "ENVIRONMENT_MISMATCH": exceptions.EnvironmentMismatch,
+    "INVALID_CONNECT_CODE": exceptions.InvalidConnectCode,
+    "CONNECT_CODE_REQUIRED": partial(exceptions.ServiceRefusal, code="connect_code_required"),
+    "invalid_grant": exceptions.InvalidGrant,
+    "invalid_client": exceptions.ClientRejected,
+    "unauthorized_client": exceptions.ClientRejected,
 }
-BY_STATUS: Mapping[int, str] = {401: "access_token_rejected", 403: "access_forbidden"}
+# A callback's error that the site's operators must act on.
+OF_CALLBACK = ("ENVIRONMENT_MISMATCH", "invalid_client", "unauthorized_client")
 # These endpoints take the application's credentials. The others take an access token.
-BY_STATUS_OF: Mapping[str, Mapping[int, str]] = {
-    "connect": {401: "client_rejected"},
-    "verify_claims": {401: "client_rejected"},
-}
-CLASSES: Mapping[str, Refusal] = {
-    kind.code: kind for kind in exceptions.ServiceRefusal.__subclasses__()
-}
+OF_APPLICATION = ("connect", "verify_claims")
 
 
 def error_in(
@@ -57,32 +52,32 @@ def error_in(
     if answer.status < 400 and not is_refusal:
         return None
     service_code = code_of(members)
-    code = _our_code(endpoint, answer.status, members) if is_refusal else None
-    if code is None:
+    kind = _kind_of(endpoint, answer.status, members) if is_refusal else None
+    if kind is None:
         said = f"HTTP {answer.status} {exceptions.shaped_code(service_code)}".strip()
         return exceptions.ServiceUnavailable(said, endpoint=endpoint)
-    refused = _refusal(code, endpoint=endpoint, service_code=service_code, status=answer.status)
+    refused = kind(endpoint=endpoint, service_code=service_code, status=answer.status)
     if isinstance(refused, exceptions.VerificationPolicyNotMet):
         refused.kyc_url = safe_url(members.get("kyc_url"), environment=application.environment)
     return refused
 
 
-def _our_code(endpoint: str, status: int, members: Mapping[str, Any]) -> str | None:
-    """Our code of the refusal, by the service's code, else by its status. None: unknown."""
-    code = BY_CODE.get(code_of(members))
-    if code == "invalid_grant" and status not in ENDS_A_GRANT:
-        return None
-    if code is not None:
-        return code
+def _kind_of(
+    endpoint: str, status: int, members: Mapping[str, Any]
+) -> Callable[..., exceptions.ServiceRefusal] | None:
+    """The refusal by the service's code, else by its status. None: unknown."""
+    kind = BY_CODE.get(code_of(members))
+    if kind is not None:
+        is_known = kind is not exceptions.InvalidGrant or status in ENDS_A_GRANT
+        return kind if is_known else None
     if status >= 500 or endpoint == "token":
         return None
     if endpoint == "connect" and _asks_for_verification(members):
-        return "verification_policy_not_met"
-    return BY_STATUS_OF.get(endpoint, BY_STATUS).get(status, "service_refusal")
-
-
-def _refusal(code: str, **answer: Any) -> exceptions.ServiceRefusal:
-    return CLASSES.get(code, exceptions.ServiceRefusal)(code=code, **answer)
+        return exceptions.VerificationPolicyNotMet
+    if status != 401:
+        return exceptions.ServiceRefusal
+    is_ours = endpoint in OF_APPLICATION
+    return exceptions.ClientRejected if is_ours else exceptions.AccessTokenRejected
 
 
 def _asks_for_verification(members: Mapping[str, Any]) -> bool:
@@ -96,9 +91,9 @@ def _asks_for_verification(members: Mapping[str, Any]) -> bool:
 
 def of_callback(error: str) -> exceptions.ServiceRefusal | None:
     """The exception for the ``error`` of a callback, if it is one that a site must act on."""
-    code = BY_CODE.get(error, "")
-    is_known = code in ("client_rejected", "environment_mismatch")
-    return _refusal(code, endpoint="authorization", service_code=error) if is_known else None
+    if error not in OF_CALLBACK:
+        return None
+    return BY_CODE[error](endpoint="authorization", service_code=error)
 
 
 def code_of(body: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ import hmac
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django_identity.exceptions import EventRefused, MalformedAnswer
@@ -22,7 +22,6 @@ LARGEST_BODY = 256 * 1024
 DEEPEST = 16
 # An escaped NUL: databases cannot store it. The JSON reader refuses a NUL as it is.
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
-EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 SUBJECTS = ("user_id", "userId", "sub")
 VERIFIED = "verified"
 REJECTED = "rejected"
@@ -109,8 +108,6 @@ def _event(members: dict[str, Any], *, has_nul: bool) -> Event:
         raise read.wrong("has a NUL character")
     event_type = canonical(read.required("event_type", longest=LONGEST_CODE))
     occurred_at = parse_moment(read.required("timestamp", longest=LONGEST_CODE))
-    if occurred_at < EARLIEST:
-        raise read.wrong("timestamp is before 1970")
     content = members.get("data")
     if not isinstance(content, dict):
         raise read.wrong("data is not an object")

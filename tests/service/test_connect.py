@@ -253,7 +253,7 @@ def test_ten_megabytes_around_a_yes_are_not_read(service: FakeService) -> None:
     """Good JSON all the way: its size alone is why nothing of it is taken."""
     yes = {"success": True, "data": service.connect_result()}
     service.answers["request"] = fake_service.answer({"padding": "x" * 10_000_000, **yes})
-    with pytest.raises(ServiceError, match="answer_too_large"):
+    with pytest.raises(ServiceError, match="malformed_answer"):
         redeem(service)
     assert service.calls("request") == 1
 

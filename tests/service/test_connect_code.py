@@ -18,7 +18,7 @@ CODE = "CNX-AB12-CD34"
     "pasted",
     [
         "CNX-AB12-CD34", "cnx-ab12-cd34", "  cnx ab12 cd34\n", "cnx ab12cd34", "CNXAB12CD34",
-        "CNX-AB12CD34", "C N X A B 1 2 C D 3 4", "CNX\u2013AB12\u2013CD34",
+        "CNX-AB12CD34", "CNX\u2013AB12\u2013CD34",
         "CNX\u2014AB12\u2212CD34", "CNX\u2010AB12\u2011CD34", "CNX_AB12_CD34", "CNX - AB12 - CD34",
         "CNX\u00a0AB12\u202fCD34", "CNX-AB12-\u200bCD34\ufeff", "CNX-AB\u00ad12-CD34",
         "\u2068CNX-\u2066AB12\u2069-CD34\u2069",

@@ -12,7 +12,6 @@ from django_identity.service.answers import (
     RotatedSecret,
     TokenAnswer,
 )
-from django_identity.service.authorization import PkcePair
 from django_identity.service.http import Answer, Call
 
 SECRET = "what-nobody-may-see"
@@ -37,7 +36,6 @@ SECRET = "what-nobody-may-see"
         RotatedSecret("test", "a", Secret(SECRET)),
         NewTestUser("a", SECRET, Secret("b")),
         NewTestUser("a", "b", Secret(SECRET)),
-        PkcePair(verifier=Secret(SECRET), challenge="a"),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -49,7 +49,7 @@ def raw(data: str) -> bytes:
         body_with() + b"x", *map(without, MEMBERS),
         *[body_with(event_type=value) for value in (None, "", 1, "x" * 65, "a\0b", ["kyc"])],
         *[body_with(event_id=value) for value in (None, "", 7, True, "x" * 256, "a\0", "\ud800")],
-        *[body_with(timestamp=value) for value in (None, "", 0, "now", "1969-12-31T23:59Z")],
+        *[body_with(timestamp=value) for value in (None, "", 0, "now")],
         *[body_with(data=value) for value in (None, [], "x", 1)],
         *[data_with(user_id=value) for value in (1, "x" * 256, "a\0b", "a\nb", "..")],
         data_with(sub="subject-2"), data_with(status=1), data_with(kyc_level="x" * 65),

@@ -21,7 +21,7 @@ from django_identity import conf, exceptions
 from django_identity.handlers import KNOWN_TYPES
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient, answers, refusals
-from django_identity.service.authorization import authorization_url, pkce_pair
+from django_identity.service.authorization import authorization_url, code_challenge, code_verifier
 from django_identity.service.http import Answer
 from django_identity.service.webhooks import signing_secret
 from tests.fake_service import FakeService, serving
@@ -69,10 +69,10 @@ def test_the_exchange_is_a_form_with_the_clients_credentials(service: FakeServic
 
 def test_a_verifier_has_43_to_128_characters() -> None:
     """None but those of RFC 7636, and its challenge is the digest of them."""
-    pair = pkce_pair()
-    assert re.fullmatch(r"[A-Za-z0-9._~-]{43,128}", pair.verifier.reveal())
-    digest = hashlib.sha256(pair.verifier.reveal().encode()).digest()
-    assert pair.challenge == base64.urlsafe_b64encode(digest).decode().rstrip("=")
+    verifier = code_verifier()
+    assert re.fullmatch(r"[A-Za-z0-9._~-]{43,128}", verifier.reveal())
+    digest = hashlib.sha256(verifier.reveal().encode()).digest()
+    assert code_challenge(verifier) == base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
 def test_the_refresh_is_rfc_6749s(service: FakeService) -> None:
@@ -214,13 +214,17 @@ def conf_of() -> dict[str, Any]:
 
 def test_the_authorization_address_is_of_the_configured_server() -> None:
     """With every parameter of the specification, and no other one."""
-    asked = {"state": "s", "code_challenge": "c", "redirect_uri": "https://site.example/back/"}
+    asked = {"state": "s", "redirect_uri": "https://site.example/back/"}
+    verifier = code_verifier()
     with override_settings(DJANGO_IDENTITY={"default": {**conf_of(), "ENVIRONMENT": "test"}}):
-        url = authorization_url(conf.application(), scopes=("profile:read", "kyc:read"), **asked)
+        url = authorization_url(
+            conf.application(), scopes=("profile:read", "kyc:read"), verifier=verifier, **asked
+        )
     address, _, query = url.partition("?")
     assert address == "https://auth.example/oauth2/auth"
     more = {"response_type": "code", "client_id": "test-client", "scope": "profile:read kyc:read"}
-    assert dict(parse_qsl(query)) == {**asked, **more, "code_challenge_method": "S256"}
+    pkce = {"code_challenge": code_challenge(verifier), "code_challenge_method": "S256"}
+    assert dict(parse_qsl(query)) == {**asked, **more, **pkce}
 
 
 @pytest.mark.parametrize("message", [{"message": "No."}, {}])

@@ -259,7 +259,7 @@ def test_keys_rotate(
         assert client.get("/passport/").status_code == 200
     assert client.get("/passport/").content == b"document_unreadable"
     identity_sandbox.control("DELETE", f"applications/{app_id}/trusted-tier")
-    assert client.get("/passport/").content == b"access_forbidden"
+    assert client.get("/passport/").content == b"service_refusal"
 
 
 def test_an_old_token_is_refreshed_once(
