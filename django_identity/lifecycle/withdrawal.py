@@ -158,15 +158,6 @@ def application_of(alias: str) -> Application:
     return replace(conf.application(), alias=alias)
 
 
-def application_to_leave(user: AbstractBaseUser, alias: str) -> Application:
-    """The application ``alias``, even if only an identity of ``user`` still names it.
-
-    Raises ``ConfigurationError``.
-    """
-    is_linked = LinkedIdentity.objects.filter(user_id=user.pk, application=alias).exists()
-    return application_of(alias) if is_linked else conf.application(alias)
-
-
 def disconnect(identity: LinkedIdentity) -> bool:
     """Disconnect at the person's or an operator's wish. Returns False if the link is gone.
 

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any
 
 from django import template
-from django.conf import settings
 from django.template.defaultfilters import date as formatted_date
 from django.template.defaultfilters import yesno
 from django.utils import timezone
@@ -33,7 +32,8 @@ register.filter("opens_by_code", labels.is_level)
 @register.filter
 def moment(given: datetime) -> SafeString:
     """A ``<time>`` element with date and time in the site's time zone."""
-    return _time(given, f"{_date_and_time()} T")
+    # Not ``DATETIME_FORMAT``: Django has none for Arabic and would use the English one.
+    return _time(given, f"{get_format('DATE_FORMAT')} {get_format('TIME_FORMAT')} T")
 
 
 @register.filter
@@ -48,14 +48,6 @@ def _time(given: datetime, shown_as: str) -> SafeString:
         return escape(_("no end"))
     shown, exact = formatted_date(local, shown_as), local.isoformat(timespec="seconds")
     return format_html('<time datetime="{}">{}</time>', exact, shown)
-
-
-def _date_and_time() -> str:
-    """The format of the language. Django has none for Arabic and would use the English one."""
-    together, day_alone = (get_format(name) for name in ("DATETIME_FORMAT", "DATE_FORMAT"))
-    if together == settings.DATETIME_FORMAT and day_alone != settings.DATE_FORMAT:
-        return f"{day_alone} {get_format('TIME_FORMAT')}"
-    return str(together)
 
 
 @register.filter

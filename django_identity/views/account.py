@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.contrib.auth import logout
+from django.contrib.auth.models import AbstractBaseUser as Person
 from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, resolve_url
 from django.urls import get_script_prefix
@@ -16,21 +17,16 @@ from django_identity.lifecycle.operators import timeline
 from django_identity.logs import LogEvent, log
 from django_identity.texts import advice, labels
 from django_identity.views import flow
-from django_identity.views.addresses import account_url, address_of, login_url, path_of
-from django_identity.views.flow import flow_view
+from django_identity.views.addresses import account_url, address_of
+from django_identity.views.flow import flow_view, own_page
 from django_identity.views.pages import page, tell
 
 DOWNLOAD_NAME = "my-identity.json"
 
 
-@flow_view
-@require_http_methods(["GET", "HEAD"])
-def account(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+@own_page("GET", "HEAD")
+def account(request: HttpRequest, application: conf.Application, user: Person) -> HttpResponseBase:
     """Show all data that this site stores about the person."""
-    application = flow.application_of(request, alias)
-    user = flow.signed_in_user(request)
-    if user is None:
-        return redirect(login_url(application, next_url=path_of(request)))
     held = dossier.dossier_of(user, application=application)
     shortfall = standing.shortfall_of_account(held.identity, held.grant)
     context = {
@@ -61,14 +57,9 @@ def sign_out(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     return redirect(settings.LOGOUT_REDIRECT_URL or get_script_prefix())
 
 
-@flow_view
-@require_http_methods(["GET", "HEAD"])
-def download(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+@own_page("GET", "HEAD")
+def download(request: HttpRequest, application: conf.Application, user: Person) -> HttpResponseBase:
     """All data that this site stores about the person, as a JSON file that browsers show."""
-    application = flow.application_of(request, alias)
-    user = flow.signed_in_user(request)
-    if user is None:
-        return redirect(login_url(application, next_url=address_of("account", application)))
     return JsonResponse(
         dossier.export_of(user),
         json_dumps_params={"indent": 1},
@@ -76,13 +67,10 @@ def download(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     )
 
 
-@flow_view
-@require_http_methods(["GET", "HEAD", "POST"])
-def erase(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+@own_page("GET", "HEAD", "POST")
+def erase(request: HttpRequest, application: conf.Application, user: Person) -> HttpResponseBase:
     """GET says what goes. POST erases the person, and shows the receipt."""
-    application = flow.application_of(request, alias)
-    user = flow.signed_in_user(request)
-    if user is None or not erasure.may_erase_themselves(user, application=application):
+    if not erasure.may_erase_themselves(user, application=application):
         return redirect(address_of("account", application))
     if request.method != "POST":
         context: dict[str, object] = {"preview": erasure.preview_of(user, application=application)}
@@ -104,7 +92,7 @@ def disconnect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRes
     user = flow.signed_in_user(request)
     application = flow.application_to_leave(request, alias, user=user)
     if user is None:
-        return redirect(login_url(application, next_url=address_of("account", application)))
+        return flow.to_login(application)
     try:
         if request.method == "POST":
             if withdrawal.leave(user, application=application):

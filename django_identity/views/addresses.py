@@ -1,7 +1,5 @@
 """Addresses of the package's own pages."""
 
-from urllib.parse import urlencode
-
 from django.http import HttpRequest
 from django.urls import reverse
 
@@ -17,20 +15,17 @@ def path_of(request: HttpRequest, *, with_query: bool = False) -> str:
     return f"{request.META.get('SCRIPT_NAME', '').rstrip('/')}{path}"
 
 
-def address_of(name: str, application: conf.Application) -> str:
-    """The path of the page ``name``, with the alias if it is not the default application."""
-    is_default = application.alias == conf.DEFAULT_ALIAS
-    return reverse(f"identity:{name}", args=[] if is_default else [application.alias])
+def address_of(name: str, application: conf.Application, **query: str) -> str:
+    """The path of the page ``name``, with the alias if it is not the default application.
+
+    ``query``: what the address carries on. Empty texts are left out.
+    """
+    alias = [] if application.alias == conf.DEFAULT_ALIAS else [application.alias]
+    given = {key: text for key, text in query.items() if text}
+    return reverse(f"identity:{name}", args=alias, query=given)
 
 
 def account_url(application: conf.Application) -> str:
     """The account page, of the default application if the settings lack this one."""
     known = application if application.alias in conf.aliases() else conf.application()
     return address_of("account", known)
-
-
-def login_url(application: conf.Application, *, next_url: str = "", missing: str = "") -> str:
-    """The login page with the page that the person wanted and the missing proof."""
-    query = {"next": next_url, "missing": missing}
-    given = urlencode({name: value for name, value in query.items() if value})
-    return address_of("login", application) + (f"?{given}" if given else "")

@@ -15,7 +15,7 @@ from django_identity.exceptions import Recovery
 from django_identity.lifecycle.standing import Shortfall
 from django_identity.texts import advice
 from django_identity.texts.advice import REASONS
-from django_identity.views.addresses import login_url, path_of
+from django_identity.views.addresses import address_of, path_of
 from django_identity.views.pages import page, why_asked
 from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
 
@@ -103,7 +103,7 @@ def _own_answer(
     # After a step-up the page of a form is shown again. A POST is never replayed.
     is_page = request.method in ("GET", "HEAD") or closed.code == SIGN_IN_NOT_RECENT
     next_url = _page_of(request) if is_page else ""
-    way_in = login_url(application, next_url=next_url, missing=closed.asked)
+    way_in = address_of("login", application, next=next_url, missing=closed.asked)
     if on_closed == "forbid":
         return _explain(request, closed, {"way_in": way_in, "next": next_url})
     if request.headers.get("HX-Request") == "true":
@@ -131,7 +131,7 @@ def _explain(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> Http
         **ways,
     }
     template = "django_identity/gate_closed.html"
-    response = page(request, application, template, context, status=403, is_closed=True)
+    response = page(request, application, template, context, status=403)
     response["Cache-Control"] = "no-store"
     # The page has a sign-in button, so other sites must not frame it.
     response["X-Frame-Options"] = "DENY"

@@ -1,16 +1,12 @@
 """Verification with a Connect code: the form, and the page after it."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 
-from django import forms
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import AbstractBaseUser as Person
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods
 
@@ -22,50 +18,9 @@ from django_identity.lifecycle import standing
 from django_identity.logs import LogEvent, log, log_failure
 from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views import flow
-from django_identity.views.addresses import address_of, login_url
-from django_identity.views.flow import flow_view
+from django_identity.views.addresses import address_of
+from django_identity.views.flow import flow_view, own_page
 from django_identity.views.pages import error_page, page, status_words, tell, why_asked
-
-
-class ConnectForm(forms.Form):
-    """One field for pasted text; ``lifecycle.connect`` finds the code in the text.
-
-    Pages only show the unbound form, so that no page contains a code.
-    """
-
-    connect_code = forms.CharField(
-        label=_("Your code"),
-        max_length=LONGEST_PASTE,
-        widget=forms.TextInput(
-            attrs={
-                "class": "identity-code",
-                "autocomplete": "off",
-                "dir": "ltr",
-                "autocapitalize": "characters",
-                "autocorrect": "off",
-                "spellcheck": "false",
-                "enterkeyhint": "go",
-                "placeholder": "CNX-XXXX-XXXX",
-                "aria-describedby": "identity-connect-hint",
-            }
-        ),
-    )
-
-    @classmethod
-    def showing(cls, *, is_wrong: bool) -> ConnectForm:
-        """The empty form. A field that is wrong points to the error."""
-        form = cls()
-        if is_wrong:
-            form.fields["connect_code"].widget.attrs |= {
-                "aria-invalid": "true",
-                "aria-describedby": "identity-connect-hint identity-connect-error",
-            }
-        return form
-
-    @property
-    def pasted(self) -> str:
-        """The pasted text, or an empty text if the field is invalid."""
-        return str(self.cleaned_data["connect_code"]) if self.is_valid() else ""
 
 
 @flow_view
@@ -80,28 +35,25 @@ def connect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     next_url = flow.safe_next(given.get("next", ""))
     if user is None:
         # People with a code sign in on the site's own page, if it has one.
-        back = _here(application, next_url)
+        back = address_of("connect", application, next=next_url)
         own = flow.local_sign_in_url(coming_back_to=back)
-        return redirect(own or login_url(application, next_url=back))
+        return redirect(own or address_of("login", application, next=back))
     if request.method != "POST":
         return _page(request, application, next_url)
     try:
-        codes.redeem(application, ConnectForm(request.POST).pasted, user=user)
+        codes.redeem(application, request.POST.get("connect_code", ""), user=user)
     except IdentityError as error:
         log_failure(LogEvent.CONNECT_FAILED, error, application=application.alias)
         return _page(request, application, next_url, error)
     log(LogEvent.CONNECT_REDEEMED, application=application.alias)
-    return redirect(flow.with_next(address_of("connected", application), next_url))
+    return redirect(address_of("connected", application, next=next_url))
 
 
-@flow_view
-@require_http_methods(["GET", "HEAD", "POST"])
-def connected(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+@own_page("GET", "HEAD", "POST")
+def connected(
+    request: HttpRequest, application: conf.Application, user: Person
+) -> HttpResponseBase:
     """GET says whose code it was. POST undoes it: it removes the link that the code made."""
-    application = flow.application_of(request, alias)
-    user = flow.signed_in_user(request)
-    if user is None:
-        return redirect(login_url(application, next_url=address_of("account", application)))
     if request.method == "POST":
         return _undone(request, application, user)
     identity = codes.identity_of(user, application=application)
@@ -110,17 +62,11 @@ def connected(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResp
         if identity is not None:
             tell(request, status_words(identity))
         return redirect(next_url)
-    context = {
-        "identity": identity,
-        "status_line": status_words(identity),
-        "next": next_url,
-    }
+    context = {"identity": identity, "status_line": status_words(identity), "next": next_url}
     return page(request, application, "django_identity/connected.html", context)
 
 
-def _undone(
-    request: HttpRequest, application: conf.Application, user: AbstractBaseUser
-) -> HttpResponse:
+def _undone(request: HttpRequest, application: conf.Application, user: Person) -> HttpResponse:
     """Undo the link. A second press has nothing to undo."""
     try:
         is_undone = codes.undo(user, application=application)
@@ -144,14 +90,14 @@ def _page(
     is_about_code = code in {"connect_code_malformed", "invalid_connect_code"}
     held = standing.standing_of(request.user, application=application.alias)
     context: dict[str, Any] = {
-        "form": ConnectForm.showing(is_wrong=is_about_code),
         "is_about_code": is_about_code,
+        "longest": LONGEST_PASTE,
         "next": next_url,
         "scopes": why_asked(application, *application.connect_scopes),
         # A sign-in at the service brings more than a code.
         "needs_none": held.is_linked and held.kyc_status == "verified" and not held.connect_only,
     }
-    template, here = "django_identity/connect.html", _here(application, next_url)
+    template = "django_identity/connect.html"
     if error is None:
         return page(request, application, template, context)
     context |= {
@@ -159,10 +105,8 @@ def _page(
         "most": codes.MOST_TRIES,
         "until": timezone.now() + timedelta(seconds=error.retry_after),
         "account_url": address_of("account", application),
-        "local_sign_in_url": flow.local_sign_in_url(coming_back_to=here),
+        "local_sign_in_url": flow.local_sign_in_url(
+            coming_back_to=address_of("connect", application, next=next_url)
+        ),
     }
     return error_page(request, application, template, error, context, by_code=True)
-
-
-def _here(application: conf.Application, next_url: str) -> str:
-    return flow.with_next(address_of("connect", application), next_url)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -11,23 +11,25 @@ from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.csrf import CsrfViewMiddleware
-from django.shortcuts import resolve_url
+from django.shortcuts import redirect, resolve_url
 from django.urls import reverse
 from django.utils.decorators import decorator_from_middleware
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
 
 from django_identity import conf, database
 from django_identity.exceptions import ConfigurationError, FlowError, IdentityError, Recovery
 from django_identity.lifecycle import withdrawal
 from django_identity.logs import LogEvent, log_failure
-from django_identity.views.addresses import login_url, path_of
+from django_identity.views.addresses import address_of, path_of
 from django_identity.views.pages import error_page
 
 LONGEST_NEXT = 2000
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
+OwnPage = Callable[[HttpRequest, conf.Application, AbstractBaseUser], HttpResponseBase]
 
 
 def flow_view(view: View[P]) -> View[P]:
@@ -57,6 +59,26 @@ def flow_view(view: View[P]) -> View[P]:
     return csrf_exempt(login_not_required(database.non_atomic(wrapped)))
 
 
+def own_page(*methods: str) -> Callable[[OwnPage], View[...]]:
+    """Decorate a page of the signed-in person. It is called with application and user."""
+
+    def decorate(view: OwnPage) -> View[...]:
+        @wraps(view)
+        def wrapped(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+            application = application_of(request, alias)
+            user = signed_in_user(request)
+            return view(request, application, user) if user else to_login(application)
+
+        return flow_view(require_http_methods(methods)(wrapped))
+
+    return decorate
+
+
+def to_login(application: conf.Application) -> HttpResponseBase:
+    """To the login page, which leads back to the account page."""
+    return redirect(address_of("login", application, next=address_of("account", application)))
+
+
 class _TokenCheck(CsrfViewMiddleware):
     """Django's check of the CSRF token, with a page of our own in place of Django's."""
 
@@ -82,27 +104,21 @@ def application_or_404(alias: str) -> conf.Application:
 
 
 def application_of(request: HttpRequest, alias: str) -> conf.Application:
-    """The application of a page for people. Raises ``Http404``; ``ConfigurationError``.
-
-    A live application has no pages over plain http, because codes, cookies and personal data would
-    be readable on the network.
-    """
+    """The application of a page for people. Raises ``Http404``; ``ConfigurationError``."""
     return _over_tls(request, application_or_404(alias))
 
 
 def application_to_leave(
     request: HttpRequest, alias: str, *, user: AbstractBaseUser | None
 ) -> conf.Application:
-    """Like ``application_of``; also an application that only an identity of ``user`` names."""
-    if user is None or alias in conf.aliases():
+    """Like ``application_of``; for ``user`` also one that is not set up any more."""
+    if user is None:
         return application_of(request, alias)
-    try:
-        return _over_tls(request, withdrawal.application_to_leave(user, alias))
-    except ConfigurationError:
-        raise Http404(alias) from None
+    return _over_tls(request, withdrawal.application_of(alias))
 
 
 def _over_tls(request: HttpRequest, application: conf.Application) -> conf.Application:
+    """A live application has no pages over plain http: codes and cookies would be readable."""
     if application.environment == "live" and not request.is_secure():
         raise ConfigurationError(
             "live over plain http; if a proxy ends TLS, set SECURE_PROXY_SSL_HEADER",
@@ -131,19 +147,13 @@ def safe_next(given: str) -> str:
 def may_lead_to(address: str) -> bool:
     """Whether a front end may name ``address`` as the next page.
 
-    It is a path of this site, or it has exactly an origin of ``CSRF_TRUSTED_ORIGINS``. An entry
-    with a wildcard names no origin.
+    It is a path of this site, or begins with an origin of ``CSRF_TRUSTED_ORIGINS``. An entry with a
+    wildcard names no origin.
     """
-    if safe_next(address):
-        return True
-    if len(address) > LONGEST_NEXT or not address.isprintable():
-        return False
-    try:
-        parts = urlsplit(address)
-    except ValueError:
-        return False
-    is_one = "*" not in parts.netloc
-    return is_one and f"{parts.scheme}://{parts.netloc}" in settings.CSRF_TRUSTED_ORIGINS
+    origins = tuple(f"{each}/" for each in settings.CSRF_TRUSTED_ORIGINS if "*" not in each)
+    is_known = f"{address}/".startswith(origins)
+    is_bounded = len(address) <= LONGEST_NEXT and address.isprintable()
+    return bool(safe_next(address)) or (is_known and is_bounded)
 
 
 def landing_url(next_url: str) -> str:
@@ -174,7 +184,7 @@ def _restart_url(request: HttpRequest, error: IdentityError, application: conf.A
         return with_next(path_of(request), error.next_url)
     if error.code == "access_denied" and error.next_url:
         return error.next_url
-    return login_url(application, next_url=error.next_url)
+    return address_of("login", application, next=error.next_url)
 
 
 def local_sign_in_url(*, coming_back_to: str) -> str | None:

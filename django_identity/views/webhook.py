@@ -16,17 +16,7 @@ from django_identity.views.flow import application_or_404
 
 # The names in ``request.META``, because building ``request.headers`` costs more.
 SIGNATURE = "HTTP_X_WEBHOOK_SIGNATURE"
-ENCODING = "HTTP_CONTENT_ENCODING"
 RETRY_AFTER = "30"  # seconds
-
-
-class _Unfit(Exception):
-    """A request that cannot contain an event, with the status of the response."""
-
-    def __init__(self, status: int, code: str) -> None:
-        super().__init__(code)
-        self.status = status
-        self.code = code
 
 
 @csrf_exempt
@@ -36,11 +26,11 @@ class _Unfit(Exception):
 def webhook(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Receive one delivery. Only its signature proves the sender."""
     application = application_or_404(alias)
+    body = _bounded_body(request)
+    if isinstance(body, JsonResponse):
+        return body
     try:
-        body = _bounded_body(request)
         events.receive(application, body, signature=request.META.get(SIGNATURE, ""))
-    except _Unfit as unfit:
-        return _refusal(unfit.code, unfit.status)
     except (EventRefused, StorageUnavailable) as error:
         log_failure(LogEvent.EVENT_REFUSED, error, application=application.alias)
         return _refusal(error.code, error.http_status)
@@ -53,24 +43,22 @@ def _refusal(code: str, status: int) -> JsonResponse:
     return JsonResponse(refusal, status=status, headers={"Cache-Control": "no-store", **retry})
 
 
-def _bounded_body(request: HttpRequest) -> bytes:
-    """The raw bytes, at most 256 KB of them. Raises ``_Unfit``.
+def _bounded_body(request: HttpRequest) -> bytes | JsonResponse:
+    """The raw bytes, at most 256 KB of them, or the refusal of what cannot contain an event.
 
     Django treats a request without a length as empty, even if the server marks the end of a chunked
     body. In that case the server's own stream is read.
     """
-    if request.META.get(ENCODING, "identity").strip().lower() != "identity":
-        raise _Unfit(415, "content_encoding_unsupported")
     stream: Any = request
     if not request.META.get("CONTENT_LENGTH") and (environ := getattr(request, "environ", None)):
         if not environ.get("wsgi.input_terminated"):
-            raise _Unfit(411, "length_required")
+            return _refusal("length_required", 411)
         stream = environ["wsgi.input"]
     # Each server raises its own class of errors for a broken chunk.
     try:
         body = bytes(stream.read(LARGEST_BODY + 1))
-    except Exception as error:
-        raise _Unfit(400, "body_cut_off") from error
+    except Exception:  # noqa: BLE001
+        return _refusal("body_cut_off", 400)
     if len(body) > LARGEST_BODY:
-        raise _Unfit(413, "body_too_large")
+        return _refusal("body_too_large", 413)
     return body

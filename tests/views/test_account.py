@@ -189,7 +189,7 @@ def test_a_proof_that_holds(client: Client, ada: User) -> None:
 
 @pytest.mark.parametrize(
     ("language", "words"),
-    [("en", "Nov. 21, 2026, 9:09 p.m. UTC"), ("fr", "21 novembre 2026 21:09 UTC"),
+    [("en", "Nov. 21, 2026 9:09 p.m. UTC"), ("fr", "21 novembre 2026 21:09 UTC"),
      ("ar", "21 نوفمبر، 2026 9:09 م UTC")],
 )  # fmt: skip
 def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) -> None:
