@@ -29,7 +29,7 @@ class Command(IdentityCommand):
         )
 
     def handle(self, *, diff: Path | None, **options: Any) -> None:
-        found = gate_map.entrances()
+        found: Iterable[Entrance] = gate_map.entrances()
         if diff is not None:
             found = _opened(diff, found)
         elif options["open"]:
