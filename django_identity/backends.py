@@ -9,12 +9,11 @@ from typing import Any
 from django.contrib import auth
 from django.contrib.auth.backends import BaseBackend
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import Q
 from django.http import HttpRequest
 
 from django_identity import database
-from django_identity.lifecycle import standing
-from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, digest
+from django_identity.lifecycle import standing, withdrawal
+from django_identity.models import Consent, LinkedIdentity, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
 
@@ -81,8 +80,7 @@ def session_end(request: HttpRequest) -> tuple[str, datetime | None]:
     if revoked is None:
         is_gone = user is None or not user.is_active
         return ("erased" if is_gone and not identities.exists() else ""), None
-    about = Q(identity=revoked) | Q(user_id=user_id)
-    if ErasureReceipt.objects.filter(about, erased_at=None).exists():
+    if withdrawal.is_being_erased(revoked):
         return "erased", None
     return standing.revocation_reason(revoked.revoked_by), revoked.revoked_at
 

@@ -31,8 +31,6 @@ from django_identity.models import (
 from django_identity.policy import IdentityPolicy
 from django_identity.service import backoff
 
-FIRST_PAUSE = 60.0
-LONGEST_PAUSE = 6 * 3600.0
 MOST_AT_ONCE = 100
 LONGEST_SECONDS = 240.0  # It stops before the worker's time limit.
 
@@ -128,8 +126,7 @@ def _erase_now(
                 if receipt.user_id is None:
                     receipt.identity = identity
             receipt.save()
-        site = policy.load(withdrawal.application_of(receipt.application).policy)
-        if watched is not None or not site.audit_erasures:
+        if watched is not None or not _policy_of(receipt.application).audit_erasures:
             attempt(receipt.pk, watched=watched)
             receipt.refresh_from_db()
     except (DatabaseError, InterfaceError) as error:
@@ -161,19 +158,20 @@ def attempt(receipt_id: int, *, watched: audit.Watched | None = None) -> bool:
     receipt = due.first()
     if receipt is None:
         return False
-    seconds = backoff.pause(receipt.attempts, first=FIRST_PAUSE, longest=LONGEST_PAUSE)
+    seconds = backoff.pause(receipt.attempts)
     taken = due.filter(attempts=receipt.attempts).update(
         attempts=F("attempts") + 1, next_attempt_at=now + timedelta(seconds=seconds), updated_at=now
     )
     if not taken:
         return False
     try:
-        known, is_audited = _erase(receipt_id)
+        known = _erase(receipt_id)
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
         _note_failure(receipt, error)
         return False
     log(LogEvent.ERASED, application=receipt.application, row=receipt_id)
-    if is_audited or watched is not None:
+    is_audited = watched is not None or _policy_of(receipt.application).audit_erasures
+    if is_audited and known is not None:
         found = audit.search(known, watched=watched or iter)
         ErasureReceipt.objects.filter(pk=receipt_id).update(audit=asdict(found))
     return True
@@ -191,16 +189,16 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
 
 
 @sensitive_variables()
-def _erase(receipt_id: int) -> tuple[audit.Known, bool]:
+def _erase(receipt_id: int) -> audit.Known | None:
     """Erase in one transaction, and close the receipt.
 
-    Returns what was known of the person, and whether the policy wants an audit.
+    Returns what was known of the person, or None if another worker has erased them.
     """
     with database.atomic():
         scope = _locked_scope(ErasureReceipt.objects.get(pk=receipt_id))
         receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
         if receipt.erased_at is not None:
-            return audit.Known(), False
+            return None
         known = audit.known_of_identities(scope.identities)
         if scope.user is not None and not scope.account_kept:
             known |= audit.known_of_account(scope.user)
@@ -215,15 +213,21 @@ def _erase(receipt_id: int) -> tuple[audit.Known, bool]:
         signals.announce(
             signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
         )
-    return known, scope.site.audit_erasures
+    return known
 
 
 def _locked_scope(receipt: ErasureReceipt) -> Scope:
-    """What the pending receipt erases, with everything locked."""
+    """What the pending receipt erases, with everything locked: the identities first.
+
+    Then nobody links another identity to the account until the erasure has committed. One that was
+    linked while this waited for the account is in the second look.
+    """
     user_id = receipt.user_id
     if user_id is None and receipt.identity is not None:
         user_id = receipt.identity.user_id
-    user, theirs = _locked(user_id)
+    list(_identities_of(user_id).select_for_update())
+    user = database.all_users().select_for_update().filter(pk=user_id).first()
+    theirs = tuple(_identities_of(user_id).select_for_update())
     is_account = receipt.user_id is not None
     asked = tuple(each for each in theirs if is_account or each.pk == receipt.identity_id)
     return _scope(receipt.application, user, theirs, asked=asked)
@@ -237,7 +241,7 @@ def _scope(
     asked: tuple[LinkedIdentity, ...],
 ) -> Scope:
     """The ``asked`` identities, or all of ``theirs`` if the account goes. The policy decides."""
-    site = policy.load(withdrawal.application_of(alias).policy)
+    site = _policy_of(alias)
     is_made = any(each.account_made for each in asked)
     if user is None or not site.keeps_account(user, made_for_identity=is_made):
         return Scope(site, user, theirs, account_kept="")
@@ -247,19 +251,12 @@ def _scope(
     return Scope(site, user, asked, account_kept=why)
 
 
+def _policy_of(alias: str) -> IdentityPolicy:
+    return policy.load(withdrawal.application_of(alias).policy)
+
+
 def _identities_of(user_id: Any) -> QuerySet[LinkedIdentity]:
     return LinkedIdentity.objects.filter(user_id=user_id).order_by("pk")
-
-
-def _locked(user_id: Any) -> tuple[AbstractBaseUser | None, tuple[LinkedIdentity, ...]]:
-    """The account, even if the user model's managers hide it, and its identities, locked first.
-
-    Then nobody links another identity to the account until the erasure has committed. One that was
-    linked while this waited for the account is in the second look.
-    """
-    list(_identities_of(user_id).select_for_update())
-    user = database.all_users().select_for_update().filter(pk=user_id).first()
-    return user, tuple(_identities_of(user_id).select_for_update())
 
 
 def _erase_account(scope: Scope) -> str:

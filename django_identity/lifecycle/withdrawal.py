@@ -37,12 +37,11 @@ NO_LEVEL: Mapping[str, Any] = {
     "kyc_verified_at": None,
     "kyc_said_at": None,
 }
-#: No credential is held.
-NO_CREDENTIAL: Mapping[str, Any] = {"credential_issued_at": None, "credential_expires_at": None}
 #: The columns of an identity without consent.
 NOTHING_HELD: Mapping[str, Any] = {
     **NO_LEVEL,
-    **NO_CREDENTIAL,
+    "credential_issued_at": None,
+    "credential_expires_at": None,
     "scopes": [],
     "connect_issued_at": None,
     "connect_person": "",

@@ -118,18 +118,14 @@ class WebhookEvent(Timestamped):
             return None
         if self.event_type not in KNOWN_TYPES:
             return WhyIgnored.UNKNOWN_TYPE
-        return WhyIgnored.NOT_LINKED if self.is_emptied else WhyIgnored.NOT_COVERED
+        # An event about nobody who is linked has no content.
+        return WhyIgnored.NOT_COVERED if self.event_id else WhyIgnored.NOT_LINKED
 
     @property
     def outcome_in_words(self) -> str:
         """The outcome for operators: of an ignored event with its reason."""
         why = self.why_ignored
         return str(why.label) if why else self.get_outcome_display()
-
-    @property
-    def is_emptied(self) -> bool:
-        """Whether the event is about nobody who is linked, so that no handler runs."""
-        return not self.event_id
 
 
 class ErasureReceipt(Timestamped):

@@ -95,7 +95,7 @@ def handler_trouble(event: WebhookEvent) -> str:
     """Why an event failed, before the code of its error, or an empty text."""
     if not event.error:
         return ""
-    if event.is_emptied:
+    if not event.event_id:
         return gettext("The event names nobody, so nothing was done:")
     if event.next_attempt_at is not None:
         return gettext("A handler of the site failed, and is tried again by itself:")
