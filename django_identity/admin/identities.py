@@ -17,9 +17,11 @@ from django_identity.admin.actions import IdentityActions
 from django_identity.admin.overview import OverviewPage
 from django_identity.gates import closed_to
 from django_identity.lifecycle.operators import overview, timeline
-from django_identity.models import LinkedIdentity
+from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.texts import operators as wording
 from django_identity.texts.advice import distance
+
+MOST_CLAIMS = 200
 
 
 @admin.register(LinkedIdentity)
@@ -57,9 +59,12 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
         identity, may_see = context["original"], self.may_see_people(request)
+        grants = TokenGrant.objects.defer("access_token", "refresh_token")
         context |= {
-            "report": timeline.report_on(identity),
-            "site_gates": [(gate, closed_to(gate, identity.user)) for gate in gate_map.gates()],
+            "gates": [(gate, closed_to(gate, identity.user)) for gate in gate_map.gates()],
+            "claims": identity.claims.order_by("claim_type", "provider")[:MOST_CLAIMS],
+            "grant": grants.filter(identity=identity).first(),
+            "timeline": timeline.timeline_of(identity),
             "allowed_actions": self.allowed_actions(request, identity),
             "email": wording.email_of(identity.user) if may_see else "",
             "may_see_people": may_see,

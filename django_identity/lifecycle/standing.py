@@ -57,8 +57,6 @@ class Reason(StrEnum):
     SCOPE_NOT_GIVEN = "scope_not_given"
     #: The person has not come back from the service lately.
     NOT_RECENT = "not_recent"
-    #: Only for operators: the settings have no such application in this environment.
-    NOT_SET_UP = "not_set_up"
     #: Only on the account page: the site can no longer ask the service about the person.
     PERMISSION_ENDED = "permission_ended"
     PERMISSION_ENDS = "permission_ends"
@@ -111,12 +109,6 @@ class Standing:
     def has_kyc_level(self, level: str) -> bool:
         """Whether the person has ``level`` or a higher one, and the level still counts."""
         return self.level_shortfall(level) is None
-
-    def open_until(self, requirement: Requirement) -> datetime | None:
-        """When the last claim that opens the gate with ``requirement`` expires."""
-        now = timezone.now()
-        ends = [claim.valid_until for claim in self.claims if claim.meets(requirement, now)]
-        return max((end for end in ends if end is not None), default=None)
 
     def shortfall(self, requirement: Requirement) -> Shortfall | None:
         """Why the gate with ``requirement`` is closed, or None if it is open.

@@ -6,11 +6,10 @@ from django.utils.translation import gettext as _
 
 from django_identity.error_table import hint_of
 from django_identity.gates import Closed
-from django_identity.lifecycle.operators.timeline import GateAnswer, Happening, Kind
+from django_identity.lifecycle.operators.timeline import Happening, Kind
 from django_identity.models import LinkedVia, StoredClaim, TokenGrant
 from django_identity.texts import operators as wording
 from django_identity.texts.advice import REASONS, distance
-from django_identity.texts.labels import is_level, show_value
 from django_identity.texts.operators import Words
 
 register = template.Library()
@@ -36,26 +35,9 @@ def named(code: str) -> Words:
 
 
 @register.filter
-def gate_reason(answer: GateAnswer) -> Words:
-    if answer.says:
-        return wording.OPEN_TO_VALUE
-    if answer.shortfall is not None:
-        return str(REASONS[answer.shortfall.reason].hint)
-    if is_level(answer.asked):
-        return wording.OPEN_TO_LEVEL
-    return wording.OPEN_TO_CLAIM
-
-
-@register.filter
 def why_closed(closed: Closed) -> str:
     """Why a gate of the site is closed, for operators."""
     return str(REASONS[closed.shortfall.reason].hint) if closed.shortfall else ""
-
-
-@register.filter
-def says(answer: GateAnswer) -> str:
-    """The values of a proven claim in words, such as a country; empty if it is just true."""
-    return ", ".join(str(show_value(value)) for value in answer.says)
 
 
 @register.filter

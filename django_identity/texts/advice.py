@@ -73,8 +73,6 @@ _NOT_LINKED = Advice(
 # fmt: off
 REASONS: Mapping[str, Advice] = {
     "not_linked": _NOT_LINKED,
-    "not_set_up": replace(
-        _NOT_LINKED, hint=_("The settings have no such application in this environment.")),
     "consent_revoked": Advice(
         _("You took back your consent"),
         _("You took it back %(when)s, so the proofs about you were deleted."),

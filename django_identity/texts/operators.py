@@ -31,10 +31,6 @@ SHOWN_OF_SUBJECT = 8
 # The user names of accounts that the package makes.
 GENERATED = re.compile(r"identity-[0-9a-f]{32}")
 
-OPEN_TO_LEVEL: Words = _("The service said so itself, over an authenticated channel.")
-OPEN_TO_VALUE: Words = _("Open only to gates that ask for exactly this value.")
-OPEN_TO_CLAIM: Words = _("Proven by a credential that this site verified.")
-
 NAMES: Mapping[str, Words] = {
     "kyc_verified": _("Identity verified"),
     "age_over_18": _("18 or older"),

@@ -12,7 +12,6 @@ from django.test import Client, override_settings
 from django.urls import include, path, reverse
 
 from django_identity.gates import claim_required, kyc_level_required
-from django_identity.lifecycle.operators.timeline import gates_of
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.views.connect.pages import LOCAL
@@ -55,13 +54,6 @@ def test_its_closed_gate_says_why(service: FakeService) -> None:
     """A link may name only the levels of the spec, so the sign-in page has no word for this one."""
     closed = of("Basic").get("/enhanced/", headers={"accept": "application/json"}).json()
     assert (closed["code"], closed["missing"]) == ("kyc_level_missing", "Enhanced")
-
-
-def test_an_explanation_has_the_persons_level(service: FakeService) -> None:
-    identity = make_identity(make_user(), kyc_level="Enhanced")
-    answers = {answer.asked: answer.shortfall is None for answer in gates_of(identity)}
-    assert answers["Enhanced"]
-    assert not answers["level_1"]
 
 
 def links(response: Any) -> bool:

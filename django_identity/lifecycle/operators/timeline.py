@@ -1,7 +1,4 @@
-"""One identity for an operator: its state, and its history from all tables, newest first.
-
-No token and no credential is loaded.
-"""
+"""The history of one identity from all tables, newest first."""
 
 import heapq
 from collections.abc import Iterator
@@ -12,22 +9,15 @@ from typing import Any
 from django.db.models import Q, QuerySet, TextChoices
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import conf
-from django_identity.lifecycle.requirements import Requirement
 from django_identity.lifecycle.sign_in import COMPLETED
-from django_identity.lifecycle.standing import Reason, Shortfall, Standing, standing_of
 from django_identity.models import (
     AuthorizationRequest,
     LinkedIdentity,
     Purpose,
-    StoredClaim,
-    TokenGrant,
     WebhookEvent,
 )
-from django_identity.texts import labels
 
 LONGEST = 100
-MOST_CLAIMS = 200
 MOST_FOR_PERSON = 20
 
 
@@ -57,74 +47,6 @@ class Happening:
     detail: str = ""
     outcome: str = ""
     event_id: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GateAnswer:
-    """What the gate for ``asked``, without a value, answers: open, or closed by ``shortfall``.
-
-    ``open_until``: when the proof ends, if known. ``says``: the values that a proven claim has
-    instead of true, such as a country. Only a gate that asks for such a value is open.
-    """
-
-    asked: str
-    shortfall: Shortfall | None
-    open_until: datetime | None = None
-    says: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Inspection:
-    """The report. If ``grant`` is None, nothing can be re-fetched; its tokens are not loaded."""
-
-    gates: tuple[GateAnswer, ...]
-    claims: tuple[StoredClaim, ...]
-    timeline: tuple[Happening, ...]
-    grant: TokenGrant | None
-
-
-def report_on(identity: LinkedIdentity) -> Inspection:
-    """Report on ``identity``: gates, claims, state of the grant, and the last hundred entries."""
-    claims = StoredClaim.objects.filter(identity=identity).order_by("claim_type", "provider")
-    grants = TokenGrant.objects.defer("access_token", "refresh_token")
-    return Inspection(
-        gates=gates_of(identity),
-        claims=tuple(claims[:MOST_CLAIMS]),
-        timeline=timeline_of(identity),
-        grant=grants.filter(identity=identity).first(),
-    )
-
-
-def gates_of(identity: LinkedIdentity) -> tuple[GateAnswer, ...]:
-    """The state of the gate for each claim and each level, the same as on the person's pages."""
-    standing = _standing(identity)
-    others = sorted({claim.claim_type for claim in standing.claims} - set(labels.CLAIMS))
-    levels = dict.fromkeys((*labels.LEVELS, standing.kyc_level or labels.LEVELS[0]))
-    until = standing.kyc_holds_until
-    return (
-        *(_answer(name, standing) for name in (*labels.CLAIMS, *others)),
-        *(GateAnswer(level, standing.level_shortfall(level), until) for level in levels),
-    )
-
-
-def _standing(identity: LinkedIdentity) -> Standing:
-    """The standing of ``identity``. Without a configured application all gates are closed."""
-    place = (identity.application, identity.environment)
-    if place not in {(each.alias, each.environment) for each in conf.applications()}:
-        return Standing(barrier=Shortfall(Reason.NOT_SET_UP))
-    return standing_of(identity.user, application=identity.application)
-
-
-def _answer(claim_type: str, standing: Standing) -> GateAnswer:
-    asked = Requirement(claim_type)
-    shortfall, until = standing.shortfall(asked), standing.open_until(asked)
-    if shortfall is None:
-        return GateAnswer(claim_type, None, until)
-    texts = {claim.text for claim in standing.claims if claim.claim_type == claim_type}
-    values = [Requirement(claim_type, text) for text in sorted(texts - {""})]
-    said = [value for value in values if standing.has_claim(value)]
-    until = max(filter(None, map(standing.open_until, said)), default=None)
-    return GateAnswer(claim_type, shortfall, until, tuple(value.value for value in said))
 
 
 def timeline_of(identity: LinkedIdentity, *, longest: int = LONGEST) -> tuple[Happening, ...]:
