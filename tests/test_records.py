@@ -9,7 +9,7 @@ from django.db.models import Field, UniqueConstraint
 RECORDS = {
     "AuthorizationRequest": """state_digest browser_digest application environment purpose user next
         completed_by code_verifier redirect_uri scopes expires_at consumed_at outcome""",
-    "ConnectRedemption": """code_digest application environment user expires_at outcome""",
+    "ConnectRedemption": """code_digest application user expires_at outcome""",
     "LinkedIdentity": """user application environment subject subject_digest consent
         signed_in_at revoked_at revoked_by linked_via account_made scopes kyc_level kyc_status
         kyc_provider kyc_verified_at kyc_said_at credential_issued_at credential_expires_at

@@ -96,7 +96,6 @@ def _claim(application: Application, code: str, user: AbstractBaseUser) -> Conne
             redemption = ConnectRedemption.objects.create(
                 code_digest=_digest(application, code),
                 application=application.alias,
-                environment=application.environment,
                 user_id=user.pk,
                 expires_at=now + CODE_LIFETIME,
             )

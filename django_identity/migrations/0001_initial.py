@@ -49,7 +49,6 @@ class Migration(migrations.Migration):
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated')),
                 ('code_digest', models.CharField(max_length=64, unique=True)),
                 ('application', models.CharField(max_length=64)),
-                ('environment', models.CharField(choices=[('live', 'live'), ('test', 'test')], max_length=4)),
                 ('expires_at', models.DateTimeField(db_index=True)),
                 ('outcome', models.CharField(blank=True, max_length=64, verbose_name='outcome')),
                 ('user', models.ForeignKey(help_text='Who entered the code.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),

@@ -62,7 +62,6 @@ class ConnectRedemption(Timestamped):
 
     code_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
     application = models.CharField(max_length=64)
-    environment = models.CharField(max_length=4, choices=Environment)
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         on_delete=models.CASCADE,

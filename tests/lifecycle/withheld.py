@@ -33,7 +33,6 @@ WITHHELD: dict[type[Model], set[str]] = {
         "consumed_at", "updated_at",
     },
     models.ConnectRedemption: {
-        "id", "code_digest", "application", "environment", "user", "expires_at",
-        "updated_at",
+        "id", "code_digest", "application", "user", "expires_at", "updated_at",
     },
 }  # fmt: skip

@@ -94,7 +94,6 @@ def hold_everything(user: User) -> LinkedIdentity:
     ConnectRedemption.objects.create(
         code_digest=SECRET,
         application="default",
-        environment="test",
         user=user,
         expires_at=timezone.now(),
     )
