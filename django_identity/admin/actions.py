@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import partialmethod
 from typing import Any
 
@@ -72,7 +71,9 @@ class IdentityActions(RecordAdmin):
                 messages.error(request, f"{failed} {hint_of(code)}")
             else:
                 messages.success(request, gettext("Re-fetched."))
-        return self.to_page(chosen)
+            page = "admin:django_identity_linkedidentity_change"
+            return redirect(reverse(page, args=[identity.pk], current_app=self.admin_site.name))
+        return self.to_list()
 
     @admin.action(description=_("Revoke at this site"), permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: Rows) -> HttpResponse:
@@ -83,7 +84,7 @@ class IdentityActions(RecordAdmin):
         text = ngettext("%d identity was revoked.", "%d identities were revoked.", revoked)
         messages.success(request, text % revoked)
         self.note(request, chosen, CHANGE, gettext("Revoked at this site."))
-        return self.to_page(chosen)
+        return self.to_list()
 
     @admin.action(description=_("Disconnect"), permissions=["revoke"])
     def disconnect(self, request: HttpRequest, queryset: Rows) -> HttpResponse:
@@ -118,16 +119,6 @@ class IdentityActions(RecordAdmin):
             )
             messages.warning(request, text)
         return self.to_list()
-
-    def to_page(self, chosen: Iterable[LinkedIdentity]) -> HttpResponse:
-        """To the page of the only chosen identity, if it is still there; else to the list."""
-        # A link by code is deleted when it is revoked.
-        left = LinkedIdentity.objects.filter(pk__in=[identity.pk for identity in chosen])
-        if left.count() != 1:
-            return self.to_list()
-        page = "admin:django_identity_linkedidentity_change"
-        address = reverse(page, args=[left.get().pk], current_app=self.admin_site.name)
-        return redirect(address)
 
     def question(
         self,

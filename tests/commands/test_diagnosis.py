@@ -129,10 +129,9 @@ def test_an_unreachable_key_set_is_a_problem(service: FakeService) -> None:
 
 
 def test_odd_keys_are_warned_of(service: FakeService) -> None:
-    """A private part; no usable key at all is a problem."""
+    """They are not used; no usable key at all is a problem."""
     service.answers["jwks"] = {"keys": [7, "d", jwk("a"), jwk("c", OTHER_KEY, d="AAAA")]}
     assert "1 usable key(s)" in found("key_set", Level.FINE)[0]
-    assert "private part" in found("key_set", Level.WARNING)[0]
     service.answers["jwks"] = {"keys": [jwk("a", use="enc")]}
     assert "every credential is rejected" in found("key_set", Level.PROBLEM)[0]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Max, Min, Q, QuerySet
+from django.db.models import Count, Max, Min, QuerySet
 from django.utils import timezone
 
 from django_identity import conf
@@ -23,7 +23,7 @@ from django_identity.models import (
 )
 
 OVERDUE = timedelta(minutes=15)
-DAY, MONTH = timedelta(days=1), timedelta(days=30)
+MONTH = timedelta(days=30)
 SILENT_DAYS = 7
 MANY_FAILURES = 5
 MOST_REASONS = 5
@@ -76,12 +76,6 @@ def _counted(now: datetime) -> Iterator[Counted]:
     waiting = WebhookEvent.objects.filter(next_attempt_at__lte=late)
     said = "event(s) wait for their handlers for over 15 minutes"
     yield "handlers", problem, waiting, said, IS_UPKEEP_RUNNING
-    old = Q(pk__in=())
-    for site in conf.applications():
-        before = now - timedelta(days=site.event_days) - DAY
-        old |= Q(application=site.alias, received_at__lt=before)
-    kept = WebhookEvent.objects.filter(old)
-    yield "retention", problem, kept, "event(s) are older than EVENT_DAYS", IS_UPKEEP_RUNNING
     pending = ErasureReceipt.objects.filter(erased_at=None, requested_at__lt=late)
     audited = ErasureReceipt.objects.filter(erased_at__gte=now - MONTH).exclude(audit=None)
     left, said = audited.exclude(audit__hits={}), "erasure(s) left something of the person"

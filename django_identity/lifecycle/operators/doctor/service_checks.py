@@ -7,7 +7,7 @@ from functools import partial
 
 from django.utils.http import parse_http_date_safe
 
-from django_identity import conf, exceptions, strict_json
+from django_identity import conf, exceptions
 from django_identity.conf import Application
 from django_identity.credentials import KeySet
 from django_identity.lifecycle import key_sets
@@ -54,10 +54,6 @@ def _check_key_set(site: Application) -> Iterator[Finding]:
         yield Finding("key_set", Level.PROBLEM, said, "Tell the service.")
     else:
         yield Finding("key_set", Level.FINE, f"{count}; {held}")
-    listed = strict_json.read(answer.body)["keys"]
-    if any(isinstance(key, dict) and "d" in key for key in listed):
-        said = f"{site.api_origin}: a key is published with its private part, and is not used"
-        yield Finding("key_set", Level.WARNING, said, "Tell the service: that key is lost.")
     yield from _compare_clocks(parse_http_date_safe(answer.headers.get("date", "")))
 
 
