@@ -1,7 +1,5 @@
 """A cache that fails at whatever is asked of it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.core.cache.backends.base import BaseCache

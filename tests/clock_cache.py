@@ -1,7 +1,5 @@
 """A cache whose clock can be moved, and which counts what is asked of it."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from typing import Any

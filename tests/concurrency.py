@@ -4,8 +4,6 @@ The processes are forked from one that has imported everything; each prints one 
 call.
 """
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

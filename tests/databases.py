@@ -1,32 +1,12 @@
 """Marks of tests that only some databases can run, and what all of them are held to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection
+from django.db import connection
 
 on_postgresql = pytest.mark.skipif(connection.vendor != "postgresql", reason="PostgreSQL's own")
-
-
-@contextmanager
-def nothing_fails() -> Iterator[None]:
-    """What fails is in PostgreSQL's log afterwards, with the event in it."""
-
-    def watch(execute: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        try:
-            return execute(sql, parameters, many, context)
-        except DatabaseError:
-            failed.append(sql)
-            raise
-
-    failed: list[str] = []
-    with connection.execute_wrapper(watch):
-        yield
-    assert not failed
 
 
 READ_ONLY = {

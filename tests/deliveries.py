@@ -1,7 +1,5 @@
 """Deliveries as the service makes them: a signed body, posted to the webhook."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import itertools

@@ -1,7 +1,5 @@
 """How hard tests look that try many examples: a little by default, long with ``THOROUGH=1``."""
 
-from __future__ import annotations
-
 import os
 
 from hypothesis import HealthCheck, settings

@@ -1,7 +1,5 @@
 """Records for tests that start in the middle of an identity's life."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any
 

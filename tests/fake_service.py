@@ -8,8 +8,6 @@ Refresh tokens rotate and are good for once; ``service.refresh_tokens``: those t
 ``service.meanwhile["token"] = work`` is done after the request arrived and before the answer.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import struct

@@ -5,8 +5,6 @@ of what such a test costs. Here one query says which tables hold rows, those alo
 the rows of these two models stay as the migrations left them.
 """
 
-from __future__ import annotations
-
 from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.db import connections, transaction

@@ -1,7 +1,5 @@
 """Settings of the test suite: SQLite in a file of its own, or whatever ``DATABASE_URL`` names."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A sign-in as the site sees it: the button, and the way back with a code."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qs, urlsplit
 
 from django.http import HttpResponse

@@ -1,7 +1,5 @@
 """Anonymising: no field that it knows says who it was, and it names those it does not know."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Each wall that a new site meets is a check with a hint."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 from typing import Any

@@ -1,7 +1,5 @@
 """The setting: parsed once, complained about early."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

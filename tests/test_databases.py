@@ -1,7 +1,5 @@
 """One database for everything, whatever the site's router answers for reads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the documentation names exists, what exists is named, and its code is code."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """Log lines with fields, and without anybody's data."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator
 from typing import Any

@@ -3,8 +3,6 @@
 A name may be added to these lists; one that has to be taken away or changed breaks the promise.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from dataclasses import fields

@@ -1,7 +1,5 @@
 """The columns that queries of sites may name, and the constraints that make races harmless."""
 
-from __future__ import annotations
-
 import pytest
 from django.apps import apps
 from django.db.models import Field, UniqueConstraint

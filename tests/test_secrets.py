@@ -1,7 +1,5 @@
 """A secret is not text: what would print it raises."""
 
-from __future__ import annotations
-
 import copy
 import json
 import pickle

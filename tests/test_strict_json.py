@@ -1,7 +1,5 @@
 """The strict JSON reader: one way to read each text, however it is asked."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """App and example project speak five more languages, in the words of one glossary."""
 
-from __future__ import annotations
-
 import gettext
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Encryption at rest."""
 
-from __future__ import annotations
-
 import pytest
 
 from django_identity import vault

@@ -6,8 +6,6 @@ which runs on and prints the text after the colon when it is ready. A block with
 and must succeed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

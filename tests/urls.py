@@ -1,7 +1,5 @@
 """The addresses of the test suite's site."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.contrib.auth.views import LoginView
 from django.http import HttpRequest, HttpResponse

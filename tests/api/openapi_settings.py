@@ -1,7 +1,5 @@
 """The settings of a site with drf-spectacular."""
 
-from __future__ import annotations
-
 from tests.settings import *  # noqa: F403
 from tests.settings import INSTALLED_APPS
 

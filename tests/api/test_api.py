@@ -1,7 +1,5 @@
 """``api/me``, ``login``, ``callback`` and ``disconnect``: the pages' rules, for a frontend."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 

@@ -1,7 +1,5 @@
 """Bodies that the API must not take: too deep, too large, no JSON, or a foreign page's form."""
 
-from __future__ import annotations
-
 import base64
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """``POST api/connect``: the same rules as the page, and errors for machines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """401 and 403 have one body: for gates, for permissions and for the API."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The gates of Django REST framework."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import pytest

@@ -1,7 +1,5 @@
 """``python -m tests.benchmarks NAME``: run one benchmark, a module here with ``run()``."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """Seconds to look through a million rows in fifty tables for one person, on PostgreSQL."""
 
-from __future__ import annotations
-
 import resource
 import time
 

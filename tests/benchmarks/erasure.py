@@ -1,7 +1,5 @@
 """Milliseconds to erase one person, at the median, on PostgreSQL."""
 
-from __future__ import annotations
-
 import time
 from statistics import median
 

@@ -5,8 +5,6 @@ Django's own, in whole requests that read session, user and gate from the databa
 of loading the user alone. A ratio is our rate divided by Django's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

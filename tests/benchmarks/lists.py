@@ -4,8 +4,6 @@ What a filter looks for is mostly a few rows spread over the whole table, or non
 not served by an index then reads every row. A page above its bound is an error.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from statistics import median

@@ -8,8 +8,6 @@
 - ``calls_a_day``: calls for each identity, with the clock moved ten days.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

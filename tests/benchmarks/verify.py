@@ -4,8 +4,6 @@ A ratio is our rate divided by the other's. Every credential of a pass is anothe
 disclosures, so nothing could be remembered; the key set is warm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from cryptography.hazmat.primitives import hashes

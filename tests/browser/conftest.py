@@ -1,7 +1,5 @@
 """One Chromium and two sites for all tests here: the example project, and a bare one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The demo as a person walks it in the browser: the site, the sandbox, and the people of both."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing

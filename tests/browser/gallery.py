@@ -1,7 +1,5 @@
 """Every page that a person can meet, and how to get there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlencode, urlsplit

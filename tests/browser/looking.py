@@ -1,7 +1,5 @@
 """What a test asks of a page that stands in the browser."""
 
-from __future__ import annotations
-
 import os
 import re
 from functools import cache

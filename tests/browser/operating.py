@@ -1,7 +1,5 @@
 """What the tests of the admin share: its addresses, ways to its pages, and how to look at them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.browser.conftest import Visitor

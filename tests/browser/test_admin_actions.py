@@ -1,7 +1,5 @@
 """What an operator does in Chromium: each action asks, is done, and says how it went."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.browser.conftest import Visitor

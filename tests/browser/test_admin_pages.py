@@ -1,7 +1,5 @@
 """The admin in Chromium: every page fits, is accessible and needs no looser policy."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

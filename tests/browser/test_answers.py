@@ -1,7 +1,5 @@
 """What a person reads when the service or the site says no: after a sign-in, and after a code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -35,11 +33,6 @@ class Said:
 
 
 NOT_MET = refusal("POA_REQUIRED", "403 No", kyc_required=True, kyc_url=KYC_URL)
-UNBELIEVABLE = {
-    "success": True,
-    "data": {"user_id": "nobody-here-yet", "claims": [], "credential": "no.credential.at-all~",
-             "credential_format": "dc+sd-jwt"},
-}  # fmt: skip
 
 AFTER_A_CODE = (
     Said("invalid_connect_code", "Make a new code", {"request": refusal("INVALID_CONNECT_CODE")}),

@@ -1,7 +1,5 @@
 """A confirmation and one scope more, in a real Chromium: allowed, refused, by somebody else."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

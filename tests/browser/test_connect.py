@@ -3,8 +3,6 @@
 ``IDENTITY_SCREENSHOTS`` names a folder for pictures.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Ways around a gate, tried with a browser: each of them is shut."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.browser.conftest import Visit

@@ -1,7 +1,5 @@
 """Where the focus is after an error, on a phone and at 400 % zoom, and what stands in sight."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.browser.conftest import Visit, Visitor

@@ -1,7 +1,5 @@
 """Every page, at every width, in both colour schemes: it fits, and axe-core finds nothing."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.browser.conftest import Visit

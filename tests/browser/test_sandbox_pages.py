@@ -1,7 +1,5 @@
 """The sandbox's own pages in the browser: a person's account and the developer's portal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

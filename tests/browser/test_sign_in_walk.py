@@ -1,7 +1,5 @@
 """The main job in a real Chromium; ``IDENTITY_SCREENSHOTS`` names a folder for pictures."""
 
-from __future__ import annotations
-
 from example_project.demo.walk import BVN
 from tests.browser.demo import Demo, give_password
 from tests.browser.looking import shoot

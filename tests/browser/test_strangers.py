@@ -1,7 +1,5 @@
 """Other people's accounts in a real Chromium: a stranger who was removed, and a phished code."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

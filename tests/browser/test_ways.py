@@ -1,7 +1,5 @@
 """Without a mouse, without JavaScript, from right to left, and under a strict policy."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.browser.conftest import Visit

@@ -1,7 +1,5 @@
 """Ways to set a site up wrongly, one function each. Each gets a site that is all right."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading

@@ -1,7 +1,5 @@
 """Broken set-ups, each with the line of ``identity_doctor`` that names its cause and remedy."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

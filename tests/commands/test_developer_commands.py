@@ -1,7 +1,5 @@
 """``identity_rotate_secret`` and ``identity_create_test_user``, against the sandbox."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """``identity_doctor``: everything an operator can do something about, and nothing else."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Iterator

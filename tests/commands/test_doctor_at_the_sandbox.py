@@ -1,7 +1,5 @@
 """``identity_doctor`` and the callback's deadline against the whole service, played locally."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``manage.py identity_refetch`` does upkeep where there is no worker."""
 
-from __future__ import annotations
-
 import io
 import os
 import signal

@@ -1,7 +1,5 @@
 """``identity_verify``: the verifier's checks, one by one, for an operator."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -3,8 +3,6 @@
 It shares no code with what it tests, so that a mistake there is not repeated here.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Texts that are not strict JSON, or not an object, each in its own way."""
 
-from __future__ import annotations
-
 OBJECT = '{"alg":"ES256","typ":"dc+sd-jwt","kid":"key-1"}'
 
 NOT_STRICT_VALUES: dict[str, bytes] = {

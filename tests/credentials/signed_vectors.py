@@ -1,7 +1,5 @@
 """What an issuer may sign that is refused all the same: the payload, and the disclosures."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Encrypted documents: what was meant for us opens, and nothing else."""
 
-from __future__ import annotations
-
 import base64
 import json
 import traceback

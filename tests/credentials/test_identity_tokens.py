@@ -1,7 +1,5 @@
 """Signed tokens that may name the subject: for whom each of them is."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Keys and key sets: rows 17 to 20 of the checklist, and its part 4."""
 
-from __future__ import annotations
-
 import json
 import pickle
 

@@ -1,7 +1,5 @@
 """Credentials of issuers that are not ours verify: other people's reading of RFC 9901."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Laws that hold for every credential, found out by trying many (hypothesis)."""
 
-from __future__ import annotations
-
 import json
 import string
 

@@ -1,7 +1,5 @@
 """RFC 9901's own examples, as far as they apply to this profile."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``verify``: what a caller relies on."""
 
-from __future__ import annotations
-
 import logging
 import traceback
 from datetime import datetime, timedelta, timezone

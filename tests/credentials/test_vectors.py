@@ -1,7 +1,5 @@
 """Each rule of the checklist, with everything that breaks it in one place."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """``VerifiedCredential``: immutable, and discreet."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from datetime import UTC, timedelta

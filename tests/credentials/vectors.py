@@ -3,8 +3,6 @@
 The numbers are those of the checklist: form, header, keys, signature, payload, disclosures.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

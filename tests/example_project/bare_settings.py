@@ -1,7 +1,5 @@
 """A site that adopts the package's pages as they are: no templates and styles of its own."""
 
-from __future__ import annotations
-
 from example_project.settings import *  # noqa: F403
 from example_project.settings import INSTALLED_APPS
 

@@ -1,7 +1,5 @@
 """The addresses of the bare site: the package's pages, a gate, and a page of buttons."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest, HttpResponse
 from django.template import RequestContext, Template
 from django.urls import include, path

@@ -1,7 +1,5 @@
 """The example project with a second application, which is live and has no records yet."""
 
-from __future__ import annotations
-
 from example_project.settings import *  # noqa: F403
 from example_project.settings import DJANGO_IDENTITY
 

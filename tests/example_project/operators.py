@@ -1,7 +1,5 @@
 """An operator with a session, and records of every kind for the admin to show."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.contrib.auth.models import Permission, User

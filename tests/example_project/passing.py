@@ -4,8 +4,6 @@
 ``nobody``): every URL, and whether all of its gates are open.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from importlib import import_module

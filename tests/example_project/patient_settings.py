@@ -1,7 +1,5 @@
 """The example project without a limit of tries, and with an application whose service is away."""
 
-from __future__ import annotations
-
 from example_project.settings import *  # noqa: F403
 from example_project.settings import DJANGO_IDENTITY
 

@@ -1,7 +1,5 @@
 """People in every state that a page knows, each with a session: for a site that runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 

@@ -4,8 +4,6 @@
 ``running_site`` starts it: the example project, or ``settings`` of another module.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """The documents page of the example: each type has a name, in each language."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from html import unescape

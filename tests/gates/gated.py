@@ -3,8 +3,6 @@
 ``age_over_18``, ``country_resident`` with the value ``NG``, and ``level_2``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from inspect import isawaitable
 from typing import Any

@@ -1,7 +1,5 @@
 """A gate opens on the values of a claim in each form that the sandbox issues."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

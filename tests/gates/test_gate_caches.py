@@ -1,7 +1,5 @@
 """A cache above a gate stores nothing of what the gate answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -59,10 +57,6 @@ urlpatterns = [
     path("api/", cached(Api.as_view())),
     path("identity/", include("django_identity.urls")),
 ]  # fmt: skip
-ADDRESSES = (
-    "decorator", "async", "class", "async-class", "inside", "inside-async", "drawn", "answered",
-    "api",
-)  # fmt: skip
 every_address = pytest.mark.parametrize("address", ["decorator", "async-class", "answered", "api"])
 
 

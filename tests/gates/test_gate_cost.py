@@ -1,7 +1,5 @@
 """What gates cost a whole request: two queries, however many there are; none for nobody."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from typing import Any

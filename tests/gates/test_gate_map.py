@@ -1,7 +1,5 @@
 """The map of gates says of every URL what it asks for, and what has become more open."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any

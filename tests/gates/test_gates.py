@@ -1,7 +1,5 @@
 """What a gate answers: nothing of its own where it is open; closed, it says what is missing."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

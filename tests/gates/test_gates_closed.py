@@ -1,7 +1,5 @@
 """No way around a gate: who lacks one thing stays outside, and so does everybody when it fails."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Levels with names of the service's own, and the way to a code through a sign-in."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 

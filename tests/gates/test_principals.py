@@ -1,7 +1,5 @@
 """A principal that is no user, with the number of one: it acts for nobody."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

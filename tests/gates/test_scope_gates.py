@@ -1,7 +1,5 @@
 """A gate that asks for one scope more, when the person comes to it."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qs, urlsplit
 
 import pytest

@@ -1,7 +1,5 @@
 """A gate that wants the person to have come back from the service lately, in this session."""
 
-from __future__ import annotations
-
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 

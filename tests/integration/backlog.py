@@ -1,7 +1,5 @@
 """Many identities whose re-fetch is due."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from django.contrib.auth.models import User

@@ -1,7 +1,5 @@
 """A service for many subjects, and real workers that call it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The test's site for a web server of its own process: ``gunicorn tests.integration.site``."""
 
-from __future__ import annotations
-
 from django.core.wsgi import get_wsgi_application
 
 from tests import concurrency

@@ -8,8 +8,6 @@ first path segment that is a number names the process that calls, so that who di
 ends.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

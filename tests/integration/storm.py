@@ -1,7 +1,5 @@
 """Many events about many subjects, who delivers them, and the state that they must end in."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import random

@@ -1,7 +1,5 @@
 """What happened while workers were killed: what must not have been, and the evidence of it."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator

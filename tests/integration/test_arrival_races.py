@@ -3,8 +3,6 @@
 ``RACES`` sets the number: 20 in CI, by hand more. ``-s`` shows the figures.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import sys

@@ -1,7 +1,5 @@
 """The catalogues hold what the code says (gettext's programs read it)."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Ajo Circle, as its members meet it: a site that runs, and people in every state."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The page "Verify with a code": the same code twice at once, and twice in a row."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

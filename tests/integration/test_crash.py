@@ -1,7 +1,5 @@
 """The web process dies in the middle of it: what it acknowledged is there, and there once."""
 
-from __future__ import annotations
-
 import json
 import random
 import time

@@ -1,7 +1,5 @@
 """A real PostgreSQL that goes away in the middle of refreshes and comes back: no token is lost."""
 
-from __future__ import annotations
-
 import socket
 import threading
 import time

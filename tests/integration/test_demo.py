@@ -1,7 +1,5 @@
 """The demo proves itself."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -1,7 +1,5 @@
 """The history that the demo starts with: every page of the admin has something to say."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest

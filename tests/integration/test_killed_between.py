@@ -1,7 +1,5 @@
 """A process is killed between two transactions: of an event, and of a new person's sign-in."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Workers are killed at random moments, and no refresh token, row or identity pays for it."""
 
-from __future__ import annotations
-
 import os
 import random
 import sys

@@ -1,7 +1,5 @@
 """One site, live beside test, against one sandbox over TLS: nothing mixes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

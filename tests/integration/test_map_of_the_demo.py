@@ -1,7 +1,5 @@
 """The map of gates says of the demo's pages what a crawler meets there."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Behind a pooler whose every transaction may reach another process of the server."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

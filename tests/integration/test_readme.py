@@ -1,7 +1,5 @@
 """The quick start of the README: pasted into a new project, it works."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

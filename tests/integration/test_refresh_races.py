@@ -1,7 +1,5 @@
 """Promise 3 under way: death, revocation, sign-in and rollback in the middle of a refresh."""
 
-from __future__ import annotations
-
 import signal
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """drf-spectacular describes the API by its own introspection."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A storm of events from many processes ends where calm would have ended."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import timedelta
 

@@ -4,8 +4,6 @@ Each value of each switch beside the others' own, and every set of scopes with e
 token answer.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The webhook under real servers: chunked bodies, which Django shows as empty ones."""
 
-from __future__ import annotations
-
 import gzip
 import http.client
 import io

@@ -1,7 +1,5 @@
 """Real workers: a clean stop is quick, and nothing urgent waits behind a backlog."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

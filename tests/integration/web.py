@@ -3,8 +3,6 @@
 ``Web`` is the test's end of it; ``serve`` what its process does.
 """
 
-from __future__ import annotations
-
 import http.client
 import os
 import signal

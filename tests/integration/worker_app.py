@@ -4,8 +4,6 @@ Each process calls the stand-in under its own number, so that the stand-in's lis
 calls says which process made them.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Real Celery workers, killed without a warning."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from django.db import connection, connections, transaction
-
-from tests.deliveries import post
+from django.db import connection, connections
 
 Result = TypeVar("Result")
 
@@ -30,31 +27,12 @@ WAITING = {
 }
 
 
-def delivered_during(change: Callable[[], object], *bodies: bytes) -> list[int]:
-    """The statuses of deliveries, one after another, that came in before ``change`` committed.
-
-    Each is on its way and waits for something before the next one comes.
-    """
-    with ThreadPoolExecutor(len(bodies)) as pool:
-        with transaction.atomic():
-            change()
-            sent = []
-            for number, body in enumerate(bodies, start=1):
-                sent.append(pool.submit(_status, body))
-                until_waiting(number)
-        return [each.result(PATIENCE) for each in sent]
-
-
 def alone(call: Callable[[], Result]) -> Result:
     """What ``call`` returns, with a database connection of this thread's own."""
     try:
         return call()
     finally:
         connections.close_all()
-
-
-def _status(body: bytes) -> int:
-    return alone(lambda: post(body).status_code)
 
 
 def until_waiting(count: int, *, unless: Callable[[], bool] = lambda: False) -> None:

@@ -1,7 +1,5 @@
 """The addresses of the provider on Authlib's server. Its records are in memory."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from dataclasses import dataclass

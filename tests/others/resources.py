@@ -3,8 +3,6 @@
 Written after the specification with the ``sd-jwt`` package, and without a line of the sandbox.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Our client against a provider on Authlib's server."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

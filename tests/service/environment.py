@@ -1,7 +1,5 @@
 """Proxy and certificate authorities, as the environment of a process names them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

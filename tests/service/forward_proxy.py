@@ -1,7 +1,5 @@
 """A real forward proxy on loopback: CONNECT for TLS, whole addresses for plain http."""
 
-from __future__ import annotations
-
 import base64
 import socket
 import threading

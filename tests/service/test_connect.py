@@ -1,7 +1,5 @@
 """``redeem_connect_code``: the one request, a yes, a no, and what says neither."""
 
-from __future__ import annotations
-
 import base64
 import json
 import socket

@@ -1,7 +1,5 @@
 """Connect codes as people hand them in."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

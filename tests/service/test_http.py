@@ -1,7 +1,5 @@
 """One bounded exchange: who shares a connection, what ends a call, whom TLS trusts."""
 
-from __future__ import annotations
-
 import gzip
 import logging
 import os

@@ -1,7 +1,5 @@
 """What goes over the wire and holds a secret or a person prints neither."""
 
-from __future__ import annotations
-
 import pytest
 
 from django_identity.secrets import Secret

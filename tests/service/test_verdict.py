@@ -1,7 +1,5 @@
 """``verify_claims``: the service's verdict on a credential, which knows of revocations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A delivery's signature, bounds and content: one strict parse, and nothing of it in an error."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from datetime import UTC, datetime

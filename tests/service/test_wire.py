@@ -1,7 +1,5 @@
 """What goes over the wire, and each member of what comes back: the rows of docs/interface.md."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

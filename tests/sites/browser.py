@@ -1,7 +1,5 @@
 """A person with a browser: cookies, redirects, forms, and the approval at the sandbox."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from types import TracebackType

@@ -1,7 +1,5 @@
 """The fixtures of the walk. They need no Django settings of the test process."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The people with a password whom ``serve`` creates."""
 
-from __future__ import annotations
-
 PASSWORD = "a password for tests alone"
 OPERATOR = "olu"
 #: One for each step that begins with an account.

@@ -1,7 +1,5 @@
 """The test's end of a site: its process, and what the sandbox does to it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -3,8 +3,6 @@
 Make every database, create the people with a password, and serve until SIGTERM.
 """
 
-from __future__ import annotations
-
 import signal
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The sites. ``docs/releases.md`` has a row for each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pytest

@@ -1,7 +1,5 @@
 """People who came by allauth, and what allauth keeps about them."""
 
-from __future__ import annotations
-
 import pytest
 
 from django_identity.testing.sandbox import SandboxPerson

@@ -1,7 +1,5 @@
 """A front end on another origin of the site that calls the JSON API alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit

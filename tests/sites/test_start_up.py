@@ -1,7 +1,5 @@
 """What a site pays for at its start."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

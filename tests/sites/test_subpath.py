@@ -1,7 +1,5 @@
 """Async views below a path."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest

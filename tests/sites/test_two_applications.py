@@ -1,7 +1,5 @@
 """A test identity proves nothing to the live application, whatever else it opens."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -1,7 +1,5 @@
 """The walk that every site takes. Each step has a person of its own."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The fixtures in sites that are shaped otherwise, and what the sandbox's words do."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any

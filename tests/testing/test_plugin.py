@@ -1,7 +1,5 @@
 """The fixtures that sites use, used as a site would."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any

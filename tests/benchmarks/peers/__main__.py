@@ -4,8 +4,6 @@ CPU milliseconds and queries of one piece of work, at the median. A ratio above 
 takes less than the peer.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -5,8 +5,6 @@ token endpoint only for a client that sent a nonce, and OpenID Connect has its o
 profile, because its client expects no envelope.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,7 +1,5 @@
 """Production settings of each site, with what its own documentation adds. ``PEER`` names it."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field
 from typing import Any

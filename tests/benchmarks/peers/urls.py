@@ -1,7 +1,5 @@
 """The addresses of each site, and the page after the sign-in, the same in all of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.conf import settings

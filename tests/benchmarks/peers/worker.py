@@ -4,8 +4,6 @@ It makes a database and a first user, prints how often one piece of work queries
 each number on standard input, does the work so often and prints the CPU milliseconds of each.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import itertools

@@ -1,7 +1,5 @@
 """django-allauth beside us, with both back ends, as ``docs/applications.md`` says."""
 
-from __future__ import annotations
-
 from tests.sites.plain.settings import *  # noqa: F403
 from tests.sites.plain.settings import APPLICATION, INSTALLED_APPS, MIDDLEWARE
 

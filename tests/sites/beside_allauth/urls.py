@@ -1,7 +1,5 @@
 """allauth's own pages in place of Django's sign-in page."""
 
-from __future__ import annotations
-
 from django.urls import include, path
 
 from tests.sites.plain.urls import urlpatterns as plain

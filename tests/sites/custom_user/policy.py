@@ -1,7 +1,5 @@
 """What this site writes to a new account."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

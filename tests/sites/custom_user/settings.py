@@ -1,7 +1,5 @@
 """A user model with a UUID key, an e-mail address as its name, and one more required field."""
 
-from __future__ import annotations
-
 from tests.sites.plain.settings import *  # noqa: F403
 from tests.sites.plain.settings import APPLICATION, INSTALLED_APPS
 

@@ -1,7 +1,5 @@
 """A single-page front end on another origin of the site: it calls the JSON API, with sessions."""
 
-from __future__ import annotations
-
 from tests.sites.plain.settings import *  # noqa: F403
 
 ROOT_URLCONF = "tests.sites.frontend.urls"

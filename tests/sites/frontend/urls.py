@@ -1,7 +1,5 @@
 """Two endpoints that the front end calls, each behind a gate, beside the pages of the walk."""
 
-from __future__ import annotations
-
 from django.urls import include, path
 from rest_framework.request import Request
 from rest_framework.response import Response

@@ -1,7 +1,5 @@
 """A site as the documentation makes it. The other sites change this one."""
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 

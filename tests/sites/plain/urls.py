@@ -1,7 +1,5 @@
 """The addresses that the walk visits. A site may have others beside them."""
 
-from __future__ import annotations
-
 from django.contrib import admin
 from django.contrib.auth.views import LoginView
 from django.urls import include, path

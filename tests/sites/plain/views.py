@@ -1,7 +1,5 @@
 """The pages of a site: open ones, gated ones, and one that decides in its template."""
 
-from __future__ import annotations
-
 from django.core.management import call_command
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import RequestContext, Template

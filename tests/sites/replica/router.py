@@ -1,7 +1,5 @@
 """People, what refers to them and the package are in one database, which is read from a replica."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from django.apps import apps

@@ -1,7 +1,5 @@
 """People are in a database of their own, read from a replica that stands still between upkeeps."""
 
-from __future__ import annotations
-
 from tests.sites.plain.settings import *  # noqa: F403
 from tests.sites.plain.settings import database
 

@@ -1,7 +1,5 @@
 """The replica catches up while the site does its upkeep."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from django.views.decorators.csrf import csrf_exempt

@@ -3,8 +3,6 @@
 And without Django's admin and its messages.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.sites.plain.settings import *  # noqa: F403

@@ -1,7 +1,5 @@
 """Pages that the site opens to everybody. The package opens its own."""
 
-from __future__ import annotations
-
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import LoginView
 from django.urls import include, path

@@ -1,7 +1,5 @@
 """Below a path, behind a proxy that ends TLS and takes the path away; async views under uvicorn."""
 
-from __future__ import annotations
-
 from tests.sites.plain.settings import *  # noqa: F403
 
 ROOT_URLCONF = "tests.sites.subpath.urls"

@@ -1,7 +1,5 @@
 """The pages of the walk as async views: gates, filters in templates, and claims."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template import RequestContext, Template
 from django.urls import path

@@ -1,7 +1,5 @@
 """The sessions of the live application."""
 
-from __future__ import annotations
-
 from django_identity.backends import IdentityBackend
 
 

@@ -1,7 +1,5 @@
 """Test and live side by side. The live service cannot be reached from a test."""
 
-from __future__ import annotations
-
 from tests.sites.plain.settings import *  # noqa: F403
 from tests.sites.plain.settings import APPLICATION, AUTHENTICATION_BACKENDS
 

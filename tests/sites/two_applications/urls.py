@@ -1,7 +1,5 @@
 """The same pages, and one that only a live identity opens."""
 
-from __future__ import annotations
-
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
