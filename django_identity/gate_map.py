@@ -12,7 +12,6 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import LocalePrefixPattern
 
 from django_identity import conf
-from django_identity.api.permissions import gates_in, text_of
 from django_identity.conf import Application
 from django_identity.gates import Gate, GateMixin, missing_to
 from django_identity.lifecycle.standing import standing_with
@@ -20,6 +19,8 @@ from django_identity.models import LinkedIdentity, StoredClaim
 
 LANGUAGE = "<language>/"
 FORBIDDEN = "forbid"
+# Django REST framework's operators of permissions by their names: a site may run without it.
+SIGNS = {"AND": " & ", "OR": " | "}
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,5 +150,25 @@ def _requirements(view: Any) -> Iterator[Requirement]:
     given = getattr(view, "initkwargs", {})
     permissions = getattr(getattr(view, "cls", None), "permission_classes", ())
     for permission in given.get("permission_classes", permissions):
-        if found := tuple(gates_in(permission)):
-            yield Requirement(text_of(permission), found[0].application, FORBIDDEN, found)
+        if found := tuple(_gates_in(permission)):
+            yield Requirement(_text_of(permission), found[0].application, FORBIDDEN, found)
+
+
+def _gates_in(permission: Any) -> Iterator[Gate]:
+    """The gates in a permission class of ours, or in one composed of such."""
+    if isinstance(gate := getattr(permission, "gate", None), Gate):
+        yield gate
+    for operand in ("op1_class", "op2_class"):
+        if hasattr(permission, operand):
+            yield from _gates_in(getattr(permission, operand))
+
+
+def _text_of(permission: Any) -> str:
+    """The permission with its signs: ``(age_over_18 & ~(level_2 | IsAdminUser))``."""
+    if not hasattr(permission, "op1_class"):
+        return str(getattr(permission, "gate", permission.__name__))
+    first = _text_of(permission.op1_class)
+    if not hasattr(permission, "op2_class"):
+        return f"~{first}"
+    sign = SIGNS[permission.operator_class.__name__]
+    return f"({first}{sign}{_text_of(permission.op2_class)})"

@@ -1,15 +1,8 @@
 """Gates for Django REST framework: ``permission_classes = [HasClaim("age_over_18")]``."""
 
-from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from rest_framework.permissions import (
-    AND,
-    OR,
-    BasePermission,
-    OperandHolder,
-    SingleOperandHolder,
-)
+from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from django_identity import conf
@@ -17,7 +10,6 @@ from django_identity.gates import Gate, closed_to
 
 # No cache may store what a gate answers. A view's own ``Cache-Control`` gives way to this one.
 PRIVATE = {"Cache-Control": "private, no-store", "Vary": "Accept, Authorization, Cookie"}
-SIGNS: Mapping[Any, str] = {AND: "&", OR: "|"}
 TOLD = ("detail", "code", "missing", "recovery")
 
 
@@ -65,23 +57,3 @@ def HasRecentSignIn(  # noqa: N802
     """A class of permissions: the person came back from the service in this session lately."""
     gate = Gate(minutes=minutes, application=application)
     return type("HasRecentSignIn", (GatePermission,), {"gate": gate})
-
-
-def gates_in(permission: Any) -> Iterator[Gate]:
-    """The gates in a permission class, which may be composed."""
-    if isinstance(permission, SingleOperandHolder | OperandHolder):
-        for operand in (permission.op1_class, getattr(permission, "op2_class", None)):
-            yield from gates_in(operand)
-    elif isinstance(permission, type) and issubclass(permission, GatePermission):
-        yield permission.gate
-
-
-def text_of(permission: Any) -> str:
-    """The permission with DRF's signs: ``age_over_18 & ~(level_2 | IsAdminUser)``."""
-    if isinstance(permission, SingleOperandHolder):
-        return f"~{text_of(permission.op1_class)}"
-    if isinstance(permission, OperandHolder):
-        sign = SIGNS[permission.operator_class]
-        return f"({text_of(permission.op1_class)} {sign} {text_of(permission.op2_class)})"
-    gate = getattr(permission, "gate", None)
-    return str(gate) if isinstance(gate, Gate) else getattr(permission, "__name__", "?")
