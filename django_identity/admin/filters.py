@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from django_identity import conf
 from django_identity.handlers import EventType
 from django_identity.texts import operators as wording
+from django_identity.texts.labels import in_words
 from django_identity.texts.operators import Words
 
 SOON = timedelta(hours=6)
@@ -80,7 +81,7 @@ KYC_LEVEL = filter_of(
 KYC_STATUS = filter_of(
     "status",
     _("KYC status"),
-    lambda: _known("kyc_status", [(n, wording.status_name(n)) for n in ("verified", "rejected")]),
+    lambda: _known("kyc_status", [(n, str(in_words(n))) for n in ("verified", "rejected")]),
 )
 EVENT_TYPE = filter_of(
     "type", _("type"), lambda: _known("event_type", [(each, each) for each in EventType])

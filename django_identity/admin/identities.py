@@ -20,6 +20,7 @@ from django_identity.lifecycle.operators import overview, timeline
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.texts import operators as wording
 from django_identity.texts.advice import distance
+from django_identity.texts.labels import in_words
 
 MOST_CLAIMS = 200
 
@@ -91,7 +92,7 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
     @admin.display(description=_("KYC"))
     def kyc(self, identity: LinkedIdentity) -> SafeString:
         level = wording.level_name(identity.kyc_level)
-        stated = [(part,) for part in (level, wording.status_name(identity.kyc_status)) if part]
+        stated = [(part,) for part in (level, in_words(identity.kyc_status)) if part]
         return format_html_join(" ", '<bdi class="identity-word">{}</bdi>', stated)
 
     @admin.display(description=_("credential valid until"))

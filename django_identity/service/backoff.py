@@ -1,6 +1,5 @@
 """How long to wait: after failures, and for as long as the service asks upkeep to."""
 
-import hashlib
 import logging
 import random
 
@@ -12,6 +11,7 @@ from django_identity.logs import LogEvent, log_trouble
 
 # Beyond it every pause is the longest one, and the power stays a number.
 MOST_DOUBLINGS = 16
+PAUSE = "django_identity.pause.{}"
 SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 3600.0
 
 
@@ -29,11 +29,12 @@ def pause(failures: int, *, first: float = 60.0, longest: float = 6 * 3600.0) ->
 def is_paused(application: Application) -> bool:
     """Whether the service has answered upkeep's last call of this application with a 429.
 
-    The pause is one key of Django's default cache. Without a cache that processes share, or if it
+    The pause is one key of Django's default cache; sites that share one need a ``KEY_PREFIX`` each,
+    as everywhere. Without a cache that processes share, or if it
     fails, each process learns of the pause by a 429 of its own.
     """
     try:
-        return bool(cache.get(_key(application)))
+        return bool(cache.get(PAUSE.format(application.alias)))
     except Exception as failure:  # noqa: BLE001  any cache's own errors
         _log_cache(application, failure)
         return False
@@ -43,7 +44,7 @@ def begin_pause(application: Application, error: RateLimited) -> None:
     """Pause for as long as the service asked for, at most an hour."""
     seconds = min(max(error.pause, SHORTEST_PAUSE), LONGEST_PAUSE)
     try:
-        cache.set(_key(application), True, timeout=seconds)
+        cache.set(PAUSE.format(application.alias), True, timeout=seconds)
     except Exception as failure:  # noqa: BLE001  any cache's own errors
         _log_cache(application, failure)
 
@@ -51,10 +52,3 @@ def begin_pause(application: Application, error: RateLimited) -> None:
 def _log_cache(application: Application, error: Exception) -> None:
     alias = application.alias
     log_trouble(LogEvent.CACHE_FAILED, error, level=logging.WARNING, application=alias)
-
-
-def _key(application: Application) -> str:
-    """Sites may share a cache, so the key has a digest of the client."""
-    client = f"{application.base_url}\n{application.client_id}"
-    digest = hashlib.sha256(client.encode()).hexdigest()[:32]
-    return f"django_identity.{application.alias}.{digest}.pause"

@@ -10,6 +10,7 @@ from django_identity.lifecycle.operators.timeline import Happening, Kind
 from django_identity.models import LinkedVia, StoredClaim, TokenGrant
 from django_identity.texts import operators as wording
 from django_identity.texts.advice import REASONS, distance
+from django_identity.texts.labels import in_words
 from django_identity.texts.operators import Words
 
 register = template.Library()
@@ -17,7 +18,7 @@ register = template.Library()
 register.filter(distance)
 register.filter("as_json", wording.as_json)
 register.filter("level_name", wording.level_name)
-register.filter("status_name", wording.status_name)
+register.filter(in_words)
 register.filter("error_in_words", hint_of)
 register.filter("environment_badge", wording.environment_badge)
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from django_identity import conf
 from django_identity.models import Environment, ErasureReceipt, LinkedIdentity, WebhookEvent
 from django_identity.texts import labels
-from django_identity.texts.labels import in_words, is_level
+from django_identity.texts.labels import is_level
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -74,11 +74,6 @@ def name_of(code: str) -> str:
 def level_name(level: str) -> str:
     """The level that a person has: “level 2”, without the “or higher” of a gate."""
     return gettext("level %(number)s") % {"number": labels.level_name(level)} if level else ""
-
-
-def status_name(status: str) -> str:
-    """The name of the KYC status. An unknown status is shown as the service sent it."""
-    return str(in_words(status))
 
 
 def as_json(value: object) -> str:

@@ -29,12 +29,11 @@ class Command(IdentityCommand):
         )
 
     def handle(self, *, diff: Path | None, **options: Any) -> None:
-        found: Iterable[Entrance] = gate_map.entrances()
+        listed = list(gate_map.entrances())
         if diff is not None:
-            found = _opened(diff, found)
+            listed = _opened(diff, listed)
         elif options["open"]:
-            found = (each for each in found if not each.requirements)
-        listed = list(found)
+            listed = [each for each in listed if not each.requirements]
         if options["json"]:
             self.stdout.write(json.dumps([each.as_json() for each in listed], indent=1))
         else:
