@@ -201,15 +201,6 @@ def test_what_was_done_is_written_down_without_anybodys_data(
         assert not any(personal in line for line in lines)
 
 
-def test_an_action_needs_the_form_token(identity: LinkedIdentity) -> None:
-    """Another site cannot press these buttons."""
-    browser = Client(enforce_csrf_checks=True)
-    browser.cookies = superuser().cookies
-    chosen = {"action": "revoke", "_selected_action": [identity.pk], "confirmed": "yes"}
-    assert browser.post(reverse(IDENTITIES), chosen).status_code == 403
-    assert standing_of(identity.user).is_linked
-
-
 @pytest.mark.parametrize("action", ACTIONS)
 def test_an_action_on_a_row_that_is_gone_does_nothing(
     operator: Client, identity: LinkedIdentity, action: str

@@ -167,33 +167,3 @@ def test_a_name_is_found_in_any_case(operator: Client, text: str) -> None:
     found = page(operator, IDENTITIES, q=text)
     assert ">McDonald_1%<" in found
     assert (">mcdonaldx1<" in found) is (text == "mc")
-
-
-def test_a_search_that_finds_nobody_says_so(operator: Client, identity: LinkedIdentity) -> None:
-    assert "0 results" in page(operator, IDENTITIES, q="nobody")
-
-
-@pytest.mark.parametrize(
-    ("since", "until", "is_there"),
-    [(YESTERDAY, TOMORROW, True), (TOMORROW, TOMORROW, False)],
-    ids=["around", "after"],
-)
-def test_a_list_is_filtered_by_its_date(
-    operator: Client, identity: LinkedIdentity, since: str, until: str, *, is_there: bool
-) -> None:
-    """Today, the past 7 days, this month and this year are links beside the list."""
-    dates = {"created_at__gte": since, "created_at__lt": until}
-    assert (">ada<" in page(operator, IDENTITIES, **dates)) is is_there
-    assert "?created_at__gte=" in page(operator, IDENTITIES)
-
-
-def test_receipts_are_filtered_by_what_is_pending(operator: Client) -> None:
-    """An erasure that is not done is found among those that are."""
-    for erased_at in (None, timezone.now()):
-        ErasureReceipt.objects.create(
-            application="default",
-            requested_at=timezone.now(), erased_at=erased_at,
-        )  # fmt: skip
-    pending, done = ErasureReceipt.objects.order_by("pk")
-    text = page(operator, RECEIPTS, erased_at__isempty="1")
-    assert (f">{pending}<" in text, f">{done}<" in text) == (True, False)

@@ -121,11 +121,6 @@ def test_a_page_needs_its_permission(name: str) -> None:
     assert Client().get(reverse(name)).status_code == 302
 
 
-def test_the_overview_is_reached_from_the_list(identity: LinkedIdentity) -> None:
-    """Whoever may see linked identities finds it there."""
-    assert f'href="{reverse(OVERVIEW)}"' in page(staff("view_linkedidentity"), IDENTITIES)
-
-
 def test_test_data_is_marked_in_words(
     operator: Client, identity: LinkedIdentity, settings: Any
 ) -> None:
