@@ -162,7 +162,19 @@ class Reader:
         if not _replace(grant, changed):
             return None
         grant.generation += 1
+        if answer.scopes is not None:
+            _take_back(self.identity, {*self.application.later_scopes} - {*answer.scopes})
         return HeldToken(answer.access_token, grant, fresh=True)
+
+
+def _take_back(identity: LinkedIdentity, scopes: set[str]) -> None:
+    """A refresh may bring less than the person had allowed (RFC 6749 §6): its gates close."""
+    if scopes.isdisjoint(identity.scopes):
+        return
+    identity.scopes = [each for each in identity.scopes if each not in scopes]
+    LinkedIdentity.objects.filter(pk=identity.pk).update(
+        scopes=identity.scopes, updated_at=timezone.now()
+    )
 
 
 def access_token_for(identity: LinkedIdentity, *, rejected: Secret | None = None) -> Secret:
@@ -187,7 +199,7 @@ def store(application: Application, identity: LinkedIdentity, answer: TokenAnswe
     columns = {
         "refresh_token": "",
         "refresh_expires_at": None,
-        "scopes": list(application.scopes),
+        "scopes": list(identity.scopes),
         **_columns_of(application, identity, answer, asked_at=timezone.now()),
     }
     grants = TokenGrant.objects.filter(identity_id=identity.pk)

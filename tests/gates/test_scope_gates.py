@@ -6,9 +6,11 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from django_identity.gates import Gate
-from django_identity.models import LinkedIdentity
+from django_identity.lifecycle.tokens import access_token_for
+from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
 from tests.fake_service import FakeService
@@ -103,6 +105,20 @@ def test_taken_back_with_the_consent(browser: Client) -> None:
     deliver("consent.revoked")
     assert not is_open(browser)
     assert LinkedIdentity.objects.get().scopes == []
+
+
+def test_taken_back_alone(browser: Client, service: FakeService) -> None:
+    """A refresh that answers with fewer scopes closes the gate, and nothing else."""
+    come_back(browser, asked_of_the_service(browser)[0])
+    identity = LinkedIdentity.objects.get()
+    assert identity.grant.scopes == [*BASE.split(), SCOPE]
+    for said, opened in ((f"{BASE} {SCOPE}", True), ("", True), (BASE, False)):
+        TokenGrant.objects.update(access_expires_at=timezone.now())
+        service.token = {"scope": said} if said else {}
+        access_token_for(identity)
+        assert is_open(browser) is opened
+    assert LinkedIdentity.objects.get().scopes == BASE.split()
+    assert asked_of_the_service(browser, scope="")[1] == BASE
 
 
 @pytest.mark.parametrize("scope", ["openid", "claims:read", "documents:read openid", "x\ny"])

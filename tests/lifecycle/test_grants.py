@@ -160,12 +160,13 @@ def test_a_sign_in_replaces_everything(service: FakeService, identity: LinkedIde
         identity, scopes=["x"], retry_at=later, lease_until=later, needs_reauthorization=True
     )
     answered = TokenAnswer(Secret("at-new"), None, 3600.0, None, None)
+    identity.scopes = ["profile:read"]
     tokens.store(conf.application(), identity, answered)
     grant = TokenGrant.objects.get()
     assert stored(identity, "access_token") == "at-new"
     assert (grant.refresh_token, grant.refresh_expires_at) == ("", None)
     assert (grant.retry_at, grant.lease_until, grant.needs_reauthorization) == (None, None, False)
-    assert grant.scopes == list(conf.application().scopes)
+    assert grant.scopes == ["profile:read"]
 
 
 def test_a_refresh_that_fails_does_not_pause_a_sign_in(
