@@ -15,7 +15,7 @@
     def payout(request): ...
 """
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from functools import wraps
 from inspect import iscoroutine
 from typing import Any
@@ -197,20 +197,26 @@ class GateMixin(View):
 
     def gates(self) -> list[Gate]:
         """What all classes of the view ask for."""
-        return []
+        ours = {name for each in type(self).__mro__ if _is_ours(each) for name in vars(each)}
+        return [gate for name in ASKS if name in ours for gate in self.declared(name)]
 
-    def declared(self, name: str) -> Iterator[tuple[Any, dict[str, Any]]]:
-        """``name`` of the view and of each of its classes, with the rest of that gate."""
+    def declared(self, name: str) -> list[Gate]:
+        """The gates that the view and each of its classes ask for by ``name``."""
         layers = [self, *type(self).__mro__]
         found = [each for each in layers if name in vars(each) and not _is_ours(each)]
         if not found:
             raise ImproperlyConfigured(f"{type(self).__name__} does not say its {name}")
+        gates = []
         for layer in found:
             alias = getattr(layer, "identity_application", self.identity_application)
-            yield vars(layer)[name], {"application": alias, "on_closed": self.on_closed}
+            gates.append(ASKS[name](vars(layer)[name], application=alias, on_closed=self.on_closed))
+        return gates
 
-    def guarded(self, view: Callable[..., Any], gates: list[Gate]) -> Callable[..., Any]:
-        return _guarded(view, gates, is_async=self.view_is_async)
+    def guarded(self, view: Callable[..., Any], name: str) -> Callable[..., Any]:
+        return _guarded(view, self.declared(name), is_async=self.view_is_async)
+
+
+# Each mixin guards by itself, because a class between two of them may have a dispatch of its own.
 
 
 class ClaimRequiredMixin(GateMixin):
@@ -218,19 +224,8 @@ class ClaimRequiredMixin(GateMixin):
 
     required_claims: tuple[str, ...] | list[str] = ()
 
-    def gates(self) -> list[Gate]:
-        return [*self._claim_gates(), *super().gates()]
-
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        return self.guarded(super().dispatch, self._claim_gates())(request, *args, **kwargs)
-
-    def _claim_gates(self) -> list[Gate]:
-        found = []
-        for claims, rest in self.declared("required_claims"):
-            if not isinstance(claims, tuple | list):
-                raise ImproperlyConfigured("required_claims is a tuple or a list of claims")
-            found.append(Gate(*claims, **rest))
-        return found
+        return self.guarded(super().dispatch, "required_claims")(request, *args, **kwargs)
 
 
 class KycLevelRequiredMixin(GateMixin):
@@ -238,15 +233,8 @@ class KycLevelRequiredMixin(GateMixin):
 
     required_kyc_level: str = ""
 
-    def gates(self) -> list[Gate]:
-        return [*self._level_gates(), *super().gates()]
-
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        return self.guarded(super().dispatch, self._level_gates())(request, *args, **kwargs)
-
-    def _level_gates(self) -> list[Gate]:
-        asked = self.declared("required_kyc_level")
-        return [Gate(kyc_level=level, **rest) for level, rest in asked]
+        return self.guarded(super().dispatch, "required_kyc_level")(request, *args, **kwargs)
 
 
 class ScopeRequiredMixin(GateMixin):
@@ -254,14 +242,8 @@ class ScopeRequiredMixin(GateMixin):
 
     required_scope: str = ""
 
-    def gates(self) -> list[Gate]:
-        return [*self._scope_gates(), *super().gates()]
-
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        return self.guarded(super().dispatch, self._scope_gates())(request, *args, **kwargs)
-
-    def _scope_gates(self) -> list[Gate]:
-        return [Gate(scope=scope, **rest) for scope, rest in self.declared("required_scope")]
+        return self.guarded(super().dispatch, "required_scope")(request, *args, **kwargs)
 
 
 class RecentSignInRequiredMixin(GateMixin):
@@ -269,15 +251,23 @@ class RecentSignInRequiredMixin(GateMixin):
 
     recent_sign_in_minutes: float = 0
 
-    def gates(self) -> list[Gate]:
-        return [*self._recent_gates(), *super().gates()]
-
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        return self.guarded(super().dispatch, self._recent_gates())(request, *args, **kwargs)
+        return self.guarded(super().dispatch, "recent_sign_in_minutes")(request, *args, **kwargs)
 
-    def _recent_gates(self) -> list[Gate]:
-        asked = self.declared("recent_sign_in_minutes")
-        return [Gate(minutes=minutes, **rest) for minutes, rest in asked]
+
+def _claim_gate(claims: object, **rest: Any) -> Gate:
+    if not isinstance(claims, tuple | list):
+        raise ImproperlyConfigured("required_claims is a tuple or a list of claims")
+    return Gate(*claims, **rest)
+
+
+# Attribute of a mixin -> the gate that it asks for.
+ASKS: Mapping[str, Callable[..., Gate]] = {
+    "required_claims": _claim_gate,
+    "required_kyc_level": lambda level, **rest: Gate(kyc_level=level, **rest),
+    "required_scope": lambda scope, **rest: Gate(scope=scope, **rest),
+    "recent_sign_in_minutes": lambda minutes, **rest: Gate(minutes=minutes, **rest),
+}
 
 
 def _decorator(gate: Gate) -> Decorator:

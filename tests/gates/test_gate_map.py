@@ -5,10 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.core.management import CommandError, call_command
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.test import RequestFactory
 from django.urls import clear_url_caches, path
+from django.views import View
 
 from django_identity import gate_map
+from django_identity.gates import ClaimRequiredMixin, KycLevelRequiredMixin
 from tests.gates import mapped
 
 URLS = "tests.gates.mapped"
@@ -33,7 +39,7 @@ def test_what_every_url_asks_for() -> None:
         "/partial/": ["age_over_18"],
         "/nameless/": [],
         "/adults/": ["age_over_18"],
-        "/residents/": ["level_2", "country_resident=NG", "age_over_18"],
+        "/residents/": ["country_resident=NG", "age_over_18", "level_2"],
         "/at-url/": ["unique_human", "age_over_18"],
         "/decorated/": ["age_over_18", "age_over_18"],
         "/nothing/": [],
@@ -51,6 +57,27 @@ def test_what_cannot_be_read_is_said_by_its_class() -> None:
     said = {each.url: each.error for each in gate_map.entrances() if each.error}
     assert said == {"/nothing/": "ImproperlyConfigured", "/broken/": "LookupError"}
     assert "a secret of the site" not in listed()
+
+
+class Between(View):
+    """It would show something before the gate of a mixin that stands behind it."""
+
+    required_scope = "of somebody else's"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        raise AssertionError("the outer gate is closed")
+
+
+class Sandwich(ClaimRequiredMixin, Between, KycLevelRequiredMixin, View):
+    required_claims = ("age_over_18",)
+    required_kyc_level = "level_2"
+
+
+def test_a_class_between_two_mixins(rf: RequestFactory) -> None:
+    request = rf.get("/")
+    request.user = AnonymousUser()
+    assert Sandwich.as_view()(request).status_code == 302
+    assert [str(gate) for gate in Sandwich().gates()] == ["age_over_18", "level_2"]
 
 
 def test_each_gate_once() -> None:
