@@ -68,15 +68,6 @@ def test_the_catalogues_hold_the_same_texts(locale: Path) -> None:
     assert all(texts == held[0] for texts in held)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_what_both_say_they_say_alike(language: str) -> None:
-    """The example project's catalogue comes before the app's, and must not change its words."""
-    in_app, in_example = (messages_of(locale, language) for locale in (APP, EXAMPLE))
-    shared = in_app.keys() & in_example.keys()
-    assert shared
-    assert [text for text in shared if in_app[text].string != in_example[text].string] == []
-
-
 @EACH
 def test_placeholders_and_tags_survive(locale: Path, language: str) -> None:
     """A translation takes the values and the markup of its text: all of them, and no others."""
@@ -101,16 +92,6 @@ def test_the_compiled_catalogue_is_the_written_one(locale: Path, language: str) 
         else:
             said = {compiled.ngettext(*english, number) for number in range(200)}
             assert said == {*message.string}
-
-
-@pytest.mark.parametrize("locale", CATALOGUES, ids=lambda locale: locale.parent.name)
-def test_french_marks_keep_to_their_word(locale: Path) -> None:
-    """A no-break space stands before each mark of two parts, so that no line begins with one."""
-    loose = re.compile(r"[^\u00a0\u202f\W][:;?!](?=\s|$)| [:;?!](?=\s|$)")
-
-    messages = messages_of(locale, "fr").values()
-    translated = [form for each in messages for form in forms(each.string)]
-    assert [form for form in translated if loose.search(form)] == []
 
 
 @pytest.mark.django_db

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 from django.apps import apps
-from django.db import DatabaseError, connection, migrations, models
+from django.db import connection, migrations, models
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
@@ -58,16 +58,6 @@ def test_every_migration_after_the_first_is_safe() -> None:
     assert not any(faults(each.operations) for each in later.values())
 
 
-def test_an_unsafe_migration_is_found() -> None:
-    """The rule itself, on operations that break it."""
-    added = migrations.AddField("LinkedIdentity", "new", models.CharField(**TEXT))
-    assert faults([added]) == ["new has no db_default"]
-    added.field = models.CharField(**TEXT, db_default="")
-    assert faults([added]) == []
-    assert faults([added, migrations.RunPython(print)]) == ["data steps beside others"]
-    assert len(faults([migrations.RemoveField("LinkedIdentity", "last_error")])) == 1
-
-
 @contextmanager
 def added_to_every_table(field: models.Field[object, object]) -> Iterator[None]:
     """The tables as a later migration leaves them, under the code of today."""
@@ -105,15 +95,6 @@ def test_the_code_before_it_serves_with_an_added_column(service: FakeService) ->
         erasure.retry_pending()
         assert not LinkedIdentity.objects.exists()
         assert set(values_of(ErasureReceipt)) == {"new"}
-
-
-@pytest.mark.django_db(transaction=True)
-def test_without_a_database_default_the_code_before_it_fails(service: FakeService) -> None:
-    """Which is why the rule is there: Django's ``default`` is known to the new code alone."""
-    with added_to_every_table(models.CharField(**TEXT, default="new")):
-        with pytest.raises(DatabaseError):
-            ConnectRedemption.objects.create(code_digest="0", expires_at="2026-01-01T00:00:00Z")
-        ConnectRedemption.objects.all().delete()
 
 
 def values_of(model: type[models.Model]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The page "Verify with a code": the same code twice at once, and twice in a row."""
+"""The page "Verify with a code": the same code, and the same person's codes, at once."""
 
 import time
 from collections.abc import Callable
@@ -6,15 +6,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
-from django.test import Client
 
 from django_identity.models import ConnectRedemption, LinkedIdentity
 from tests import fake_service
 from tests.concurrency import at_once
 from tests.factories import make_user
-from tests.fake_service import FakeService, refusal
-from tests.views.connect.pages import PASTED, browser_of, hand_in, refused
+from tests.fake_service import FakeService
+from tests.views.connect.pages import PASTED, browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -22,11 +20,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def user() -> User:
     return make_user(email="other@example.org")
-
-
-@pytest.fixture
-def browser(user: User) -> Client:
-    return browser_of(user)
 
 
 def test_an_impatient_person_sends_the_code_once(service: FakeService, user: User) -> None:
@@ -46,56 +39,6 @@ def slowly(answer: bytes) -> Callable[[Any], None]:
         arrived.sendall(answer)
 
     return send
-
-
-def test_the_same_code_again(service: FakeService, browser: Client) -> None:
-    """The person who redeemed it lands where they landed; the service hears of it once."""
-    first, second = hand_in(browser), hand_in(browser, PASTED)
-    assert first["Location"] == second["Location"]
-    assert service.calls("request") == 1
-
-
-def test_the_same_code_by_somebody_else(service: FakeService, browser: Client) -> None:
-    """Holding a code that was used proves nothing."""
-    hand_in(browser)
-    eve = browser_of(make_user("eve"))
-    page = refused(hand_in(eve), "connect_code_used", 409)
-    assert "/identity/account/" in page
-    assert service.calls("request") == 1
-
-
-def test_a_code_that_missed_the_policy_by_somebody_else(
-    service: FakeService, browser: Client
-) -> None:
-    """What the service said about one person is not told to another who holds their code."""
-    beside = {"kyc_required": True, "kyc_url": "https://kyc.example/now"}
-    service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
-    refused(hand_in(browser), "verification_policy_not_met", 403)
-    page = refused(hand_in(browser_of(make_user("eve"))), "connect_code_used", 409)
-    assert "kyc.example" not in page
-
-
-def test_the_same_code_after_disconnecting(service: FakeService, browser: Client) -> None:
-    """What is gone is not called a success again."""
-    hand_in(browser)
-    LinkedIdentity.objects.all().delete()
-    refused(hand_in(browser), "connect_code_used", 409)
-    assert not LinkedIdentity.objects.exists()
-
-
-@pytest.mark.parametrize("atomic_requests", [False, True])
-def test_a_redemption_that_broke_off(
-    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch,
-    atomic_requests: bool,
-) -> None:  # fmt: skip
-    """A crash after the code was sent cannot send it again, whatever is rolled back then."""
-    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", atomic_requests)
-    browser.raise_request_exception = False
-    with monkeypatch.context() as patch:
-        patch.setattr(LinkedIdentity, "save", lambda *_: 1 / 0)
-        assert hand_in(browser).status_code == 500
-    refused(hand_in(browser), "connect_code_in_use", 409)
-    assert service.calls("request") == 1
 
 
 def test_two_people_bring_one_subject(service: FakeService) -> None:

@@ -17,13 +17,9 @@ from django.urls import reverse
 from django_identity.backends import IdentityBackend
 from django_identity.gates import claims_of
 from django_identity.models import (
-    Consent,
     LinkedIdentity,
-    WebhookEvent,
 )
-from tests.factories import make_user
 from tests.sandbox.driver import Application, SecureSandbox
-from tests.sandbox.receiver import until
 from tests.service.environment import environment
 from tests.views.connect_sandbox.pages import refused
 
@@ -31,7 +27,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 HOST = "https://testserver"
 ALIASES = {"live": "default", "test": "try"}
-SECRETS = {mode: f"a-webhook-secret-of-{mode}-alone" for mode in ALIASES}
 OTHER = {"live": "test", "test": "live"}
 BOTH_WAYS = pytest.mark.parametrize("mode", list(ALIASES))
 
@@ -52,7 +47,6 @@ class Site:
     """The site under test, and the sandbox that both of its applications use."""
 
     sandbox: SecureSandbox
-    settings: dict[str, dict[str, Any]]
 
     def person(self, mode: str) -> dict[str, Any]:
         made: dict[str, Any] = self.sandbox.control(
@@ -76,13 +70,6 @@ class Site:
     def sign_in(self, client: Client, mode: str, person: dict[str, Any]) -> HttpResponse:
         return client.get(self.approve(self.begin(client, mode), person), secure=True)
 
-    def tell(self, person: dict[str, Any], what: str, **body: object) -> Any:
-        return self.sandbox.control("POST", f"users/{person['user_id']}/{what}", **body)
-
-    def all_delivered(self) -> bool:
-        made = self.sandbox.control("GET", "deliveries")
-        return all(each["state"] == "delivered" for each in made)
-
 
 @pytest.fixture(scope="module")
 def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureSandbox]:
@@ -92,7 +79,7 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureSandbox]:
 
 
 @pytest.fixture
-def site(secure: SecureSandbox, live_server: Any) -> Iterator[Site]:
+def site(secure: SecureSandbox) -> Iterator[Site]:
     """Both credential sets of one application, as two applications of the site."""
     cache.clear()
     callbacks = [HOST + address("callback", mode) for mode in ALIASES]
@@ -100,15 +87,12 @@ def site(secure: SecureSandbox, live_server: Any) -> Iterator[Site]:
     settings = {}
     for mode, alias in ALIASES.items():
         registered.use(mode)
-        webhook = live_server.url + address("webhook", mode)
-        registered.receive_at(webhook, secret=SECRETS[mode])
         settings[alias] = {
             "ENVIRONMENT": mode,
             "BASE_URL": secure.api,
             "AUTH_URL": secure.origin,
             "CLIENT_ID": registered.client_id,
             "CLIENT_SECRET": registered.client_secret,
-            "WEBHOOK_SECRETS": [SECRETS[mode]],
             "REDIRECT_URI": HOST + address("callback", mode),
         }
     backends = [*django_settings.AUTHENTICATION_BACKENDS, f"{__name__}.TryBackend"]
@@ -116,11 +100,7 @@ def site(secure: SecureSandbox, live_server: Any) -> Iterator[Site]:
         override_settings(DJANGO_IDENTITY=settings, AUTHENTICATION_BACKENDS=backends),
         environment(SSL_CERT_FILE=str(secure.ca_file)),
     ):
-        running = Site(secure, settings)
-        yield running
-        # An event that came later would be in the rows of another test.
-        until(running.all_delivered)
-    secure.control("DELETE", "deliveries")
+        yield Site(secure)
 
 
 def who(client: Client) -> str:
@@ -160,41 +140,3 @@ def test_a_code_of_the_other_environment_links_nobody(
     refused(answer, "environment_mismatch")
     assert not LinkedIdentity.objects.exists()
     assert not User.objects.exists()
-
-
-@BOTH_WAYS
-def test_a_connect_code_of_the_other_environment_links_nobody(
-    site: Site, client: Client, mode: str
-) -> None:
-    """And one of its own links the account."""
-    client.force_login(make_user(), backend="django.contrib.auth.backends.ModelBackend")
-
-    def hand_in(person: dict[str, Any]) -> HttpResponse:
-        made = site.sandbox.control("POST", "connect-codes", user_id=person["user_id"])
-        given = {"connect_code": made["code"]}
-        return client.post(address("connect", mode), given, secure=True)
-
-    refused(hand_in(site.person(OTHER[mode])), "environment_mismatch")
-    assert not LinkedIdentity.objects.exists()
-    person = site.person(mode)
-    assert hand_in(person).status_code == 302
-    identity = linked(person)
-    assert (identity.application, identity.environment) == (ALIASES[mode], mode)
-
-
-@BOTH_WAYS
-def test_an_event_concerns_its_own_application_alone(site: Site, client: Client, mode: str) -> None:
-    """A consent is revoked in one environment: the session there ends, and no other one."""
-    people = {each: site.person(each) for each in ALIASES}
-    browsers = {mode: client, OTHER[mode]: Client()}
-    for each, person in people.items():
-        site.sign_in(browsers[each], each, person)
-    until(site.all_delivered)
-    client_id = site.settings[ALIASES[mode]]["CLIENT_ID"]
-    site.tell(people[mode], f"consents/{client_id}/revoke")
-    until(lambda: linked(people[mode]).consent == Consent.REVOKED)
-    assert who(browsers[mode]) == ""
-    assert linked(people[OTHER[mode]]).consent == Consent.GRANTED
-    assert who(browsers[OTHER[mode]]) != ""
-    stored = WebhookEvent.objects.get(event_type="consent.revoked")
-    assert stored.application == ALIASES[mode]

@@ -4,10 +4,8 @@ import signal
 from datetime import timedelta
 
 import pytest
-from django.db import connection, transaction
-from django.http import HttpRequest, HttpResponse
-from django.test import Client, override_settings
-from django.urls import path
+from django.db import transaction
+from django.test import override_settings
 from django.utils import timezone
 
 from django_identity import conf
@@ -83,23 +81,6 @@ def test_a_dead_workers_lease_runs_out(service: FakeService, identity: LinkedIde
     expired(identity, lease_until=timezone.now() + timedelta(seconds=0.3))
     assert access_token_for(identity).reveal() == "at-1"
     assert TokenGrant.objects.get().lease_until is None
-
-
-def test_a_killed_worker_leaves_a_row_that_the_next_can_use(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """SIGKILL while the service answers: nothing but a lease of five minutes is left."""
-    expired(identity)
-    process = concurrency.start("tests.lifecycle.crowd_calls:access_token", identity.pk)
-    service.meanwhile["token"] = process.kill
-    process.communicate()
-    service.meanwhile.clear()
-    grant = TokenGrant.objects.get()
-    assert grant.lease_until is not None
-    assert grant.lease_until <= timezone.now() + tokens.LEASE
-    TokenGrant.objects.update(lease_until=timezone.now())
-    service.refresh_tokens.clear()
-    assert access_token_for(identity).reveal() == "at-1"
 
 
 @pytest.mark.parametrize(
@@ -214,21 +195,3 @@ def test_inside_a_transaction_nothing_is_refreshed(
         transaction.set_autocommit(True)
     assert service.requests == []
     assert access_token_for(identity).reveal() == "at-1"
-
-
-def spending_view(request: HttpRequest, identity_id: int) -> HttpResponse:
-    return HttpResponse(access_token_for(LinkedIdentity.objects.get(pk=identity_id)).reveal())
-
-
-urlpatterns = [path("spending/<int:identity_id>/", spending_view)]
-
-
-def test_a_view_under_atomic_requests_spends_no_token(
-    service: FakeService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It fails the first time that it is tried, and not only when a rollback comes."""
-    expired(identity)
-    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)
-    with override_settings(ROOT_URLCONF=__name__), pytest.raises(RuntimeError, match="durable"):
-        Client().get(f"/spending/{identity.pk}/")
-    assert service.requests == []

@@ -50,26 +50,6 @@ def rows() -> list[Row]:
 ROWS = rows()
 
 
-def test_every_switch_is_known() -> None:
-    """One that is new has to be looked at below."""
-    assert set(ALL) == KNOWN
-
-
-#: What each switch changes for the app, and how the rows look at it.
-KNOWN = {
-    # the sign-in
-    "token_subject", "id_token_aud", "access_token_aud", "basic_clients", "users_me",
-    "profile_members", "optional_members", "kyc_user_id", "unverified", "claim_values",
-    "claims_iat",
-    # documents, which views/test_documents.py looks at
-    "jwe_kid", "jwe_enc",
-    # the events
-    "all_events", "event_details", "event_timestamp",
-    # the codes
-    "missing_connect_code", "connect_nested", "connect_signature",
-}  # fmt: skip
-
-
 @pytest.fixture
 def site(
     identity_sandbox: RunningSandbox, identity_application: conf.Application, live_server: Any,

@@ -232,14 +232,6 @@ def test_a_failure_is_ordered(
     assert [each["endpoint"] for each in identity_sandbox.requests("token")] == ["token"] * 2
 
 
-def test_a_failure_is_ordered_twice(
-    client: Client, identity_sign_in: SignIn, identity_sandbox: RunningSandbox
-) -> None:
-    identity_sandbox.fail_next("token", times=2)
-    answers = [identity_sign_in(client).status_code for _ in range(3)]
-    assert [status == 302 for status in answers] == [False, False, True]
-
-
 def test_a_failure_of_no_endpoint_is_a_mistake(identity_sandbox: RunningSandbox) -> None:
     with pytest.raises(SandboxError, match="no endpoint of that name"):
         identity_sandbox.fail_next("tokens")

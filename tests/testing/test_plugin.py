@@ -77,18 +77,6 @@ def test_a_whole_sign_in(
     assert claims_of(as_seen_now())["age_over_18"] is True
 
 
-def test_another_person_signs_in(
-    client: Client,
-    identity_sandbox: RunningSandbox,
-    identity_sign_in: Callable[..., HttpResponse],
-) -> None:
-    """Whoever the test made, verified or not."""
-    newcomer = identity_sandbox.create_person(verified=False, country="GH")
-    identity_sign_in(client, newcomer)
-    assert LinkedIdentity.objects.get().subject == newcomer.user_id
-    assert claims_of(as_seen_now()) == {}
-
-
 def test_the_sandbox_moves_with_the_clock(
     client: Client,
     identity_sign_in: Callable[..., HttpResponse],
