@@ -153,11 +153,11 @@ def test_a_form_without_its_token(site: Site, language: str) -> None:
     assert is_ours(answer, 403, SAID[403][language], language)
 
 
-def test_a_page_that_is_closed(site: Site) -> None:
-    """Somebody's documents are for those who allowed them."""
+def test_documents_are_asked_for_on_their_page(site: Site) -> None:
+    """Who has not allowed them yet is led to where they can."""
     with window(site, "proven") as client:
         answer = client.get("/documents/passport/")
-    assert is_ours(answer, 403, "This page is closed to you")
+    assert answer.headers["Location"].endswith("&missing=documents%3Aread")
 
 
 def test_the_database_is_gone(site: Site, folder: Path) -> None:
