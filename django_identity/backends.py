@@ -105,15 +105,12 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
     is_ours = session.get(auth.BACKEND_SESSION_KEY) == BACKEND_PATH
     # Not by ``vars``: a request's user is a lazy object around the user.
     is_bound = hasattr(user, "identity_stamp")
-    if is_ours and not is_bound:
-        identity = standing.signing_in(standing.identities_of(user.pk))
-        if identity is None:
-            return
-        bound(user, identity)
-    elif is_bound and not is_ours:
-        del user.identity_stamp, user.get_session_auth_hash, user.get_session_auth_fallback_hash
-    else:
+    if is_ours == is_bound:
         return
+    if is_bound:
+        del user.identity_stamp, user.get_session_auth_hash, user.get_session_auth_fallback_hash
+    elif identity := standing.signing_in(standing.identities_of(user.pk)):
+        bound(user, identity)
     session[auth.HASH_SESSION_KEY] = user.get_session_auth_hash()
 
 

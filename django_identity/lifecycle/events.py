@@ -169,8 +169,7 @@ def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
     if row.occurred_at < identity.arrived_at - skew:
         return EventOutcome.SUPERSEDED
     if row.payload is None and row.event_type not in TAKES_AWAY:
-        _save_due(identity)
-        return EventOutcome.APPLIED
+        return claim_issued(identity, row)
     return effect(identity, row)
 
 
