@@ -4,7 +4,7 @@ import base64
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -33,12 +33,6 @@ from tests import fake_service
 from tests.fake_service import FakeService, http, refusal, serving
 
 CODE, SCOPES = "CNX-AB12-CD34", ("profile:basic", "kyc:status")
-
-
-@pytest.fixture
-def service() -> Iterator[FakeService]:
-    with serving() as running:
-        yield running
 
 
 def redeem(

@@ -147,12 +147,6 @@ def test_nothing_is_sent_twice(method: str, given: dict[str, Any], bad: Any) -> 
 # Limits
 
 
-@pytest.fixture
-def service() -> Iterator[FakeService]:
-    with serving() as running:
-        yield running
-
-
 def profile_call(service: FakeService, **given: Any) -> Call:
     return Call("profile", "GET", f"{service.origin}/users/1/profile", seconds=0.3, **given)
 

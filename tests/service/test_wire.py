@@ -5,7 +5,7 @@ import hashlib
 import hmac
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from email import message_from_string
@@ -22,17 +22,11 @@ from django_identity.service import ServiceClient, answers, refusals
 from django_identity.service.authorization import authorization_url, code_challenge, code_verifier
 from django_identity.service.http import Answer
 from django_identity.service.webhooks import signing_secret
-from tests.fake_service import FakeService, serving
+from tests.fake_service import FakeService
 
 SECRET = "a-client-secret-for-tests-alone"
 BASIC = "Basic " + base64.b64encode(f"test-client:{SECRET}".encode()).decode()
 VERIFIED_AT = datetime(2026, 11, 1, 10, tzinfo=UTC)
-
-
-@pytest.fixture
-def service() -> Iterator[FakeService]:
-    with serving() as running:
-        yield running
 
 
 def sent(service: FakeService, ask: Callable[[ServiceClient], Any]) -> tuple[str, Any, str]:

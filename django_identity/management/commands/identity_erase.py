@@ -1,6 +1,7 @@
 """Erase a person by hand, as a deletion event does."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -9,14 +10,8 @@ from tqdm import tqdm
 from django_identity import conf
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import erasure, withdrawal
-from django_identity.lifecycle.audit import Table
 from django_identity.management.command import IdentityCommand
 from django_identity.models import Environment
-
-
-def watched(tables: list[Table]) -> Iterable[Table]:
-    """The tables that the audit searches, with a progress bar in a terminal."""
-    return tqdm(tables, disable=None)
 
 
 class Command(IdentityCommand):
@@ -52,9 +47,8 @@ class Command(IdentityCommand):
         if not yes and input("Type the subject again to erase them for good: ") != subject:
             raise CommandError("That is another subject. Nothing was done.")
         try:
-            receipt = erasure.erase_subject(
-                application, place, subject, watched=watched if audit else None
-            )
+            watched = partial(tqdm, disable=None) if audit else None
+            receipt = erasure.erase_subject(application, place, subject, watched=watched)
         except StorageUnavailable as error:
             raise CommandError(f"The database failed ({error}). This can be run again.") from None
         if receipt.erased_at is None:
