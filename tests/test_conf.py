@@ -120,6 +120,7 @@ def test_no_secret_is_in_the_repr() -> None:
         ({"DOCUMENT_PATHS": {"documents:read": "/{subject}/{secret}"}}, "E004"),
         ({"DOCUMENT_PATHS": {"documents:read": "https://example.org/{subject}"}}, "E004"),
         ({"DOCUMENT_PATHS": {"documents:read": "/users/{subject}?all=1"}}, "E004"),
+        ({"SCOPES": ["documents:metadata", "openid"]}, "E019"),
         ({"SCOPES": ["profile:read", "documents:metadata"], "DOCUMENT_PATHS": {}}, "E065"),
         ({"SCOPES": ["profile:read", "documents:read"]}, "E066"),
         ({"POLICY": "no.such.Policy"}, "E010"),
