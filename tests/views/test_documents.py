@@ -266,3 +266,11 @@ def test_documents_are_unreadable_without_keys(
         response = client.get("/passport/")
         assert (response.status_code, response.content) == (502, b"document_unreadable")
     assert DocumentUnreadable.code == "document_unreadable"
+
+
+def test_an_old_token_is_refreshed_once(
+    client: Client, identity: LinkedIdentity, identity_sandbox: RunningSandbox
+) -> None:
+    """As for claims: a token that the service refuses is replaced."""
+    identity_sandbox.control("POST", "clock", advance=3700)
+    assert client.get("/passport/").status_code == 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client, override_settings
 from django.urls import reverse
@@ -78,3 +78,15 @@ def test_a_read_only_database_cannot_serve(client: Client, settings: Any) -> Non
     assert (health.status_code, webhook.status_code) == (503, 503)
     assert webhook["Retry-After"] == "30"
     assert client.get(reverse("identity:health")).status_code == 200
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+def test_a_database_that_is_away_cannot_serve(client: Client, error: type[Exception]) -> None:
+    """Whichever error the driver raises for a connection that was cut."""
+
+    def away(*_given: Any) -> Any:
+        raise error
+
+    with connection.execute_wrapper(away):
+        assert client.get(reverse("identity:health")).status_code == 503

@@ -11,6 +11,7 @@ from django.core.exceptions import ValidationError
 from django.test import Client, override_settings
 
 from django_identity.policy import IdentityPolicy
+from tests.factories import make_user
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in
 
@@ -59,6 +60,20 @@ def test_a_rule_of_the_whole_model_refuses_in_words(
     assert not User.objects.exists()
     service.profile = {"first_name": "Grace"}
     assert sign_in(Client()).status_code == 302
+
+
+class Addressed(IdentityPolicy):
+    """The address of the account is its name, as where it is the user model's."""
+
+    def new_user_fields(self, *, profile: Any, kyc: Any) -> Mapping[str, Any]:
+        return {"username": "taken", "email": profile.email}
+
+
+def test_a_unique_value_is_not_left_out(client: Client, service: FakeService) -> None:
+    make_user("taken")
+    given = service.settings(POLICY=f"{__name__}.Addressed")
+    with override_settings(DJANGO_IDENTITY={"default": given}):
+        assert "user_fields_refused" in sign_in(client).text
 
 
 def test_the_sites_manager_makes_the_account(

@@ -5,17 +5,19 @@ from __future__ import annotations
 import io
 import logging
 from contextlib import closing
+from datetime import timedelta
 
 import pytest
 from django.db import OperationalError, connection
 from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from django_identity.models import WebhookEvent
 from django_identity.views.webhook import webhook
 from tests.deliveries import deliver, event_body, post, signed
-from tests.factories import make_user
+from tests.factories import make_identity, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -161,3 +163,18 @@ def test_a_connection_that_the_database_has_dropped_is_made_anew() -> None:
         cursor.execute(end, [number])
     assert post(event_body("consent.revoked")).status_code == 200
     assert WebhookEvent.objects.count() == 1
+
+
+def test_an_event_from_before_the_sign_in_is_acknowledged_and_changes_nothing() -> None:
+    """The sign-in knew better. A request to delete counts all the same."""
+    now = timezone.now()
+    identity = make_identity(make_user(), signed_in_at=now)
+    for event_type, outcome in (
+        ("consent.revoked", "superseded"),
+        ("data.deletion_requested", "applied"),
+    ):
+        before = post(event_body(event_type, at=now - timedelta(hours=1)))
+        assert before.status_code == 200
+        assert WebhookEvent.objects.get(event_type=event_type).outcome == outcome
+        identity.refresh_from_db()
+        assert (identity.consent == "granted") is (outcome == "superseded")

@@ -47,7 +47,7 @@ def up_to(last: str) -> list[str]:
         (http(b"", status="429 Slow", headers="Retry-After: 7\r\n"), "rate_limited"),
         (http(b"no", headers="Set-Cookie: k=at-secret\r\n"), "service_unavailable"),
         (http(b'{"a":' * 40_000), "service_unavailable"),
-        (fake_service.huge, "answer_too_large"),
+        (fake_service.huge, "malformed_answer"),
         (fake_service.silent, "service_timeout"),
     ],
     ids=lambda value: getattr(value, "__name__", None) or str(value)[:30],
