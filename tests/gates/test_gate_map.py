@@ -73,6 +73,7 @@ class Sandwich(ClaimRequiredMixin, Between, KycLevelRequiredMixin, View):
     required_kyc_level = "level_2"
 
 
+@pytest.mark.urls("tests.urls")
 def test_a_class_between_two_mixins(rf: RequestFactory) -> None:
     request = rf.get("/")
     request.user = AnonymousUser()
