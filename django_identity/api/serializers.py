@@ -2,6 +2,7 @@
 
 from datetime import UTC
 from functools import partial
+from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
@@ -17,7 +18,19 @@ class _Texts(serializers.ListField):
     child = serializers.CharField()
 
 
-class LoginSerializer(serializers.Serializer[dict[str, str]]):
+class StrictMixin:
+    """Refuses members that the endpoint does not have."""
+
+    def validate(self: Any, attrs: dict[str, Any]) -> dict[str, Any]:
+        asked = {name for name, field in self.fields.items() if not field.read_only}
+        if self.initial_data.keys() - asked:
+            raise serializers.ValidationError(
+                _("The body has a member that is not known."), "unknown_member"
+            )
+        return attrs
+
+
+class LoginSerializer(StrictMixin, serializers.Serializer[dict[str, str]]):
     """``next``: a path of the site, or an address under an origin of ``CSRF_TRUSTED_ORIGINS``.
 
     ``scope``: one of ``LATER_SCOPES``, which a closed gate has named as ``missing``.
@@ -37,7 +50,7 @@ class LoginSerializer(serializers.Serializer[dict[str, str]]):
         return given
 
 
-class CallbackSerializer(serializers.Serializer[dict[str, str]]):
+class CallbackSerializer(StrictMixin, serializers.Serializer[dict[str, str]]):
     """The query of the service's redirect, and the page to show next."""
 
     state = serializers.CharField(trim_whitespace=False, write_only=True)
@@ -46,7 +59,7 @@ class CallbackSerializer(serializers.Serializer[dict[str, str]]):
     next = serializers.CharField(read_only=True)
 
 
-class ConnectSerializer(serializers.ModelSerializer[LinkedIdentity]):
+class ConnectSerializer(StrictMixin, serializers.ModelSerializer[LinkedIdentity]):
     """The pasted text; what the site stores now, and the masked owner of the code."""
 
     connect_code = serializers.CharField(max_length=LONGEST_PASTE, write_only=True)

@@ -93,9 +93,12 @@ def test_a_session_planted_beforehand_is_not_signed_in(
 
 
 def test_the_authorization_address_is_the_pages(service: FakeService, browser: APIClient) -> None:
-    """Nothing in the body alters a protocol parameter: an unknown member is left out."""
-    body = {"next": "/", "redirect_uri": "https://evil.example", "state": "x"}
-    response = ask(browser, "login", body)
+    """Nothing in the body alters a protocol parameter: an unknown member is refused."""
+    body = {"next": "/", "scope": "all", "redirect_uri": "https://evil.example", "state": "x"}
+    refused = ask(browser, "login", body)
+    assert (refused.status_code, refused.json()["code"]) == (400, "unknown_member")
+    assert not AuthorizationRequest.objects.exists()
+    response = ask(browser, "login", {"next": "/"})
     sent = parse_qs(urlsplit(response.json()["authorization_url"]).query)
     assert sent["redirect_uri"] == ["http://testserver/identity/callback/"]
     assert sent["scope"] == ["profile:read kyc:read claims:read"]

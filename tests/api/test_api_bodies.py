@@ -120,13 +120,14 @@ MEMBERS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("name", MEMBERS)
-def test_members_are_texts(ada: User, name: str) -> None:
-    """Each is refused as null, a list or an object."""
+def test_members_are_texts_and_known(ada: User, name: str) -> None:
+    """Each is refused as null, a list or an object, and so is one that the endpoint lacks."""
     client = Client()
     client.force_login(ada, backend="django.contrib.auth.backends.ModelBackend")
     usable = MEMBERS[name]
     wrong = [{**usable, member: value} for member in usable for value in (None, ["a"], {"a": "a"})]
-    for body in wrong:
+    for body, code in [*((each, {"null", "invalid"}) for each in wrong),
+                       ({**usable, "role": "all"}, {"unknown_member"})]:  # fmt: skip
         answer = client.post(reverse(f"identity_api:{name}"), body, content_type=JSON)
         assert answer.status_code == 400
-        assert answer.json()["code"] in {"null", "invalid"}
+        assert answer.json()["code"] in code
