@@ -18,6 +18,16 @@ from django_identity.models import Consent, LinkedIdentity
 from django_identity.texts import operators as wording
 from django_identity.texts.operators import Words
 
+LIVES: dict[str, Words] = {
+    "24h": _("more than 12 h left"),
+    "12h": _("6 to 12 h left"),
+    "6h": _("1 to 6 h left"),
+    "1h": _("less than 1 h left"),
+    "ran_out": _("ran out"),
+    "none": _("no credential"),
+}
+
+
 COUNTED = 1000
 
 
@@ -67,8 +77,10 @@ def _charts(figures: Figures) -> list[Chart]:
         (f"{names.get(consent, consent)} · {wording.level_name(level) or none}", count)
         for (consent, level), count in figures.by_consent.most_common()
     ]
+    lives = [(words, figures.by_life[span]) for span, words in LIVES.items()]
     return [
         Chart(_("Identities by consent and KYC level"), consents),
+        Chart(_("Credentials by remaining life"), lives),
         Chart(_("People linked a day"), _days(figures.linked)),
         Chart(_("Events a day"), _days(figures.received)),
     ]

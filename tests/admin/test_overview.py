@@ -35,7 +35,7 @@ def make_identities(count: int, **fields: Any) -> None:
         make_identity(user, subject=f"subject-{user.username}", **fields)
 
 
-def test_identities_are_counted_by_consent_and_level() -> None:
+def test_identities_are_counted_by_consent_level_and_life() -> None:
     """Each application and environment for itself."""
     now = timezone.now()
     make_identities(3)
@@ -47,6 +47,7 @@ def test_identities_are_counted_by_consent_and_level() -> None:
     assert found.by_consent == {
         ("granted", "level_2"): 4, ("granted", ""): 2, ("revoked", "level_2"): 1,
     }  # fmt: skip
+    assert found.by_life == {"24h": 3, "1h": 2, "none": 1, "ran_out": 1}
 
 
 @pytest.mark.urls("tests.admin.gated_urls")

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.core.cache import cache
-from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, When
+from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
@@ -24,17 +24,20 @@ LISTED = 10
 DAYS = 7
 GRANT_ENDS_SOON = timedelta(days=5)
 KEPT_SECONDS = 60
-CACHE_KEY = "django_identity.overview.6"
+CACHE_KEY = "django_identity.overview.5"
+# The upper end of each span of a credential's remaining life, in hours. Longer lives are "24h".
+LIFE_SPANS = (("ran_out", 0), ("1h", 1), ("6h", 6), ("12h", 12))
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The numbers of identities by (consent, KYC level), and by the reason of a failing re-fetch;
-    people linked and events received by day (UTC).
+    """The numbers of identities by (consent, KYC level), by the span of the credential's remaining
+    life, and by the reason of a failing re-fetch; people linked and events received by day (UTC).
     """
 
     taken_at: datetime
     by_consent: Counter[tuple[str, str]] = field(default_factory=Counter)
+    by_life: Counter[str] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     linked: Mapping[date, int] = field(default_factory=dict)
     received: Mapping[date, int] = field(default_factory=dict)
@@ -97,10 +100,18 @@ def _count(application: Application) -> Figures:
             WebhookEvent.objects.filter(application=application.alias), "received_at", now
         ),
     )
-    groups = identities.annotate(error=Case(When(refetch_failures__gt=0, then="last_error")))
-    rows = groups.values_list("consent", "kyc_level", "error").order_by()
-    for consent, level, code, count in rows.annotate(count=Count("pk")):
+    ends = "credential_expires_at"
+    spans = [
+        When(**{f"{ends}__lte": now + timedelta(hours=hours)}, then=Value(span))
+        for span, hours in LIFE_SPANS
+    ]
+    life = Case(When(**{ends: None}, then=Value("none")), *spans, default=Value("24h"))
+    error = Case(When(refetch_failures__gt=0, then="last_error"))
+    groups = identities.annotate(life=life, error=error)
+    rows = groups.values_list("consent", "kyc_level", "life", "error").order_by()
+    for consent, level, span, code, count in rows.annotate(count=Count("pk")):
         figures.by_consent[consent, level] += count
+        figures.by_life[span] += count
         if code is not None:
             figures.failures[code] += count
     return figures
