@@ -131,7 +131,7 @@ def _explain(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> Http
         **ways,
     }
     template = "django_identity/gate_closed.html"
-    response = page(request, application, template, context, status=403)
+    response = page(request, application, template, context, status=403, is_closed=True)
     response["Cache-Control"] = "no-store"
     # The page has a sign-in button, so other sites must not frame it.
     response["X-Frame-Options"] = "DENY"

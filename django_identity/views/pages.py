@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.messages import get_messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import formats, timezone
@@ -20,6 +21,9 @@ from django_identity.models import LinkedIdentity
 from django_identity.service.webhooks import VERIFIED
 from django_identity.texts import advice, labels
 from django_identity.views.addresses import path_of
+
+#: Marks our messages among those of the site.
+OURS = "identity"
 
 SESSION_ENDS = {
     "erased": gettext_lazy("You were signed out: your data here is erased, as you asked."),
@@ -37,21 +41,27 @@ def page(
     context: Mapping[str, Any] | None = None,
     *,
     status: int = 200,
+    is_closed: bool = False,
 ) -> HttpResponse:
-    """Render ``template`` with the names that every page uses."""
+    """Render ``template`` with the names that every page uses.
+
+    Above a closed gate (``is_closed``) and an ended session, our older messages would contradict
+    the page. They are dropped.
+    """
     names: dict[str, Any] = {
         **advice.names_for(request, application),
         "page_links": advice.page_links(application),
         "here": path_of(request),
         "session_ended": _session_ended(request),
-        **(context or {}),
     }
-    return render(request, template, names, status=status)
+    if is_closed or names["session_ended"]:
+        names["messages"] = [each for each in get_messages(request) if each.extra_tags != OURS]
+    return render(request, template, {**names, **(context or {})}, status=status)
 
 
 def tell(request: HttpRequest, message: str) -> None:
-    """Show ``message`` on the next page that shows messages, if the site has them."""
-    messages.success(request, message, fail_silently=True)
+    """Show ``message`` on the next page that shows messages, unless a gate is closed there."""
+    messages.success(request, message, extra_tags=OURS, fail_silently=True)
 
 
 def why_asked(application: Application, *asked: str) -> list[tuple[str, str]]:

@@ -114,7 +114,8 @@ def _button_page(
         and (not asked or labels.is_level(asked)),
         "local_sign_in_url": local_url,
     }
-    return page(request, application, "django_identity/login.html", context)
+    is_closed = shortfall is not None
+    return page(request, application, "django_identity/login.html", context, is_closed=is_closed)
 
 
 def _needs_code(request: HttpRequest, application: conf.Application, purpose: Purpose) -> bool:

@@ -71,7 +71,7 @@ def test_a_sign_in_says_that_it_worked(client: Client, service: FakeService) -> 
 def test_a_link_and_a_renewal_say_that_they_worked(
     client: Client, service: FakeService, *, is_linked: bool
 ) -> None:
-    """On the page that comes next."""
+    """On the page that comes next, but not above a closed gate, which may say the contrary."""
     user = make_user()
     if is_linked:
         make_identity(user)
@@ -80,6 +80,12 @@ def test_a_link_and_a_renewal_say_that_they_worked(
     page = client.get("/identity/account/").content.decode()
     done = "Your details were checked again." if is_linked else "Your account is connected"
     assert re.search(f'role="status">{done}[^<]*You are verified at level 2.</p>', page)
+    response = come_back(client, begin(client, "/gated/"))
+    assert response["Location"] == "/gated/"
+    page = client.get("/gated/", follow=True).content.decode()
+    assert "<title>Show" in page
+    assert "You are verified" not in page
+    assert "You are verified" not in client.get("/identity/account/").content.decode()
 
 
 def test_a_code_says_that_it_worked(client: Client, service: FakeService) -> None:

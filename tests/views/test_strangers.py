@@ -117,6 +117,21 @@ def test_no_history_brings_a_stranger_back(
     assert not LinkedIdentity.objects.filter(user=user.pk).exists()
 
 
+@pytest.mark.parametrize("kind", VICTIMS)
+def test_a_code_restores_no_power_to_sign_in(site: FakeService, kind: str) -> None:
+    """Linked by sign-in, removed, then pasted as a code: the stranger does not get in."""
+    user = victim(kind)
+    session = browser_of(user)
+    sign_in(session)
+    disconnect(session)
+    hand_in(session)
+    via = LinkedIdentity.objects.filter(user=user).values_list("linked_via", flat=True)
+    assert list(via) in ([], [LinkedVia.CONNECT])
+    stranger = Client()
+    sign_in(stranger)
+    assert stranger.get("/").content.decode() != user.username
+
+
 def test_a_code_on_a_revoked_link_restores_no_power_either(site: FakeService) -> None:
     """The stranger revokes at the service and has the owner paste a code."""
     user = victim("password")
