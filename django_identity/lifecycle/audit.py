@@ -19,12 +19,13 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.core.cache import caches
+from django.core.cache.backends.base import BaseCache
 from django.core.cache.backends.db import DatabaseCache
 from django.db import DatabaseError, InterfaceError, connections, models, router
 from django.db.models import Case, Count, F, Q, QuerySet, When
 from django.db.models.functions import Cast, Length
 from django.db.models.lookups import GreaterThan, LessThanOrEqual
-from django.utils.text import get_valid_filename, slugify
+from django.utils.text import slugify
 
 from django_identity import database
 from django_identity.models import LinkedIdentity, WebhookEvent
@@ -39,6 +40,8 @@ WITHOUT_TEXT = (
     models.BooleanField, models.DateField, models.DecimalField, models.DurationField,
     models.FloatField, models.IntegerField, models.TimeField, models.UUIDField,
 )  # fmt: skip
+# An emptied event keeps its digest until it is purged, so that a repeat is known.
+KEPT_BY_US = {(WebhookEvent, "subject_digest")}
 TEXT = (models.BinaryField, models.CharField, models.FileField, models.TextField)
 
 
@@ -54,14 +57,6 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Needles:
-    """What is searched for, folded. ``unsure``: short, or a word that half of the accounts have."""
-
-    sure: frozenset[str] = field(repr=False)
-    unsure: frozenset[str] = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Findings:
     """``app.Model.field`` -> number of values in which something was found.
 
@@ -73,11 +68,11 @@ class Findings:
     unsure: dict[str, int] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
 
-    def count(self, needles: Needles, place: str, text: str) -> None:
+    def count(self, sought: Known, place: str, text: str) -> None:
         """Count what is in ``text``, which was read at ``place``."""
         folded = text.casefold()
-        for found, sought in ((self.hits, needles.sure), (self.unsure, needles.unsure)):
-            if any(needle in folded for needle in sought):
+        for found, needles in ((self.hits, sought.texts), (self.unsure, sought.words)):
+            if any(needle in folded for needle in needles):
                 found[place] = found.get(place, 0) + 1
                 return
 
@@ -94,10 +89,6 @@ class Table:
     alias: str
 
     @property
-    def label(self) -> str:
-        return self.model._meta.label
-
-    @property
     def rows(self) -> QuerySet[Any]:
         """All rows: a manager of the site may hide some."""
         return QuerySet(self.model, using=self.alias)
@@ -105,7 +96,8 @@ class Table:
     @property
     def fields(self) -> list[models.Field[Any, Any]]:
         """The columns in which there may be text. Those of a parent are in the parent's table."""
-        held = [each for each in self.model._meta.local_concrete_fields if not _is_our_own(each)]
+        local = self.model._meta.local_concrete_fields
+        held = [each for each in local if (self.model, each.name) not in KEPT_BY_US]
         return [each for each in held if not isinstance(_target(each), WITHOUT_TEXT)]
 
 
@@ -125,9 +117,8 @@ def known_of_account(user: AbstractBaseUser) -> Known:
 
 def known_of_identities(identities: Iterable[LinkedIdentity]) -> Known:
     """The subjects, and the digests that stand for them."""
-    return Known(
-        frozenset(text for each in identities for text in (each.subject, each.subject_digest))
-    )
+    pairs = ((each.subject, each.subject_digest) for each in identities)
+    return Known(frozenset(text for pair in pairs for text in pair))
 
 
 def tables() -> tuple[list[Table], dict[str, str]]:
@@ -151,34 +142,40 @@ def tables() -> tuple[list[Table], dict[str, str]]:
 def search(known: Known, *, watched: Watched = iter) -> Findings:
     """Search every table of the site for ``known``. Nothing is changed."""
     found, unread = tables()
-    findings, needles = Findings(unread=unread), _needles(known)
+    findings, sought = Findings(unread=unread), _sought(known)
     for table in watched(found):
+        label = table.model._meta.label
         try:
             for name, text in _texts_of(table):
-                findings.count(needles, f"{table.label}.{name}", text)
+                findings.count(sought, f"{label}.{name}", text)
             for name, number in _too_long(table).items():
-                findings.unread[f"{table.label}.{name}"] = f"{number} too long"
+                findings.unread[f"{label}.{name}"] = f"{number} too long"
         except Exception as error:  # noqa: BLE001  a column of the site may raise anything
-            findings.unread[f"{table.label} ({table.alias})"] = type(error).__name__
+            findings.unread[f"{label} ({table.alias})"] = type(error).__name__
     for name in settings.CACHES:
-        if isinstance(cache := caches[name], DatabaseCache):
-            for text in _cached_texts(cache):
-                findings.count(needles, f"CACHES.{name}", text)
+        try:
+            for text in _cached_texts(caches[name]):
+                findings.count(sought, f"CACHES.{name}", text)
+        except Exception as error:  # noqa: BLE001  the table may be missing, a value anything
+            findings.unread[f"CACHES.{name}"] = type(error).__name__
     return findings
 
 
-def _needles(known: Known) -> Needles:
-    """What to look for, in the forms in which it may be written."""
+def _sought(known: Known) -> Known:
+    """The forms in which it may be written. ``words``: short, or half of the accounts have it."""
     texts = known.texts | known.words
     unsure = {text for text in texts if len(text) < SHORT}
     unsure |= {word for word in known.words - known.texts - unsure if _is_shared(word)}
-    return Needles(_forms(texts - unsure), _forms(unsure))
+    return Known(_forms(texts - unsure), _forms(unsure))
 
 
 def _forms(texts: Iterable[str]) -> frozenset[str]:
     """As it is, in JSON with escapes, in an address, and in the name of a file."""
-    ways = (str, lambda text: json.dumps(text)[1:-1], quote, get_valid_filename, slugify)
-    return frozenset(way(text).casefold() for text in texts for way in ways) - {""}
+    written = (
+        (text, json.dumps(text)[1:-1], quote(text), slugify(text), text.replace(" ", "_"))
+        for text in texts
+    )
+    return frozenset(form.casefold() for forms in written for form in forms) - {""}
 
 
 def _is_shared(word: str) -> bool:
@@ -217,8 +214,10 @@ def _too_long(table: Table) -> dict[str, int]:
     return {name: number for name, number in table.rows.aggregate(**counts).items() if number}
 
 
-def _cached_texts(cache: DatabaseCache) -> Iterator[str]:
+def _cached_texts(cache: BaseCache) -> Iterator[str]:
     """What is in the table of a database cache: keys, and values in base64."""
+    if not isinstance(cache, DatabaseCache):
+        return
     name = cache.cache_model_class._meta.db_table
     connection = connections[router.db_for_read(cache.cache_model_class)]
     with connection.cursor() as cursor:
@@ -248,8 +247,3 @@ def _length(each: models.Field[Any, Any]) -> Length:
 def _target(each: models.Field[Any, Any]) -> models.Field[Any, Any]:
     """The field, or the one whose value a foreign key holds."""
     return each.target_field if isinstance(each, models.ForeignKey) else each
-
-
-def _is_our_own(each: models.Field[Any, Any]) -> bool:
-    """An emptied event keeps its digest until it is purged, so that a repeat is known."""
-    return each.model is WebhookEvent and each.name == "subject_digest"

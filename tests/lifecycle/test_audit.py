@@ -115,6 +115,15 @@ def test_a_cache_in_a_table(person: audit.Known, settings: pytest.FixtureRequest
     assert hits(person) == {"CACHES.pages": 1}
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_cache_without_its_table_and_a_name_without_a_letter(settings: Any) -> None:
+    """Both are looked at, and neither ends the search."""
+    backend = "django.core.cache.backends.db.DatabaseCache"
+    settings.CACHES = {**settings.CACHES, "lost": {"BACKEND": backend, "LOCATION": "no_table"}}
+    findings = audit.search(audit.Known(frozenset({"@+@", ".", "..--"})))
+    assert findings.unread["CACHES.lost"] in ("OperationalError", "ProgrammingError")
+
+
 def test_a_column_that_reads_in_its_own_way(person: audit.Known) -> None:
     letter = Letter.objects.create(text=ADDRESS)
     assert hits(person) == {"leaky.Letter.text": 1}
