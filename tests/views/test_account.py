@@ -158,6 +158,13 @@ def test_the_download_is_complete(client: Client, ada: User) -> None:
     assert held["storedclaim"][0]["value"] is True
 
 
+def test_a_download_of_nothing_says_so(client: Client, ada: User) -> None:
+    """Somebody of whom nothing is held gets the same file with empty lists."""
+    tables = {place.model._meta.model_name for place in PLACES}
+    assert set(download(client)) == {"account", *tables}
+    assert not any(held for table, held in download(client).items() if table in tables)
+
+
 def test_records_are_grouped_by_kind(client: Client, ada: User) -> None:
     """Four claims are one heading with a count; hashes are among the technical details."""
     identity = make_identity(ada)
@@ -283,6 +290,13 @@ def test_where_a_check_cannot_help_it_is_not_the_big_button(
     assert 'identity-button identity-button-outline" type="submit"' in page
 
 
+def test_the_page_says_whose_it_is(client: Client, ada: User) -> None:
+    """Name and e-mail address of the account, on the page and in the download."""
+    make_identity(ada)
+    assert "ada@example.org" in account(client)
+    assert download(client)["account"]["email"] == "ada@example.org"
+
+
 def test_a_sign_out_is_on_the_page(client: Client, ada: User) -> None:
     """It ends the session, by POST only."""
     assert client.get(reverse("identity:sign_out"))["Location"] == "/identity/account/"
@@ -306,6 +320,17 @@ def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) 
     page = account(client)
     assert "Your account is not connected to your identity service." in page
     assert reverse("identity:disconnect", args=["default"]) not in page
+
+
+def test_the_page_takes_few_queries(
+    client: Client, ada: User, django_assert_max_num_queries: object
+) -> None:
+    """One for each place, whatever the number of records, and the session's."""
+    identity = hold_everything(ada)
+    for number in range(20):
+        make_claim(identity, provider=f"vendor-{number}")
+    with django_assert_max_num_queries(len(PLACES) + 8):
+        account(client)
 
 
 def begun(user: User, count: int) -> None:

@@ -125,6 +125,11 @@ def test_a_person_sees_their_passport(client: Client, identity: LinkedIdentity) 
     ]  # fmt: skip
 
 
+def test_metadata_is_read_without_content(client: Client, identity: LinkedIdentity) -> None:
+    """Of the standard tier."""
+    assert client.get("/listing/").json()["passport"] == "verified"
+
+
 def everything_stored() -> bytes:
     """A dump of every table, and of the cache."""
     rows: list[Any] = []
@@ -257,6 +262,26 @@ def test_keys_rotate(
     assert client.get("/passport/").content == b"service_refusal"
 
 
+def test_an_old_token_is_refreshed_once(
+    client: Client, identity: LinkedIdentity, identity_sandbox: RunningSandbox
+) -> None:
+    """As for claims: a token that the service refuses is replaced."""
+    identity_sandbox.control("POST", "clock", advance=3700)
+    assert client.get("/passport/").status_code == 200
+
+
+def test_in_live_a_site_names_its_paths(settings_of_site: dict[str, Any]) -> None:
+    """The specification shows none."""
+    secure = {"BASE_URL": "https://api.example/api/v1", "AUTH_URL": "https://auth.example"}
+    with changed(settings_of_site, ENVIRONMENT="live", **secure):
+        assert conf.application().document_paths == {}
+        assert {each.check_id for each in conf.problems()} == {"E065"}
+    paths = {"documents:metadata": "/docs/{subject}", "documents:read": "/docs/{subject}/content"}
+    with changed(settings_of_site, ENVIRONMENT="live", DOCUMENT_PATHS=paths, **secure):
+        assert conf.application().document_paths == paths
+        assert conf.problems() == ()
+
+
 def test_documents_are_unreadable_without_keys(
     client: Client, identity: LinkedIdentity, settings_of_site: dict[str, Any]
 ) -> None:
@@ -266,11 +291,3 @@ def test_documents_are_unreadable_without_keys(
         response = client.get("/passport/")
         assert (response.status_code, response.content) == (502, b"document_unreadable")
     assert DocumentUnreadable.code == "document_unreadable"
-
-
-def test_an_old_token_is_refreshed_once(
-    client: Client, identity: LinkedIdentity, identity_sandbox: RunningSandbox
-) -> None:
-    """As for claims: a token that the service refuses is replaced."""
-    identity_sandbox.control("POST", "clock", advance=3700)
-    assert client.get("/passport/").status_code == 200

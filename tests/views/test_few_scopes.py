@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
 
+from django_identity import conf
 from django_identity.gates import claims_of
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import LinkedIdentity
@@ -104,3 +105,17 @@ def test_an_answer_that_names_nobody_or_two(
         setattr(service, name, value)
     refused(sign_in(client), code, caplog)
     assert nobody_was_made()
+
+
+def test_the_check_finds_scopes_that_name_nobody(service: FakeService) -> None:
+    """Error E019: such a sign-in could end well only where the token answer names the person."""
+    for scopes, found in (
+        (["documents:metadata"], ["E019"]),
+        (["documents:metadata", "openid"], ["E019"]),
+        (["documents:metadata", "kyc:read"], []),
+        (["claims:read"], []),
+    ):
+        given = service.settings(SCOPES=scopes)
+        with override_settings(DJANGO_IDENTITY={"default": given}):
+            assert [problem.check_id for problem in conf.problems()] == found
+            assert conf.application().scopes == tuple(scopes)

@@ -78,3 +78,12 @@ def test_claims_of_a_sign_in_meanwhile_go_too(service: FakeService) -> None:
     assert others == [1, 302]
     claim = StoredClaim.objects.get()
     assert (claim.value, claim.valid_until) == (None, None)
+
+
+def test_what_comes_back_opens_again(client: Client, service: FakeService) -> None:
+    """Whoever allows everything again has everything again."""
+    sign_in_with(service, client, "profile:read kyc:read claims:read")
+    sign_in_with(service, client, "profile:read")
+    identity = sign_in_with(service, client, "profile:read kyc:read claims:read")
+    assert claims_of(identity.user) == {"age_over_18": True}
+    assert standing_of(identity.user).has_kyc_level("level_2")

@@ -20,7 +20,7 @@ from django_identity.lifecycle.standing import standing_of
 from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredClaim, TokenGrant
 from tests.credentials.issuer import b64
 from tests.factories import make_user
-from tests.fake_service import FakeService, http, impatient, serving, silent
+from tests.fake_service import FakeService, answer, http, impatient, serving, silent
 from tests.lifecycle.refetching import all_refetched
 from tests.sign_in import begin, come_back, sign_in
 
@@ -107,6 +107,15 @@ def test_a_key_that_is_not_ours_is_not_taken(client: Client, service: FakeServic
     client.cookies["identity_browser"] = "guess"
     begin(client)
     assert len(client.cookies["identity_browser"].value) == 43
+
+
+def test_a_returning_person_keeps_their_account(service: FakeService) -> None:
+    """The same subject is the same user."""
+    sign_in(Client())
+    browser = Client()
+    sign_in(browser)
+    assert User.objects.count() == LinkedIdentity.objects.count() == 1
+    assert signed_in_as(browser) == User.objects.get().username
 
 
 def test_a_session_planted_beforehand_is_not_signed_in(
@@ -328,6 +337,16 @@ def test_what_comes_too_late_is_left_to_upkeep(
     assert standing_of(User.objects.get()).has_kyc_level("level_2")
 
 
+def test_a_code_that_is_spent_is_no_fault_of_the_service(
+    client: Client, service: FakeService
+) -> None:
+    """The person starts again; no alarm for servers rings."""
+    service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
+    response = sign_in(client)
+    assert response.status_code == 400
+    assert reverse("identity:login") in response.content.decode()
+
+
 def test_null_is_absent_in_every_answer(client: Client, service: FakeService) -> None:
     """A service that writes ``null`` for what it does not say has said nothing wrong."""
     service.profile = dict.fromkeys(("email", "last_name", "country", "kyc_level", "photo_url"))
@@ -349,6 +368,14 @@ def test_nothing_is_read_that_was_not_granted(client: Client, service: FakeServi
     assert claims_of(User.objects.get()) == {}
 
 
+def test_a_disabled_user_is_signed_out(client: Client, service: FakeService) -> None:
+    """At the next request, whatever the identity says."""
+    sign_in(client)
+    assert signed_in_as(client)
+    User.objects.update(is_active=False)
+    assert signed_in_as(client) == ""
+
+
 def test_an_account_that_is_made_inactive_is_refused(client: Client, service: FakeService) -> None:
     """A site whose accounts wait for approval: nobody is signed in, and no account is left."""
 
@@ -364,6 +391,15 @@ def test_an_account_that_is_made_inactive_is_refused(client: Client, service: Fa
     assert not LinkedIdentity.objects.exists()
 
 
+def test_a_signed_in_user_links(client: Client, service: FakeService) -> None:
+    """For somebody signed in the button links; their account stays as it is."""
+    user = make_user(email="other@example.org")
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    sign_in(client)
+    assert LinkedIdentity.objects.get().user == user
+    assert User.objects.count() == 1
+
+
 def test_a_strict_session_cookie_gets_its_hop(
     client: Client, service: FakeService, settings
 ) -> None:
@@ -375,6 +411,13 @@ def test_a_strict_session_cookie_gets_its_hop(
     assert b'http-equiv="refresh"' in hop.content
     assert service.requests == []
     assert come_back(client, state, same_site="1").status_code == 302
+
+
+def test_a_revoked_consent_ends_the_session(client: Client, service: FakeService) -> None:
+    """The next request is nobody's."""
+    sign_in(client)
+    LinkedIdentity.objects.update(consent="revoked")
+    assert signed_in_as(client) == ""
 
 
 @pytest.mark.parametrize("page", ["login", "account", "disconnect", "callback"])

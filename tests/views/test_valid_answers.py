@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import json
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -38,6 +41,31 @@ def test_a_code_that_shares_null(service: FakeService, member: str) -> None:
     assert bool(identity.connect_person) == (member == "kyc")
 
 
+@pytest.mark.parametrize("member", ["x5c", "jku"])
+def test_a_header_that_names_keys(service: FakeService, member: str) -> None:
+    """The credential is refused, so its gates stay closed; the person is in."""
+
+    def with_member(credential: str) -> str:
+        signed, _, rest = credential.partition("~")
+        parts = [base64.urlsafe_b64decode(part + "==") for part in signed.split(".")[:2]]
+        header, payload = map(json.loads, parts)
+        return f"{service.signed({**header, member: ['https://evil.example']}, payload)}~{rest}"
+
+    service.bend = with_member
+    identity = signed_in()
+    assert not identity.claims.exclude(valid_until=None).exists()
+    assert (identity.kyc_status, identity.is_due) == ("verified", True)
+    assert identity.last_error == "credential_rejected"
+
+
+def test_a_claim_both_disclosed_and_plain(service: FakeService) -> None:
+    """Two statements of one claim prove nothing; the person is in."""
+    service.payload = {"age_over_18": True}
+    identity = signed_in()
+    assert not identity.claims.exclude(valid_until=None).exists()
+    assert identity.is_due
+
+
 @pytest.mark.parametrize("typ", ["at+jwt", "JWT"])
 @pytest.mark.parametrize("named", [{}, {"client_id": "test-client"}])
 def test_an_access_token_for_the_api(service: FakeService, typ: str, named: dict[str, str]) -> None:
@@ -45,3 +73,11 @@ def test_an_access_token_for_the_api(service: FakeService, typ: str, named: dict
     token = service.identity_token("subject-1", head={"typ": typ}, aud=service.origin, **named)
     service.token = {"access_token": token}
     assert signed_in().claims.exclude(valid_until=None).exists()
+
+
+def test_an_id_token_with_a_list_of_one_audience(service: FakeService) -> None:
+    """OpenID Connect allows it."""
+    token = service.identity_token("subject-1", aud=["test-client"])
+    service.token = {"id_token": token}
+    signed_in()
+    assert service.calls("me") == 0

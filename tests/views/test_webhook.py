@@ -45,6 +45,17 @@ def test_no_session_is_touched() -> None:
     assert "Cookie" not in response.get("Vary", "")
 
 
+@pytest.mark.parametrize("secret", ["the-older-secret-of-the-two", "the-newer-secret-of-the-two"])
+def test_each_active_secret_is_taken(settings, secret: str) -> None:
+    """While one is being replaced; what an application no longer has is refused."""
+    secrets = ["the-newer-secret-of-the-two", "the-older-secret-of-the-two"]
+    given = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": secrets}
+    settings.DJANGO_IDENTITY = {"default": given}
+    body = event_body("consent.granted")
+    assert post(body, signature=signed(body, secret=secret)).status_code == 200
+    assert post(body).status_code == 401
+
+
 def test_cross_site_protection_does_not_stop_it() -> None:
     """The signature is the proof; there is no cookie to protect."""
     body = event_body("consent.granted")
@@ -95,6 +106,13 @@ def test_a_wrong_signature_is_refused(signature: str) -> None:
     assert response.status_code == 401
     assert response.json()["error"]["code"] == "signature_invalid"
     assert not WebhookEvent.objects.exists()
+
+
+def test_without_secrets_everything_is_refused(settings) -> None:
+    """An application without a secret takes no event."""
+    given = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": []}
+    settings.DJANGO_IDENTITY = {"default": given}
+    assert post(event_body("consent.granted")).status_code == 401
 
 
 def test_a_signed_body_that_is_no_event_leaves_its_digest(caplog) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 import time
@@ -24,6 +25,12 @@ from tests.views.bad_input.refusals import CALLS, nobody_was_made, refused
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+NESTED = b'{"a":' * 200_000 + b"1" + b"}" * 200_000
+
+
+GZIP = http(gzip.compress(b" " * 50_000_000, mtime=0), headers="Content-Encoding: gzip\r\n")
+
+
 def asked(service: FakeService) -> list[str]:
     return [name for name, _, _ in service.requests]
 
@@ -39,16 +46,35 @@ def up_to(last: str) -> list[str]:
     ("answer", "code"),
     [
         (http(b'{"error": "invalid_grant"}', status="400 Bad Request"), "invalid_grant"),
+        (http(b'{"error": "invalid_grant"}'), "invalid_grant"),
+        (http(b'{"success": false, "error": {"code": "NOPE"}}'), "service_unavailable"),
         (http(b'{"success":false,"error":{"code":"ENVIRONMENT_MISMATCH"}}', status="403 No"),
          "environment_mismatch"),
+        (fake_service.html(), "service_unavailable"),
+        (fake_service.html("500 Oops"), "service_unavailable"),
+        (fake_service.html("400 Bad Request"), "service_unavailable"),
+        (fake_service.html("401 Unauthorized"), "service_unavailable"),
+        (http(b"{}", status="400 Bad Request"), "service_unavailable"),
         (http(b'{"error": "invalid_client"}', status="401 Unauthorized"), "client_rejected"),
         (http(b'{"error": "unauthorized_client"}', status="400 Bad Request"), "client_rejected"),
+        (http(b'{"error": "invalid_grant"}', status="503 Busy"), "service_unavailable"),
         (http(b'{"error": "invalid_request"}', status="400 Bad Request"), "service_unavailable"),
         (http(b"", status="429 Slow", headers="Retry-After: 7\r\n"), "rate_limited"),
+        (http(b""), "service_unavailable"),
         (http(b"no", headers="Set-Cookie: k=at-secret\r\n"), "service_unavailable"),
+        (b"", "service_unavailable"),
+        (http(b'"access_token"'), "service_unavailable"),
+        (http(NESTED), "malformed_answer"),
         (http(b'{"a":' * 40_000), "service_unavailable"),
+        (http(b'{"a":' * 40_000 + b"1" + b"}" * 40_000), "service_unavailable"),
+        (GZIP, "malformed_answer"),
+        (http(b'{"access_token":"a","expires_in":60}', headers="Content-Encoding: br\r\n"),
+         "malformed_answer"),
+        (fake_service.truncated, "service_unavailable"),
         (fake_service.huge, "malformed_answer"),
         (fake_service.silent, "service_timeout"),
+        (fake_service.dribble_body, "service_timeout"),
+        (fake_service.reset, "service_unavailable"),
     ],
     ids=lambda value: getattr(value, "__name__", None) or str(value)[:30],
 )  # fmt: skip
@@ -172,6 +198,18 @@ def test_an_unreadable_level_opens_nothing(
     assert not standing_of(identity.user).has_kyc_level("level_1")
     assert claims_of(identity.user) == {"age_over_18": True}
     assert identity.last_error == "malformed_answer"
+
+
+@pytest.mark.parametrize("endpoint", ["kyc", "claims"])
+def test_a_redirect_after_the_profile_is_not_followed(
+    client: Client, service: FakeService, endpoint: str
+) -> None:
+    """No token arrives at another host, and what was not read opens nothing."""
+    with serving() as elsewhere:
+        service.answers[endpoint] = fake_service.redirect_to(elsewhere.origin, 307)
+        assert sign_in(client).status_code == 302
+        assert elsewhere.requests == []
+    assert LinkedIdentity.objects.get().last_error == "unexpected_redirect"
 
 
 @pytest.mark.parametrize("subject", ["../x", "a/b?c#d", "0", "null", "None", "%2e%2e", "x" * 255])

@@ -97,6 +97,18 @@ def test_a_replayed_callback(service: FakeService, caplog: pytest.LogCaptureFixt
     assert len(service.requests) == asked
 
 
+@pytest.mark.parametrize("error", ["access_denied", "server_error", "<b>"])
+def test_an_error_uses_the_state_up(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, error: str
+) -> None:
+    """Whoever said no, or was refused, is not signed in by a code that comes after it."""
+    state = begin(client)
+    client.get(reverse("identity:callback"), {"error": error, "state": state})
+    caplog.clear()
+    refused(come_back(client, state), "request_used", caplog)
+    assert service.requests == []
+
+
 def test_a_callback_that_another_user_completed(
     client: Client, service: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -284,15 +296,3 @@ def test_a_revocation_on_the_way(
     )  # fmt: skip
     refused(come_back(client, state), "consent_withdrawn", caplog)
     assert nobody_was_made()
-
-
-@pytest.mark.parametrize("error", ["access_denied", "server_error", "<b>"])
-def test_an_error_uses_the_state_up(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, error: str
-) -> None:
-    """Whoever said no, or was refused, is not signed in by a code that comes after it."""
-    state = begin(client)
-    client.get(reverse("identity:callback"), {"error": error, "state": state})
-    caplog.clear()
-    refused(come_back(client, state), "request_used", caplog)
-    assert service.requests == []

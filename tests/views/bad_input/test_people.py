@@ -114,6 +114,17 @@ def test_a_site_that_takes_no_newcomers(
     assert sign_in(client).status_code == 302
 
 
+@pytest.mark.parametrize("email", ["ada@example.org\nBcc: x@y.z", " ada@example.org", "no-address"])
+def test_an_address_that_the_user_model_does_not_take(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, email: str
+) -> None:
+    """The account is made without it."""
+    service.profile = {"email": email}
+    assert sign_in(client).status_code == 302
+    assert User.objects.get().email == ""
+    assert email not in caplog.text
+
+
 @pytest.mark.parametrize("field", ["is_staff", "is_superuser", "is_active", "password", "pk", "id"])
 def test_fields_that_no_policy_may_overwrite(
     client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, field: str,

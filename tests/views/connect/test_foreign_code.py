@@ -9,14 +9,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client, override_settings
+from django.utils import timezone
 
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
 from tests.factories import make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService
-from tests.sign_in import sign_in
-from tests.views.connect.pages import browser_of, hand_in
+from tests.sign_in import is_signed_in, sign_in
+from tests.views.connect.pages import LOCAL, browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -100,6 +101,16 @@ def test_one_press_undoes_it(service: FakeService, browser: Client, user: User) 
     assert signed_in_as(stranger) not in ("", user.username), "an account of their own"
 
 
+def test_undoing_is_a_press_on_a_page_of_ours(service: FakeService, user: User) -> None:
+    """No other site can press it, and an address that somebody is led to shows the page only."""
+    make_identity_by_code(user)
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(user, backend=LOCAL)
+    assert client.post("/identity/connected/").status_code == 403
+    assert client.get("/identity/connected/").status_code == 200
+    assert LinkedIdentity.objects.count() == 1
+
+
 def test_undo_does_not_take_a_confirmed_identity(
     service: FakeService, browser: Client, user: User
 ) -> None:
@@ -147,3 +158,15 @@ def test_the_page_says_nothing_where_no_code_was(
         LinkedIdentity.objects.filter(pk=identity.pk).update(**changed)
         response = browser.get("/identity/connected/?next=/loans/")
         assert response["Location"] == "/loans/"
+
+
+def test_a_code_restores_no_power_to_sign_in(service: FakeService) -> None:
+    """After a revocation: the account is verified again, and the owner signs in the old way."""
+    user = make_user()
+    make_identity(user, consent="revoked", revoked_at=timezone.now())
+    assert hand_in(browser_of(user)).status_code == 302
+    identity = LinkedIdentity.objects.get()
+    assert (identity.consent, identity.linked_via) == ("granted", "connect")
+    stranger = Client()
+    assert sign_in(stranger).status_code == 403
+    assert not is_signed_in(stranger)

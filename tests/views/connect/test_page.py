@@ -84,6 +84,14 @@ def test_redeeming_again_refreshes(service: FakeService, browser: Client, user: 
     assert identity.linked_via == "oauth"
 
 
+def test_a_revoked_consent_is_given_anew(service: FakeService, browser: Client, user: User) -> None:
+    """A code made after a revocation is a new consent; nothing older than it comes back."""
+    make_identity(user, consent="revoked", scopes=["profile:read"])
+    hand_in(browser)
+    identity = LinkedIdentity.objects.get()
+    assert (identity.consent, identity.scopes) == ("granted", ["profile:basic", "kyc:status"])
+
+
 # What is not sent, and what does not stay
 
 
@@ -123,3 +131,9 @@ def test_nothing_of_the_code_stays(
         held += str(list(table.objects.values()))
     held += browser.get("/identity/account/").content.decode()
     assert not [part for part in (CODE, PASTED, "AB12", "CD34", "ab12") if part in held]
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH"])
+def test_other_methods_are_none(service: FakeService, browser: Client, method: str) -> None:
+    """GET shows, POST redeems."""
+    assert browser.generic(method, reverse("identity:connect")).status_code == 405

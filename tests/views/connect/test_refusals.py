@@ -82,6 +82,16 @@ def test_a_service_that_is_not_there(service: FakeService, browser: Client) -> N
     assert hand_in(browser).status_code == 302
 
 
+def test_a_busy_service(service: FakeService, browser: Client) -> None:
+    """The code that met the 429 is spent. The person is asked to wait, a minute at most."""
+    service.answers["request"] = http(b"", status="429 Slow", headers="Retry-After: 70\r\n")
+    response = hand_in(browser)
+    assert "counts as used up" in refused(response, "rate_limited", 503)
+    assert response["Retry-After"] == "60"
+    del service.answers["request"]
+    assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
+
+
 # Who may hold what
 
 

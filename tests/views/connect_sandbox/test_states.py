@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
+from django_identity import conf
+from django_identity.exceptions import ClientRejected, ServiceRefusal
 from django_identity.lifecycle.standing import standing_of
-from django_identity.models import LinkedIdentity
-from tests.sandbox.driver import Application, Person, Sandbox
-from tests.views.connect_sandbox.pages import hand_in, refused
+from django_identity.models import Consent, LinkedIdentity
+from django_identity.service import ServiceClient
+from tests.sandbox.driver import VERIFIED_BVN, Application, Person, Sandbox
+from tests.views.connect_sandbox.pages import asked, hand_in, refused, site_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,6 +38,18 @@ def test_valid_becomes_used(
     shown = person.shown()
     assert shown["consents"] == {application.client_id: ["profile:basic", "kyc:status"]}
     assert (len(shown["emails"]), len(shown["notices"])) == (1, 1)
+
+
+def test_used_stays_used(
+    sandbox: Sandbox, application: Application, person: Person, browser: Client
+) -> None:
+    """A code that was used elsewhere is invalid, and is not sent a second time."""
+    code = person.make_code()
+    assert application.connect(code).status_code == 200
+    assert "Make a new code" in refused(hand_in(browser, code), "invalid_connect_code")
+    refused(hand_in(browser, code), "connect_code_used")
+    assert asked(sandbox) == 2
+    assert not LinkedIdentity.objects.exists()
 
 
 def test_valid_becomes_expired(
@@ -59,3 +76,82 @@ def test_a_policy_failure_spends_the_code(
     refused(hand_in(browser, code), "connect_code_used")
     sandbox.control("POST", f"users/{newcomer.user_id}/proof-of-address")
     assert hand_in(browser, newcomer.make_code()).status_code == 302
+
+
+def test_any_policy_code_is_understood(
+    sandbox: Sandbox, application: Application, browser: Client
+) -> None:
+    """A level that the person lacks is answered with another code than POA_REQUIRED."""
+    newcomer = Person(sandbox)
+    application.require(kyc_level="level_2")
+    page = refused(hand_in(browser, newcomer.make_code()), "verification_policy_not_met")
+    assert "Get verified" in page
+    sandbox.control("POST", f"users/{newcomer.user_id}/verify", bvn=VERIFIED_BVN)
+    assert hand_in(browser, newcomer.make_code()).status_code == 302
+    assert LinkedIdentity.objects.get().kyc_level == "level_2"
+
+
+@pytest.mark.parametrize("messages", [True, False])
+def test_environments_do_not_mix(
+    sandbox: Sandbox, application: Application, browser: Client, messages: bool
+) -> None:
+    """ENVIRONMENT_MISMATCH: test credentials and a live person."""
+    sandbox.control("POST", "switches", optional_members=messages)
+    live = Person(sandbox, environment="live", verified=True)
+    refused(hand_in(browser, live.make_code()), "environment_mismatch")
+    assert not LinkedIdentity.objects.exists()
+
+
+def test_the_retired_form(application: Application) -> None:
+    """CONNECT_CODE_REQUIRED, or INVALID_CONNECT_CODE as the error table has it, are typed."""
+    client = ServiceClient(conf.application())
+    for value, code in (("required", "connect_code_required"), ("invalid", "invalid_connect_code")):
+        application.sandbox.control("POST", "switches", missing_connect_code=value)
+        with pytest.raises(ServiceRefusal) as raised:
+            client.redeem_connect_code("", ["profile:basic"])
+        assert raised.value.code == code
+
+
+def test_wrong_credentials(application: Application, person: Person, browser: Client) -> None:
+    """A site with a wrong secret learns so, and the person is not sent for a new code."""
+    with site_of(application, CLIENT_SECRET="not the secret at all"):
+        page = refused(hand_in(browser, person.make_code()), ClientRejected.code)
+    assert "tell the people" in page
+
+
+@pytest.mark.parametrize("secret", ["a:b::c and more of it", "pässwörd-€-秘密-und-mehr"])
+def test_any_secret_is_understood(
+    sandbox: Sandbox, person: Person, browser: Client, secret: str
+) -> None:
+    """Two readings of RFC 7617 agree: colons and UTF-8 are part of the secret."""
+    with site_of(Application(sandbox, client_secrets={"test": secret})):
+        assert hand_in(browser, person.make_code()).status_code == 302
+
+
+def test_an_unknown_scope(application: Application, person: Person, browser: Client) -> None:
+    """What Connect does not have is a plain refusal."""
+    with site_of(application, CONNECT_SCOPES=["profile:basic", "passport:read"]):
+        refused(hand_in(browser, person.make_code()), "service_refusal")
+
+
+def test_a_callback_address_is_taken(application: Application, person: Person) -> None:
+    """``callback_url`` is optional, and an address."""
+    client = ServiceClient(conf.application())
+    answer = client.redeem_connect_code(
+        person.make_code(), ["kyc:status"], callback_url="https://site.example/called/"
+    )
+    assert answer.user_id == person.user_id
+
+
+def test_a_revoked_consent_comes_back_with_a_new_code(
+    application: Application, person: Person, browser: Client
+) -> None:
+    """Consent none, granted, revoked, granted."""
+    hand_in(browser, person.make_code())
+    path = f"users/{person.user_id}/consents/{application.client_id}/revoke"
+    person.sandbox.control("POST", path)
+    LinkedIdentity.objects.update(
+        consent=Consent.REVOKED, revoked_at=timezone.now() - timedelta(seconds=30)
+    )
+    assert hand_in(browser, person.make_code()).status_code == 302
+    assert LinkedIdentity.objects.get().consent == Consent.GRANTED
