@@ -105,6 +105,13 @@ def test_fields_that_an_erasure_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert not reported("W032")
 
 
+def test_a_list_of_kept_claims_that_names_nothing_known() -> None:
+    with configured(KEEP_CLAIMS=["age_over_81"]):
+        assert reported("W034")
+    with configured(KEEP_CLAIMS=["age_over_81", "age_over_18"]):
+        assert not reported("W034")
+
+
 @pytest.mark.parametrize("kept_by", ["django-simple-history", "django-reversion"])
 def test_former_versions_of_the_user(kept_by: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An erasure of the package's own leaves them, the one for allauth too."""

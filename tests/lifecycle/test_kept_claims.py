@@ -18,10 +18,15 @@ from django_identity.models import LinkedIdentity, StoredClaim
 from tests.factories import again, make_claim, make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in
+from tests.urls import urlpatterns
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-DROPPED = ("country_resident", "NG", "unique_human")
+# Its gates are made before a test makes the list shorter.
+assert urlpatterns
+
+# With its quotes, which no sealed token has.
+DROPPED = ("country_resident", "'NG'", "unique_human")
 
 
 def keep(settings: Any, service: FakeService, *names: str) -> None:
