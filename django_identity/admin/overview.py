@@ -89,7 +89,7 @@ def _charts(figures: Figures) -> list[Chart]:
 def _passed(application: conf.Application) -> Chart:
     """Of the newest people. More of them would take longer than a page may."""
     granted = LinkedIdentity.objects.under(application).filter(consent=Consent.GRANTED)
-    newest = granted.order_by("-created_at")[:COUNTED]
+    newest = granted.order_by("-pk")[:COUNTED]
     passed = gate_map.passed_by(newest, application=application)
     bars: list[tuple[Words, int]] = [(str(gate), count) for gate, count in passed]
     title = _("Who passes the site's gates now, of the newest %(most)d people") % {"most": COUNTED}
