@@ -3,21 +3,12 @@
 from collections.abc import Mapping
 from typing import IO, Any
 
-from rest_framework import status
-from rest_framework.exceptions import APIException, ParseError
+from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
 from django_identity.strict_json import NotStrictJSON, read_object
 
 LARGEST_BODY = 64 * 1024
-
-
-class BodyTooLarge(APIException):
-    """The body is larger than 64 KB."""
-
-    status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
-    default_code = "body_too_large"
-    default_detail = "The body is too large."
 
 
 class BoundedJSONParser(BaseParser):
@@ -36,7 +27,7 @@ class BoundedJSONParser(BaseParser):
     ) -> dict[str, Any]:
         body = stream.read(LARGEST_BODY + 1)
         if len(body) > LARGEST_BODY:
-            raise BodyTooLarge
+            raise ParseError("The body is too large.")
         try:
             return read_object(body)
         except NotStrictJSON as error:

@@ -16,6 +16,7 @@ from django_identity import conf
 from django_identity.backends import begin_session
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import sign_in, standing, step_up
+from django_identity.lifecycle.linking import Linked
 from django_identity.logs import LogEvent, log
 from django_identity.models import Purpose
 from django_identity.texts import advice, labels
@@ -75,14 +76,19 @@ def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
     except IdentityError as error:
         return flow.failure(request, LogEvent.SIGN_IN_FAILED, error, application)
     if (linked := completed.linked) is not None:
-        former_key = request.session.session_key
-        if linked.session is not None:
-            begin_session(request, linked.user, linked.session)
-        step_up.note(request.session, linked.identity, former_key=former_key)
+        note_arrival(request, linked)
         done = advice.fill(DONE[completed.purpose], advice.names_for(request, application))
         tell(request, f"{done} {status_words(linked.identity)}")
     log(LogEvent.SIGN_IN_COMPLETED, application=application.alias)
     return redirect(flow.landing_url(completed.next_url))
+
+
+def note_arrival(request: HttpRequest, linked: Linked) -> None:
+    """Sign the browser in if the sign-in grants a session, and note that the person came back."""
+    former_key = request.session.session_key
+    if linked.session is not None:
+        begin_session(request, linked.user, linked.session)
+    step_up.note(request.session, linked.identity, former_key=former_key)
 
 
 def _button_page(
