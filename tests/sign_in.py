@@ -1,28 +1,30 @@
-"""A sign-in as the site sees it: the button, and the way back with a code."""
+"""A sign-in at the fake service by the testing kit's driver: the button, and the way back."""
 
 from urllib.parse import parse_qs, urlsplit
 
-from django.http import HttpResponse
+from django.http import HttpResponseBase
 from django.test import Client
 from django.urls import reverse
+
+from django_identity import conf
+from django_identity.testing import browser
 
 
 def begin(client: Client, next_url: str = "") -> str:
     """Press the button; returns the state that went to the service."""
-    response = client.post(reverse("identity:login"), {"next": next_url})
-    assert response.status_code == 302
-    return parse_qs(urlsplit(response["Location"]).query)["state"][0]
+    address = browser.begin(client, conf.application(), next_url=next_url, secure=False)
+    return parse_qs(urlsplit(address).query)["state"][0]
 
 
-def come_back(client: Client, state: str, **query: str) -> HttpResponse:
+def come_back(client: Client, state: str, **query: str) -> HttpResponseBase:
     given = {"code": "a-code", "state": state, **query}
-    return client.get(reverse("identity:callback"), given)
+    return browser.come_back(client, reverse("identity:callback", query=given), secure=False)
 
 
-def sign_in(client: Client, next_url: str = "") -> HttpResponse:
+def sign_in(client: Client, next_url: str = "") -> HttpResponseBase:
     return come_back(client, begin(client, next_url))
 
 
-def is_signed_in(browser: Client) -> bool:
+def is_signed_in(client: Client) -> bool:
     """Whether somebody is signed in in this browser: the tests' home page names them."""
-    return browser.get("/").content != b""
+    return client.get("/").content != b""

@@ -7,30 +7,24 @@ from django.http import HttpResponseBase
 from django.test import Client
 
 from django_identity import conf
-from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
 from django_identity.views.addresses import address_of
 from django_identity.views.sign_in import HOP_MARK
 
-SITES = ("http://testserver", "https://testserver")
+
+def begin(
+    client: Client, application: conf.Application, *, next_url: str = "", secure: bool = True
+) -> str:
+    """Press the button. Returns the address at the service to which it leads."""
+    leaving = client.post(address_of("login", application), {"next": next_url}, secure=secure)
+    return leaving["Location"]
 
 
-def sign_in(
-    client: Client,
-    application: conf.Application,
-    sandbox: RunningSandbox,
-    person: SandboxPerson,
-    *,
-    next_url: str = "",
-) -> HttpResponseBase:
-    """Press the button, approve at ``sandbox``, and come back, over https.
-
-    Returns the last response.
-    """
-    leaving = client.post(address_of("login", application), {"next": next_url}, secure=True)
-    back = urlsplit(sandbox.approve(leaving["Location"], person))
-    address = f"{back.path}?{back.query}"
-    arrived = client.get(address, secure=True)
+def come_back(client: Client, address: str, *, secure: bool = True) -> HttpResponseBase:
+    """Come back from the service to ``address``. Returns the last response."""
+    parts = urlsplit(address)
+    address = f"{parts.path}?{parts.query}"
+    arrived = client.get(address, secure=secure)
     if settings.SESSION_COOKIE_SAMESITE != "Strict" or arrived.status_code != 200:
         return arrived
     # The page that a browser leaves by itself, so that it sends the session's cookie.
-    return client.get(f"{address}&{HOP_MARK}=1", secure=True)
+    return client.get(f"{address}&{HOP_MARK}=1", secure=secure)

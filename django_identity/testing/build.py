@@ -10,11 +10,9 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.test import Client
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.backends import BACKEND_PATH
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, StoredClaim
 
 LIFETIME = timedelta(hours=24)
@@ -61,8 +59,3 @@ def build_claim(
     now = timezone.now()
     held = {"provider": "Test", "issued_at": now, "valid_until": now + LIFETIME, **fields}
     return StoredClaim.objects.create(identity=identity, claim_type=claim_type, value=value, **held)
-
-
-def build_session(client: Client, user: AbstractBaseUser) -> None:
-    """Sign ``client`` in with an identity session, which ends with the consent."""
-    client.force_login(user, backend=BACKEND_PATH)  # type: ignore[arg-type]  # any user model

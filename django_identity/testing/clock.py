@@ -6,15 +6,15 @@ from datetime import datetime, timedelta
 
 from django.utils import timezone
 
-Follower = Callable[[timedelta], object]
+from django_identity.testing.sandbox import RunningSandbox
 
 
 class Clock:
-    """Real time plus an offset. Each move also calls the ``followers``."""
+    """Real time plus an offset. ``sandbox`` moves too."""
 
-    def __init__(self, real: Callable[[], datetime], *followers: Follower) -> None:
+    def __init__(self, real: Callable[[], datetime], sandbox: RunningSandbox | None) -> None:
         self._real = real
-        self._followers = followers
+        self._sandbox = sandbox
         self._offset = timedelta()
 
     def now(self) -> datetime:
@@ -24,18 +24,18 @@ class Clock:
         """``advance(hours=25)``, with the arguments of ``timedelta``."""
         passed = timedelta(**span)
         self._offset += passed
-        for follow in self._followers:
-            follow(passed)
+        if self._sandbox is not None:
+            self._sandbox.control("POST", "clock", advance=passed.total_seconds())
 
 
 @contextmanager
-def moved_clock(*followers: Follower) -> Iterator[Clock]:
+def moved_clock(sandbox: RunningSandbox | None = None) -> Iterator[Clock]:
     """A clock for ``django.utils.timezone.now`` until the block ends.
 
     Code that imported ``now`` itself or uses ``time`` still sees the real time.
     """
     real = timezone.now
-    clock = Clock(real, *followers)
+    clock = Clock(real, sandbox)
     timezone.now = clock.now
     try:
         yield clock

@@ -4,8 +4,6 @@ import hashlib
 import hmac
 import json
 import secrets
-import time
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,11 +13,8 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.models import LinkedIdentity
-from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
+from django_identity.testing.sandbox import SandboxPerson
 from django_identity.views.addresses import address_of
-
-SECONDS = 60.0
-PAUSE = 0.01
 
 
 def deliver_event(
@@ -63,26 +58,3 @@ def _subject_of(person: SandboxPerson | LinkedIdentity | str) -> str:
     if isinstance(person, LinkedIdentity):
         return person.subject
     return person.user_id if isinstance(person, SandboxPerson) else person
-
-
-@dataclass(frozen=True, slots=True)
-class Webhooks:
-    """What the sandbox sends to the site's webhook."""
-
-    sandbox: RunningSandbox
-    client_id: str
-
-    def deliveries(self) -> list[dict[str, Any]]:
-        """The deliveries to this site, as the control API shows them."""
-        listed = self.sandbox.control("GET", "deliveries")
-        return [each for each in listed if each["client_id"] == self.client_id]
-
-    def settle(self) -> None:
-        """Wait until the site has acknowledged every event. Raises ``AssertionError``."""
-        deadline = time.monotonic() + SECONDS
-        while waiting := [each for each in self.deliveries() if each["state"] != "delivered"]:
-            tries = [attempt for each in waiting for attempt in each["attempts"]]
-            if time.monotonic() > deadline or any(each["status"] != 200 for each in tries):
-                kinds = [each["event_type"] for each in waiting]
-                raise AssertionError(f"not acknowledged: {', '.join(kinds)}: {tries}")
-            time.sleep(PAUSE)

@@ -6,6 +6,7 @@ with ``django_db``. One sandbox process serves the whole run.
 
 import secrets
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,15 +18,16 @@ from django.urls import reverse
 from django_identity import conf
 from django_identity.lifecycle import key_sets
 from django_identity.models import LinkedIdentity
-from django_identity.testing.browser import SITES, sign_in
+from django_identity.testing import browser
 from django_identity.testing.build import build_identity
 from django_identity.testing.clock import Clock, moved_clock
-from django_identity.testing.events import Webhooks, deliver_event
+from django_identity.testing.events import deliver_event
 from django_identity.testing.issuer import Issuer
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson, running_sandbox
 from django_identity.views.addresses import address_of
 
 SANDBOX = "identity_sandbox"
+SITES = ("http://testserver", "https://testserver")
 
 
 @pytest.fixture
@@ -60,7 +62,8 @@ def identity_application(identity_sandbox: RunningSandbox) -> Iterator[conf.Appl
     The site's other applications stay as they are.
     """
     own = getattr(settings, "DJANGO_IDENTITY", {})
-    registered = identity_sandbox.register([site + reverse("identity:callback") for site in SITES])
+    callback = reverse("identity:callback")
+    registered = identity_sandbox.register([f"{site}{callback}" for site in SITES])
     # The callback address is built from the request, which may be plain http.
     given = {
         "WEBHOOK_SECRETS": [secrets.token_urlsafe(32)],
@@ -85,12 +88,13 @@ def identity_sign_in(
     identity_application: conf.Application,
     identity_person: SandboxPerson,
 ) -> Callable[..., HttpResponseBase]:
-    """``identity_sign_in(client)``: a whole sign-in over real sockets. Returns the response."""
+    """``identity_sign_in(client)``: a whole sign-in over https. Returns the last response."""
 
     def sign_in_here(
         client: Client, person: SandboxPerson = identity_person, next_url: str = ""
     ) -> HttpResponseBase:
-        return sign_in(client, identity_application, identity_sandbox, person, next_url=next_url)
+        leaving = browser.begin(client, identity_application, next_url=next_url)
+        return browser.come_back(client, identity_sandbox.approve(leaving, person))
 
     return sign_in_here
 
@@ -104,13 +108,16 @@ def identity_event() -> Callable[..., HttpResponseBase]:
 @pytest.fixture
 def identity_webhooks(
     identity_sandbox: RunningSandbox, identity_application: conf.Application, live_server: Any
-) -> Iterator[Webhooks]:
-    """The sandbox sends its events to the live server. ``settle()`` waits for the last one."""
+) -> Iterator[Callable[[], None]]:
+    """The sandbox sends its events to the live server. ``identity_webhooks()`` waits for them."""
     client_id, secret = identity_application.client_id, identity_application.webhook_secrets[0]
     address = live_server.url + address_of("webhook", identity_application)
-    identity_sandbox.send_events_to(client_id, address, secret=secret.reveal())
-    yield Webhooks(identity_sandbox, client_id)
-    identity_sandbox.send_events_to(client_id, "")
+    registered = identity_sandbox.control("GET", "applications")
+    app_id = next(each["app_id"] for each in registered if client_id in each["clients"].values())
+    webhook = partial(identity_sandbox.control, "POST", f"applications/{app_id}/webhook")
+    webhook(url=address, secret=secret.reveal())
+    yield partial(identity_sandbox.settle, client_id)
+    webhook(url="")
 
 
 @pytest.fixture
@@ -123,9 +130,6 @@ def identity_issuer() -> Iterator[Issuer]:
 @pytest.fixture
 def identity_clock(request: pytest.FixtureRequest) -> Iterator[Clock]:
     """``identity_clock.advance(hours=25)`` moves the clock, also of the test's sandbox."""
-    followers = []
-    if SANDBOX in request.fixturenames:
-        sandbox: RunningSandbox = request.getfixturevalue(SANDBOX)
-        followers.append(sandbox.advance)
-    with moved_clock(*followers) as clock:
+    is_used = SANDBOX in request.fixturenames
+    with moved_clock(request.getfixturevalue(SANDBOX) if is_used else None) as clock:
         yield clock

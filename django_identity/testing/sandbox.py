@@ -7,10 +7,10 @@ It needs the extra ``django-identity[sandbox]``. All requests go to the control 
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import quote
@@ -18,7 +18,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 READY = "Ready."
 SECONDS = 60.0
-VERIFIED_BVN = "22222222222"
+PAUSE = 0.01
 # What stands before each value that the sandbox prints when it starts.
 ANNOUNCED = {
     "API base": "base_url",
@@ -95,10 +95,6 @@ class RunningSandbox:
         )
         return str(approved["callback"])
 
-    def verify(self, person: SandboxPerson, bvn: str = VERIFIED_BVN) -> str:
-        """Verify ``person`` with a test number. Returns the outcome."""
-        return str(self._of(person, "verify", bvn=bvn)["outcome"])
-
     def revoke_claim(self, person: SandboxPerson, claim_type: str) -> None:
         """``person`` revokes a claim on the account page."""
         self._of(person, f"claims/{claim_type}/revoke")
@@ -116,14 +112,6 @@ class RunningSandbox:
         """``person`` asks for deletion, and confirms it."""
         self._of(person, "deletion")
 
-    def advance(self, passed: timedelta) -> None:
-        """Move the service's clock."""
-        self.control("POST", "clock", advance=passed.total_seconds())
-
-    def rotate_keys(self) -> str:
-        """A new key signs; the old one stays published. Returns the new ``kid``."""
-        return str(self.control("POST", "keys/rotate")["signing"])
-
     def fail_next(
         self, endpoint: str, kind: str = "status", *, times: int = 1, **how: float
     ) -> None:
@@ -133,18 +121,19 @@ class RunningSandbox:
         """
         self.control("POST", "faults", kind=kind, endpoint=endpoint, times=times, **how)
 
-    def requests(self, endpoint: str = "") -> list[dict[str, Any]]:
-        """What the service received since the test began, at ``endpoint`` or anywhere."""
-        received = self.control("GET", "requests")
-        return [each for each in received if endpoint in ("", each["endpoint"])]
-
-    def send_events_to(self, client_id: str, url: str, *, secret: str = "") -> None:
-        """Send the events of the application to ``url``, signed with ``secret``; none if empty."""
-        for application in self.control("GET", "applications"):
-            for mode, known in application["clients"].items():
-                if known == client_id:
-                    hook = {"mode": mode, "url": url, "secret": secret}
-                    self.control("POST", f"applications/{application['app_id']}/webhook", **hook)
+    def settle(self, client_id: str) -> None:
+        """Wait until ``client_id``'s site has acknowledged every event. Raises ``SandboxError``."""
+        deadline = time.monotonic() + SECONDS
+        while waiting := [
+            each
+            for each in self.control("GET", "deliveries")
+            if each["client_id"] == client_id and each["state"] != "delivered"
+        ]:
+            tried = [(each["event_type"], each["attempts"]) for each in waiting]
+            is_refused = any(each["status"] != 200 for _, attempts in tried for each in attempts)
+            if is_refused or time.monotonic() > deadline:
+                raise SandboxError(f"not acknowledged: {tried}")
+            time.sleep(PAUSE)
 
     def _of(self, person: SandboxPerson, path: str, **body: Any) -> Any:
         return self.control("POST", f"users/{quote(person.user_id)}/{path}", **body)

@@ -14,7 +14,6 @@ from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.http import HttpResponse
 from django.test import Client, override_settings
-from django.urls import reverse
 
 from django_identity import conf
 from django_identity.exceptions import ServiceRefusal
@@ -23,9 +22,7 @@ from django_identity.lifecycle.standing import standing_of
 from django_identity.models import LinkedIdentity, WebhookEvent
 from django_identity.sandbox.switches import ALL
 from django_identity.service import ServiceClient
-from django_identity.testing.events import Webhooks
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
-from tests.deliveries import SECRET
 from tests.factories import make_user
 from tests.sandbox.receiver import until
 from tests.views.connect.pages import browser_of
@@ -52,24 +49,12 @@ ROWS = rows()
 
 @pytest.fixture
 def site(
-    identity_sandbox: RunningSandbox, identity_application: conf.Application, live_server: Any,
-    settings: Any,
-) -> Iterator[RunningSandbox]:  # fmt: skip
-    """The site behind a socket, to which the sandbox sends its events."""
-    client_id = identity_application.client_id
-    (registered,) = [
-        each
-        for each in identity_sandbox.control("GET", "applications")
-        if client_id in each["clients"].values()
-    ]
-    url = live_server.url + reverse("identity:webhook")
-    path = f"applications/{registered['app_id']}/webhook"
-    identity_sandbox.control("POST", path, url=url, secret=SECRET)
-    given = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": [SECRET]}
-    with override_settings(DJANGO_IDENTITY={"default": given}):
-        yield identity_sandbox
-        # An event that came later would be in the rows of another test.
-        Webhooks(identity_sandbox, client_id).settle()
+    identity_sandbox: RunningSandbox, identity_webhooks: Callable[[], None]
+) -> Iterator[RunningSandbox]:
+    """The sandbox, which sends its events to the site."""
+    yield identity_sandbox
+    # An event that came later would be in the rows of another test.
+    identity_webhooks()
 
 
 @pytest.mark.django_db(transaction=True)

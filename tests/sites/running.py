@@ -63,18 +63,7 @@ class RunningSite:
 
     def settle(self) -> None:
         """Wait until the site has acknowledged every event."""
-        deadline = time.monotonic() + SECONDS
-        while waiting := self._unacknowledged():
-            assert time.monotonic() < deadline, waiting
-            time.sleep(PAUSE)
-
-    def _unacknowledged(self) -> list[object]:
-        deliveries = self.sandbox.control("GET", "deliveries")
-        return [
-            each
-            for each in deliveries
-            if each["client_id"] == self.client_id and each["state"] != "delivered"
-        ]
+        self.sandbox.settle(self.client_id)
 
 
 class Proxy(httpx.HTTPTransport):

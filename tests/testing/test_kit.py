@@ -1,0 +1,198 @@
+"""The kit, used as a site would use it."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client, override_settings
+from django.utils import timezone
+
+from django_identity import conf
+from django_identity.credentials import verify
+from django_identity.exceptions import CredentialRejected
+from django_identity.gates import claims_of
+from django_identity.lifecycle.standing import standing_of
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
+from django_identity.secrets import Secret
+from django_identity.testing.build import build_claim
+from django_identity.testing.clock import Clock, moved_clock
+from django_identity.testing.issuer import Issuer
+from django_identity.testing.sandbox import RunningSandbox, SandboxError, SandboxPerson
+from tests.factories import make_user
+from tests.lifecycle.refetching import refetched
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OWN = settings.DJANGO_IDENTITY["default"]
+Call = Callable[..., Any]
+
+
+def as_seen_now() -> User:
+    """The user as another request would load them."""
+    return User.objects.get()
+
+
+# Without a service
+
+
+def test_a_built_identity_opens_gates(identity_of: Call, identity_clock: Clock) -> None:
+    """Claims and a level, until their time has come."""
+    held = {"age_over_18": True, "country_resident": "NG"}
+    build_claim(identity_of(make_user(), claims=held), "unique_human")
+    assert claims_of(as_seen_now()) == {**held, "unique_human": True}
+    assert standing_of(as_seen_now()).has_kyc_level("level_2")
+    identity_clock.advance(hours=23, minutes=59)
+    assert claims_of(as_seen_now()) == {**held, "unique_human": True}
+    identity_clock.advance(minutes=1)
+    assert claims_of(as_seen_now()) == {}
+
+
+def test_the_clock_is_put_back() -> None:
+    """The tests after it see real time."""
+    before = timezone.now
+    with moved_clock() as clock:
+        clock.advance(days=2)
+        assert timezone.now() - before() > timedelta(days=1)
+    assert timezone.now is before
+
+
+def test_a_real_credential(identity_issuer: Issuer, identity_clock: Clock) -> None:
+    """Verified and stored as after a sign-in; refused for another subject or after its end."""
+    application = conf.application()
+    ours = {"keys": identity_issuer.keys, "issuer": application.api_origin,
+            "audience": application.client_id, "environment": "test"}  # fmt: skip
+    text = identity_issuer.credential("ada", {"age_over_18": True, "country_resident": "NG"})
+    proof = verify(text, subject="ada", **ours)
+    assert dict(proof.claims) == {"age_over_18": True, "country_resident": "NG"}
+    for wrong, reason in (
+        (identity_issuer.credential("eve"), "payload.sub"),
+        (identity_issuer.credential("ada", lifetime=timedelta(0)), "payload.expired"),
+        (identity_issuer.credential("ada", aud="x"), "payload.aud"),
+    ):
+        with pytest.raises(CredentialRejected) as rejected:
+            verify(wrong, subject="ada", **ours)
+        assert rejected.value.reason == reason
+    identity = identity_issuer.link(make_user(), {"age_over_18": True, "unique_human": False})
+    assert claims_of(as_seen_now()) == {"age_over_18": True}
+    identity_clock.advance(hours=1)
+    identity_issuer.give(identity, identity_issuer.credential(identity.subject, {}))
+    assert claims_of(as_seen_now()) == {}
+    for wrong in (identity_issuer.credential("eve"), Issuer().credential(identity.subject)):
+        with pytest.raises(CredentialRejected):
+            identity_issuer.give(identity, wrong)
+
+
+def test_an_event_needs_no_sandbox(identity_of: Call, identity_event: Call) -> None:
+    """By a built identity, or by its subject; what is not acknowledged is said."""
+    identity = identity_of(make_user())
+    with override_settings(SECURE_SSL_REDIRECT=True):
+        identity_event("claim.revoked", identity, claim_type="age_over_18")
+    assert claims_of(as_seen_now()) == {}
+    identity_event("kyc.rejected", identity.subject, event_id="evt_1", status="rejected")
+    assert not standing_of(as_seen_now()).has_kyc_level("level_2")
+    with pytest.raises(AssertionError, match="answered 400"):
+        identity_event("x" * 65, identity)
+    with (
+        override_settings(DJANGO_IDENTITY={"default": {**OWN, "WEBHOOK_SECRETS": []}}),
+        pytest.raises(AssertionError, match="no WEBHOOK_SECRETS"),
+    ):
+        identity_event("kyc.rejected", identity)
+
+
+# With the sandbox
+
+
+@pytest.mark.parametrize("over_https", [False, True], ids=["http", "https"])
+@pytest.mark.parametrize("same_site", ["Lax", "Strict"])
+def test_a_whole_sign_in(
+    client: Client, identity_sign_in: Call, identity_person: SandboxPerson, over_https: bool,
+    same_site: str,
+) -> None:  # fmt: skip
+    """Over the site's redirect to https, and over the hop of a strict session cookie."""
+    with override_settings(SECURE_SSL_REDIRECT=over_https, SESSION_COOKIE_SAMESITE=same_site):
+        assert identity_sign_in(client, next_url="/adults/")["Location"] == "/adults/"
+        assert client.get("/", secure=over_https).content.decode() == as_seen_now().username
+    assert LinkedIdentity.objects.get().subject == identity_person.user_id
+    assert claims_of(as_seen_now())["age_over_18"] is True
+
+
+def test_the_site_is_the_application(
+    request: pytest.FixtureRequest, identity_sandbox: RunningSandbox
+) -> None:
+    """Its addresses are the sandbox's; its other settings and applications stay as they are."""
+    second = {**OWN, "CLIENT_ID": "second-client"}
+    with override_settings(DJANGO_IDENTITY={"default": OWN, "second": second}):
+        registered = request.getfixturevalue("identity_application")
+        assert registered == conf.application()
+        assert registered.base_url == identity_sandbox.base_url
+        assert registered.webhook_secrets == (Secret("a-webhook-secret-for-tests-alone"),)
+        assert conf.application("second").client_id == "second-client"
+
+
+def test_the_sandbox_moves_with_the_clock(
+    client: Client, identity_sign_in: Call, identity_sandbox: RunningSandbox,
+    identity_clock: Clock, identity_event: Call, identity_person: SandboxPerson,
+) -> None:  # fmt: skip
+    """A day later the old credential is worth nothing, and a new one is had, by a new key too."""
+    identity_sign_in(client)
+    identity_sandbox.control("POST", "keys/rotate")
+    identity_clock.advance(hours=25)
+    assert claims_of(as_seen_now()) == {}
+    assert refetched(LinkedIdentity.objects.get()) == "stored"
+    assert claims_of(as_seen_now())["age_over_18"] is True
+    identity_event("consent.revoked", identity_person)
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+    with pytest.raises(SandboxError, match="no endpoint of that name"):
+        identity_sandbox.fail_next("tokens")
+
+
+def test_the_sandbox_begins_anew(
+    identity_sandbox: RunningSandbox, identity_person: SandboxPerson
+) -> None:
+    """The tests before moved its clock; what it refuses is said, and no secret is in a repr."""
+    assert identity_sandbox.control("GET", "clock")["offset_seconds"] == 0
+    assert identity_sandbox.control("GET", "faults") == []
+    assert identity_sandbox.connect_code(identity_person).startswith("CNX-")
+    with pytest.raises(SandboxError, match="no such user"):
+        identity_sandbox.control("GET", "users/nobody")
+    shown = repr(identity_sandbox) + repr(identity_person)
+    for secret in (identity_sandbox.portal_token, identity_person.password, identity_person.email):
+        assert secret not in shown
+
+
+def test_the_sandbox_sends_to_the_live_server(
+    client: Client, identity_sign_in: Call, identity_person: SandboxPerson,
+    identity_sandbox: RunningSandbox, identity_webhooks: Callable[[], None],
+) -> None:  # fmt: skip
+    """What the person does at the service reaches the site; what the site refuses is said."""
+    identity_sign_in(client)
+    identity_sandbox.revoke_claim(identity_person, "age_over_18")
+    identity_webhooks()
+    assert "age_over_18" not in claims_of(as_seen_now())
+    identity_sandbox.revoke_consent(identity_person)
+    identity_webhooks()
+    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
+    given = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": ["another" * 6]}
+    with override_settings(DJANGO_IDENTITY={"default": given}):
+        identity_sandbox.request_deletion(identity_person)
+        with pytest.raises(SandboxError, match=r"data.deletion_requested.*401"):
+            identity_webhooks()
+    assert not ErasureReceipt.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "how"),
+    [("status", {"status": 503}), ("malformed", {}), ("drop", {}), ("delay", {"seconds": 0.2})],
+)
+def test_a_failure_is_ordered(
+    client: Client, identity_sign_in: Call, identity_sandbox: RunningSandbox, kind: str,
+    how: dict[str, Any],
+) -> None:  # fmt: skip
+    """For the next request only; a delay alone harms nobody."""
+    identity_sandbox.fail_next("token", kind, **how)
+    status = identity_sign_in(client).status_code
+    assert (status == 302) is (kind == "delay")
+    assert identity_sign_in(client).status_code == 302
