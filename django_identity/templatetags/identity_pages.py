@@ -24,7 +24,6 @@ register = template.Library()
 
 register.filter(distance)
 register.filter(labels.level_in_words)
-register.filter(labels.title_for)
 # A Connect code may open the gate: it brings a KYC level, but no claims.
 register.filter("opens_by_code", labels.is_level)
 

@@ -124,7 +124,7 @@ REASONS: Mapping[str, Advice] = {
         _("You decide at %(service)s, and can take it back at any time."),
         _("Decide at %(service)s"), _("The person has not allowed the scope.")),
     "not_recent": Advice(
-        _("It was a while ago"), _("This page is for people who signed in a short while ago."),
+        _("Confirm that it is you"), _("This page is for people who signed in a short while ago."),
         _("Use the same account at %(service)s as before. You come back to this page."),
         _("Confirm with %(service)s"), _("The person has to come back from the service again.")),
     "lower_level": Advice(

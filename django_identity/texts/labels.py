@@ -52,15 +52,6 @@ WORDS: Mapping[str, Text] = {
     "data.deletion_requested": _("you asked to be erased"),
 }
 
-# What a gate asks for -> the title of the page that asks for it.
-SHOW: Mapping[str, Text] = {
-    "kyc_verified": _("Show that your identity is verified"),
-    "age_over_18": _("Show that you are 18 or older"),
-    "country_resident": _("Show where you live"),
-    "unique_human": _("Show that you have only one account"),
-    "recent_sign_in": _("Confirm that it is you"),
-}
-
 # Columns that the person's pages show among the technical details.
 TECHNICAL = frozenset(
     {
@@ -131,21 +122,6 @@ def in_words(code: str) -> Text:
     if claim_type == "country_resident":
         return format_lazy(_("you live in {country}"), country=_lazy_country(value))
     return format_lazy("{}: {}", WORDS.get(claim_type, claim_type), value)
-
-
-def title_for(asked: str) -> Text:
-    """The title of a page that asks for ``asked``: a claim, also with a value, a level, a scope."""
-    if is_level(asked):
-        level = level_name(asked)
-        return format_lazy(_("Show that you are verified at level {level}"), level=level)
-    if is_scope(asked):
-        return _("Allow one thing more")
-    claim_type, asks_value, value = asked.partition("=")
-    if claim_type == "country_resident" and asks_value:
-        return format_lazy(_("Show that you live in {country}"), country=_lazy_country(value))
-    if claim_type in SHOW and not asks_value:
-        return SHOW[claim_type]
-    return format_lazy(_("Show a proof: {what}"), what=in_words(asked))
 
 
 def name_counts(counts: Mapping[str, int]) -> list[tuple[str, int]]:

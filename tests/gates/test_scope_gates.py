@@ -125,7 +125,7 @@ def test_taken_back_alone(browser: Client, service: FakeService) -> None:
 def test_a_request_names_nothing_that_the_site_has_not(browser: Client, scope: str) -> None:
     assert asked_of_the_service(browser, scope)[1] == BASE
     page = browser.get(reverse("identity:login"), {"missing": scope}).content.decode()
-    assert "Allow one thing more" not in page
+    assert "Needed:" not in page
     refused = browser.post(
         reverse("identity_api:login"), {"scope": scope}, content_type="application/json"
     )

@@ -46,7 +46,7 @@ def test_pages_name_the_service_and_the_site(client: Client, settings: Any) -> N
     """The titles, the button, and the sentences; the site's links and reasons."""
     named(settings)
     page = client.get("/identity/login/?missing=age_over_18").content.decode()
-    assert "<title>Show that you are 18 or older \N{EN DASH} Ajo Circle</title>" in page
+    assert "<title>Needed: you are 18 or older \N{EN DASH} Ajo Circle</title>" in page
     assert "You will go to VerifyMe, sign in there, and decide what Ajo Circle may know." in page
     assert "<span>Continue with VerifyMe</span>" in page
     assert "A circle is a contract." in page
@@ -83,7 +83,7 @@ def test_a_link_and_a_renewal_say_that_they_worked(
     response = come_back(client, begin(client, "/gated/"))
     assert response["Location"] == "/gated/"
     page = client.get("/gated/", follow=True).content.decode()
-    assert "<title>Show" in page
+    assert "<title>Needed:" in page
     assert "You are verified" not in page
     assert "You are verified" not in client.get("/identity/account/").content.decode()
 

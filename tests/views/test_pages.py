@@ -65,7 +65,7 @@ def test_styles_run_either_way(style: Path) -> None:
 )
 def test_a_link_cannot_put_words_into_our_mouth(client: Client, missing: str) -> None:
     """Whatever is not a claim or a level is not shown at all."""
-    assert "needs a proof" not in login_page(client, missing=missing)
+    assert "Needed:" not in login_page(client, missing=missing)
 
 
 NEEDED = {
@@ -126,7 +126,7 @@ def test_who_came_by_code_signs_in(client: Client) -> None:
 def test_a_gate_that_has_opened_is_not_complained_of(client: Client) -> None:
     """An old link to the sign-in page does not ask for what is proven by now."""
     make_claim(make_identity(signed_in(client)))
-    assert "needs a proof" not in login_page(client, missing="age_over_18")
+    assert "Needed:" not in login_page(client, missing="age_over_18")
 
 
 @pytest.mark.django_db
