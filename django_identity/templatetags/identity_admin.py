@@ -30,15 +30,9 @@ def person(user: AbstractBaseUser, may_see_people: bool) -> str:
 
 
 @register.filter
-def named(code: str) -> Words:
-    """A claim with or without its value, a level or a scope."""
-    return wording.name_of(str(code).partition("=")[0])
-
-
-@register.filter
-def why_closed(closed: Closed) -> str:
-    """Why a gate of the site is closed, for operators."""
-    return str(REASONS[closed.shortfall.reason].hint) if closed.shortfall else ""
+def title_of(closed: Closed) -> str:
+    """What the person reads at the closed gate, in short."""
+    return str(REASONS[closed.shortfall.reason].title) if closed.shortfall else ""
 
 
 @register.filter

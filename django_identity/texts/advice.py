@@ -41,7 +41,7 @@ A_MINUTE = 60
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What a page says about a reason, and its button. ``hint`` is for the operator.
+    """What a page says about a reason, and its button.
 
     ``first``: what the person must do at the service before a sign-in opens the gate.
     """
@@ -50,7 +50,6 @@ class Advice:
     sentence: Text
     step: Text
     button: Text
-    hint: Text
     first: Text = ""
 
     @property
@@ -62,75 +61,62 @@ class Advice:
 _AGAIN = _("Check again with %(service)s")
 _VERIFY = _("Get verified")
 _THERE = _("Get verified there, then check again here.")
-_NOT_LINKED = Advice(
-    _("Not connected yet"),
-    _("Your account is not connected to %(service)s."),
-    _("Connect it: you decide there what %(site)s may know."),
-    _("Connect %(service)s"),
-    hint=_("No identity is linked to the account."),
-)
 
 # fmt: off
 REASONS: Mapping[str, Advice] = {
-    "not_linked": _NOT_LINKED,
+    "not_linked": Advice(
+        _("Not connected yet"), _("Your account is not connected to %(service)s."),
+        _("Connect it: you decide there what %(site)s may know."), _("Connect %(service)s")),
     "consent_revoked": Advice(
         _("You took back your consent"),
         _("You took it back %(when)s, so the proofs about you were deleted."),
-        _("Allow it again, and they come back."), _("Allow again"),
-        _("The consent is revoked. The person has to sign in and consent again.")),
+        _("Allow it again, and they come back."), _("Allow again")),
     "ended_by_site": Advice(
         _("Your connection was ended"),
         _("%(site)s ended your connection on %(day)s, and the proofs about you were deleted."),
-        _("You can connect again."), _("Connect again"),
-        _("An operator ended the connection. The person can connect again.")),
+        _("You can connect again."), _("Connect again")),
     "permission_ended": Advice(
         _("Your permission has ended"),
         _("%(site)s can no longer check your details with %(service)s."),
-        _("Check again before your proofs run out, or pages that need them will close."), _AGAIN,
-        _("The grant is dead. The person has to consent again.")),
+        _("Check again before your proofs run out, or pages that need them will close."), _AGAIN),
     "permission_ends": Advice(
         _("Your permission ends soon"),
         _("On %(day)s %(site)s loses the permission to check your details."),
-        _("Check again, and it continues."), _AGAIN, _("The grant ends soon.")),
+        _("Check again, and it continues."), _AGAIN),
     "code_alone": Advice(
         _("You were verified with a code"),
         _("A code shares your verification level, and no proofs."),
-        _("To bring the proofs too, continue with %(service)s."), _("Continue with %(service)s"),
-        _("A Connect code alone verified this person, and a code brings no proofs. The person has "
-          "to sign in with identity.")),
+        _("To bring the proofs too, continue with %(service)s."), _("Continue with %(service)s")),
     "not_held": Advice(
         _("Not confirmed yet"),
         _("You are connected, but %(service)s has not confirmed this about you."), _THERE, _AGAIN,
-        _("No verified credential proves the claim. The person may not have verified it, or the "
-          "application does not ask for it."), _VERIFY),
+        _VERIFY),
     "run_out": Advice(
         _("Your proof ran out"), _("It has to be confirmed again from time to time."),
-        _("Check again: it takes a few seconds."), _AGAIN,
-        _("The proof ran out and was not replaced.")),
+        _("Check again: it takes a few seconds."), _AGAIN),
     "revoked": Advice(
         _("This proof was revoked"),
         _("You revoked it, or the verification behind it no longer holds."),
-        _("Get verified there again, then check again here."), _AGAIN,
-        _("The claim is revoked. The person has to verify it again."), _VERIFY),
+        _("Get verified there again, then check again here."), _AGAIN, _VERIFY),
     "other_value": Advice(
         _("Your proof says something else"), _("%(claim)s: %(held)s."),
         _("If that is out of date, have it corrected there, then check again here."), _AGAIN,
-        _("Proven, but its value is not true."), _("Open %(service)s")),
+        _("Open %(service)s")),
     "not_verified": Advice(
         _("Not verified yet"), _("You are connected, but %(service)s has not verified you."),
-        _THERE, _AGAIN, _("The KYC status is not “verified”."), _VERIFY),
+        _THERE, _AGAIN, _VERIFY),
     "scope_not_given": Advice(
         _("You have not allowed this yet"), _("%(site)s may not read this about you."),
         _("You decide at %(service)s, and can take it back at any time."),
-        _("Decide at %(service)s"), _("The person has not allowed the scope.")),
+        _("Decide at %(service)s")),
     "not_recent": Advice(
         _("Confirm that it is you"), _("This page is for people who signed in a short while ago."),
         _("Use the same account at %(service)s as before. You come back to this page."),
-        _("Confirm with %(service)s"), _("The person has to come back from the service again.")),
+        _("Confirm with %(service)s")),
     "lower_level": Advice(
         _("You are verified at a lower level"), _("You have: %(held)s."),
         _("Continue the verification there, then check again here."), _AGAIN,
-        _("The KYC level is lower."), _("Continue the verification")),
+        _("Continue the verification")),
 }
 # fmt: on
 

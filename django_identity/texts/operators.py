@@ -15,7 +15,6 @@ from django.utils.translation import gettext_lazy as _
 from django_identity import conf
 from django_identity.models import Environment, ErasureReceipt, LinkedIdentity, WebhookEvent
 from django_identity.texts import labels
-from django_identity.texts.labels import is_level
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -30,15 +29,6 @@ else:
 SHOWN_OF_SUBJECT = 8
 # The user names of accounts that the package makes.
 GENERATED = re.compile(r"identity-[0-9a-f]{32}")
-
-NAMES: Mapping[str, Words] = {
-    "kyc_verified": _("Identity verified"),
-    "age_over_18": _("18 or older"),
-    "country_resident": _("Country of residence"),
-    "unique_human": _("One person, one account"),
-    "level_1": _("KYC level 1 or higher"),
-    "level_2": _("KYC level 2 or higher"),
-}
 
 FATES: Mapping[str, Words] = {
     "kept": _("The account stays."),
@@ -62,13 +52,6 @@ def person_name(user: AbstractBaseUser, *, may_see: bool) -> str:
 
 def email_of(user: AbstractBaseUser) -> str:
     return str(getattr(user, user.get_email_field_name(), "") or "")
-
-
-def name_of(code: str) -> str:
-    """The name of a claim, a level or a scope for operators."""
-    if code not in NAMES and is_level(code):
-        return level_name(code)
-    return str(NAMES.get(code) or labels.WORDS.get(code, code))
 
 
 def level_name(level: str) -> str:

@@ -138,7 +138,7 @@ def test_a_new_operator_finds_out_why(operator: Visitor) -> None:
     click("link", CLOSED_OUT)
     gate = page.locator(".identity-gates > div", has_text="age_over_18").first
     gate.get_by_text("closed").wait_for()
-    assert "The proof ran out" in gate.inner_text()
+    assert "Your proof ran out" in gate.inner_text()
     assert "2\xa0hours ago" in gate.inner_text()
     assert page.get_by_text("The service could not be reached.").is_visible()
     assert clicks == len(steps) < 5
