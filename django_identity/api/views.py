@@ -64,14 +64,11 @@ class _Endpoint(APIView):
         if request.method not in SAFE_METHODS and scheme not in TOKEN_SCHEMES:
             SessionAuthentication().enforce_csrf(request)
         self.user = flow.signed_in_user(request)
-        self.application = self.application_of(request)
+        self.application = flow.application_of(request, self.alias)
 
     @property
     def alias(self) -> str:
         return str(self.kwargs.get("alias", conf.DEFAULT_ALIAS))
-
-    def application_of(self, request: Request) -> conf.Application:
-        return flow.application_of(request, self.alias)
 
     def get_exception_handler(self) -> Any:
         return exception_handler
@@ -188,9 +185,6 @@ class DisconnectView(_Endpoint):
     """Disconnect the identity, and end the session if it is an identity session."""
 
     serializer_class = serializers.DisconnectSerializer
-
-    def application_of(self, request: Request) -> conf.Application:
-        return flow.application_to_leave(request, self.alias, user=self.user)
 
     def post(self, request: Request, **_alias: str) -> Response:
         if self.user is None:

@@ -8,6 +8,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Model, Q, QuerySet
 from django.utils.functional import Promise
 
+from django_identity import conf
 from django_identity.conf import Application
 from django_identity.lifecycle import withdrawal
 from django_identity.models import (
@@ -84,7 +85,7 @@ class Dossier:
     """The data of the account page: the identity under one application, and all records.
 
     ``names``: the account's name and e-mail address. ``elsewhere``: the other identities of the
-    same account.
+    same account, under applications of the settings.
     """
 
     identity: LinkedIdentity | None
@@ -190,7 +191,7 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
         tuple(identity.claims.all()) if identity else (),
         tuple(kind for kind in _newest_about(person) if kind.records),
         tuple((labels.label_of(user, name), held) for name, held in _names_of(user).items()),
-        tuple(others.values()),
+        tuple(each for each in others.values() if each.application in conf.aliases()),
     )
 
 

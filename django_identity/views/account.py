@@ -17,7 +17,7 @@ from django_identity.lifecycle.operators import timeline
 from django_identity.logs import LogEvent, log
 from django_identity.texts import advice, labels
 from django_identity.views import flow
-from django_identity.views.addresses import account_url, address_of
+from django_identity.views.addresses import address_of
 from django_identity.views.flow import flow_view, own_page
 from django_identity.views.pages import page, tell
 
@@ -85,14 +85,11 @@ def erase(request: HttpRequest, application: conf.Application, user: Person) -> 
     return page(request, application, "django_identity/erased.html", context)
 
 
-@flow_view
-@require_http_methods(["GET", "HEAD", "POST"])
-def disconnect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+@own_page("GET", "HEAD", "POST")
+def disconnect(
+    request: HttpRequest, application: conf.Application, user: Person
+) -> HttpResponseBase:
     """GET asks for confirmation. POST disconnects the identity and ends its sessions."""
-    user = flow.signed_in_user(request)
-    application = flow.application_to_leave(request, alias, user=user)
-    if user is None:
-        return flow.to_login(application)
     try:
         if request.method == "POST":
             if withdrawal.leave(user, application=application):
@@ -110,6 +107,5 @@ def disconnect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRes
         "parting": parting,
         "set_password_url": resolve_url(site.set_password_url) if site.set_password_url else "",
         "may_erase": erasure.may_erase_themselves(user, application=application),
-        "account_url": account_url(application),
     }
     return page(request, application, "django_identity/disconnect.html", context)

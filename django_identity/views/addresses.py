@@ -23,9 +23,3 @@ def address_of(name: str, application: conf.Application, **query: str) -> str:
     alias = [] if application.alias == conf.DEFAULT_ALIAS else [application.alias]
     given = {key: text for key, text in query.items() if text}
     return reverse(f"identity:{name}", args=alias, query=given)
-
-
-def account_url(application: conf.Application) -> str:
-    """The account page, of the default application if the settings lack this one."""
-    known = application if application.alias in conf.aliases() else conf.application()
-    return address_of("account", known)

@@ -20,7 +20,6 @@ from django.views.decorators.http import require_http_methods
 
 from django_identity import conf, database
 from django_identity.exceptions import ConfigurationError, FlowError, IdentityError, Recovery
-from django_identity.lifecycle import withdrawal
 from django_identity.logs import LogEvent, log_failure
 from django_identity.views.addresses import address_of, path_of
 from django_identity.views.pages import error_page
@@ -104,21 +103,11 @@ def application_or_404(alias: str) -> conf.Application:
 
 
 def application_of(request: HttpRequest, alias: str) -> conf.Application:
-    """The application of a page for people. Raises ``Http404``; ``ConfigurationError``."""
-    return _over_tls(request, application_or_404(alias))
+    """The application of a page for people. Raises ``Http404``; ``ConfigurationError``.
 
-
-def application_to_leave(
-    request: HttpRequest, alias: str, *, user: AbstractBaseUser | None
-) -> conf.Application:
-    """Like ``application_of``; for ``user`` also one that is not set up any more."""
-    if user is None:
-        return application_of(request, alias)
-    return _over_tls(request, withdrawal.application_of(alias))
-
-
-def _over_tls(request: HttpRequest, application: conf.Application) -> conf.Application:
-    """A live application has no pages over plain http: codes and cookies would be readable."""
+    A live application has no pages over plain http: codes and cookies would be readable.
+    """
+    application = application_or_404(alias)
     if application.environment == "live" and not request.is_secure():
         raise ConfigurationError(
             "live over plain http; if a proxy ends TLS, set SECURE_PROXY_SSL_HEADER",
