@@ -72,9 +72,6 @@ ERRORS: Mapping[str, Row] = {
         _("The site's settings for this application are wrong.")),
     "plain_http_refused": _refused(
         _("This page can only be opened over a secure connection (https).")),
-    "policy_failed": Row(
-        503, _RETRY, _("This does not work at the moment. Please try again later."),
-        _("The site's policy raised an error. The log names it.")),
     "storage_unavailable": Row(503, _RETRY, _("This site cannot store anything at the moment.")),
     "unexpected_error": Row(
         502, _RETRY, _WRONG,

@@ -13,7 +13,6 @@ from django.urls import reverse
 from django_identity.lifecycle.erasure import retry_pending
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import ErasureReceipt, LinkedIdentity, LinkedVia
-from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
@@ -208,11 +207,6 @@ def test_the_owner_gets_their_identity_back_from_a_thief(site: FakeService) -> N
     assert LinkedIdentity.objects.get().user.username != "thief"
 
 
-class Raises(IdentityPolicy):
-    def has_other_way_in(self, user: Any) -> bool:
-        raise RuntimeError
-
-
 def test_the_only_way_in_is_not_disconnected(site: FakeService) -> None:
     """The link that made the account stays until there is a password."""
     browser = Client()
@@ -228,20 +222,6 @@ def test_the_only_way_in_is_not_disconnected(site: FakeService) -> None:
     assert "Disconnected" in disconnect(browser)
     assert not LinkedIdentity.objects.exists()
     assert not is_signed_in(browser)
-
-
-def test_a_policy_that_raises_disconnects_nothing(site: FakeService, settings: Any) -> None:
-    browser = Client()
-    sign_in(browser)
-    given = site.settings(POLICY=f"{__name__}.Raises")
-    settings.DJANGO_IDENTITY = {"default": given}
-    for response in (
-        browser.get(reverse("identity:disconnect")),
-        browser.post(reverse("identity:disconnect")),
-    ):
-        assert response.status_code == 503
-        assert "Please try again later" in response.content.decode()
-    assert is_signed_in(browser)
 
 
 def test_the_page_says_what_a_later_deletion_finds(site: FakeService) -> None:
