@@ -8,7 +8,7 @@ claims a request.
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -35,8 +35,6 @@ from django_identity.texts.labels import LEVEL, RECENT_SIGN_IN, is_level, is_sco
 MEMORY = "_identity_memory"
 #: Seconds. A user instance can live longer than a request, for example in a stream or a socket.
 REMEMBERED_FOR = 5.0
-#: A grant that nothing refreshed until then needs the person.
-SOON = timedelta(days=3)
 
 
 class Reason(StrEnum):
@@ -59,7 +57,6 @@ class Reason(StrEnum):
     NOT_RECENT = "not_recent"
     #: Only on the account page: the site can no longer ask the service about the person.
     PERMISSION_ENDED = "permission_ended"
-    PERMISSION_ENDS = "permission_ends"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +226,6 @@ def shortfall_of_account(
     identity: LinkedIdentity | None, grant: TokenGrant | None
 ) -> Shortfall | None:
     """What keeps the account from being fully verified, or None."""
-    now = timezone.now()
     if identity is None:
         return Shortfall(Reason.NOT_LINKED)
     if identity.consent == Consent.REVOKED:
@@ -238,11 +234,8 @@ def shortfall_of_account(
         return Shortfall(Reason.PERMISSION_ENDED)
     if identity.connect_only:
         return Shortfall(Reason.CONNECT_ONLY)
-    ends_at = grant.refresh_expires_at if grant else None
-    if ends_at is not None and ends_at <= now + SOON:
-        return Shortfall(Reason.PERMISSION_ENDS, since=ends_at)
     expires_at = identity.credential_expires_at
-    if expires_at is not None and expires_at <= now:
+    if expires_at is not None and expires_at <= timezone.now():
         return Shortfall(Reason.RUN_OUT, since=expires_at)
     return None if identity.kyc_status == VERIFIED else Shortfall(Reason.NOT_VERIFIED)
 

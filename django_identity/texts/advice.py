@@ -79,10 +79,6 @@ REASONS: Mapping[str, Advice] = {
         _("Your permission has ended"),
         _("%(site)s can no longer check your details with %(service)s."),
         _("Check again before your proofs run out, or pages that need them will close."), _AGAIN),
-    "permission_ends": Advice(
-        _("Your permission ends soon"),
-        _("On %(day)s %(site)s loses the permission to check your details."),
-        _("Check again, and it continues."), _AGAIN),
     "code_alone": Advice(
         _("You were verified with a code"),
         _("A code shares your verification level, and no proofs."),

@@ -397,12 +397,3 @@ def test_the_activity_is_in_words(client: Client, ada: User) -> None:
     shown = page[page.index("<h2>Activity</h2>") :]
     assert "You connected" in shown
     assert "A proof was issued" in shown
-
-
-def test_a_permission_that_ends_soon_is_said(client: Client, ada: User) -> None:
-    """In time, so that the person can check again before pages close."""
-    TokenGrant.objects.create(
-        identity=make_identity(ada), access_token="sealed", access_expires_at=timezone.now(),
-        refresh_expires_at=timezone.now() + timedelta(days=2),
-    )  # fmt: skip
-    assert "Your permission ends soon" in account(client)
