@@ -12,7 +12,7 @@ from django_identity.logs import LogEvent, log_trouble
 # Beyond it every pause is the longest one, and the power stays a number.
 MOST_DOUBLINGS = 16
 PAUSE = "django_identity.pause.{}"
-SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 3600.0
+SHORTEST_PAUSE = 1.0
 
 
 def pause(failures: int, *, first: float = 60.0, longest: float = 6 * 3600.0) -> float:
@@ -41,10 +41,10 @@ def is_paused(application: Application) -> bool:
 
 
 def begin_pause(application: Application, error: RateLimited) -> None:
-    """Pause for as long as the service asked for, at most an hour."""
-    seconds = min(max(error.pause, SHORTEST_PAUSE), LONGEST_PAUSE)
+    """Pause for as long as the service asked for."""
     try:
-        cache.set(PAUSE.format(application.alias), True, timeout=seconds)
+        pause = max(error.pause, SHORTEST_PAUSE)
+        cache.set(PAUSE.format(application.alias), True, timeout=pause)
     except Exception as failure:  # noqa: BLE001  any cache's own errors
         _log_cache(application, failure)
 

@@ -36,12 +36,12 @@ class ServiceClient:
         """Exchange an authorization code for tokens. Sent once (RFC 6749 §4.1.3, RFC 7636 §4.5)."""
         verifier = code_verifier.reveal()
         form = {"code": code, "code_verifier": verifier, "redirect_uri": redirect_uri}
-        return answers.TokenAnswer.parse(self._token("authorization_code", form))
+        return answers.TokenAnswer.parse(self._token("authorization_code", **form))
 
     @sensitive_variables()
     def refresh(self, refresh_token: Secret) -> answers.TokenAnswer:
         """Exchange a refresh token for new tokens. Sent once (RFC 6749 §6)."""
-        body = self._token("refresh_token", {"refresh_token": refresh_token.reveal()})
+        body = self._token("refresh_token", refresh_token=refresh_token.reveal())
         return answers.TokenAnswer.parse_refreshed(body)
 
     @sensitive_variables()
@@ -67,9 +67,9 @@ class ServiceClient:
         The site's own ``credentials.verify`` opens gates. This is a second opinion, which also
         knows of revocations.
         """
-        sent = {"credential": credential}
-        call = self._to("verify_claims", "/claims/verify", self._basic_credentials(), json=sent)
-        return answers.ClaimsVerdict.parse(self._fetch(call))
+        basic, sent = self._basic_credentials(), {"credential": credential}
+        body = self._fetch("verify_claims", "/claims/verify", basic, json=sent)
+        return answers.ClaimsVerdict.parse(body)
 
     @sensitive_variables()
     def documents(
@@ -85,7 +85,7 @@ class ServiceClient:
             raise exceptions.ConfigurationError(f"DOCUMENT_PATHS has no path for {scope}.")
         path = path.format(subject=quote(subject, safe=""))
         bearer, largest = f"Bearer {access_token.reveal()}", answers.LARGEST_DOCUMENTS
-        body = self._fetch(self._to("documents", path, bearer, largest=largest))
+        body = self._fetch("documents", path, bearer, largest=largest)
         return answers.Document.parse_all(_about(subject, body, "documents"))
 
     @sensitive_variables()
@@ -103,23 +103,22 @@ class ServiceClient:
         sent: dict[str, Any] = {"connect_code": code, "scopes": list(scopes)}
         if callback_url is not None:
             sent["callback_url"] = callback_url
-        headers = self._basic_credentials()
-        call = self._to("connect", "/connect/request", headers, json=sent, sent_once=True)
+        basic, path = self._basic_credentials(), "/connect/request"
         try:
-            opened = self._fetch(call)
+            body = self._fetch("connect", path, basic, json=sent, sent_once=True)
         except (exceptions.MalformedAnswer, exceptions.ServiceUnavailable) as error:
             if not error.may_have_arrived:
                 raise
             raise exceptions.ServiceError(
-                error.code, endpoint=call.endpoint, code="connect_outcome_unknown"
+                error.code, endpoint="connect", code="connect_outcome_unknown"
             ) from None
-        return ConnectAnswer.parse(opened, asked=scopes)
+        return ConnectAnswer.parse(body, asked=scopes)
 
     def key_set(self) -> Answer:
         """The published key set, as it was sent."""
         url = f"{self._application.api_origin}/.well-known/jwks.json"
         seconds = min(KEY_SET_SECONDS, self._application.timeout)
-        call = Call("jwks", "GET", url, seconds=seconds, largest=LARGEST_KEY_SET)
+        call = Call("jwks", url, seconds=seconds, largest=LARGEST_KEY_SET)
         answer = exchange(self._application, call)
         if answer.status != 200:
             raise exceptions.ServiceUnavailable(f"HTTP {answer.status}", endpoint="jwks")
@@ -136,27 +135,16 @@ class ServiceClient:
         """
         path = f"/developer/apps/{quote(app_id, safe='')}/rotate-secret"
         bearer, sent = f"Bearer {portal_token.reveal()}", {"mode": mode}
-        call = self._to("rotate_secret", path, bearer, json=sent, sent_once=True)
-        return answers.RotatedSecret.parse(self._fetch(call))
+        body = self._fetch("rotate_secret", path, bearer, json=sent, sent_once=True)
+        return answers.RotatedSecret.parse(body)
 
     @sensitive_variables()
     def create_test_user(self, app_id: str, *, portal_token: Secret) -> answers.NewTestUser:
         """Ask for a new sandbox user. The answer has the password. Sent once."""
         bearer, sent = f"Bearer {portal_token.reveal()}", {"appId": app_id}
         path = "/developer/test-users"
-        call = self._to("test_users", path, bearer, json=sent, sent_once=True)
-        return answers.NewTestUser.parse(self._fetch(call))
-
-    def _to(self, endpoint: str, path: str, authorization: str, **options: Any) -> Call:
-        """A call of ``path`` below the base address: a POST with ``json``, else a GET."""
-        return Call(
-            endpoint,
-            "POST" if "json" in options else "GET",
-            f"{self._application.base_url}{path}",
-            {"Authorization": authorization},
-            seconds=self._application.timeout,
-            **options,
-        )
+        body = self._fetch("test_users", path, bearer, json=sent, sent_once=True)
+        return answers.NewTestUser.parse(body)
 
     def _basic_credentials(self) -> str:
         """Basic credentials in UTF-8 (RFC 7617 §2.1). The client id has no colon (E004)."""
@@ -171,23 +159,26 @@ class ServiceClient:
             raise error
         return answer.members
 
-    def _fetch(self, call: Call) -> dict[str, Any]:
-        """Send ``call``. The ``data`` of the success envelope."""
-        envelope = self._send(call)
-        opened = envelope.get("data")
-        if envelope.get("success") is not True or not isinstance(opened, dict):
-            raise exceptions.MalformedAnswer("not the success envelope", endpoint=call.endpoint)
-        return opened
+    def _fetch(
+        self, endpoint: str, path: str, authorization: str, **options: Any
+    ) -> dict[str, Any]:
+        """The ``data`` of the success envelope, from ``path`` below the base address."""
+        url, headers = f"{self._application.base_url}{path}", {"Authorization": authorization}
+        seconds = self._application.timeout
+        envelope = self._send(Call(endpoint, url, headers, seconds=seconds, **options))
+        data = envelope.get("data")
+        if envelope.get("success") is not True or not isinstance(data, dict):
+            raise exceptions.MalformedAnswer("not the success envelope", endpoint=endpoint)
+        return data
 
-    def _token(self, grant_type: str, form: dict[str, str]) -> dict[str, Any]:
-        sent = {
+    def _token(self, grant_type: str, **form: str) -> dict[str, Any]:
+        form |= {
             "grant_type": grant_type,
-            **form,
             "client_id": self._application.client_id,
             "client_secret": self._application.client_secret.reveal(),
         }
         url, seconds = f"{self._application.auth_url}/oauth2/token", self._application.timeout
-        return self._send(Call("token", "POST", url, form=sent, seconds=seconds, sent_once=True))
+        return self._send(Call("token", url, form=form, seconds=seconds, sent_once=True))
 
     def _read(self, endpoint: str, subject: str | None, access_token: Secret) -> dict[str, Any]:
         """The ``data`` of a user endpoint. The endpoint's name is its last path segment.
@@ -196,9 +187,9 @@ class ServiceClient:
         ``subject_unknown`` if the service does not take such a request.
         """
         person = TOKENS_USER if subject is None else quote(subject, safe="")
-        call = self._to(endpoint, f"/users/{person}/{endpoint}", f"Bearer {access_token.reveal()}")
+        path, bearer = f"/users/{person}/{endpoint}", f"Bearer {access_token.reveal()}"
         try:
-            return _about(subject, self._fetch(call), endpoint)
+            return _about(subject, self._fetch(endpoint, path, bearer), endpoint)
         except exceptions.ServiceRefusal as refused:
             is_mismatch = isinstance(refused, exceptions.EnvironmentMismatch)
             if subject is None and refused.status in NO_SUCH_USER and not is_mismatch:

@@ -46,14 +46,15 @@ _in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. ``endpoint`` is its name in errors and logs.
+    """One request: a POST with ``form`` or ``json``, else a GET.
+
+    ``endpoint``: its name in errors and logs.
 
     ``sent_once``: the request spends a code or a token. It gets a new connection: if a reused one
     breaks, nobody knows whether the service has read the request.
     """
 
     endpoint: str
-    method: str
     url: str = field(repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     form: Mapping[str, str] | None = field(default=None, repr=False)
@@ -106,8 +107,9 @@ def exchange(application: Application, call: Call) -> Answer:
 def _exchange(call: Call, *, ends_at: float) -> Answer:
     """Each step has the time-out of the whole call; the total is checked while the body arrives."""
     client = _client(os.getpid(), sent_once=call.sent_once)
+    method = "GET" if call.form is None and call.json is None else "POST"
     content: dict[str, Any] = {"headers": call.headers, "data": call.form, "json": call.json}
-    request = client.build_request(call.method, call.url, timeout=call.seconds, **content)
+    request = client.build_request(method, call.url, timeout=call.seconds, **content)
     body = bytearray()
     with closing(client.send(request, stream=True)) as response:
         if 300 <= response.status_code < 400:

@@ -22,6 +22,7 @@ BY_CODE: Mapping[str, Callable[..., exceptions.ServiceRefusal]] = {
     "ENVIRONMENT_MISMATCH": exceptions.EnvironmentMismatch,
     "INVALID_CONNECT_CODE": exceptions.InvalidConnectCode,
     "CONNECT_CODE_REQUIRED": partial(exceptions.ServiceRefusal, code="connect_code_required"),
+    POLICY_CODE: exceptions.VerificationPolicyNotMet,
     "invalid_grant": exceptions.InvalidGrant,
     "invalid_client": exceptions.ClientRejected,
     "unauthorized_client": exceptions.ClientRejected,
@@ -72,21 +73,13 @@ def _kind_of(
         return kind if is_known else None
     if status >= 500 or endpoint == "token":
         return None
-    if endpoint == "connect" and _asks_for_verification(members):
+    # The service publishes no list of the codes of its verification policy.
+    if endpoint == "connect" and members.get("kyc_required") is True:
         return exceptions.VerificationPolicyNotMet
     if status != 401:
         return exceptions.ServiceRefusal
     is_ours = endpoint in OF_APPLICATION
     return exceptions.ClientRejected if is_ours else exceptions.AccessTokenRejected
-
-
-def _asks_for_verification(members: Mapping[str, Any]) -> bool:
-    """Whether the person lacks a verification. The service publishes no list of such codes."""
-    return (
-        members.get("kyc_required") is True
-        or isinstance(members.get("kyc_url"), str)
-        or code_of(members) == POLICY_CODE
-    )
 
 
 def of_callback(error: str) -> exceptions.ServiceRefusal | None:
@@ -107,7 +100,6 @@ def pause(headers: Mapping[str, str]) -> float:
     """The seconds of a ``Retry-After`` header (RFC 9110 §10.2.3), or zero without the header."""
     retry_after = headers.get("retry-after", "")
     if retry_after.isascii() and retry_after.isdigit():
-        # Nine digits exceed the longest pause already, and Python refuses to parse very many.
-        return min(float(retry_after.lstrip("0")[:9] or 0), LONGEST_PAUSE)
+        return min(float(retry_after), LONGEST_PAUSE)
     date = parse_http_date_safe(retry_after) or 0
     return min(max(date - time.time(), 0.0), LONGEST_PAUSE)

@@ -83,7 +83,9 @@ class Event:
     def parse(cls, body: bytes) -> Event:
         """Parse ``body``. Raises ``EventRefused``, which has only the digest of the body."""
         try:
-            return _event(read_object(body, deepest=DEEPEST), has_nul=bool(NUL.search(body)))
+            if NUL.search(body):
+                raise NotStrictJSON("has a NUL character")
+            return _event(read_object(body, deepest=DEEPEST))
         except (NotStrictJSON, NotAMoment, MalformedAnswer) as error:
             detail = f"{error} (body {hashlib.sha256(body).hexdigest()})"
             raise EventRefused(detail) from None
@@ -102,10 +104,8 @@ def signing_secret(body: bytes, *, signature: str, secrets: Iterable[Secret]) ->
     return fitting
 
 
-def _event(members: dict[str, Any], *, has_nul: bool) -> Event:
+def _event(members: dict[str, Any]) -> Event:
     read = Members(members, ENDPOINT)
-    if has_nul:
-        raise read.wrong("has a NUL character")
     event_type = canonical(read.required("event_type", longest=LONGEST_CODE))
     occurred_at = parse_moment(read.required("timestamp", longest=LONGEST_CODE))
     content = members.get("data")

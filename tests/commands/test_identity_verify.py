@@ -11,7 +11,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 
-from django_identity.credentials import RejectionReason
 from tests.credentials.issuer import (
     AUDIENCE,
     ISSUER,
@@ -115,7 +114,7 @@ def test_a_rejected_credential_ends_with_the_reason(written, jwks) -> None:
     """Exit status 1 and the reason; nothing of the credential."""
     text = join(token(key=OTHER_KEY), [])
     out, error = rejected(written(text), jwks=jwks)
-    assert error == f"rejected: signature: {RejectionReason.SIGNATURE.explanation}"
+    assert error == "rejected: signature"
     assert not any(part in out + error for part in text.strip("~").split("."))
 
 
@@ -130,7 +129,7 @@ def test_subject_and_application_are_what_the_operator_asks_for(written, jwks) -
     ]
     for options, reason in wrong:
         error = rejected(path, jwks=jwks, **options)[1]
-        assert error.startswith(f"rejected: {reason}:")
+        assert error == f"rejected: {reason}"
 
 
 @OFFLINE

@@ -196,7 +196,6 @@ CLEAR_NOES = [
     (refusal("WHATEVER", "403 Forbidden", kyc_required="true"), ServiceRefusal),
     (refusal("POA_REQUIRED", "403 Forbidden"), VerificationPolicyNotMet),
     (refusal("SELFIE_REQUIRED", "403 Forbidden", kyc_required=True), VerificationPolicyNotMet),
-    (refusal("LEVEL", "403 Forbidden", kyc_url="https://k.example/"), VerificationPolicyNotMet),
     (http(b'{"success": false}'), ServiceRefusal),
     (http(b'{"error": "invalid_client"}', status="401 No"), ClientRejected),
     (http(b'{"success": false, "data": {"status": "approved"}}'), ServiceRefusal),

@@ -87,7 +87,7 @@ def connection_of(call: Call) -> bytes:
 def test_reads_share_a_connection_and_no_cookie() -> None:
     """A read goes over a connection that is open already; no answer's cookie comes along."""
     with keeping_server() as origin:
-        call = Call("profile", "GET", origin)
+        call = Call("profile", origin)
         assert connection_of(call) == connection_of(call)
         assert send(call).headers["x-cookie-seen"] == "none"
 
@@ -95,14 +95,14 @@ def test_reads_share_a_connection_and_no_cookie() -> None:
 def test_what_is_sent_once_gets_a_connection_of_its_own() -> None:
     """On a kept connection nobody could tell whether the service read the request."""
     with keeping_server() as origin:
-        call = Call("token", "POST", origin, form={"code": "x"}, sent_once=True)
+        call = Call("token", origin, form={"code": "x"}, sent_once=True)
         assert connection_of(call) != connection_of(call)
 
 
 def test_a_child_process_opens_its_own_connections() -> None:
     """Parent and child never write into one connection."""
     with keeping_server() as origin:
-        call = Call("profile", "GET", origin)
+        call = Call("profile", origin)
         mine = connection_of(call)
         reader, writer = os.pipe()
         child = os.fork()
@@ -119,7 +119,7 @@ def test_a_child_process_opens_its_own_connections() -> None:
 def test_a_read_has_no_body_and_says_nothing_of_one() -> None:
     """A GET carries no ``Content-Length``: some servers refuse one."""
     with serving() as service:
-        send(Call("profile", "GET", f"{service.origin}/users/me/profile"))
+        send(Call("profile", f"{service.origin}/users/me/profile"))
         [(_, _, sent)] = service.requests
     assert b"content-length" not in sent.lower()
     assert b"accept-encoding: identity" in sent.lower()
@@ -148,7 +148,7 @@ def test_nothing_is_sent_twice(method: str, given: dict[str, Any], bad: Any) -> 
 
 
 def profile_call(service: FakeService, **given: Any) -> Call:
-    return Call("profile", "GET", f"{service.origin}/users/1/profile", seconds=0.3, **given)
+    return Call("profile", f"{service.origin}/users/1/profile", seconds=0.3, **given)
 
 
 def drip(connection: socket.socket) -> None:
@@ -174,7 +174,7 @@ def test_a_refused_connection_says_that_nothing_arrived() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
     with pytest.raises(ServiceUnavailable) as raised:
-        send(Call("profile", "GET", origin))
+        send(Call("profile", origin))
     assert not raised.value.may_have_arrived
     assert raised.value.network_error == "ConnectionRefusedError"
 
@@ -231,7 +231,7 @@ def test_a_certificate_that_nobody_vouches_for() -> None:
     """TLS is verified, and nothing is sent to a server that cannot prove its name."""
     with keeping_server(proving(trustme.CA())) as origin:
         with pytest.raises(ServiceUnavailable) as raised:
-            send(Call("profile", "GET", origin))
+            send(Call("profile", origin))
         assert not raised.value.may_have_arrived
         assert raised.value.network_error == "SSLCertVerificationError"
 
@@ -244,10 +244,10 @@ def test_a_private_authority_is_trusted_where_the_environment_names_it(
     authority.cert_pem.write_to_path(file)
     with environment(SSL_CERT_FILE=str(file)):
         with keeping_server(proving(authority)) as origin:
-            assert send(Call("profile", "GET", origin)).status == 200
+            assert send(Call("profile", origin)).status == 200
         other = proving(authority, "service.example")
         with keeping_server(other) as origin, pytest.raises(ServiceUnavailable):
-            send(Call("profile", "GET", origin))
+            send(Call("profile", origin))
 
 
 def test_a_proxy_sees_a_tunnel_and_nothing_of_what_goes_through_it(
@@ -262,7 +262,7 @@ def test_a_proxy_sees_a_tunnel_and_nothing_of_what_goes_through_it(
         environment(SSL_CERT_FILE=str(file), HTTPS_PROXY=proxy.address),
     ):
         for _ in range(2):
-            call = Call("token", "POST", f"{origin}/token", form={"code": "secret"}, sent_once=True)
+            call = Call("token", f"{origin}/token", form={"code": "secret"}, sent_once=True)
             assert send(call).status == 200
     host = origin.removeprefix("https://")
     assert proxy.asked == [f"CONNECT {host} HTTP/1.1"] * 2
@@ -272,7 +272,7 @@ def test_a_proxy_that_refuses_has_passed_nothing_on() -> None:
     """A code that was not sent may be sent again; the proxy's password is shown nowhere."""
     with forward_proxy("site:word") as proxy:
         address = proxy.address.replace("word", "another")
-        call = Call("token", "POST", "https://service.example", form={"c": "x"}, sent_once=True)
+        call = Call("token", "https://service.example", form={"c": "x"}, sent_once=True)
         with environment(HTTPS_PROXY=address), pytest.raises(ServiceUnavailable) as raised:
             send(call)
     assert not raised.value.may_have_arrived
@@ -296,5 +296,5 @@ def test_a_mocked_service_is_never_called() -> None:
     """respx answers in the service's place, as with any client of httpx."""
     with respx.mock() as mocked:
         mocked.get("https://service.example/me").respond(json={"success": True})
-        answer = send(Call("me", "GET", "https://service.example/me"))
+        answer = send(Call("me", "https://service.example/me"))
     assert answer.body == b'{"success":true}'

@@ -178,8 +178,7 @@ def test_every_form_of_iso_8601_is_one_moment(text: str) -> None:
     "text",
     ["", "2026-11-21", "15:00", "1763737200", "2026-13-01T00:00Z", "2026-02-30T00:00Z",
      "2026-366T00:00Z", "2026-11-21T25:00Z", "2026-11-21T24:01Z", "2026-11-21X15:00Z",
-     "9999-12-31T24:00Z", "202\uff16-11-21T15:00Z", "2026-11-21T15:00Z ",
-     "2026-11-21T15:00:00." + "0" * 60 + "Z"],
+     "9999-12-31T24:00Z", "202\uff16-11-21T15:00Z", "2026-11-21T15:00Z "],
 )  # fmt: skip
 def test_what_is_no_moment_is_refused(text: str) -> None:
     """A date alone, a number, a day that does not exist, another script's digits."""

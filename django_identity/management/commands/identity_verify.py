@@ -47,8 +47,7 @@ class Command(IdentityCommand):
         try:
             proven = verify_credential(registered, credential, subject=subject, keys=keys)
         except CredentialRejected as error:
-            reason = error.reason
-            raise CommandError(f"rejected: {reason}: {reason.explanation}") from None
+            raise CommandError(f"rejected: {error.reason}") from None
         self._show(proven)
 
     def _show(self, proven: VerifiedCredential) -> None:
