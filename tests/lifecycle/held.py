@@ -1,13 +1,12 @@
 """A grant at the moment of its refresh, for the tests of tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 from django.db import connections
+from django.dispatch import Signal
 from django.utils import timezone
 
 from django_identity import signals
@@ -37,14 +36,17 @@ def in_the_meantime(work: Callable[[], object]) -> Callable[[], None]:
 
 
 @contextmanager
-def announced() -> Iterator[list[LinkedIdentity]]:
+def announced(
+    signal: Signal = signals.reauthorization_needed,
+) -> Iterator[list[LinkedIdentity]]:
+    """The identities about which the signal was sent."""
     heard: list[LinkedIdentity] = []
 
     def hear(*, identity: LinkedIdentity, **_kwargs: object) -> None:
         heard.append(identity)
 
-    signals.reauthorization_needed.connect(hear)
+    signal.connect(hear)
     try:
         yield heard
     finally:
-        signals.reauthorization_needed.disconnect(hear)
+        signal.disconnect(hear)

@@ -1,28 +1,29 @@
 """A re-fetch stores what is proven, revokes what is revoked, and never overtakes a revocation."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.cache import cache
-from django.db import connections
+from django.db import DataError, connection
 from django.utils import timezone
 
-from django_identity import signals
-from django_identity.lifecycle import key_sets
+from django_identity import conf, signals
+from django_identity.lifecycle import refetch
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import FakeService, answer, html
+from tests.lifecycle.held import announced, in_the_meantime
 from tests.lifecycle.refetching import refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
 REJECTED = answer({"success": False, "error": {"code": "x"}}, status="401 Unauthorized")
+LEVEL_TOO = {"scopes": ["kyc:read", "claims:read"], "kyc_said_at": None}
 
 
 @pytest.fixture
@@ -33,6 +34,16 @@ def identity(service: FakeService) -> LinkedIdentity:
     return LinkedIdentity.objects.get(pk=made.pk)
 
 
+def row() -> LinkedIdentity:
+    return LinkedIdentity.objects.get()
+
+
+def due_in() -> timedelta:
+    due_at = row().refetch_due_at
+    assert due_at is not None
+    return due_at - timezone.now()
+
+
 def held() -> dict[str, bool]:
     """Claim -> whether it is proven and stands."""
     return {
@@ -41,18 +52,21 @@ def held() -> dict[str, bool]:
     }
 
 
-def expire_token() -> None:
-    TokenGrant.objects.update(access_expires_at=timezone.now())
+def expire_token(**columns: Any) -> None:
+    TokenGrant.objects.update(access_expires_at=timezone.now(), **columns)
+
+
+def listed(*names: str, revoked: tuple[str, ...] = ()) -> list[dict[str, object]]:
+    return [
+        {"claim_type": name, "provider": "KYC", "revoked": name in revoked}
+        for name in {*names, *revoked}
+    ]
 
 
 def with_claims(service: FakeService, *, revoked: tuple[str, ...] = (), **changes: Any) -> None:
-    listed = [
-        {"claim_type": name, "provider": "KYC", "revoked": name in revoked}
-        for name in {*service.disclosed, *revoked}
-    ]
     body = {
         "user_id": service.subject,
-        "claims": listed,
+        "claims": listed(*service.disclosed, revoked=revoked),
         "credential": service.bend(service.credential()),
         "credential_format": "dc+sd-jwt",
         **changes,
@@ -60,14 +74,7 @@ def with_claims(service: FakeService, *, revoked: tuple[str, ...] = (), **change
     service.answers["claims"] = {"success": True, "data": body}
 
 
-def in_the_meantime(**columns: Any) -> Callable[[], None]:
-    def change() -> None:
-        try:
-            LinkedIdentity.objects.all().change(**columns)
-        finally:
-            connections.close_all()
-
-    return change
+# What is stored
 
 
 def test_one_refresh_and_one_read(service: FakeService, identity: LinkedIdentity) -> None:
@@ -76,10 +83,8 @@ def test_one_refresh_and_one_read(service: FakeService, identity: LinkedIdentity
     assert refetched(identity) is Refetched.STORED
     assert [name for name, _, _ in service.requests] == ["jwks", "token", "claims"]
     assert held() == {"age_over_18": True}
-    identity.refresh_from_db()
-    assert identity.last_error == ""
-    due_in = (identity.refetch_due_at - timezone.now()).total_seconds() / 3600
-    assert 0.65 * 24 - 0.1 < due_in < 0.85 * 24
+    assert row().last_error == ""
+    assert 0.65 * 24 * HOUR - MINUTE < due_in() < 0.85 * 24 * HOUR
 
 
 def test_gone_and_revoked_claims_close(service: FakeService, identity: LinkedIdentity) -> None:
@@ -97,11 +102,11 @@ def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(
 ) -> None:
     """Of two providers the one whose claim is revoked keeps no value and no proof."""
     service.disclosed = {"age_over_18": True}
-    listed = [
+    both = [
         {"claim_type": "age_over_18", "provider": provider, "revoked": provider == "A"}
         for provider in ("A", "B")
     ]
-    with_claims(service, claims=listed)
+    with_claims(service, claims=both)
     assert refetched(identity) is Refetched.STORED
     rows = StoredClaim.objects.order_by("provider")
     assert [(row.provider, row.value, row.revoked) for row in rows] == [
@@ -109,68 +114,98 @@ def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(
     ]  # fmt: skip
 
 
-def test_an_empty_list_needs_no_credential(service: FakeService, identity: LinkedIdentity) -> None:
-    """If nothing is listed any more, nothing is held any more."""
-    make_claim(identity)
-    with_claims(service, claims=[], credential=None)
-    assert refetched(identity) is Refetched.STORED
-    assert held() == {}
-
-
-def test_an_older_answer_brings_nothing_back_after_an_empty_one(
-    service: FakeService, identity: LinkedIdentity
+@pytest.mark.parametrize("revoked", [(), ("age_over_18",)], ids=["empty", "revoked"])
+def test_a_list_without_a_valid_claim_needs_no_credential(
+    service: FakeService, identity: LinkedIdentity, revoked: tuple[str, ...]
 ) -> None:
-    """A cache of the service still had the answer from before the revocation."""
-    service.payload["iat"] = int(time.time()) - 3600
-    with_claims(service)
-    stale = service.answers["claims"]
-    service.payload["iat"] = int(time.time())
-    with_claims(service)
-    assert refetched(identity) is Refetched.STORED
-    with_claims(service, claims=[], credential=None)
-    assert refetched(identity) is Refetched.STORED
-    service.answers["claims"] = stale
-    assert refetched(identity) is Refetched.FAILED
-    assert held() == {}
-
-
-def test_a_revocation_in_a_bad_answer_outdates_a_refetch_under_way(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """As every writer it raises the version, so the other answer is discarded."""
+    """Nothing is left to prove, so this is no failure, and nothing is held any more."""
     make_claim(identity)
-    listed = [
-        {"claim_type": name, "provider": "KYC", "revoked": name == "age_over_18"}
-        for name in ("age_over_18", "unique_human")
-    ]
-    with_claims(service, claims=listed, credential=None)
-    before = identity.version
-    assert refetched(identity) is Refetched.FAILED
-    identity.refresh_from_db()
-    assert not held()["age_over_18"]
-    assert identity.version == before + 2  # the revocation, and the failure
-    assert identity.refetch_failures == 1
+    with_claims(service, claims=listed(revoked=revoked), credential=None)
+    assert refetched(identity) is Refetched.STORED
+    assert not any(held().values())
+    assert row().credential_expires_at is None
 
 
 def test_unchanged_claims_are_no_news(service: FakeService, identity: LinkedIdentity) -> None:
     """``claims_changed`` is sent when what the claims say has changed, not when they are renewed;
     their rows stay.
     """
-    heard: list[LinkedIdentity] = []
-
-    def hear(*, identity: LinkedIdentity, **_kwargs: object) -> None:
-        heard.append(identity)
-
-    signals.claims_changed.connect(hear)
-    try:
+    with announced(signals.claims_changed) as heard:
         refetched(identity)
         rows = list(StoredClaim.objects.values_list("pk", flat=True))
-        identity.refresh_from_db()
         refetched(identity)
-    finally:
-        signals.claims_changed.disconnect(hear)
     assert heard == [identity]
     assert list(StoredClaim.objects.values_list("pk", flat=True)) == rows
+
+
+def test_a_credential_that_lives_longer_is_stored_for_a_day(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """24 hours is the service's word; whatever the credential says, its claims end with them."""
+    service.payload["exp"] = int(time.time()) + 30 * 86_400
+    assert refetched(identity) is Refetched.STORED
+    a_day_on = timezone.now() + 24 * HOUR
+    assert row().credential_expires_at <= a_day_on
+    assert StoredClaim.objects.get().valid_until <= a_day_on
+    assert due_in() < 24 * HOUR
+
+
+def test_what_cannot_be_stored_opens_nothing(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """A NUL or an endless name in a signed claim is no reason to lose the others."""
+    service.disclosed = {"age_over_18": True, "nul": "a\0b", "n" * 300: True}
+    with_claims(service, claims=[])
+    assert refetched(identity) is Refetched.STORED
+    assert held() == {"age_over_18": True}
+
+
+def test_claims_and_credential_are_stored_together(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """If the claims cannot be written the row says nothing of a newer credential."""
+
+    def refusing(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("INSERT") and "storedclaim" in sql:
+            raise DataError
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(refusing):
+        assert refetched(identity) is Refetched.FAILED
+    assert row().credential_issued_at is None
+    assert (row().last_error, row().refetch_failures) == ("unexpected_error", 1)
+
+
+@pytest.mark.parametrize(
+    ("scopes", "calls"),
+    [
+        (["profile:read"], ["token"]),
+        (["profile:read", "kyc:read"], ["token", "kyc"]),
+        (["claims:read"], ["jwks", "token", "claims"]),
+        ([], ["jwks", "token", "claims"]),
+    ],
+    ids=["neither", "level", "claims", "unknown"],
+)
+def test_what_the_consent_covers_is_read(
+    service: FakeService, identity: LinkedIdentity, scopes: list[str], calls: list[str]
+) -> None:
+    """A grant that nothing else uses is refreshed, well before its 30 days are over."""
+    LinkedIdentity.objects.update(scopes=scopes, kyc_said_at=timezone.now() - 24 * HOUR)
+    expire_token()
+    assert refetched(identity) is Refetched.STORED
+    assert [name for name, _, _ in service.requests] == calls
+    days = due_in() / (24 * HOUR)
+    assert (19 < days < 26) if calls == ["token"] else (0.6 < days < 1.7)
+
+
+def test_without_consent_nothing_is_read(service: FakeService, identity: LinkedIdentity) -> None:
+    """No call is made for a person who took the consent back."""
+    LinkedIdentity.objects.update(consent=Consent.REVOKED)
+    assert refetched(identity) is None
+    assert service.requests == []
+
+
+# What is not believed
 
 
 @pytest.mark.parametrize(
@@ -194,8 +229,64 @@ def test_a_rejected_credential_changes_nothing_but_may_revoke(
     with_claims(service, revoked=("unique_human",))
     assert refetched(identity) is Refetched.FAILED
     assert held() == {"age_over_18": True, "unique_human": False}
-    identity.refresh_from_db()
-    assert (identity.refetch_failures, identity.last_error) == (1, "credential_rejected")
+    assert (row().refetch_failures, row().last_error) == (1, "credential_rejected")
+
+
+def test_an_answer_without_a_credential_revokes_what_it_says(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """As every writer it raises the version, so that a re-fetch under way is discarded."""
+    make_claim(identity)
+    make_claim(identity, "unique_human")
+    names = ("age_over_18", "unique_human")
+    with_claims(service, claims=listed(*names, revoked=("unique_human",)), credential=None)
+    assert refetched(identity) is Refetched.FAILED
+    assert held() == {"age_over_18": True, "unique_human": False}
+    assert row().version == identity.version + 2  # the revocation, and the failure
+    assert row().refetch_failures == 1
+
+
+@pytest.mark.parametrize("older", [True, False], ids=["older", "none"])
+def test_an_older_credential_or_none_is_not_taken(
+    service: FakeService, identity: LinkedIdentity, *, older: bool
+) -> None:
+    """A replay of an older credential, or an answer without one, leaves the stored proof."""
+    refetched(identity)
+    issued_at = row().credential_issued_at
+    if older:
+        service.payload["iat"] = int(time.time()) - 7200
+        service.disclosed = {"unique_human": True}
+    with_claims(service, **({} if older else {"credential": None}))
+    assert refetched(identity) is Refetched.FAILED
+    assert row().credential_issued_at == issued_at
+    assert held() == {"age_over_18": True}
+
+
+def test_an_older_answer_brings_nothing_back_after_an_empty_one(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """A cache of the service still had the answer from before the revocation."""
+    service.payload["iat"] = int(time.time()) - 3600
+    with_claims(service)
+    stale = service.answers["claims"]
+    service.payload["iat"] = int(time.time())
+    with_claims(service)
+    assert refetched(identity) is Refetched.STORED
+    with_claims(service, claims=[], credential=None)
+    assert refetched(identity) is Refetched.STORED
+    service.answers["claims"] = stale
+    assert refetched(identity) is Refetched.FAILED
+    assert held() == {}
+
+
+def test_an_answer_about_somebody_else_revokes_nothing(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """Another ``user_id``: the answer is not about this person in any part."""
+    make_claim(identity)
+    with_claims(service, revoked=("age_over_18",), user_id="somebody-else")
+    assert refetched(identity) is Refetched.FAILED
+    assert held() == {"age_over_18": True}
 
 
 @pytest.mark.parametrize(
@@ -210,92 +301,6 @@ def test_the_services_clock_may_be_a_little_ahead(
     assert held() == ({"age_over_18": True} if outcome is Refetched.STORED else {})
 
 
-def test_a_credential_that_lives_longer_is_stored_for_a_day(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """24 hours is the service's word; whatever the credential says, its claims end with them."""
-    service.payload["exp"] = int(time.time()) + 30 * 86_400
-    assert refetched(identity) is Refetched.STORED
-    a_day_on = timezone.now() + timedelta(hours=24)
-    identity.refresh_from_db()
-    assert identity.credential_expires_at <= a_day_on
-    assert StoredClaim.objects.get().valid_until <= a_day_on
-    assert identity.refetch_due_at < a_day_on
-
-
-def test_an_answer_about_somebody_else_revokes_nothing(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """Another ``user_id``: the answer is not about this person in any part."""
-    make_claim(identity)
-    with_claims(service, revoked=("age_over_18",), user_id="somebody-else")
-    assert refetched(identity) is Refetched.FAILED
-    assert held() == {"age_over_18": True}
-
-
-@pytest.mark.parametrize("changes", [{"iat": int(time.time()) - 7200}, None], ids=["old", "none"])
-def test_an_older_credential_or_none_is_not_taken(
-    service: FakeService, identity: LinkedIdentity, changes: dict[str, Any] | None
-) -> None:
-    """A replay of an older credential, or an answer without one, leaves the stored proof."""
-    refetched(identity)
-    identity.refresh_from_db()
-    issued_at = identity.credential_issued_at
-    if changes:
-        service.payload.update(changes)
-        service.disclosed = {"unique_human": True}
-        with_claims(service)
-    else:
-        with_claims(service, credential=None)
-    assert refetched(identity) is Refetched.FAILED
-    identity.refresh_from_db()
-    assert identity.credential_issued_at == issued_at
-    assert held() == {"age_over_18": True}
-
-
-def test_failures_back_off_on_the_row(service: FakeService, identity: LinkedIdentity) -> None:
-    """From a minute to six hours, by chance, and visible; the first success forgets them."""
-    service.answers["claims"] = {"success": True, "data": {}}
-    for failures in range(1, 4):
-        assert refetched(identity) is Refetched.FAILED
-        identity.refresh_from_db()
-        pause = (identity.refetch_due_at - timezone.now()).total_seconds()
-        assert 30 * 2 ** (failures - 1) - 1 < pause <= 60 * 2 ** (failures - 1)
-        assert (identity.refetch_failures, identity.last_error) == (failures, "malformed_answer")
-    LinkedIdentity.objects.update(refetch_failures=30_000)
-    identity.refresh_from_db()
-    refetched(identity)
-    identity.refresh_from_db()
-    assert identity.refetch_due_at <= timezone.now() + timedelta(hours=6)
-    service.answers.clear()
-    assert refetched(identity) is Refetched.STORED
-    identity.refresh_from_db()
-    assert (identity.refetch_failures, identity.last_error) == (0, "")
-
-
-def test_a_fresh_token_that_is_refused_means_the_consent_is_gone(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """One refresh, one more try; then the grant is dropped and the site hears of it."""
-    heard: list[LinkedIdentity] = []
-
-    def hear(*, identity: LinkedIdentity, **_kwargs: object) -> None:
-        heard.append(identity)
-
-    service.answers["claims"] = REJECTED
-    signals.reauthorization_needed.connect(hear)
-    try:
-        assert refetched(identity) is Refetched.REAUTHORIZATION_NEEDED
-    finally:
-        signals.reauthorization_needed.disconnect(hear)
-    assert (service.calls("token"), service.calls("claims"), heard) == (1, 2, [identity])
-    grant = TokenGrant.objects.get()
-    assert (grant.needs_reauthorization, grant.access_token) == (True, "")
-    identity.refresh_from_db()
-    assert identity.refetch_due_at is None
-    assert identity.last_error == "reauthorization_needed"
-
-
 @pytest.mark.parametrize(
     "event",
     [
@@ -305,54 +310,126 @@ def test_a_fresh_token_that_is_refused_means_the_consent_is_gone(
     ],
     ids=["revoked", "signed in anew", "due anew"],
 )
+@pytest.mark.parametrize("fails", [True, False])
 def test_what_comes_first_wins(
-    service: FakeService, identity: LinkedIdentity, event: dict[str, Any]
+    service: FakeService, identity: LinkedIdentity, event: dict[str, Any], *, fails: bool
 ) -> None:
-    """A revocation, a sign-in or an event while the answer is on its way: nothing of it is
-    stored.
+    """A revocation, a sign-in or an event while the answer or the failure is on its way: nothing
+    of it is stored.
     """
-    service.meanwhile["claims"] = in_the_meantime(**event)
-    assert refetched(identity) is Refetched.OVERTAKEN
+    change = LinkedIdentity.objects.all().change
+    service.meanwhile["claims"] = in_the_meantime(lambda: change(**event))
+    if fails:
+        service.answers["claims"] = html()
+    assert refetched(identity) is (Refetched.OUTAGE if fails else Refetched.OVERTAKEN)
     assert held() == {}
-    row = LinkedIdentity.objects.get()
-    assert row.credential_issued_at is None
-    assert all(getattr(row, name) == value for name, value in event.items())
+    assert (row().credential_issued_at, row().refetch_failures) == (None, 0)
+    assert all(getattr(row(), name) == value for name, value in event.items())
 
 
-def test_a_failure_does_not_hide_an_event(service: FakeService, identity: LinkedIdentity) -> None:
-    """An event that made the re-fetch due while another one failed keeps it due."""
-    now = timezone.now()
-    service.answers["claims"] = html()
-    service.meanwhile["claims"] = in_the_meantime(refetch_due_at=now)
+# Failures
+
+
+def test_failures_back_off_on_the_row(service: FakeService, identity: LinkedIdentity) -> None:
+    """From a minute to six hours, by chance, and visible; the first success forgets them."""
+    service.answers["claims"] = {"success": True, "data": {}}
+    for failures in range(1, 4):
+        assert refetched(identity) is Refetched.FAILED
+        most = MINUTE * 2 ** (failures - 1)
+        assert most / 2 - timedelta(seconds=1) < due_in() <= most
+        assert (row().refetch_failures, row().last_error) == (failures, "malformed_answer")
+    LinkedIdentity.objects.update(refetch_failures=30_000)
     refetched(identity)
-    assert LinkedIdentity.objects.get().refetch_due_at == now
-
-
-def test_no_keys_means_later(service: FakeService, identity: LinkedIdentity) -> None:
-    """Without a key set nothing is spent."""
-    service.answers["jwks"] = html("500 Oops")
-    assert refetched(identity) is Refetched.OUTAGE
-    identity.refresh_from_db()
-    assert identity.last_error == "keys_unavailable"
-    assert service.calls("claims") == 0
+    assert due_in() <= 6 * HOUR
     service.answers.clear()
-    cache.clear()
-    key_sets.forget()
     assert refetched(identity) is Refetched.STORED
+    assert (row().refetch_failures, row().last_error) == (0, "")
 
 
-def test_what_cannot_be_stored_opens_nothing(
+@pytest.mark.parametrize("endpoint", ["jwks", "token", "claims"])
+def test_an_outage_is_retried_after_a_pause(
+    service: FakeService, identity: LinkedIdentity, endpoint: str
+) -> None:
+    """The row that met it waits: another one is tried first. Without keys nothing is spent."""
+    expire_token()
+    service.answers[endpoint] = html("500 Oops")
+    assert refetched(identity) is Refetched.OUTAGE
+    code = "keys_unavailable" if endpoint == "jwks" else "service_unavailable"
+    assert (row().refetch_failures, row().last_error) == (1, code)
+    assert not TokenGrant.objects.get().needs_reauthorization
+    assert timedelta() < due_in() <= 2 * MINUTE
+    assert (service.calls("token") == 0) is (endpoint == "jwks")
+
+
+@pytest.mark.parametrize("is_fresh", [True, False])
+def test_a_fresh_token_that_is_refused_means_the_consent_is_gone(
+    service: FakeService, identity: LinkedIdentity, *, is_fresh: bool
+) -> None:
+    """One refresh, one more try; then the grant is dropped and the site hears of it."""
+    if is_fresh:
+        expire_token()
+    service.answers["claims"] = REJECTED
+    with announced() as heard:
+        assert refetched(identity) is Refetched.REAUTHORIZATION_NEEDED
+    assert (service.calls("token"), service.calls("claims")) == (1, 1 if is_fresh else 2)
+    grant = TokenGrant.objects.get()
+    assert (heard, grant.needs_reauthorization, grant.access_token) == ([identity], True, "")
+    assert (row().refetch_due_at, row().last_error) == (None, "reauthorization_needed")
+
+
+def test_a_refresh_under_way_elsewhere_is_retried_soon(
     service: FakeService, identity: LinkedIdentity
 ) -> None:
-    """A NUL or an endless name in a signed claim is no reason to lose the others."""
-    service.disclosed = {"age_over_18": True, "nul": "a\0b", "n" * 300: True}
-    with_claims(service, claims=[])
+    """It is no outage: the others are served."""
+    expire_token(retry_at=timezone.now() + MINUTE)
+    assert refetched(identity) is Refetched.FAILED
+    assert row().last_error == "refresh_pending"
+    assert timedelta() < due_in() <= MINUTE
+    assert service.calls("token") == 0
+
+
+def test_a_credential_at_its_end_is_not_asked_for_without_a_pause(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """A service that answers from a cache would be asked again and again."""
+    service.payload["exp"] = int(time.time()) + 60
     assert refetched(identity) is Refetched.STORED
+    assert due_in() > 4 * MINUTE
+
+
+def test_a_level_that_cannot_be_read_stops_no_claims(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """The claims are stored, and the level is asked for again soon."""
+    LinkedIdentity.objects.update(**LEVEL_TOO)
+    service.answers["kyc"] = html("500 Oops")
+    assert refetched(identity) is Refetched.FAILED
     assert held() == {"age_over_18": True}
+    assert due_in() <= MINUTE
+    assert (row().refetch_failures, row().last_error) == (1, "service_unavailable")
 
 
-def test_without_consent_nothing_is_read(service: FakeService, identity: LinkedIdentity) -> None:
-    """No call is made for a person who took the consent back."""
-    LinkedIdentity.objects.update(consent=Consent.REVOKED)
-    assert refetched(identity) is None
-    assert service.requests == []
+def test_a_level_is_stored_though_the_claims_cannot_be_read(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """It is the service's own word, which needs no credential."""
+    LinkedIdentity.objects.update(**LEVEL_TOO)
+    service.kyc = {"kyc_level": "level_3"}
+    service.answers["claims"] = html("500 Oops")
+    assert refetched(identity) is Refetched.OUTAGE
+    assert (row().kyc_level, row().refetch_failures) == ("level_3", 1)
+
+
+@pytest.mark.parametrize(
+    ("digest", "share"), [("00000000", 0.65), ("7fffffff", 0.75), ("ffffffff", 0.85)]
+)
+def test_due_at_three_quarters_give_or_take_a_tenth(
+    service: FakeService, digest: str, share: float
+) -> None:
+    """The place in the spread is the identity's own, so that it stays when the day is over."""
+    now = timezone.now()
+    identity = LinkedIdentity(subject_digest=digest + "0" * 56, scopes=["claims:read"])
+    due_at = refetch.next_due(
+        conf.application(), identity, level_said_at=None, claims_until=now + 24 * HOUR
+    )
+    assert (due_at - now) / (24 * HOUR) == pytest.approx(share, abs=0.001)

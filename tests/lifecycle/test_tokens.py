@@ -1,23 +1,24 @@
 """Promise 3: a rotating refresh token is never spent twice, and never lost."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.db import transaction
+from django.db import InterfaceError, InternalError, OperationalError, connection, transaction
 from django.test import override_settings
 from django.utils import timezone
 
 from django_identity import conf
 from django_identity.exceptions import (
+    AccessTokenRejected,
+    ConfigurationError,
     MalformedAnswer,
     RateLimited,
     ReauthorizationNeeded,
     RefreshPending,
+    ServiceError,
     ServiceRefusal,
     ServiceUnavailable,
 )
@@ -38,9 +39,18 @@ from tests.fake_service import (
     silent,
     truncated,
 )
-from tests.lifecycle.held import announced, expired, stored
+from tests.lifecycle.held import announced, expired, in_the_meantime, stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+INVALID_GRANT = answer({"error": "invalid_grant"}, status="400 Bad Request")
+SIGNED_IN = TokenAnswer(Secret("at-new"), Secret("rt-new"), 3600.0, None, None)
+FRAMEWORKS_404: list[dict[str, object]] = [
+    {"detail": "Not Found"},
+    {"error": "Not Found", "status": 404, "path": "/oauth2/token"},
+    {"success": False, "error": {"code": "NOT_FOUND"}},
+    {"type": "about:blank", "title": "Not Found", "status": 404},
+]
 
 
 @pytest.fixture
@@ -56,19 +66,6 @@ def test_a_live_token_costs_one_query_and_no_call(
     with django_assert_num_queries(1):
         assert access_token_for(identity).reveal() == "at-0"
     assert service.requests == []
-
-
-def test_a_failure_after_the_grant_was_read_counts(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """Who read the row before an attempt failed gets no lease, and does not send the token."""
-    expired(identity)
-    grant = TokenGrant.objects.get()
-    TokenGrant.objects.update(retry_at=timezone.now() + timedelta(seconds=30))
-    assert not tokens.lease(grant)
-    with pytest.raises(RefreshPending):
-        access_token_for(identity)
-    assert service.refresh_tokens == []
 
 
 def test_a_refresh_stores_both_tokens(service: FakeService, identity: LinkedIdentity) -> None:
@@ -94,7 +91,7 @@ def test_no_new_refresh_token_means_the_old_one_stays(
 def test_invalid_grant_is_final(service: FakeService, identity: LinkedIdentity) -> None:
     """The tokens are dropped, the site hears of it once, and the service is asked no more."""
     expired(identity)
-    service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
+    service.answers["token"] = INVALID_GRANT
     with announced() as heard:
         for _ in range(2):
             with pytest.raises(ReauthorizationNeeded):
@@ -102,6 +99,7 @@ def test_invalid_grant_is_final(service: FakeService, identity: LinkedIdentity) 
     grant = TokenGrant.objects.get()
     assert grant.needs_reauthorization
     assert (grant.access_token, grant.refresh_token) == ("", "")
+    assert (grant.generation, grant.lease_until, grant.retry_at) == (2, None, None)
     assert (heard, service.calls("token")) == ([identity], 1)
 
 
@@ -119,6 +117,7 @@ def test_invalid_grant_is_final(service: FakeService, identity: LinkedIdentity) 
         (answer({"error": "invalid_grant"}, status="503 Busy"), ServiceUnavailable),
         (answer({"success": False, "error": {"code": "APP_SUSPENDED"}}, status="403 Forbidden"),
          ServiceUnavailable),
+        *((answer(body, status="404 Not Found"), ServiceUnavailable) for body in FRAMEWORKS_404),
         (html("503 Oops"), ServiceUnavailable),
         (html(), ServiceUnavailable),
         (answer({"refresh_token": "rt", "expires_in": 60}), MalformedAnswer),
@@ -127,8 +126,8 @@ def test_invalid_grant_is_final(service: FakeService, identity: LinkedIdentity) 
         (silent, ServiceUnavailable),
     ],
     ids=["invalid_request", "invalid_client", "429", "500", "400", "401", "403",
-         "invalid_grant 401", "invalid_grant 503", "suspended", "503", "html", "half", "truncated",
-         "reset", "silent"],
+         "invalid_grant 401", "invalid_grant 503", "suspended", *("404",) * 4, "503", "html",
+         "half", "truncated", "reset", "silent"],
 )  # fmt: skip
 def test_what_is_not_invalid_grant_keeps_the_tokens(
     service: FakeService, identity: LinkedIdentity, bad: Any, error: type[Exception]
@@ -206,22 +205,6 @@ def test_an_unreadable_access_token_is_refreshed(
     assert access_token_for(identity).reveal() == "at-1"
 
 
-def test_an_unreadable_refresh_token_needs_reauthorization(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """It is no crash, the site hears of it once, and a key that comes back brings it back."""
-    expired(identity)
-    lost = {"default": {**service.settings(), "ENCRYPTION_KEYS": ["another key, sixteen long"]}}
-    with announced() as heard, override_settings(DJANGO_IDENTITY=lost):
-        for _ in range(2):
-            with pytest.raises(ReauthorizationNeeded):
-                access_token_for(identity)
-    assert TokenGrant.objects.get().needs_reauthorization
-    assert (heard, service.requests) == ([identity], [])
-    assert access_token_for(identity).reveal() == "at-1"
-    assert not TokenGrant.objects.get().needs_reauthorization
-
-
 def test_a_rejected_token_is_refreshed_once(service: FakeService, identity: LinkedIdentity) -> None:
     """A token that was refused before its time is replaced; a sibling's replacement is enough."""
     make_grant(identity)
@@ -275,34 +258,201 @@ def test_a_disabled_account_gets_no_token(service: FakeService, identity: Linked
     assert access_token_for(identity).reveal() == "at-1"
 
 
-# Transactions
+# What ends up in the row
 
 
-def test_inside_a_transaction_a_good_token_is_returned(
+def test_nobody_waits_for_a_sibling_without_end(
+    service: FakeService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lease that does not end in time is an error that says so; nothing is sent."""
+    monkeypatch.setattr(tokens, "LONGEST_WAIT", 0.2)
+    expired(identity, lease_until=timezone.now() + timedelta(seconds=25))
+    with pytest.raises(RefreshPending):
+        access_token_for(identity)
+    assert service.requests == []
+
+
+def test_life_counts_from_the_question(service: FakeService, identity: LinkedIdentity) -> None:
+    """However slow the answer is, the token is not thought to live longer than the service says."""
+    expired(identity)
+    arrived = []
+    service.meanwhile["token"] = lambda: arrived.append(timezone.now())
+    access_token_for(identity)
+    assert TokenGrant.objects.get().access_expires_at <= arrived[0] + timedelta(seconds=3540)
+
+
+def test_scopes_that_come_with_a_refresh_are_kept(
     service: FakeService, identity: LinkedIdentity
 ) -> None:
-    """A rollback would lose nothing."""
+    """A service may give less than it gave; without a word the scopes stay."""
+    expired(identity, scopes=["profile:read", "kyc:read"])
+    access_token_for(identity)
+    assert TokenGrant.objects.get().scopes == ["profile:read", "kyc:read"]
+    TokenGrant.objects.update(access_expires_at=timezone.now())
+    service.token = {"scope": "kyc:read"}
+    access_token_for(identity)
+    assert TokenGrant.objects.get().scopes == ["kyc:read"]
+
+
+def test_a_database_that_is_away_for_a_while_loses_no_token(
+    service: FakeService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Storing is tried again for some seconds, by whatever way the database fails."""
+    monkeypatch.setattr(tokens, "POLL", 0.01)
+    expired(identity)
+    failures = [OperationalError, InterfaceError, InternalError] * 10
+    writes: list[str] = []
+
+    def failing(execute: Any, sql: str, *rest: Any) -> Any:
+        writes.extend([sql] * sql.startswith("UPDATE"))
+        if sql.startswith("UPDATE") and len(writes) > 1 and failures:
+            raise failures.pop()
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(failing):
+        assert access_token_for(identity).reveal() == "at-1"
+    assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
+
+
+def test_a_database_that_stays_away_is_an_error_in_the_end(
+    service: FakeService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker does not try for ever."""
+    monkeypatch.setattr(tokens, "POLL", 0.01)
+    monkeypatch.setattr(tokens, "STORED_WITHIN", 0.1)
+    expired(identity)
+
+    def failing(execute: Any, sql: str, *rest: Any) -> Any:
+        if "generation" in sql.partition("WHERE")[0] and sql.startswith("UPDATE"):
+            raise OperationalError
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(failing), pytest.raises(OperationalError):
+        access_token_for(identity)
+
+
+def test_a_sign_in_replaces_everything(service: FakeService, identity: LinkedIdentity) -> None:
+    """Nothing of an older grant stays: no refresh token, no end of it, no pause, no mark."""
+    later = timezone.now() + timedelta(hours=1)
+    make_grant(
+        identity, scopes=["x"], retry_at=later, lease_until=later, needs_reauthorization=True
+    )
+    answered = TokenAnswer(Secret("at-new"), None, 3600.0, None, None)
+    identity.scopes = ["profile:read"]
+    tokens.store(conf.application(), identity, answered)
+    grant = TokenGrant.objects.get()
+    assert stored(identity, "access_token") == "at-new"
+    assert (grant.refresh_token, grant.refresh_expires_at) == ("", None)
+    assert (grant.retry_at, grant.lease_until, grant.needs_reauthorization) == (None, None, False)
+    assert grant.scopes == ["profile:read"]
+
+
+def test_a_refresh_that_fails_does_not_pause_a_sign_in(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """The tokens of a sign-in meanwhile are no business of the older ones' refresh."""
+    expired(identity)
+    service.answers["token"] = html("500 Oops")
+    service.meanwhile["token"] = in_the_meantime(
+        lambda: tokens.store(conf.application(), identity, SIGNED_IN)
+    )
+    with pytest.raises(ServiceUnavailable):
+        access_token_for(identity)
+    assert TokenGrant.objects.get().retry_at is None
+    assert access_token_for(identity).reveal() == "at-new"
+
+
+def test_giving_up_spares_newer_tokens(service: FakeService, identity: LinkedIdentity) -> None:
+    """A token that was refused says nothing about those that came since."""
     make_grant(identity)
-    with transaction.atomic():
-        assert access_token_for(identity).reveal() == "at-0"
+    site = conf.application()
+
+    def refused_after_a_sign_in(token: Secret) -> None:
+        if token == Secret("at-1"):
+            tokens.store(site, identity, SIGNED_IN)
+        raise AccessTokenRejected("refused")
+
+    with announced() as heard, pytest.raises(ReauthorizationNeeded):
+        tokens.Reader(site, identity, ServiceClient(site)).read(refused_after_a_sign_in)
+    assert (heard, access_token_for(identity).reveal()) == ([], "at-new")
 
 
-def test_inside_a_transaction_a_refresh_raises_before_it_is_sent(
+def test_another_environments_identity_has_no_token_here(service: FakeService) -> None:
+    """A live person's token is never sent with the credentials of a test application."""
+    identity = make_identity(make_user(), environment="live")
+    make_grant(identity)
+    with pytest.raises(ConfigurationError):
+        access_token_for(identity)
+    assert service.requests == []
+
+
+def test_inside_a_transaction_only_a_good_token_is_returned(
     service: FakeService, identity: LinkedIdentity
 ) -> None:
     """A rollback would lose the new tokens, and the service has spent the old one."""
-    expired(identity)
+    make_grant(identity)
+    with transaction.atomic():
+        assert access_token_for(identity).reveal() == "at-0"
+    TokenGrant.objects.update(access_expires_at=timezone.now())
     with transaction.atomic(), pytest.raises(RuntimeError):
         access_token_for(identity)
-    assert service.requests == []
-    assert TokenGrant.objects.get().lease_until is None
+    assert (service.requests, TokenGrant.objects.get().lease_until) == ([], None)
     assert access_token_for(identity).reveal() == "at-1"
 
 
-def test_the_lease_is_one_callers() -> None:
+def test_the_lease_is_one_callers(service: FakeService, identity: LinkedIdentity) -> None:
     """Of two who read the grant at the same moment, and not after a failure since."""
-    expired(make_identity(make_user()))
+    expired(identity)
     first, second = TokenGrant.objects.get(), TokenGrant.objects.get()
     assert tokens.lease(first)
     assert not tokens.lease(second)
     assert not tokens.lease(TokenGrant.objects.get())
+    TokenGrant.objects.update(lease_until=None, retry_at=timezone.now() + timedelta(seconds=30))
+    assert not tokens.lease(second)
+    with pytest.raises(RefreshPending):
+        access_token_for(identity)
+    assert service.refresh_tokens == []
+
+
+def test_an_unreadable_refresh_token_needs_reauthorization(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """It is no crash, the site hears of it once, and a key that comes back brings it back."""
+    expired(identity)
+    lost = {"default": {**service.settings(), "ENCRYPTION_KEYS": ["another key, sixteen long"]}}
+    with announced() as heard:
+        with override_settings(DJANGO_IDENTITY=lost):
+            for _ in range(2):
+                with pytest.raises(ReauthorizationNeeded):
+                    access_token_for(identity)
+        assert TokenGrant.objects.get().needs_reauthorization
+        assert service.requests == []
+        service.answers["token"] = INVALID_GRANT
+        with pytest.raises(ReauthorizationNeeded):
+            access_token_for(identity)
+    assert (heard, service.calls("token")) == ([identity], 1)
+
+
+@pytest.mark.parametrize(
+    ("bad", "seconds"),
+    [
+        (http(b"", status="429 Slow", headers="Retry-After: 12\r\n"), 12),
+        (http(b"", status="429 Slow"), 30),
+        (http(b"", status="429 Slow", headers="Retry-After: 3600\r\n"), 60),
+        (html("500 Oops"), 30),
+    ],
+    ids=["429", "without a time", "an hour", "500"],
+)
+def test_the_same_token_is_not_sent_again_at_once(
+    service: FakeService, identity: LinkedIdentity, bad: bytes, seconds: int
+) -> None:
+    """After a 429 for as long as it says, a minute at most; else it could have been read."""
+    expired(identity)
+    service.answers["token"] = bad
+    with pytest.raises(ServiceError):
+        access_token_for(identity)
+    grant = TokenGrant.objects.get()
+    assert grant.retry_at is not None
+    assert grant.retry_at - grant.updated_at == pytest.approx(
+        timedelta(seconds=seconds), abs=timedelta(seconds=0.5)
+    )

@@ -211,6 +211,7 @@ def test_429_pauses_upkeep_of_the_application(service: FakeService, published: P
     assert (upkeep.ask_workers(), published()) == (0, [])
     assert service.calls("claims") == 1
     assert upkeep.count_due() == 3
+    assert LinkedIdentity.objects.filter(last_error="rate_limited").count() == 1
 
 
 @pytest.mark.parametrize(("asked", "seconds"), [(300, 300), (99999, 3600), (0, 1)])
