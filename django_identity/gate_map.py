@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db.models import QuerySet
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import LocalePrefixPattern
 
@@ -15,7 +16,7 @@ from django_identity import conf
 from django_identity.conf import Application
 from django_identity.gates import Gate, GateMixin, missing_to
 from django_identity.lifecycle.standing import standing_with
-from django_identity.models import LinkedIdentity, StoredClaim
+from django_identity.models import LinkedIdentity
 
 LANGUAGE = "<language>/"
 FORBIDDEN = "forbid"
@@ -73,29 +74,24 @@ def gates() -> list[Gate]:
 
 
 def passed_by(
-    identities: Iterable[LinkedIdentity], *, application: Application
+    identities: QuerySet[LinkedIdentity], *, application: Application
 ) -> Iterator[tuple[Gate, int]]:
     """Each gate of the application, and how many of these granted identities pass it now.
 
     A gate that wants a recent sign-in depends on the session, and is left out.
     """
-    chosen = list(identities)
-    claims: dict[int, list[StoredClaim]] = {each.pk: [] for each in chosen}
-    for row in StoredClaim.objects.filter(identity__in=chosen):
-        claims[row.identity_id].append(row)
-    standings = [standing_with(each, claims[each.pk], application=application) for each in chosen]
+    rows = identities.prefetch_related("claims")
+    standings = [standing_with(row, row.claims.all(), application=application) for row in rows]
     for gate in gates():
         if gate.application == application.alias and not gate.minutes:
             yield gate, sum(missing_to(gate, standing)[2] is None for standing in standings)
 
 
-def unused_scopes() -> Iterator[tuple[str, str]]:
+def unused_scopes() -> list[tuple[str, str]]:
     """Application and scope of ``LATER_SCOPES`` for which no gate asks."""
     asked = {(gate.application, gate.scope) for gate in gates()}
-    for site in conf.applications():
-        yield from (
-            (site.alias, scope) for scope in site.later_scopes if (site.alias, scope) not in asked
-        )
+    later = [(site.alias, scope) for site in conf.applications() for scope in site.later_scopes]
+    return [each for each in later if each not in asked]
 
 
 def opened(before: Iterable[Mapping[str, Any]], now: Iterable[Entrance]) -> Iterator[Entrance]:

@@ -15,7 +15,7 @@
     def payout(request): ...
 """
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, MutableMapping
 from functools import wraps
 from inspect import iscoroutine
 from typing import Any
@@ -196,20 +196,24 @@ class GateMixin(View):
         return login_not_required(super().as_view(**initkwargs))
 
     def gates(self) -> list[Gate]:
-        """What all classes of the view ask for."""
-        ours = {name for each in type(self).__mro__ if _is_ours(each) for name in vars(each)}
-        return [gate for name in ASKS if name in ours for gate in self.declared(name)]
+        """What all classes of the view ask for, the outermost mixin first."""
+        ours = [each for each in type(self).__mro__ if each.__module__ == __name__]
+        names = [name for each in ours for name in vars(each) if name in ASKS]
+        return [gate for name in names for gate in self.declared(name)]
 
     def declared(self, name: str) -> list[Gate]:
         """The gates that the view and each of its classes ask for by ``name``."""
-        layers = [self, *type(self).__mro__]
-        found = [each for each in layers if name in vars(each) and not _is_ours(each)]
-        if not found:
+        layers = [each for each in (self, *type(self).__mro__) if name in vars(each)]
+        layers = [each for each in layers if each.__module__ != __name__]
+        if not layers:
             raise ImproperlyConfigured(f"{type(self).__name__} does not say its {name}")
         gates = []
-        for layer in found:
+        for layer in layers:
             alias = getattr(layer, "identity_application", self.identity_application)
-            gates.append(ASKS[name](vars(layer)[name], application=alias, on_closed=self.on_closed))
+            asked = vars(layer)[name]
+            if name == "required_claims" and not isinstance(asked, tuple | list):
+                raise ImproperlyConfigured("required_claims is a tuple or a list of claims")
+            gates.append(ASKS[name](asked, application=alias, on_closed=self.on_closed))
         return gates
 
     def guarded(self, view: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -255,15 +259,9 @@ class RecentSignInRequiredMixin(GateMixin):
         return self.guarded(super().dispatch, "recent_sign_in_minutes")(request, *args, **kwargs)
 
 
-def _claim_gate(claims: object, **rest: Any) -> Gate:
-    if not isinstance(claims, tuple | list):
-        raise ImproperlyConfigured("required_claims is a tuple or a list of claims")
-    return Gate(*claims, **rest)
-
-
 # Attribute of a mixin -> the gate that it asks for.
-ASKS: Mapping[str, Callable[..., Gate]] = {
-    "required_claims": _claim_gate,
+ASKS: dict[str, Callable[..., Gate]] = {
+    "required_claims": lambda claims, **rest: Gate(*claims, **rest),
     "required_kyc_level": lambda level, **rest: Gate(kyc_level=level, **rest),
     "required_scope": lambda scope, **rest: Gate(scope=scope, **rest),
     "recent_sign_in_minutes": lambda minutes, **rest: Gate(minutes=minutes, **rest),
@@ -274,28 +272,9 @@ def _decorator(gate: Gate) -> Decorator:
     """Under ``LoginRequiredMiddleware`` the gate answers, and not the middleware."""
 
     def decorate(view: Callable[..., Any]) -> Callable[..., Any]:
-        return login_not_required(_guarded(view, [gate], is_async=_is_async(view)))
+        return login_not_required(_guarded(view, [gate], is_async=iscoroutinefunction(view)))
 
     return decorate
-
-
-def _is_ours(layer: object) -> bool:
-    return vars(layer).get("__module__") == __name__
-
-
-def _is_async(view: Any) -> bool:
-    """Whether ``view`` is awaited: an async function, or ``dispatch`` of an async class.
-
-    ``method_decorator`` gives the latter as a partial of the bound method.
-    """
-    if iscoroutinefunction(view):
-        return True
-    while view is not None:
-        owner = getattr(getattr(view, "func", view), "__self__", None)
-        if getattr(owner, "view_is_async", False):
-            return True
-        view = getattr(view, "__wrapped__", None)
-    return False
 
 
 def _guarded(view: Callable[..., Any], gates: list[Gate], *, is_async: bool) -> Callable[..., Any]:
@@ -303,44 +282,36 @@ def _guarded(view: Callable[..., Any], gates: list[Gate], *, is_async: bool) -> 
 
     The map of gates reads them from its attribute ``identity_gates``, outermost first.
     """
-    if is_async:
 
-        @wraps(view)
-        async def gated_async(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
-            user = await request.auser()
-            # A middleware may have replaced one of ``request.user`` and ``request.auser`` alone.
-            found = await sync_to_async(_first_closed)(gates, user, request)
-            if not found and await sync_to_async(lambda: request.user != user)():
-                found = await sync_to_async(_first_closed)(gates, request.user, request)
-            if found:
-                return await sync_to_async(answer)(request, *found)
-            return keep_private(await view(request, *args, **kwargs))
-
-        return _mapped(gated_async, gates)
+    @wraps(view)
+    async def gated_async(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
+        user = await request.auser()
+        if found := await sync_to_async(_first_closed)(gates, request, user):
+            return await sync_to_async(answer)(request, *found)
+        return keep_private(await view(request, *args, **kwargs))
 
     @wraps(view)
     def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
-        if found := _first_closed(gates, request.user, request):
+        if found := _first_closed(gates, request, request.user):
             return answer(request, *found)
         response = view(request, *args, **kwargs)
         if iscoroutine(response):
             response.close()
-            raise ImproperlyConfigured("a sync gate stands around an async view")
+            raise ImproperlyConfigured("a sync gate stands around an async view: use a mixin")
         return keep_private(response)
 
-    return _mapped(gated, gates)
-
-
-def _mapped(gated: Any, gates: list[Gate]) -> Callable[..., Any]:
-    gated.identity_gates = [*gates, *getattr(gated, "identity_gates", ())]
-    return gated  # type: ignore[no-any-return]
+    guarded: Any = gated_async if is_async else gated
+    guarded.identity_gates = [*gates, *getattr(view, "identity_gates", ())]
+    return guarded  # type: ignore[no-any-return]
 
 
 def _first_closed(
-    gates: list[Gate], user: object, request: HttpRequest
+    gates: list[Gate], request: HttpRequest, user: object
 ) -> tuple[OnClosed, Closed] | None:
     session = getattr(request, "session", None)
-    for gate in gates:
-        if closed := closed_to(gate, user, session=session):
-            return gate.on_closed, closed
+    # A middleware may have replaced one of ``request.user`` and ``request.auser`` alone.
+    for each in [user] if user == request.user else [user, request.user]:
+        for gate in gates:
+            if closed := closed_to(gate, each, session=session):
+                return gate.on_closed, closed
     return None

@@ -105,11 +105,6 @@ class DecoratedInside(LocalMixin, Page):
     pass
 
 
-@method_decorator([adult, verified], name="dispatch")
-class DecoratedInsideAsync(LocalMixin, AsyncPage):
-    pass
-
-
 class Closed(BasePermission):
     def has_permission(self, request: Any, view: Any) -> bool:
         return False
@@ -231,7 +226,6 @@ WAYS: dict[str, Way] = {
     "subclass adds a claim": by_request(Added.as_view()),
     "as_view adds a claim": by_request(Both.as_view(required_claims=("age_over_18",))),
     "decorators of a class": by_request(DecoratedInside.as_view()),
-    "decorators of a class, async": by_request(DecoratedInsideAsync.as_view()),
     "decorators around mixins": by_request(adult(Both.as_view())),
     "decorators around mixins, async": by_request(
         local(adult(type("Page", (VerifiedMixin, AsyncPage), {}).as_view()))

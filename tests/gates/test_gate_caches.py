@@ -50,8 +50,6 @@ urlpatterns = [
     path("async-class/", cached(type("Gated", (VerifiedMixin, AsyncPage), {}).as_view())),
     path("inside/", method_decorator(cached, "dispatch")(
         type("Gated", (VerifiedMixin, Page), {})).as_view()),
-    path("inside-async/", cached(method_decorator(adult, "dispatch")(
-        type("Gated", (AsyncPage,), {})).as_view())),
     path("drawn/", cached(adult(drawn))),
     path("answered/", cached(kyc_level_required("level_3", on_closed=told)(view))),
     path("api/", cached(Api.as_view())),

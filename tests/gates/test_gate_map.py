@@ -39,7 +39,7 @@ def test_what_every_url_asks_for() -> None:
         "/partial/": ["age_over_18"],
         "/nameless/": [],
         "/adults/": ["age_over_18"],
-        "/residents/": ["country_resident=NG", "age_over_18", "level_2"],
+        "/residents/": ["level_2", "country_resident=NG", "age_over_18"],
         "/at-url/": ["unique_human", "age_over_18"],
         "/decorated/": ["age_over_18", "age_over_18"],
         "/nothing/": [],

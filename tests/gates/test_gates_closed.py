@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template import Context, Template, TemplateSyntaxError
 from django.test import RequestFactory, override_settings
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 
 from django_identity.api.permissions import HasClaim, HasKycLevel
 from django_identity.gates import (
@@ -34,8 +35,10 @@ from tests.gates.gated import (
     SHAPES,
     TAG,
     WAYS,
+    AsyncPage,
     Page,
     VerifiedMixin,
+    adult,
     answer_of,
     async_view,
     by_request,
@@ -383,9 +386,16 @@ def test_an_answer_that_is_none_opens_nothing(user: User, gated: Any) -> None:
     assert answer_of(closed, user) is None
 
 
-def test_a_sync_gate_around_an_async_view_raises(user: User) -> None:
-    """A decorator between them that is not async hides the view; nothing is answered."""
-    hidden = claim_required("age_over_18")(lambda request: async_view(request))
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        adult(lambda request: async_view(request)),
+        method_decorator(adult, name="dispatch")(type("Page", (AsyncPage,), {})).as_view(),
+    ],
+    ids=["a sync decorator between", "dispatch of an async class"],
+)
+def test_a_sync_gate_around_an_async_view_raises(user: User, hidden: Any) -> None:
+    """Nothing is answered."""
     with pytest.raises(ImproperlyConfigured, match="async"):
         answer_of(hidden, user)
 
