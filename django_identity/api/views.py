@@ -124,7 +124,6 @@ class LoginView(_Endpoint):
         address, browser_key = begin_sign_in(
             request,
             self.application,
-            purpose=sign_in.purpose_for(self.user, application=self.application),
             user=self.user,
             next_url=asked["next"],
             more=asked["scope"],

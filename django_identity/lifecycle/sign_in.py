@@ -21,7 +21,7 @@ from django_identity.credentials import RejectionReason
 from django_identity.lifecycle import key_sets, linking
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.models import AuthorizationRequest, LinkedIdentity, Purpose, digest
-from django_identity.service import ServiceClient, refusals
+from django_identity.service import ServiceClient
 from django_identity.service.answers import Profile
 from django_identity.service.authorization import authorization_url, code_verifier
 
@@ -59,8 +59,7 @@ class Callback:
             return cls(state[0], error=exceptions.FlowError(code="access_denied"))
         # A malformed error is still an error. Its text is not used.
         said = exceptions.shaped_code(error[0])
-        refused = exceptions.FlowError(said, code="authorization_refused")
-        return cls(state[0], error=refusals.of_callback(said) or refused)
+        return cls(state[0], error=exceptions.FlowError(said, code="authorization_refused"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,33 +71,26 @@ class Completed:
     linked: linking.Linked | None = None
 
 
-def purpose_for(user: AbstractBaseUser | None, *, application: Application) -> Purpose:
-    """The purpose of a press of the button: sign in, link or renew."""
-    if user is None:
-        return Purpose.SIGN_IN
-    linked = LinkedIdentity.objects.under(application).filter(user_id=user.pk)
-    return Purpose.RENEW if linked.exists() else Purpose.LINK
-
-
-def scopes_for(
+def asked_of(
     user: AbstractBaseUser | None, *, application: Application, more: str = ""
-) -> tuple[str, ...]:
-    """What a sign-in asks for: ``SCOPES``, and some of ``LATER_SCOPES``.
+) -> tuple[Purpose, tuple[str, ...]]:
+    """What a press of the button means for ``user``: sign in, link or renew; and its scopes.
 
-    These are ``more``, for which a gate has asked, and what the person has allowed already.
+    These are ``SCOPES``, and some of ``LATER_SCOPES``: ``more``, for which a gate has asked, and
+    what the person has allowed already.
     """
-    held: list[str] = []
-    if application.later_scopes and user is not None:
-        linked = LinkedIdentity.objects.under(application).filter(user_id=user.pk)
-        held = linked.values_list("scopes", flat=True).first() or []
-    later = (scope for scope in application.later_scopes if scope == more or scope in held)
-    return (*application.scopes, *later)
+    purpose, allowed = Purpose.SIGN_IN, list[str]()
+    if user is not None:
+        linked = LinkedIdentity.objects.under(application).filter(user_id=user.pk).first()
+        purpose = Purpose.RENEW if linked else Purpose.LINK
+        allowed = linked.scopes if linked else []
+    later = (scope for scope in application.later_scopes if scope == more or scope in allowed)
+    return purpose, (*application.scopes, *later)
 
 
 def begin(
     application: Application,
     *,
-    purpose: Purpose,
     user: AbstractBaseUser | None,
     next_url: str,
     redirect_uri: str,
@@ -110,7 +102,7 @@ def begin(
     ``user``: who is signed in now. ``browser_key`` is the secret in this browser's cookie. Only
     this browser can complete the sign-in. ``more``: a scope for which a gate has asked.
     """
-    scopes = scopes_for(user, application=application, more=more)
+    purpose, scopes = asked_of(user, application=application, more=more)
     state, verifier = secrets.token_urlsafe(32), code_verifier()
     request = AuthorizationRequest(
         state_digest=digest(state),
@@ -128,11 +120,7 @@ def begin(
     request.code_verifier = vault.seal(verifier, keys=keys, context=context)
     request.save(force_insert=True)
     return authorization_url(
-        application,
-        state=state,
-        verifier=verifier,
-        redirect_uri=redirect_uri,
-        scopes=scopes,
+        application, state=state, verifier=verifier, redirect_uri=redirect_uri, scopes=scopes
     )
 
 

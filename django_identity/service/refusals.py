@@ -27,8 +27,6 @@ BY_CODE: Mapping[str, Callable[..., exceptions.ServiceRefusal]] = {
     "invalid_client": exceptions.ClientRejected,
     "unauthorized_client": exceptions.ClientRejected,
 }
-# A callback's error that the site's operators must act on.
-OF_CALLBACK = ("ENVIRONMENT_MISMATCH", "invalid_client", "unauthorized_client")
 # These endpoints take the application's credentials. The others take an access token.
 OF_APPLICATION = ("connect", "verify_claims")
 
@@ -80,13 +78,6 @@ def _kind_of(
         return exceptions.ServiceRefusal
     is_ours = endpoint in OF_APPLICATION
     return exceptions.ClientRejected if is_ours else exceptions.AccessTokenRejected
-
-
-def of_callback(error: str) -> exceptions.ServiceRefusal | None:
-    """The exception for the ``error`` of a callback, if it is one that a site must act on."""
-    if error not in OF_CALLBACK:
-        return None
-    return BY_CODE[error](endpoint="authorization", service_code=error)
 
 
 def code_of(body: Mapping[str, Any]) -> str:

@@ -39,17 +39,13 @@ BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
 def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """GET shows the button and the requested scopes. POST starts the sign-in."""
     application = flow.application_of(request, alias)
-    user = flow.signed_in_user(request)
-    purpose = sign_in.purpose_for(user, application=application)
     if request.method != "POST":
-        return _button_page(request, application, purpose)
-    next_url = flow.safe_next(request.POST.get("next", ""))
+        return _button_page(request, application)
     address, browser_key = begin_sign_in(
         request,
         application,
-        purpose=purpose,
-        user=user,
-        next_url=next_url,
+        user=flow.signed_in_user(request),
+        next_url=flow.safe_next(request.POST.get("next", "")),
         more=request.POST.get("scope", ""),
     )
     response = HttpResponseRedirect(address)
@@ -91,14 +87,12 @@ def note_arrival(request: HttpRequest, linked: Linked) -> None:
     step_up.note(request.session, linked.identity, former_key=former_key)
 
 
-def _button_page(
-    request: HttpRequest, application: conf.Application, purpose: Purpose
-) -> HttpResponse:
+def _button_page(request: HttpRequest, application: conf.Application) -> HttpResponse:
     next_url, missing = flow.safe_next(request.GET.get("next", "")), request.GET.get("missing", "")
     is_later = missing in application.later_scopes
     asked = missing if is_later or labels.is_known(missing) else ""
     user = flow.signed_in_user(request)
-    scopes = sign_in.scopes_for(user, application=application, more=asked)
+    purpose, scopes = sign_in.asked_of(user, application=application, more=asked)
     shortfall = local_url = told = None
     if asked:
         shortfall = standing.shortfall_of(request.user, asked, application=application.alias)
@@ -144,7 +138,6 @@ def begin_sign_in(
     request: HttpRequest,
     application: conf.Application,
     *,
-    purpose: Purpose,
     user: AbstractBaseUser | None,
     next_url: str,
     more: str,
@@ -161,7 +154,6 @@ def begin_sign_in(
     )
     address = sign_in.begin(
         application,
-        purpose=purpose,
         user=user,
         next_url=next_url,
         redirect_uri=redirect_uri,

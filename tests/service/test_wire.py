@@ -231,12 +231,6 @@ def test_an_error_is_read_by_its_code(message: dict[str, str]) -> None:
     assert error_of(200, {"success": True, "data": {}}) is None
 
 
-def test_a_mismatch_is_told_on_the_way_back() -> None:
-    """The callback's ``error`` may be the service's own code; another one is no such thing."""
-    assert isinstance(refusals.of_callback("ENVIRONMENT_MISMATCH"), exceptions.EnvironmentMismatch)
-    assert refusals.of_callback("access_denied") is None
-
-
 def test_there_are_seven_types_of_events() -> None:
     """Each by its name in the specification."""
     assert set(KNOWN_TYPES) == {
