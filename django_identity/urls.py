@@ -1,11 +1,11 @@
 """``path("identity/", include("django_identity.urls"))``.
 
-Each address except ``health`` accepts the alias of an application.
+Each address accepts the alias of an application.
 """
 
 from django.urls import path
 
-from django_identity.views import account, connect, health, sign_in, webhook
+from django_identity.views import account, connect, sign_in, webhook
 
 app_name = "identity"
 
@@ -27,4 +27,3 @@ urlpatterns = [
     for page, view in PAGES.items()
     for alias in ("", "<slug:alias>/")
 ]
-urlpatterns.append(path("health/", health.health, name="health"))

@@ -144,7 +144,7 @@ def wait_until_it_answers(
     with httpx.Client(trust_env=False, verify=TLS) as client:
         while process.poll() is None and time.monotonic() < deadline:
             try:
-                client.get(f"http://127.0.0.1:{port}/identity/health/")
+                client.get(f"http://127.0.0.1:{port}/identity/login/")
             except httpx.TransportError:
                 time.sleep(PAUSE)
             else:

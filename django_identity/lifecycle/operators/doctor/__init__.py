@@ -12,9 +12,8 @@ from django_identity import conf
 from django_identity.lifecycle.operators.doctor import record_checks, service_checks, site_checks
 from django_identity.lifecycle.operators.doctor.finding import Finding, Level
 from django_identity.lifecycle.operators.doctor.record_checks import figures
-from django_identity.lifecycle.operators.doctor.site_checks import is_ready
 
-__all__ = ["Finding", "Level", "diagnose", "figures", "is_ready"]
+__all__ = ["Finding", "Level", "diagnose", "figures"]
 
 
 def diagnose(*, probe: bool | None = None) -> Iterator[Finding]:

@@ -1,14 +1,11 @@
-"""Whether the site's own parts work: settings, database, migrations, broker and cache.
-
-``is_ready`` is the one query of the health check.
-"""
+"""Whether the site's own parts work: settings, database, migrations, broker and cache."""
 
 import secrets
 from collections.abc import Callable, Iterator
 
 from django.core.cache import cache
 from django.core.checks import Tags, run_checks
-from django.db import DatabaseError, InterfaceError
+from django.db import DatabaseError
 from django.db.migrations.executor import MigrationExecutor
 
 from django_identity import background, conf, database
@@ -16,8 +13,6 @@ from django_identity.lifecycle.operators.doctor.finding import Finding, Level
 from django_identity.models import LinkedIdentity
 
 LABEL = "django_identity"
-
-_migrated: set[str] = set()
 
 
 def check_settings() -> Iterator[Finding]:
@@ -75,7 +70,8 @@ def check_database() -> Iterator[Finding]:
         yield Finding("migrations", Level.PROBLEM, said, "Run manage.py migrate.")
     try:
         with database.atomic():
-            _write_nothing()
+            # Without the table, or if the database is read-only, an UPDATE of no row fails.
+            LinkedIdentity.objects.filter(pk=-1).update(last_error="")
     except DatabaseError as error:
         if not missing:
             said = f"it takes no writes ({type(error).__name__})"
@@ -83,35 +79,8 @@ def check_database() -> Iterator[Finding]:
             yield Finding("database", Level.PROBLEM, said, remedy)
 
 
-def is_ready() -> bool:
-    """Whether the settings are usable, and the database is migrated and takes writes.
-
-    New code is not ready before the migrations that it needs, so "migrate, then deploy" is safe.
-    A connection that was cut costs one answer: Django opens a new one for the next request.
-    """
-    if any(problem.fatal for problem in conf.problems()):
-        return False
-    try:
-        _write_nothing()
-        return _is_migrated()
-    except (DatabaseError, InterfaceError):
-        return False
-
-
-def _is_migrated() -> bool:
-    """Remembered once it is true: tables do not change back under a process."""
-    if database.alias() not in _migrated and not _missing_migrations():
-        _migrated.add(database.alias())
-    return database.alias() in _migrated
-
-
 def _missing_migrations() -> list[str]:
     """The migrations of this package that are not applied, in their order."""
     executor = MigrationExecutor(database.connection())
     leaves = [leaf for leaf in executor.loader.graph.leaf_nodes() if leaf[0] == LABEL]
     return [migration.name for migration, _ in executor.migration_plan(leaves)]
-
-
-def _write_nothing() -> None:
-    """An UPDATE of no row. Without the table, or if the database is read-only, it fails."""
-    LinkedIdentity.objects.filter(pk=-1).update(last_error="")
