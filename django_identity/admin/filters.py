@@ -60,14 +60,6 @@ def _freshness() -> list[Choice]:
     ]
 
 
-def _grants() -> list[Choice]:
-    ends = timezone.now() + timedelta(days=5)
-    return [
-        ("ends", _("runs out within 5 days"), Q(grant__refresh_expires_at__lt=ends)),
-        ("dead", _("needs a new consent"), Q(grant__needs_reauthorization=True)),
-    ]
-
-
 APPLICATION = filter_of(
     "of",
     _("application"),
@@ -95,4 +87,11 @@ FAILING = filter_of(
         ("no", _("no"), Q(refetch_failures=0)),
     ],
 )
-GRANT = filter_of("grant", _("grant"), _grants)
+LOST = filter_of(
+    "lost",
+    _("needs a new consent"),
+    lambda: [
+        ("yes", _("yes"), Q(grant__needs_reauthorization=True)),
+        ("no", _("no"), Q(grant__needs_reauthorization=False)),
+    ],
+)

@@ -34,7 +34,7 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
     )  # fmt: skip
     list_filter = (
         filters.APPLICATION, "environment", "consent", filters.KYC_LEVEL, filters.KYC_STATUS,
-        filters.FRESHNESS, filters.FAILING, filters.GRANT, "created_at",
+        filters.FRESHNESS, filters.FAILING, filters.LOST, "created_at",
     )  # fmt: skip
     search_fields = ("^subject",)
     search_words = _("The beginning of a user name, an e-mail address or a subject.")

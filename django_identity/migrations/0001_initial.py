@@ -154,7 +154,7 @@ class Migration(migrations.Migration):
                 ('refresh_token', models.TextField(blank=True, help_text='Sealed.')),
                 ('scopes', models.JSONField(default=list, verbose_name='What it lets this site read')),
                 ('access_expires_at', models.DateTimeField(verbose_name='Access ends')),
-                ('refresh_expires_at', models.DateTimeField(db_index=True, null=True, verbose_name='Permission ends')),
+                ('refresh_expires_at', models.DateTimeField(null=True, verbose_name='Permission ends')),
                 ('generation', models.PositiveIntegerField(default=1, help_text='Raised by each refresh.')),
                 ('lease_until', models.DateTimeField(help_text='Until then one worker may refresh.', null=True)),
                 ('retry_at', models.DateTimeField(help_text='No refresh before it.', null=True)),

@@ -153,7 +153,7 @@ class TokenGrant(Timestamped):
     refresh_token = models.TextField(blank=True, help_text="Sealed.")
     scopes = models.JSONField(_("What it lets this site read"), default=list)
     access_expires_at = models.DateTimeField(_("Access ends"))
-    refresh_expires_at = models.DateTimeField(_("Permission ends"), null=True, db_index=True)
+    refresh_expires_at = models.DateTimeField(_("Permission ends"), null=True)
     generation = models.PositiveIntegerField(default=1, help_text="Raised by each refresh.")
     lease_until = models.DateTimeField(null=True, help_text="Until then one worker may refresh.")
     retry_at = models.DateTimeField(null=True, help_text="No refresh before it.")

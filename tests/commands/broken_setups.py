@@ -215,11 +215,6 @@ def dead_cache(site: Site) -> None:
     site.use_cache(f"redis://127.0.0.1:{_closed_port()}")
 
 
-def lost_key(site: Site) -> None:
-    make_grant(make_identity(make_user()))
-    site.configure(ENCRYPTION_KEYS=["another key than the one before"])
-
-
 # Webhooks
 
 

@@ -46,7 +46,6 @@ SETUPS: list[tuple[Callable[[Site], None], str, Level, str, str]] = [
     (broken.broker_without_its_client, "broker", PROBLEM, "missing: No module named", "Install"),
     (broken.no_broker, "broker", WARNING, "identity_upkeep every minute", ""),
     (broken.dead_cache, "cache", PROBLEM, "does not answer", "CACHES"),
-    (broken.lost_key, "sealed_values", PROBLEM, "no key of ENCRYPTION_KEYS opens 1", "key back"),
     (broken.no_webhook_secret, "webhook", WARNING, "no WEBHOOK_SECRETS", "revocation"),
     (broken.no_events, "webhook", PROBLEM, "no event came in 7 days", "Register"),
     (broken.overdue_handlers, "handlers", PROBLEM, "1 event(s) wait", "identity_upkeep"),

@@ -15,17 +15,14 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import key_sets, tokens
+from django_identity.lifecycle import key_sets
 from django_identity.lifecycle.operators.doctor import Finding, Level, diagnose
 from django_identity.models import (
     ErasureReceipt,
-    LinkedIdentity,
     TokenGrant,
 )
-from django_identity.secrets import Secret
-from django_identity.service.answers import TokenAnswer
 from tests.credentials.issuer import OTHER_KEY, jwk
-from tests.factories import make_event, make_grant, make_identity, make_user
+from tests.factories import make_event, make_identity, make_user
 from tests.fake_service import FakeService, answer, html, serving
 
 pytestmark = pytest.mark.django_db
@@ -143,24 +140,6 @@ def test_each_origin_is_asked_once(service: FakeService) -> None:
 
 
 # The records
-
-
-TOKENS = TokenAnswer(Secret("at"), Secret("rt"), 3600.0, (), None)
-
-
-def test_values_that_no_key_opens_are_a_problem(service: FakeService) -> None:
-    """An identity of a removed application is among them."""
-    for number, application in enumerate(("default", "gone")):
-        make_grant(make_identity(make_user(f"u{number}"), subject=f"s{number}"))
-        LinkedIdentity.objects.filter(subject=f"s{number}").update(application=application)
-    lost = make_identity(make_user("lost"), subject="lost")
-    with override_settings(
-        DJANGO_IDENTITY={"default": service.settings(ENCRYPTION_KEYS=["a key that was lost"])}
-    ):
-        tokens.store(conf.application(), lost, TOKENS)
-    assert found("sealed_values", Level.PROBLEM) == [
-        "no key of ENCRYPTION_KEYS opens 2 of the 3 oldest grants"
-    ]
 
 
 def test_failing_refetches_are_listed_by_reason() -> None:

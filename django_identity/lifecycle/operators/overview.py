@@ -16,13 +16,11 @@ from django_identity.models import (
     ErasureReceipt,
     EventOutcome,
     LinkedIdentity,
-    TokenGrant,
     WebhookEvent,
 )
 
 LISTED = 10
 DAYS = 7
-GRANT_ENDS_SOON = timedelta(days=5)
 KEPT_SECONDS = 60
 CACHE_KEY = "django_identity.overview.5"
 # The upper end of each span of a credential's remaining life, in hours. Longer lives are "24h".
@@ -45,15 +43,11 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The figures, and the first rows that need attention.
-
-    Grants that end soon need their person only, so they do not count against health.
-    """
+    """The figures, and the first rows that need attention."""
 
     figures: Figures
     erasures: QuerySet[ErasureReceipt]
     failed_events: QuerySet[WebhookEvent]
-    ending_grants: QuerySet[TokenGrant]
 
     @property
     def is_healthy(self) -> bool:
@@ -70,16 +64,10 @@ def overview_of(application: Application) -> Overview:
         cache.set(key, figures, timeout=KEPT_SECONDS)
     pending = ErasureReceipt.objects.filter(application=alias, erased_at=None)
     failed = WebhookEvent.objects.filter(application=alias, outcome=EventOutcome.FAILED)
-    ending = TokenGrant.objects.filter(
-        identity__application=alias,
-        identity__environment=environment,
-        refresh_expires_at__lt=timezone.now() + GRANT_ENDS_SOON,
-    ).select_related("identity__user")
     return Overview(
         figures,
         pending.order_by("requested_at")[:LISTED],
         failed.defer("payload").order_by("-received_at")[:LISTED],
-        ending.defer("access_token", "refresh_token").order_by("refresh_expires_at")[:LISTED],
     )
 
 

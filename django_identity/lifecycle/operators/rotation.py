@@ -48,10 +48,6 @@ def rotate_keys(*, after: int = 0, size: int = ROWS_AT_ONCE) -> Iterator[Batch]:
         yield Batch(after, written, len(readable) - written, len(batch) - len(readable))
 
 
-def count_unreadable(grants: list[TokenGrant]) -> int:
-    return sum(_resealed(grant) is None for grant in grants)
-
-
 @sensitive_variables()
 def _resealed(grant: TokenGrant) -> dict[str, str] | None:
     """The tokens under the first key, or None if no key opens one of them."""

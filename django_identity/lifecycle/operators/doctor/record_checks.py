@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.error_table import hint_of
-from django_identity.lifecycle.operators import rotation
 from django_identity.lifecycle.operators.doctor.finding import Finding, Level
 from django_identity.models import (
     AuthorizationRequest,
@@ -28,7 +27,6 @@ SILENT_DAYS = 7
 MANY_FAILURES = 5
 MOST_REASONS = 5
 MOST_COUNTED = 100_000
-MOST_OPENED = 100
 IS_UPKEEP_RUNNING = "Run a worker with beat, or identity_upkeep every minute."
 # The failures of a sign-in that the site's settings cause.
 OF_SETTINGS = ("client_rejected", "credential_rejected", "environment_mismatch", "subject_unknown")
@@ -39,7 +37,6 @@ Counted = tuple[str, Level, QuerySet[Any], str, str]
 def check_records() -> Iterator[Finding]:
     """Each group of rows that needs somebody, with its number."""
     yield from _webhooks()
-    yield from _sealed_values()
     for check, level, rows, said, remedy in _counted(timezone.now()):
         if count := rows.count():
             yield Finding(check, level, f"{count} {said}", remedy)
@@ -83,15 +80,6 @@ def _counted(now: datetime) -> Iterator[Counted]:
     yield "audits", warning, left, said, remedy
     remedy = "The receipt in the admin has the error, and a button that tries again."
     yield "erasures", problem, pending, "not done", remedy
-
-
-def _sealed_values() -> Iterator[Finding]:
-    """Whether the keys open the tokens of the oldest grants."""
-    oldest = list(TokenGrant.objects.select_related("identity").order_by("pk")[:MOST_OPENED])
-    if count := rotation.count_unreadable(oldest):
-        said = f"no key of ENCRYPTION_KEYS opens {count} of the {len(oldest)} oldest grants"
-        remedy = "Put the former key back, behind the current one (SECRET_KEY_FALLBACKS)."
-        yield Finding("sealed_values", Level.PROBLEM, said, remedy)
 
 
 def _webhooks() -> Iterator[Finding]:
