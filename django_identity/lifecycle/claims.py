@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from django_identity import conf, database, signals
 from django_identity.credentials import VerifiedCredential
-from django_identity.models import NEVER, LinkedIdentity, StoredClaim
+from django_identity.models import LinkedIdentity, StoredClaim
+from django_identity.models.choices import NEVER
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
 from django_identity.service.members import without_controls
 from django_identity.service.moments import BEGINNING, NO_END, NotAMoment, parse_moment

@@ -24,7 +24,8 @@ from django_identity.conf import Application
 from django_identity.lifecycle.key_sets import subject_of
 from django_identity.lifecycle.withdrawal import NO_LEVEL
 from django_identity.logs import LogEvent, log
-from django_identity.models import LinkedIdentity, TokenGrant, disabled_account
+from django_identity.models import LinkedIdentity, TokenGrant
+from django_identity.models.querysets import disabled_account
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from django_identity.service.answers import TokenAnswer

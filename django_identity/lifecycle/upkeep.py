@@ -32,8 +32,8 @@ from django_identity.models import (
     LinkedVia,
     StoredClaim,
     WebhookEvent,
-    under,
 )
+from django_identity.models.querysets import under
 from django_identity.service import backoff
 
 ROWS_AT_ONCE = 20

@@ -6,9 +6,6 @@
 """
 
 from django_identity.models.choices import (
-    DIGEST_LENGTH,
-    NEVER,
-    SUBJECT_LENGTH,
     AccountKept,
     Consent,
     Environment,
@@ -19,17 +16,10 @@ from django_identity.models.choices import (
 )
 from django_identity.models.events import ErasureReceipt, WebhookEvent
 from django_identity.models.flows import AuthorizationRequest, ConnectRedemption
-from django_identity.models.identity import (
-    LinkedIdentity,
-    StoredClaim,
-    TokenGrant,
-)
-from django_identity.models.querysets import digest, disabled_account, under
+from django_identity.models.identity import LinkedIdentity, StoredClaim, TokenGrant
+from django_identity.models.querysets import digest
 
 __all__ = [
-    "DIGEST_LENGTH",
-    "NEVER",
-    "SUBJECT_LENGTH",
     "AccountKept",
     "AuthorizationRequest",
     "ConnectRedemption",
@@ -45,6 +35,4 @@ __all__ = [
     "TokenGrant",
     "WebhookEvent",
     "digest",
-    "disabled_account",
-    "under",
 ]

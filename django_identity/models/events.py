@@ -35,24 +35,19 @@ class WebhookEvent(Timestamped):
 
     application = models.CharField(_("application"), max_length=64)
     event_id = models.CharField(_("event id"), max_length=255, blank=True)
-    event_digest = models.CharField(max_length=DIGEST_LENGTH, help_text="It finds a repeat.")
+    # It finds a repeat.
+    event_digest = models.CharField(max_length=DIGEST_LENGTH)
     event_type = models.CharField(_("type"), max_length=64, blank=True)
     occurred_at = models.DateTimeField(_("occurred"))
     received_at = models.DateTimeField(_("received"))
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH, blank=True)
     subject_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
-    payload = models.JSONField(_("payload"), null=True, help_text="The event's data.")
-    outcome = models.CharField(
-        _("outcome"),
-        max_length=10,
-        choices=EventOutcome,
-        blank=True,
-        help_text="Empty until the event is applied.",
-    )
+    payload = models.JSONField(_("payload"), null=True)
+    # Empty until the event is applied.
+    outcome = models.CharField(_("outcome"), max_length=10, choices=EventOutcome, blank=True)
     handled_at = models.DateTimeField(_("handled"), null=True)
-    handled_by = models.JSONField(
-        default=list, help_text="The names of the site's handlers that are done with it."
-    )
+    # The names of the site's handlers that are done with it.
+    handled_by = models.JSONField(default=list)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
     error = models.CharField(_("error"), max_length=255, blank=True)
@@ -144,14 +139,15 @@ class ErasureReceipt(Timestamped):
     )
     event_id = models.CharField(_("event id"), max_length=255, blank=True)
     requested_at = models.DateTimeField(_("requested"))
-    erased_at = models.DateTimeField(_("erased"), null=True, help_text="Empty while it is pending.")
-    counts = models.JSONField(_("counts"), default=dict, help_text="Deleted rows by table.")
+    # Empty while it is pending.
+    erased_at = models.DateTimeField(_("erased"), null=True)
+    # Deleted rows by table.
+    counts = models.JSONField(_("counts"), default=dict)
     account_kept = models.CharField(
         _("account kept"), max_length=16, choices=AccountKept, blank=True
     )
-    audit = models.JSONField(
-        _("audit"), null=True, help_text="What was found afterwards, by model and field."
-    )
+    # What was found afterwards, by model and field.
+    audit = models.JSONField(_("audit"), null=True)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
     next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
     error = models.CharField(_("error"), max_length=255, blank=True)

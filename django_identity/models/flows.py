@@ -18,31 +18,27 @@ class AuthorizationRequest(Timestamped):
     """One started sign-in. A conditional UPDATE of ``consumed_at`` lets it be used once."""
 
     state_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
-    browser_digest = models.CharField(max_length=DIGEST_LENGTH, help_text="Of the cookie's key.")
+    # The digest of the cookie's key.
+    browser_digest = models.CharField(max_length=DIGEST_LENGTH)
     application = models.CharField(max_length=64)
     environment = models.CharField(max_length=4, choices=Environment)
     purpose = models.CharField(_("Purpose"), max_length=7, choices=Purpose)
+    # Who started it. Without the account they come back to a page that says so.
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        # The person who deletes their account meanwhile comes back to a page that says so.
-        on_delete=models.SET_NULL,
-        null=True,
-        related_name="+",
-        help_text="Who started it.",
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
+    # Who was signed in or linked by it.
     completed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.CASCADE,
-        null=True,
-        related_name="+",
-        help_text="Who was signed in or linked by it.",
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+"
     )
     next = models.TextField(_("Page you wanted"), blank=True)
-    code_verifier = models.TextField(help_text="Sealed.")
+    # Sealed by ``vault``.
+    code_verifier = models.TextField()
     redirect_uri = models.TextField()
     scopes = models.JSONField(default=list)
     expires_at = models.DateTimeField(db_index=True)
-    consumed_at = models.DateTimeField(null=True, help_text="A callback is used once.")
+    # When the callback was used.
+    consumed_at = models.DateTimeField(null=True)
     outcome = models.CharField(_("outcome"), max_length=64, blank=True)
 
     class Meta:
@@ -62,12 +58,9 @@ class ConnectRedemption(Timestamped):
 
     code_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
     application = models.CharField(max_length=64)
+    # Who entered the code.
     user = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.CASCADE,
-        null=True,
-        related_name="+",
-        help_text="Who entered the code.",
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+"
     )
     expires_at = models.DateTimeField(db_index=True)
     outcome = models.CharField(_("outcome"), max_length=64, blank=True)

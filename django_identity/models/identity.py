@@ -36,44 +36,40 @@ class LinkedIdentity(Timestamped):
     application = models.CharField(_("application"), max_length=64)
     environment = models.CharField(_("environment"), max_length=4, choices=Environment)
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH)
-    subject_digest = models.CharField(max_length=DIGEST_LENGTH, editable=False)
+    subject_digest = models.CharField(max_length=DIGEST_LENGTH)
     consent = models.CharField(_("consent"), max_length=7, choices=Consent)
-    signed_in_at = models.DateTimeField(
-        _("signed in"), default=NEVER, help_text="When the newest full sign-in began."
-    )
-    revoked_at = models.DateTimeField(
-        _("revoked"), null=True, help_text="Empty while the consent is granted."
-    )
+    # When the newest full sign-in began.
+    signed_in_at = models.DateTimeField(_("signed in"), default=NEVER)
+    # Empty while the consent is granted.
+    revoked_at = models.DateTimeField(_("revoked"), null=True)
     revoked_by = models.CharField(_("revoked by"), max_length=6, choices=RevokedBy, blank=True)
     linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
-    account_made = models.BooleanField(
-        _("account made for it"), default=False, help_text="Then it may be the only way in."
-    )
-    scopes = models.JSONField(_("scopes"), default=list, help_text="What the consent covers.")
+    # Whether the link made the account. Then it may be the only way in.
+    account_made = models.BooleanField(_("account made for it"), default=False)
+    # What the consent covers.
+    scopes = models.JSONField(_("scopes"), default=list)
     kyc_level = models.CharField(_("KYC level"), max_length=64, blank=True)
     kyc_status = models.CharField(_("KYC status"), max_length=64, blank=True)
     kyc_provider = models.CharField(_("KYC provider"), max_length=255, blank=True)
     kyc_verified_at = models.DateTimeField(_("KYC verified"), null=True)
-    kyc_said_at = models.DateTimeField(
-        _("KYC checked"), null=True, help_text="When the service last stated the level."
-    )
-    credential_issued_at = models.DateTimeField(
-        _("Credential issued"), null=True, help_text="Of the newest verified one."
-    )
+    # When the service last stated the level.
+    kyc_said_at = models.DateTimeField(_("KYC checked"), null=True)
+    # Of the newest verified credential.
+    credential_issued_at = models.DateTimeField(_("Credential issued"), null=True)
     credential_expires_at = models.DateTimeField(_("credential valid until"), null=True)
-    refetch_due_at = models.DateTimeField(_("re-fetch due"), null=True, help_text="Empty: never.")
-    refetch_failures = models.PositiveSmallIntegerField(default=0, help_text="In a row.")
-    last_error = models.CharField(max_length=255, blank=True, help_text="A code. Empty: none.")
+    # Empty: it is never due.
+    refetch_due_at = models.DateTimeField(_("re-fetch due"), null=True)
+    # The number of failures in a row.
+    refetch_failures = models.PositiveSmallIntegerField(default=0)
+    # The code of the last failure.
+    last_error = models.CharField(max_length=255, blank=True)
     connect_issued_at = models.DateTimeField(_("Connect answer issued"), null=True)
-    connect_person = models.CharField(
-        _("owner of the Connect code"), max_length=128, blank=True, help_text="Masked."
-    )
-    session_epoch = models.PositiveIntegerField(
-        default=0, help_text="Sessions of the identity sign-in end when this number rises."
-    )
-    version = models.PositiveIntegerField(
-        default=0, help_text="Raised by each change, so that a late answer is discarded."
-    )
+    # The owner's masked name.
+    connect_person = models.CharField(_("owner of the Connect code"), max_length=128, blank=True)
+    # Sessions of the identity sign-in end when this number rises.
+    session_epoch = models.PositiveIntegerField(default=0)
+    # Raised by each change, so that a late answer is discarded.
+    version = models.PositiveIntegerField(default=0)
 
     objects: ClassVar[LinkedIdentityManager[LinkedIdentity]] = LinkedIdentityManager()
 
@@ -141,7 +137,7 @@ class LinkedIdentity(Timestamped):
         return self.linked_via == LinkedVia.CONNECT
 
     def sealing_context(self, column: str) -> Context:
-        """The context that binds a sealed column to this row."""
+        """The context that binds a sealed column of its grant to this row."""
         return (self.application, self.environment, self.subject, column)
 
 
@@ -149,17 +145,20 @@ class TokenGrant(Timestamped):
     """The access and refresh token of a linked identity. No page shows them."""
 
     identity = models.OneToOneField(LinkedIdentity, on_delete=models.CASCADE, related_name="grant")
-    access_token = models.TextField(help_text="Sealed.")
-    refresh_token = models.TextField(blank=True, help_text="Sealed.")
+    # Both tokens are sealed by ``vault``.
+    access_token = models.TextField()
+    refresh_token = models.TextField(blank=True)
     scopes = models.JSONField(_("What it lets this site read"), default=list)
     access_expires_at = models.DateTimeField(_("Access ends"))
     refresh_expires_at = models.DateTimeField(_("Permission ends"), null=True)
-    generation = models.PositiveIntegerField(default=1, help_text="Raised by each refresh.")
-    lease_until = models.DateTimeField(null=True, help_text="Until then one worker may refresh.")
-    retry_at = models.DateTimeField(null=True, help_text="No refresh before it.")
-    needs_reauthorization = models.BooleanField(
-        _("Needs you to check again"), default=False, help_text="Only a sign-in helps."
-    )
+    # Raised by each refresh.
+    generation = models.PositiveIntegerField(default=1)
+    # Until then one worker may refresh.
+    lease_until = models.DateTimeField(null=True)
+    # No refresh before it.
+    retry_at = models.DateTimeField(null=True)
+    # Only a sign-in helps.
+    needs_reauthorization = models.BooleanField(_("Needs you to check again"), default=False)
 
     class Meta:
         verbose_name = _("grant")
@@ -171,10 +170,6 @@ class TokenGrant(Timestamped):
     def __str__(self) -> str:
         return f"grant #{self.pk}, generation {self.generation}"
 
-    def sealing_context(self, column: str) -> Context:
-        """The context that binds a sealed column to the identity's row."""
-        return self.identity.sealing_context(column)
-
 
 class StoredClaim(Timestamped):
     """One claim. The credential proves it if ``valid_until`` is set; else it is only listed."""
@@ -185,8 +180,10 @@ class StoredClaim(Timestamped):
     value = models.JSONField(_("value"), null=True)
     proof_hash = models.CharField(_("proof hash"), max_length=255, blank=True)
     issued_at = models.DateTimeField(_("issued"), null=True)
-    expires_at = models.DateTimeField(_("expires"), null=True, help_text="The claim's own end.")
-    valid_until = models.DateTimeField(_("valid until"), null=True, help_text="Empty: not proven.")
+    # The claim's own end.
+    expires_at = models.DateTimeField(_("expires"), null=True)
+    # Empty: the claim is not proven.
+    valid_until = models.DateTimeField(_("valid until"), null=True)
     revoked_at = models.DateTimeField(_("revoked"), null=True)
 
     class Meta:

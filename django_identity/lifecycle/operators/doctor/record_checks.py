@@ -18,8 +18,8 @@ from django_identity.models import (
     LinkedIdentity,
     TokenGrant,
     WebhookEvent,
-    under,
 )
+from django_identity.models.querysets import under
 
 OVERDUE = timedelta(minutes=15)
 MONTH = timedelta(days=30)
