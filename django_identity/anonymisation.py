@@ -23,11 +23,12 @@ def anonymise(user: AbstractBaseUser) -> None:
 
     Texts, dates and files are blanked, and whatever may be empty or has a default. Flags, relations
     and the creation date stay, and so do the fields that ``cannot_blank`` names. Unique texts get
-    random values. Files are deleted from their storage.
+    random values. Files are deleted from their storage. Raises ``IntegrityError`` if a constraint
+    over several fields refuses the empty ones.
     """
     delete_files(user)
     for field in _personal_fields(type(user)):
-        blank = _blank(field, is_kept_apart=_has_constraints(type(user)))
+        blank = _blank(field)
         if blank is not UNKNOWN:
             setattr(user, field.attname, blank)
     if any(field.name == "is_active" for field in user._meta.concrete_fields):
@@ -38,8 +39,7 @@ def anonymise(user: AbstractBaseUser) -> None:
 
 def cannot_blank(model: type[AbstractBaseUser]) -> list[str]:
     """The fields of ``model`` that an erasure leaves as they are."""
-    fields = _personal_fields(model)
-    return [field.name for field in fields if _blank(field, is_kept_apart=False) is UNKNOWN]
+    return [field.name for field in _personal_fields(model) if _blank(field) is UNKNOWN]
 
 
 def delete_files(user: AbstractBaseUser) -> None:
@@ -59,24 +59,17 @@ def _personal_fields(model: type[AbstractBaseUser]) -> Iterator[models.Field[Any
             yield field
 
 
-def _has_constraints(model: type[AbstractBaseUser]) -> bool:
-    """Whether fields may have to be unique together, or by what the database makes of them."""
-    metas = [each._meta for each in (model, *model._meta.get_parent_list())]
-    together = any(meta.unique_together or meta.constraints for meta in metas)
-    return together or any(field.generated for field in model._meta.concrete_fields)
-
-
-def _blank(field: models.Field[Any, Any], *, is_kept_apart: bool) -> object:
+def _blank(field: models.Field[Any, Any]) -> object:
     """The value that says nothing, or ``UNKNOWN``."""
-    is_text = isinstance(field, (models.CharField, models.TextField))
+    # A constraint of the model may be what makes the name for the sign-in unique.
+    is_unique = field.unique or field.name == getattr(field.model, "USERNAME_FIELD", "")
     if field.null:
         return None
-    if is_text and (field.unique or is_kept_apart):
+    if isinstance(field, (models.CharField, models.TextField)):
         text = uuid.uuid4().hex
         longest = field.max_length or len(PREFIX + text)
-        return PREFIX + text if len(PREFIX + text) <= longest else text[:longest]
-    if is_text:
-        return ""
+        unique = PREFIX + text if len(PREFIX + text) <= longest else text[:longest]
+        return unique if is_unique else ""
     if field.unique:
         return UNKNOWN
     if field.has_default() or isinstance(field, models.FileField):
