@@ -16,9 +16,9 @@ from django_identity import database, exceptions, policy
 from django_identity.conf import Application
 from django_identity.lifecycle import linking, withdrawal
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
-from django_identity.models import ConnectRedemption, Consent, LinkedIdentity, LinkedVia
+from django_identity.models import ConnectRedemption, Consent, LinkedIdentity
 from django_identity.service import ServiceClient
-from django_identity.service.connect import ConnectAnswer, code_in
+from django_identity.service.connect import code_in
 
 NOTHING_WAS_SENT = ("connect_code_malformed", "too_many_tries")
 COMPLETED = "completed"
@@ -32,21 +32,13 @@ def identity_of(user: AbstractBaseUser, *, application: Application) -> LinkedId
     return LinkedIdentity.objects.under(application).filter(user_id=user.pk).first()
 
 
-def is_by_code(identity: LinkedIdentity) -> bool:
-    """Whether a code was redeemed for the identity, without a full sign-in after it."""
-    was_by_code = identity.linked_via == LinkedVia.CONNECT or bool(identity.connect_person)
-    return was_by_code and identity.consent == Consent.GRANTED
-
-
 def undo(user: AbstractBaseUser, *, application: Application) -> bool:
     """Remove the link that a code made. Returns False if there is none, or a sign-in confirmed it.
 
     Raises like ``withdrawal.disconnect``.
     """
     identity = identity_of(user, application=application)
-    if identity is None or identity.linked_via != LinkedVia.CONNECT:
-        return False
-    return withdrawal.disconnect(identity)
+    return identity is not None and identity.connect_only and withdrawal.disconnect(identity)
 
 
 def is_spent(error: exceptions.IdentityError) -> bool:
@@ -65,12 +57,29 @@ def redeem(application: Application, pasted: str, *, user: AbstractBaseUser) -> 
     was sent. After an ``IdentityError`` nothing has changed.
     """
     code = code_in(pasted)
-    redemption = _claim(application, code, user)
+    # A keyed digest. A plain one could be reversed, because there are few possible codes.
+    value = f"{application.alias}/{application.environment}/{code}"
+    hashed = salted_hmac("django_identity.redemptions", value, algorithm="sha256").hexdigest()
+    redemption = _claim(application, hashed, user)
     if redemption is None:
-        return _linked_before(application, code, user)
+        return _linked_before(application, hashed, user)
     try:
         answer = ServiceClient(application).redeem_connect_code(code, application.connect_scopes)
-        identity = _link(application, redemption, answer, user)
+        if not policy.load(application.policy).may_accept_connect_answer(answer):
+            raise exceptions.LinkingRefused(code="connect_answer_refused")
+        request = LinkRequest(
+            application=application,
+            arrival=Arrival.CODE,
+            user_id=user.pk,
+            began_at=redemption.created_at,
+            asked_at=redemption.created_at,
+            subject=answer.user_id,
+            scopes=application.connect_scopes,
+            profile=answer.profile,
+            kyc=answer.kyc,
+            connect=answer,
+        )
+        identity = linking.link(request).identity
     except exceptions.IdentityError as error:
         if is_spent(error):
             _close(redemption, outcome=error.code)
@@ -81,7 +90,9 @@ def redeem(application: Application, pasted: str, *, user: AbstractBaseUser) -> 
     return identity
 
 
-def _claim(application: Application, code: str, user: AbstractBaseUser) -> ConnectRedemption | None:
+def _claim(
+    application: Application, code_digest: str, user: AbstractBaseUser
+) -> ConnectRedemption | None:
     """Claim the code for this request. Returns None if it was entered before.
 
     Raises ``FlowError`` after too many codes. What is not sent may be entered again.
@@ -94,7 +105,7 @@ def _claim(application: Application, code: str, user: AbstractBaseUser) -> Conne
             # One after another, so that the count misses none that is being written.
             database.all_users().select_for_update().filter(pk=user.pk).first()
             redemption = ConnectRedemption.objects.create(
-                code_digest=_digest(application, code),
+                code_digest=code_digest,
                 application=application.alias,
                 user_id=user.pk,
                 expires_at=now + CODE_LIFETIME,
@@ -107,9 +118,11 @@ def _claim(application: Application, code: str, user: AbstractBaseUser) -> Conne
     return redemption
 
 
-def _linked_before(application: Application, code: str, user: AbstractBaseUser) -> LinkedIdentity:
+def _linked_before(
+    application: Application, code_digest: str, user: AbstractBaseUser
+) -> LinkedIdentity:
     """What the code linked, only for the same user: a code does not prove who has it."""
-    first = ConnectRedemption.objects.filter(code_digest=_digest(application, code)).first()
+    first = ConnectRedemption.objects.filter(code_digest=code_digest).first()
     if first is None or (first.user_id == user.pk and not first.outcome):
         raise exceptions.FlowError(code="connect_code_in_use")
     identity = identity_of(user, application=application)
@@ -119,36 +132,6 @@ def _linked_before(application: Application, code: str, user: AbstractBaseUser) 
     return identity
 
 
-def _link(
-    application: Application,
-    redemption: ConnectRedemption,
-    answer: ConnectAnswer,
-    user: AbstractBaseUser,
-) -> LinkedIdentity:
-    if not policy.load(application.policy).may_accept_connect_answer(answer):
-        raise exceptions.LinkingRefused(code="connect_answer_refused")
-    request = LinkRequest(
-        application=application,
-        arrival=Arrival.CODE,
-        user_id=user.pk,
-        began_at=redemption.created_at,
-        asked_at=redemption.created_at,
-        subject=answer.user_id,
-        scopes=application.connect_scopes,
-        profile=answer.profile,
-        kyc=answer.kyc,
-        connect=answer,
-    )
-    return linking.link(request).identity
-
-
 def _close(redemption: ConnectRedemption, *, outcome: str) -> None:
     rows = ConnectRedemption.objects.filter(pk=redemption.pk)
     rows.update(outcome=outcome, updated_at=timezone.now())
-
-
-def _digest(application: Application, code: str) -> str:
-    """A keyed digest. A plain digest could be reversed, because there are few possible codes."""
-    value = f"{application.alias}/{application.environment}/{code}"
-    hashed = salted_hmac("django_identity.redemptions", value, algorithm="sha256")
-    return hashed.hexdigest()

@@ -58,7 +58,7 @@ def connected(
         return _undone(request, application, user)
     identity = codes.identity_of(user, application=application)
     next_url = flow.safe_next(request.GET.get("next", "")) or address_of("account", application)
-    if identity is None or not codes.is_by_code(identity):
+    if identity is None or identity.connect_issued_at is None:
         if identity is not None:
             tell(request, status_words(identity))
         return redirect(next_url)

@@ -42,7 +42,7 @@ def reports() -> Iterator[list[str]]:
 
 MOMENTS = pytest.mark.parametrize(
     ("holder", "name"),
-    [(connect, "_digest"), (ServiceClient, "redeem_connect_code"), (LinkedIdentity, "save")],
+    [(connect, "salted_hmac"), (ServiceClient, "redeem_connect_code"), (LinkedIdentity, "save")],
     ids=["before it is claimed", "before it is sent", "after the answer"],
 )
 
