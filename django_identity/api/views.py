@@ -122,11 +122,7 @@ class LoginView(_Endpoint):
         if asked["scope"] not in ("", *self.application.later_scopes):
             raise ValidationError({"scope": _("The site does not ask for this.")}, "scope_refused")
         address, browser_key = begin_sign_in(
-            request,
-            self.application,
-            user=self.user,
-            next_url=asked["next"],
-            more=asked["scope"],
+            request, self.application, next_url=asked["next"], more=asked["scope"]
         )
         response = self.answer({"authorization_url": address})
         set_browser_cookie(response, browser_key, request=request)

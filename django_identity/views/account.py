@@ -95,7 +95,7 @@ def disconnect(
             if withdrawal.leave(user, application=application):
                 end_unlinked_session(request)
                 log(LogEvent.DISCONNECTED, application=application.alias)
-            return page(request, application, "django_identity/disconnected.html", {})
+            return page(request, application, "django_identity/disconnected.html")
         parting = withdrawal.parting(user, alias=application.alias)
     except NoOtherWayIn:
         # The page says so.

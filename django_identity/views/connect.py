@@ -14,7 +14,6 @@ from django_identity import conf
 from django_identity.backends import end_unlinked_session
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import connect as codes
-from django_identity.lifecycle import standing
 from django_identity.logs import LogEvent, log, log_failure
 from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views import flow
@@ -66,17 +65,17 @@ def connected(
     return page(request, application, "django_identity/connected.html", context)
 
 
-def _undone(request: HttpRequest, application: conf.Application, user: Person) -> HttpResponse:
-    """Undo the link. A second press has nothing to undo."""
+def _undone(request: HttpRequest, application: conf.Application, user: Person) -> HttpResponseBase:
+    """Undo the link. A second press has nothing to undo, and leads to the account page."""
     try:
         is_undone = codes.undo(user, application=application)
     except IdentityError as error:
         return flow.failure(request, LogEvent.DISCONNECT_FAILED, error, application)
-    if is_undone:
-        end_unlinked_session(request)
-        log(LogEvent.DISCONNECTED, application=application.alias)
-    stays = not is_undone and codes.identity_of(user, application=application) is not None
-    return page(request, application, "django_identity/undone.html", {"stays": stays})
+    if not is_undone:
+        return redirect(address_of("account", application))
+    end_unlinked_session(request)
+    log(LogEvent.DISCONNECTED, application=application.alias)
+    return page(request, application, "django_identity/undone.html")
 
 
 def _page(
@@ -88,14 +87,11 @@ def _page(
     """The empty form below the error of the previous code."""
     code = error.code if error is not None else ""
     is_about_code = code in {"connect_code_malformed", "invalid_connect_code"}
-    held = standing.standing_of(request.user, application=application.alias)
     context: dict[str, Any] = {
         "is_about_code": is_about_code,
         "longest": LONGEST_PASTE,
         "next": next_url,
         "scopes": why_asked(application, *application.connect_scopes),
-        # A sign-in at the service brings more than a code.
-        "needs_none": held.is_linked and held.kyc_status == "verified" and not held.connect_only,
     }
     template = "django_identity/connect.html"
     if error is None:
@@ -104,9 +100,5 @@ def _page(
         "is_spent": codes.is_spent(error),
         "most": codes.MOST_TRIES,
         "until": timezone.now() + timedelta(seconds=error.retry_after),
-        "account_url": address_of("account", application),
-        "local_sign_in_url": flow.local_sign_in_url(
-            coming_back_to=address_of("connect", application, next=next_url)
-        ),
     }
     return error_page(request, application, template, error, context, by_code=True)

@@ -59,23 +59,24 @@ def flow_view(view: View[P]) -> View[P]:
 
 
 def own_page(*methods: str) -> Callable[[OwnPage], View[...]]:
-    """Decorate a page of the signed-in person. It is called with application and user."""
+    """Decorate a page of the signed-in person. It is called with application and user.
+
+    Others go to the login page, which leads back to the account page.
+    """
 
     def decorate(view: OwnPage) -> View[...]:
         @wraps(view)
         def wrapped(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
             application = application_of(request, alias)
             user = signed_in_user(request)
-            return view(request, application, user) if user else to_login(application)
+            if user is None:
+                back = address_of("account", application)
+                return redirect(address_of("login", application, next=back))
+            return view(request, application, user)
 
         return flow_view(require_http_methods(methods)(wrapped))
 
     return decorate
-
-
-def to_login(application: conf.Application) -> HttpResponseBase:
-    """To the login page, which leads back to the account page."""
-    return redirect(address_of("login", application, next=address_of("account", application)))
 
 
 class _TokenCheck(CsrfViewMiddleware):

@@ -4,7 +4,6 @@ import re
 import secrets
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.utils.translation import gettext_lazy
@@ -41,13 +40,8 @@ def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
     application = flow.application_of(request, alias)
     if request.method != "POST":
         return _button_page(request, application)
-    address, browser_key = begin_sign_in(
-        request,
-        application,
-        user=flow.signed_in_user(request),
-        next_url=flow.safe_next(request.POST.get("next", "")),
-        more=request.POST.get("scope", ""),
-    )
+    next_url, more = flow.safe_next(request.POST.get("next", "")), request.POST.get("scope", "")
+    address, browser_key = begin_sign_in(request, application, next_url=next_url, more=more)
     response = HttpResponseRedirect(address)
     set_browser_cookie(response, browser_key, request=request)
     return response
@@ -93,37 +87,25 @@ def _button_page(request: HttpRequest, application: conf.Application) -> HttpRes
     asked = missing if is_later or labels.is_known(missing) else ""
     user = flow.signed_in_user(request)
     purpose, scopes = sign_in.asked_of(user, application=application, more=asked)
-    shortfall = local_url = told = None
-    if asked:
-        shortfall = standing.shortfall_of(request.user, asked, application=application.alias)
-    if purpose == Purpose.SIGN_IN:
-        local_url = flow.local_sign_in_url(coming_back_to=next_url)
-    else:
-        told = advice.advice_on(shortfall, request, application)
+    alias = application.alias
+    shortfall = standing.shortfall_of(user, asked, application=alias) if asked else None
+    by_code_alone = standing.standing_of(user, application=alias).connect_only
     context = {
         "purpose": purpose,
         "next": next_url,
         "missing": asked,
         "scope": asked if is_later else "",
         "shortfall": shortfall,
-        "advice": told,
+        "advice": advice.advice_on(shortfall, request, application) if user else None,
         "scopes": why_asked(application, *scopes),
         "why": why_asked(application, asked)[0][1],
-        # A Connect code brings a KYC level, but no claims.
-        "offers_code": _needs_code(request, application, purpose)
+        # A Connect code brings a KYC level and no claims, to whom no full sign-in has verified.
+        "offers_code": (purpose == Purpose.LINK or by_code_alone)
         and (not asked or labels.is_level(asked)),
-        "local_sign_in_url": local_url,
+        "local_sign_in_url": None if user else flow.local_sign_in_url(coming_back_to=next_url),
     }
     is_closed = shortfall is not None
     return page(request, application, "django_identity/login.html", context, is_closed=is_closed)
-
-
-def _needs_code(request: HttpRequest, application: conf.Application, purpose: Purpose) -> bool:
-    """Whether a Connect code may help the signed-in person: no full sign-in has verified them."""
-    if purpose == Purpose.SIGN_IN:
-        return False
-    held = standing.standing_of(request.user, application=application.alias)
-    return purpose == Purpose.LINK or held.connect_only
 
 
 def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:
@@ -135,12 +117,7 @@ def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:
 
 
 def begin_sign_in(
-    request: HttpRequest,
-    application: conf.Application,
-    *,
-    user: AbstractBaseUser | None,
-    next_url: str,
-    more: str,
+    request: HttpRequest, application: conf.Application, *, next_url: str, more: str
 ) -> tuple[str, str]:
     """Begin a sign-in for this browser. ``next_url`` is a page to which it may lead.
 
@@ -154,7 +131,7 @@ def begin_sign_in(
     )
     address = sign_in.begin(
         application,
-        user=user,
+        user=flow.signed_in_user(request),
         next_url=next_url,
         redirect_uri=redirect_uri,
         browser_key=browser_key,
