@@ -53,7 +53,7 @@ NAMES = {
         "AuthorizationRequest ErasureReceipt LinkedIdentity StoredClaim TokenGrant WebhookEvent"
     ),
     "django_identity.sandbox": "sandbox_application",
-    "django_identity.testing.build": "build_claim build_identity",
+    "django_identity.testing.build": "build_identity",
     "django_identity.testing.clock": "Clock moved_clock",
     "django_identity.testing.events": "deliver_event",
     "django_identity.testing.issuer": "Issuer",

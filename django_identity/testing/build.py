@@ -1,6 +1,6 @@
 """Linked identities with open gates, for tests of a site's views.
 
-These functions write to the database and verify nothing. If the proof itself matters, sign a person
+The function writes to the database and verifies nothing. If the proof itself matters, sign a person
 in at the sandbox.
 """
 
@@ -47,15 +47,7 @@ def build_identity(
         **fields,
     }
     identity = LinkedIdentity.objects.create(user_id=user.pk, application=application, **held)
-    for claim_type, value in claims.items():
-        build_claim(identity, claim_type, value)
+    proven = {"provider": "Test", "issued_at": now, "valid_until": now + LIFETIME}
+    for name, value in claims.items():
+        StoredClaim.objects.create(identity=identity, claim_type=name, value=value, **proven)
     return identity
-
-
-def build_claim(
-    identity: LinkedIdentity, claim_type: str, value: Any = True, **fields: Any
-) -> StoredClaim:
-    """Store a claim of ``identity`` with the columns that a verified credential sets."""
-    now = timezone.now()
-    held = {"provider": "Test", "issued_at": now, "valid_until": now + LIFETIME, **fields}
-    return StoredClaim.objects.create(identity=identity, claim_type=claim_type, value=value, **held)

@@ -214,11 +214,11 @@ def test_429_pauses_upkeep_of_the_application(service: FakeService, published: P
     assert LinkedIdentity.objects.filter(last_error="rate_limited").count() == 1
 
 
-@pytest.mark.parametrize(("asked", "seconds"), [(300, 300), (99999, 3600), (0, 1)])
+@pytest.mark.parametrize(("asked", "seconds"), [(300, 300), (0, 1)])
 def test_a_pause_is_as_long_as_the_service_asks_for(
     service: FakeService, settings: Any, monkeypatch: Any, asked: float, seconds: float
 ) -> None:
-    """An hour at most."""
+    """A second at least."""
     settings.CACHES = {"default": {"BACKEND": "tests.clock_cache.ClockCache"}}
     backoff.begin_pause(conf.application(), RateLimited(pause=asked))
     monkeypatch.setattr(ClockCache, "ahead", seconds - 0.5)

@@ -231,6 +231,19 @@ def test_an_error_is_read_by_its_code(message: dict[str, str]) -> None:
     assert error_of(200, {"success": True, "data": {}}) is None
 
 
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("7", 7), ("0", 0), ("99999", 3600), ("9" * 5000, 3600), ("", 0), ("-7", 0), ("1e9", 0),
+        ("\u0663", 0), ("soon", 0), ("Fri, 01 Jan 2021 00:00:00 GMT", 0),
+        ("Fri, 01 Jan 2100 00:00:00 GMT", 3600),
+    ],
+)  # fmt: skip
+def test_a_pause_is_an_hour_at_most(header: str, seconds: float) -> None:
+    """In seconds or as a date; anything else is no pause."""
+    assert refusals.pause({"retry-after": header}) == seconds
+
+
 def test_there_are_seven_types_of_events() -> None:
     """Each by its name in the specification."""
     assert set(KNOWN_TYPES) == {
