@@ -1,20 +1,16 @@
 """401 and 403 have one body: for gates, for permissions and for the API."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connections, transaction
-from django.http import HttpRequest, HttpResponse
-from django.test import AsyncClient, override_settings
+from django.db import transaction
+from django.test import override_settings
 from django.urls import include, path, reverse
 from rest_framework.test import APIClient
 
-from django_identity.gates import aclaims_of
 from django_identity.models import LinkedIdentity, StoredClaim
 from tests.factories import LONG_AGO, make_claim, make_identity, make_user
 from tests.gates.gated import (
@@ -42,16 +38,11 @@ class AsyncAdults(AdultMixin, LocalMixin, VerifiedMixin, AsyncPage):
     pass
 
 
-async def claims_page(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(",".join(sorted(await aclaims_of(await request.auser()))))
-
-
 urlpatterns = [
     path("decorated", adult(local(verified(view)))),
     path("decorated-async", adult(local(verified(async_view)))),
     path("class", Both.as_view(required_claims=("age_over_18",))),
     path("class-async", AsyncAdults.as_view()),
-    path("claims", claims_page),
     path("", include("tests.urls")),
 ]  # fmt: skip
 GATED = ("decorated", "decorated-async", "class", "class-async")
@@ -158,25 +149,3 @@ def test_the_api_has_the_same_members(ada: User) -> None:
 def test_who_takes_problems_gets_one(ada: User, accept: str) -> None:
     """As a client of RFC 9457 asks."""
     the_problem(ask("decorated", accept=accept), 401)
-
-
-def in_the_loop(address: str, user: User) -> bytes:
-    """The answer of an async view, as a server runs it."""
-
-    async def get() -> bytes:
-        client = AsyncClient()
-        try:
-            await client.aforce_login(user, backend=LOCAL)
-            return (await client.get(f"/{address}")).content
-        finally:
-            await sync_to_async(connections.close_all)()
-
-    return asyncio.run(get())
-
-
-@pytest.mark.django_db(transaction=True)
-def test_an_async_view_asks(ada: User) -> None:
-    """In its code by ``aclaims_of``."""
-    assert in_the_loop("claims", ada) == b"age_over_18,country_resident"
-    LinkedIdentity.objects.all().delete()
-    assert in_the_loop("claims", ada) == b""
