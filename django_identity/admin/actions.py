@@ -20,7 +20,6 @@ from django_identity.admin.listing import RecordAdmin
 from django_identity.error_table import hint_of
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity
-from django_identity.texts import operators as wording
 from django_identity.texts.operators import Words
 
 CONFIRMED = "confirmed"
@@ -38,7 +37,8 @@ LOST_BY_DISCONNECTING = _(
 )
 LOST_BY_ERASING = _(
     "Everything that this site holds about the person through the identity is deleted for "
-    "good, and the site's user is treated as its policy says. This cannot be undone."
+    "good. The account is treated as the site's policy says; one that is older than its link "
+    "stays. This cannot be undone."
 )
 
 
@@ -137,16 +137,12 @@ class IdentityActions(RecordAdmin):
             return self.to_list()
         if CONFIRMED in request.POST:
             return None
-        losses: list[str] = []
-        if action == "erase":
-            losses = wording.losses(interventions.erasure_preview(chosen[0]))
         context = self.context(
             request,
             dict(self.get_action_choices(request))[action],
             text=text,
             action=action,
             chosen=chosen,
-            losses=losses,
             checkbox_name=ACTION_CHECKBOX_NAME,
         )
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)

@@ -173,11 +173,6 @@ def erase(person: Person) -> dict[str, int]:
     return counts
 
 
-def counts_of(person: Person) -> dict[str, int]:
-    """How many rows an erasure of the person would find in each table."""
-    return {place.table: place.rows(person).count() for place in PLACES}
-
-
 def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
     """The data about ``user`` for the account page, with their identity under ``application``."""
     rows = LinkedIdentity.objects.filter(user_id=user.pk)

@@ -5,7 +5,7 @@ its identities. The service's signed deletion event: its subject, wherever it is
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
@@ -58,14 +58,6 @@ class Scope:
         return dossier.Person(digests, user_id, account_stays=bool(self.account_kept))
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
-    """Table -> number of rows that go, and the account is ``kept``, ``emptied`` or ``deleted``."""
-
-    counts: Mapping[str, int]
-    account: str
-
-
 def may_erase_themselves(user: AbstractBaseUser, *, application: conf.Application) -> bool:
     """Whether the person may erase their account: not with links by code alone.
 
@@ -74,14 +66,6 @@ def may_erase_themselves(user: AbstractBaseUser, *, application: conf.Applicatio
     if not policy.load(application.policy).people_may_erase:
         return False
     return LinkedIdentity.objects.filter(user_id=user.pk, linked_via=LinkedVia.OAUTH).exists()
-
-
-def preview_of(user: AbstractBaseUser, *, application: conf.Application) -> Preview:
-    """What ``erase_account`` would erase. Nothing is changed."""
-    theirs = tuple(_identities_of(user.pk))
-    scope = _scope(application.alias, user, theirs, asked=theirs)
-    fate = "deleted" if scope.site.erasure == "delete" else "emptied"
-    return Preview(dossier.counts_of(scope.person), "kept" if scope.account_kept else fate)
 
 
 def erase_account(user: AbstractBaseUser, *, application: conf.Application) -> ErasureReceipt:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
     from django.utils.functional import _StrPromise
 
-    from django_identity.lifecycle.erasure import Preview
-
     Words = str | _StrPromise
 else:
     Words = object
@@ -29,12 +26,6 @@ else:
 SHOWN_OF_SUBJECT = 8
 # The user names of accounts that the package makes.
 GENERATED = re.compile(r"identity-[0-9a-f]{32}")
-
-FATES: Mapping[str, Words] = {
-    "kept": _("The account stays."),
-    "emptied": _("The account is emptied and disabled."),
-    "deleted": _("The account is deleted."),
-}
 
 
 def person_name(user: AbstractBaseUser, *, may_see: bool) -> str:
@@ -76,19 +67,6 @@ def handler_trouble(event: WebhookEvent) -> str:
     return gettext(
         "A handler of the site failed, and is not tried again. Replay it once it is mended:"
     )
-
-
-def losses(preview: Preview) -> list[str]:
-    """What an erasure deletes: "4 claims", "3 events", "The account is deleted."."""
-    claims, events, starts = (
-        preview.counts[table] for table in ("storedclaim", "webhookevent", "authorizationrequest")
-    )
-    return [
-        ngettext("%(count)d claim", "%(count)d claims", claims) % {"count": claims},
-        ngettext("%(count)d event", "%(count)d events", events) % {"count": events},
-        ngettext("%(count)d sign-in", "%(count)d sign-ins", starts) % {"count": starts},
-        str(FATES[preview.account]),
-    ]
 
 
 def short_subject(subject: str) -> SafeString:

@@ -73,8 +73,7 @@ def erase(request: HttpRequest, application: conf.Application, user: Person) -> 
     if not erasure.may_erase_themselves(user, application=application):
         return redirect(address_of("account", application))
     if request.method != "POST":
-        context: dict[str, object] = {"preview": erasure.preview_of(user, application=application)}
-        return page(request, application, "django_identity/erase.html", context)
+        return page(request, application, "django_identity/erase.html", {})
     try:
         receipt = erasure.erase_account(user, application=application)
     except StorageUnavailable as error:

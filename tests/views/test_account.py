@@ -366,7 +366,7 @@ def test_people_erase_themselves(client: Client, ada: User) -> None:
     identity.account_made = True
     identity.save()
     question = client.get(reverse("identity:erase")).content.decode()
-    assert "Your account is emptied and closed." in question
+    assert "Your account here is closed or deleted, too." in question
     assert LinkedIdentity.objects.exists()
     page = client.post(reverse("identity:erase")).content.decode()
     receipt = ErasureReceipt.objects.earliest("pk")

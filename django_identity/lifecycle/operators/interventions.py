@@ -7,7 +7,6 @@ from django.utils import timezone
 from django_identity import database
 from django_identity.exceptions import LinkingRefused
 from django_identity.lifecycle import erasure, notices, upkeep, withdrawal
-from django_identity.lifecycle.erasure import Preview
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, RevokedBy
 
@@ -69,12 +68,6 @@ def try_erasures(pending: Iterable[ErasureReceipt]) -> int:
     due = ErasureReceipt.objects.filter(pk__in=keys, erased_at=None)
     due.update(next_attempt_at=timezone.now())
     return sum(erasure.attempt(key) for key in keys)
-
-
-def erasure_preview(identity: LinkedIdentity) -> Preview:
-    """What an erasure of the person would delete. Nothing is changed."""
-    application = withdrawal.application_of(identity.application)
-    return erasure.preview_of(identity.user, application=application)
 
 
 def erase(identity: LinkedIdentity) -> ErasureReceipt:
