@@ -29,25 +29,10 @@ from django_identity.models import (
     StoredClaim,
     WebhookEvent,
 )
-from django_identity.service.webhooks import (
-    Event,
-    KycChange,
-    NamedClaim,
-    signing_secret,
-)
+from django_identity.service.webhooks import Event, KycChange, NamedClaim, signing_secret
 
 #: Events that take something away. They act without their payload, too.
-TAKES_AWAY = frozenset[str](
-    {
-        EventType.KYC_REJECTED,
-        EventType.CLAIM_REVOKED,
-        EventType.CONSENT_REVOKED,
-        EventType.DATA_DELETION_REQUESTED,
-    }
-)
-#: The ``error`` of an event of a known type without a subject, which nothing can be done about.
-NAMES_NOBODY = "names_nobody"
-REPEATED = "repeated"
+TAKES_AWAY = (EventType.KYC_REJECTED, EventType.CLAIM_REVOKED, EventType.CONSENT_REVOKED)
 
 Effect = Callable[[LinkedIdentity, WebhookEvent], EventOutcome]
 
@@ -56,44 +41,32 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
     """Check, store, apply and log one delivery. After this call the effect is committed.
 
     Must run outside any transaction. Raises ``EventRefused``, or ``StorageUnavailable`` if the
-    database failed twice.
+    database failed, for example with a deadlock: then the service delivers again.
     """
     if signing_secret(body, signature=signature, secrets=application.webhook_secrets) is None:
         raise exceptions.EventRefused(code="signature_invalid")
     event = Event.parse(body)
     try:
-        _receive(application, event)
-        return
-    except (DatabaseError, InterfaceError):
-        # A deadlock, a serialization failure or a closed connection: try once more.
-        database.connection().close_if_unusable_or_obsolete()
-    try:
-        _receive(application, event)
+        row, is_repeat = apply(WebhookEvent.objects.stored(application, event), event)
     except (DatabaseError, InterfaceError) as error:
         raise exceptions.StorageUnavailable(type(error).__name__) from error
-
-
-def _receive(application: Application, event: Event) -> None:
-    row, is_repeat = _applied(WebhookEvent.objects.stored(application, event), event)
     why: dict[str, Any] = {"why": row.why_ignored} if row.why_ignored else {}
     log(
         LogEvent.EVENT_RECEIVED,
         application=application.alias,
         # Types that nobody knows could be anything, and many, so the log does not name them.
         type=event.event_type if event.event_type in EFFECTS else "other",
-        outcome=REPEATED if is_repeat else row.outcome,
+        outcome="repeated" if is_repeat else row.outcome,
         row=row.pk,
         **why,
     )
 
 
-def apply_stored(event_id: int) -> None:
-    """Apply an event that was stored and never applied, without its payload. For upkeep."""
-    _applied(WebhookEvent.objects.get(pk=event_id), None)
+def apply(stored: WebhookEvent, event: Event | None = None) -> tuple[WebhookEvent, bool]:
+    """Apply the stored event, unless it has an outcome. Returns the row, and whether it had one.
 
-
-def _applied(stored: WebhookEvent, event: Event | None) -> tuple[WebhookEvent, bool]:
-    """Apply the stored event, unless it has an outcome. The row, and whether it had one."""
+    Upkeep applies what was stored and never applied, without ``event``, its content.
+    """
     with database.atomic():
         identity = LinkedIdentity.objects.locked(stored.subject_digest)
         # By the digest: MySQL tells no key after the insert.
@@ -119,7 +92,7 @@ def apply_since(identity: LinkedIdentity, began_at: datetime, *, is_new: bool) -
             raise exceptions.LinkingRefused(code="consent_withdrawn")
         # An event without an outcome is applied by its own transaction, which waits for this one.
         # But that may have found no identity before this one was written: then it does nothing.
-        if row.outcome in (EventOutcome.APPLIED, EventOutcome.IGNORED, EventOutcome.SUPERSEDED):
+        if row.outcome and row.outcome != EventOutcome.FAILED:
             row.outcome = outcome_of(identity, row)
             row.save()
         elif is_new and not row.outcome:
@@ -133,7 +106,7 @@ def _apply(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
     """
     row.next_attempt_at = None
     if row.event_type in EFFECTS and not row.subject_digest:
-        row.outcome, row.error = EventOutcome.FAILED, NAMES_NOBODY
+        row.outcome, row.error = EventOutcome.FAILED, "names_nobody"
     elif identity is None:
         row.outcome = EventOutcome.IGNORED
     else:

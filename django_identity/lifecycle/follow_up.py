@@ -23,8 +23,6 @@ from django_identity.service import backoff
 TRIES = 12
 # An event is due again after this time, if its worker dies.
 HIDDEN_FOR = timedelta(minutes=10)
-# The error of an event whose last attempt crashed the worker.
-PROCESS_ENDED = "ProcessEnded"
 MOST_AT_ONCE = 500
 LONGEST_RUN = 60.0
 
@@ -39,13 +37,12 @@ def run_handlers(event_id: int) -> bool:
         return False
     if not event.outcome:
         # The process that stored it died before it applied it.
-        events.apply_stored(event.pk)
-        event.refresh_from_db()
+        event, _had_outcome = events.apply(event)
     if event.event_type == EventType.DATA_DELETION_REQUESTED:
         erasure.retry_pending()
         event.refresh_from_db()
     if event.attempts > TRIES:
-        return _conclude(event, [PROCESS_ENDED])
+        return _conclude(event, ["ProcessEnded"])  # The last attempt crashed its worker.
     failures = []
     for name, handler in handlers_of(event.event_type).items():
         if name not in event.handled_by and (failure := _failure(event, name, handler)):

@@ -71,7 +71,7 @@ def test_between_store_and_apply(site: FakeService, event_type: str, by: str) ->
     assert row.next_attempt_at is not None
     for _ in range(2):
         if by == "upkeep":
-            events.apply_stored(row.pk)
+            events.apply(row)
         else:
             assert post(body).status_code == 200
     row.refresh_from_db()
