@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
@@ -26,6 +26,7 @@ from django.db.models import Case, Count, F, Q, QuerySet, When
 from django.db.models.functions import Cast, Length
 from django.db.models.lookups import GreaterThan, LessThanOrEqual
 from django.utils.text import slugify
+from tqdm import tqdm
 
 from django_identity import database
 from django_identity.models import LinkedIdentity, WebhookEvent
@@ -75,10 +76,6 @@ class Findings:
             if any(needle in folded for needle in needles):
                 found[place] = found.get(place, 0) + 1
                 return
-
-
-#: Goes through the tables, for example with a progress bar.
-Watched = Callable[[list["Table"]], Iterable["Table"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +136,11 @@ def tables() -> tuple[list[Table], dict[str, str]]:
     return found, unread | {model._meta.label: "no table" for model in lost}
 
 
-def search(known: Known, *, watched: Watched = iter) -> Findings:
-    """Search every table of the site for ``known``. Nothing is changed."""
+def search(known: Known) -> Findings:
+    """Search every table of the site for ``known``, with a progress bar on a terminal."""
     found, unread = tables()
     findings, sought = Findings(unread=unread), _sought(known)
-    for table in watched(found):
+    for table in tqdm(found, disable=None, leave=False):
         label = table.model._meta.label
         try:
             for name, text in _texts_of(table):
@@ -224,19 +221,16 @@ def _cached_texts(cache: BaseCache) -> Iterator[str]:
         cursor.execute(f"SELECT cache_key, value FROM {connection.ops.quote_name(name)}")  # noqa: S608  quoted
         while piece := cursor.fetchmany(ROWS_AT_ONCE):
             for key, value in piece:
-                yield f"{key} {_of_bytes(base64.b64decode(value))}"
+                text = base64.b64decode(value).decode(errors="ignore")
+                yield f"{key} {text}"
 
 
 def _as_text(model: type[models.Model], value: Any) -> str:
     if issubclass(model, AbstractBaseSession):
         value = model(session_data=value).get_decoded() or value
     if isinstance(value, (bytes, memoryview)):
-        return _of_bytes(bytes(value))
+        return bytes(value).decode(errors="ignore")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _of_bytes(value: bytes) -> str:
-    return value.decode(errors="ignore")
 
 
 def _length(each: models.Field[Any, Any]) -> Length:

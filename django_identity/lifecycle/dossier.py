@@ -56,15 +56,8 @@ class Place:
         return self.model._default_manager.filter(self.belongs_to(person))
 
 
-Labelled = tuple[str | Promise, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class HeldRecord:
-    """One row for its person: the labels and values of the columns that are not empty."""
-
-    facts: tuple[Labelled, ...]
-    technical: tuple[Labelled, ...]
+#: Label and value of a column that is not empty, and whether the page folds it away.
+Held = tuple[str | Promise, Any, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,22 +70,22 @@ class HeldKind:
     title: str | Promise
     purpose: str | Promise
     count: int
-    records: tuple[HeldRecord, ...]
+    records: tuple[list[Held], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
     """The data of the account page: the identity under one application, and all records.
 
-    ``names``: the account's name and e-mail address. ``elsewhere``: the other identities of the
-    same account, under applications of the settings.
+    ``names``: labels and values of the account's name and e-mail address. ``elsewhere``: the other
+    identities of the same account, under applications of the settings.
     """
 
     identity: LinkedIdentity | None
     grant: TokenGrant | None
     claims: tuple[StoredClaim, ...]
     kinds: tuple[HeldKind, ...]
-    names: tuple[Labelled, ...]
+    names: tuple[tuple[str | Promise, str], ...]
     elsewhere: tuple[LinkedIdentity, ...]
 
 
@@ -211,16 +204,15 @@ def _newest_about(person: Person) -> Iterator[HeldKind]:
         yield HeldKind(title, purpose, count, records)
 
 
-def _record(row: Model, columns: tuple[str, ...]) -> HeldRecord:
-    facts: list[Labelled] = []
-    technical: list[Labelled] = []
+def _record(row: Model, columns: tuple[str, ...]) -> list[Held]:
+    record: list[Held] = []
     for name in columns:
         stored = getattr(row, name)
-        display = getattr(row, f"get_{name}_display", None)
         if stored not in (None, "", []):
-            told = technical if name in labels.TECHNICAL else facts
-            told.append((labels.label_of(row, name), display() if display else stored))
-    return HeldRecord(tuple(facts), tuple(technical))
+            display = getattr(row, f"get_{name}_display", None)
+            value = display() if display else stored
+            record.append((labels.label_of(row, name), value, name in labels.TECHNICAL))
+    return record
 
 
 def _names_of(user: AbstractBaseUser) -> dict[str, str]:

@@ -6,7 +6,7 @@ its identities. The service's signed deletion event: its subject, wherever it is
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 
@@ -39,25 +39,6 @@ class AccountStillThere(RuntimeError):
     """The policy deletes accounts, but the row still exists: ``delete`` only hides it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What an erasure erases: these identities of ``user``, and the account unless it is kept.
-
-    ``account_kept``: why the account stays, or an empty text. ``site``: the policy that says so.
-    """
-
-    site: IdentityPolicy
-    user: AbstractBaseUser | None
-    identities: tuple[LinkedIdentity, ...]
-    account_kept: str
-
-    @property
-    def person(self) -> dossier.Person:
-        digests = tuple(each.subject_digest for each in self.identities)
-        user_id = self.user.pk if self.user else None
-        return dossier.Person(digests, user_id, account_stays=bool(self.account_kept))
-
-
 def may_erase_themselves(user: AbstractBaseUser, *, application: conf.Application) -> bool:
     """Whether the person may erase their account: not with links by code alone.
 
@@ -80,16 +61,15 @@ def erase_account(user: AbstractBaseUser, *, application: conf.Application) -> E
 
 @sensitive_variables()
 def erase_subject(
-    alias: str, environment: str, subject: str, *, watched: audit.Watched | None = None
+    alias: str, environment: str, subject: str, *, with_audit: bool = False
 ) -> ErasureReceipt:
     """Erase the subject wherever it is linked, as the service's deletion event does.
 
-    ``watched``: audit the erasure, and go through the tables with this. Raises
-    ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
+    Raises ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
     """
     named = LinkedIdentity.objects.filter(subject_digest=digest(alias, environment, subject))
     receipt = ErasureReceipt(application=alias)
-    return _erase_now(receipt, named, by=RevokedBy.SITE, watched=watched)
+    return _erase_now(receipt, named, by=RevokedBy.SITE, with_audit=with_audit)
 
 
 @sensitive_variables()
@@ -98,7 +78,7 @@ def _erase_now(
     identities: QuerySet[LinkedIdentity],
     *,
     by: RevokedBy,
-    watched: audit.Watched | None = None,
+    with_audit: bool = False,
 ) -> ErasureReceipt:
     """Revoke and commit; then make the first attempt. No request waits for an audit."""
     now = timezone.now()
@@ -110,8 +90,8 @@ def _erase_now(
                 if receipt.user_id is None:
                     receipt.identity = identity
             receipt.save()
-        if watched is not None or not _policy_of(receipt.application).audit_erasures:
-            attempt(receipt.pk, watched=watched)
+        if with_audit or not _policy_of(receipt.application).audit_erasures:
+            attempt(receipt.pk, with_audit=with_audit)
             receipt.refresh_from_db()
     except (DatabaseError, InterfaceError) as error:
         # The database's message, and Django's report of it, would contain the subject.
@@ -131,11 +111,11 @@ def retry_pending(*, stop: Callable[[], bool] = lambda: False) -> int:
     return done
 
 
-def attempt(receipt_id: int, *, watched: audit.Watched | None = None) -> bool:
+def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
     """Try one pending erasure, unless another worker has it. Returns whether it is done.
 
     The attempt is counted first, in case the erasure crashes its worker. An audit follows if the
-    policy wants it, or ``watched`` is given.
+    policy or the caller wants it.
     """
     now = timezone.now()
     due = ErasureReceipt.objects.filter(pk=receipt_id, erased_at=None, next_attempt_at__lte=now)
@@ -154,10 +134,9 @@ def attempt(receipt_id: int, *, watched: audit.Watched | None = None) -> bool:
         _note_failure(receipt, error)
         return False
     log(LogEvent.ERASED, application=receipt.application, row=receipt_id)
-    is_audited = watched is not None or _policy_of(receipt.application).audit_erasures
-    if is_audited and known is not None:
-        found = audit.search(known, watched=watched or iter)
-        ErasureReceipt.objects.filter(pk=receipt_id).update(audit=asdict(found))
+    wants_audit = with_audit or _policy_of(receipt.application).audit_erasures
+    if wants_audit and known is not None:
+        ErasureReceipt.objects.filter(pk=receipt_id).update(audit=asdict(audit.search(known)))
     return True
 
 
@@ -179,20 +158,24 @@ def _erase(receipt_id: int) -> audit.Known | None:
     Returns what was known of the person, or None if another worker has erased them.
     """
     with database.atomic():
-        scope = _locked_scope(ErasureReceipt.objects.get(pk=receipt_id))
+        pending = ErasureReceipt.objects.get(pk=receipt_id)
+        site = _policy_of(pending.application)
+        user, identities, kept = _locked(pending, site)
         receipt = ErasureReceipt.objects.select_for_update().get(pk=receipt_id)
         if receipt.erased_at is not None:
             return None
-        known = audit.known_of_identities(scope.identities)
-        if scope.user is not None and not scope.account_kept:
-            known |= audit.known_of_account(scope.user)
+        known = audit.known_of_identities(identities)
+        digests = tuple(each.subject_digest for each in identities)
+        user_id = user.pk if user else None
         # The site's own rows may point at the identities, so they go before the account.
-        counts = dossier.erase(scope.person)
-        receipt.account_kept = scope.account_kept or _erase_account(scope)
-        is_erased = scope.user is not None and not receipt.account_kept
+        counts = dossier.erase(dossier.Person(digests, user_id, account_stays=bool(kept)))
+        if user is not None and not kept:
+            known |= audit.known_of_account(user)
+            kept = _erase_account(site, user)
+        receipt.account_kept = kept
         receipt.identity = receipt.user = receipt.next_attempt_at = None
         receipt.erased_at, receipt.error = timezone.now(), ""
-        receipt.counts = {**counts, "user": int(is_erased)}
+        receipt.counts = {**counts, "user": int(user is not None and not kept)}
         receipt.save()
         signals.announce(
             signals.data_erased, ErasureReceipt, application=receipt.application, receipt=receipt
@@ -200,39 +183,30 @@ def _erase(receipt_id: int) -> audit.Known | None:
     return known
 
 
-def _locked_scope(receipt: ErasureReceipt) -> Scope:
-    """What the pending receipt erases, with everything locked: the identities first.
+def _locked(
+    receipt: ErasureReceipt, site: IdentityPolicy
+) -> tuple[AbstractBaseUser | None, list[LinkedIdentity], str]:
+    """What the pending receipt erases: the user, the identities, and why the account stays, if so.
 
-    Then nobody links another identity to the account until the erasure has committed. One that was
-    linked while this waited for the account is in the second look.
+    All is locked, the identities first. Then nobody links another identity to the account until the
+    erasure has committed. One that was linked while this waited for the account is in the second
+    look. The account's other identities go only with the account.
     """
     user_id = receipt.user_id
     if user_id is None and receipt.identity is not None:
         user_id = receipt.identity.user_id
     list(_identities_of(user_id).select_for_update())
     user = database.all_users().select_for_update().filter(pk=user_id).first()
-    theirs = tuple(_identities_of(user_id).select_for_update())
-    is_account = receipt.user_id is not None
-    asked = tuple(each for each in theirs if is_account or each.pk == receipt.identity_id)
-    return _scope(receipt.application, user, theirs, asked=asked)
-
-
-def _scope(
-    alias: str,
-    user: AbstractBaseUser | None,
-    theirs: tuple[LinkedIdentity, ...],
-    *,
-    asked: tuple[LinkedIdentity, ...],
-) -> Scope:
-    """The ``asked`` identities, or all of ``theirs`` if the account goes. The policy decides."""
-    site = _policy_of(alias)
+    theirs = list(_identities_of(user_id).select_for_update())
+    asked = theirs
+    if receipt.user_id is None:
+        asked = [each for each in theirs if each.pk == receipt.identity_id]
     is_made = any(each.account_made for each in asked)
     if user is None or not site.keeps_account(user, made_for_identity=is_made):
-        return Scope(site, user, theirs, account_kept="")
-    why = AccountKept.POLICY if is_made else AccountKept.OLDER
+        return user, theirs, ""
     if policy.is_privileged(user):
-        why = AccountKept.PRIVILEGED
-    return Scope(site, user, asked, account_kept=why)
+        return user, asked, AccountKept.PRIVILEGED
+    return user, asked, AccountKept.POLICY if is_made else AccountKept.OLDER
 
 
 def _policy_of(alias: str) -> IdentityPolicy:
@@ -243,16 +217,14 @@ def _identities_of(user_id: Any) -> QuerySet[LinkedIdentity]:
     return LinkedIdentity.objects.filter(user_id=user_id).order_by("pk")
 
 
-def _erase_account(scope: Scope) -> str:
+def _erase_account(site: IdentityPolicy, user: AbstractBaseUser) -> str:
     """Let the policy erase the account. Returns why it stays, or an empty text if it is erased."""
-    if scope.user is None:
-        return ""
-    user_id = scope.user.pk
-    scope.site.erase_user(scope.user)
+    user_id = user.pk
+    site.erase_user(user)
     left = database.all_users().filter(pk=user_id).first()
     if left is None:
         return ""
-    if scope.site.erasure == "delete":
+    if site.erasure == "delete":
         raise AccountStillThere
     # An account that was emptied but cannot be disabled is as erased as it can be.
     can_be_disabled = "is_active" in {field.name for field in left._meta.concrete_fields}

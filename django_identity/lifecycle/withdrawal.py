@@ -101,7 +101,7 @@ def delete(identity: LinkedIdentity) -> None:
     """Delete the link with all that it holds, and end the sessions. The account stays."""
     empty_events(WebhookEvent.objects.filter(subject_digest=identity.subject_digest))
     end_sessions(identity.user_id)
-    user = database.all_users().get(pk=identity.user_id)
+    user = identity.user
     # By a query: the instance keeps its key, which receivers of signals need.
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
     signals.announce(
@@ -170,9 +170,8 @@ def disconnect(identity: LinkedIdentity) -> bool:
         if not may_disconnect(locked):
             raise exceptions.NoOtherWayIn
         delete(locked)
-        user = database.all_users().get(pk=locked.user_id)
         application = application_of(locked.application)
-        notices.send_on_commit(application, user, change="disconnected")
+        notices.send_on_commit(application, locked.user, change="disconnected")
     return True
 
 

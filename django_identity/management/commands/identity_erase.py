@@ -1,11 +1,9 @@
 """Erase a person by hand, as a deletion event does."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from tqdm import tqdm
 
 from django_identity import conf
 from django_identity.exceptions import StorageUnavailable
@@ -47,8 +45,7 @@ class Command(IdentityCommand):
         if not yes and input("Type the subject again to erase them for good: ") != subject:
             raise CommandError("That is another subject. Nothing was done.")
         try:
-            watched = partial(tqdm, disable=None) if audit else None
-            receipt = erasure.erase_subject(application, place, subject, watched=watched)
+            receipt = erasure.erase_subject(application, place, subject, with_audit=audit)
         except StorageUnavailable as error:
             raise CommandError(f"The database failed ({error}). This can be run again.") from None
         if receipt.erased_at is None:
