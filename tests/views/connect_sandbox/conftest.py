@@ -1,7 +1,5 @@
 """The sandbox, an application and a person there, and a browser at the site."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
@@ -10,9 +8,8 @@ from django.test import Client
 
 from tests.factories import make_user
 from tests.sandbox.driver import Application, Person, Sandbox
+from tests.views.connect.pages import browser_of
 from tests.views.connect_sandbox.pages import site_of
-
-LOCAL = "django.contrib.auth.backends.ModelBackend"
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +25,6 @@ def sandbox(running: Sandbox) -> Iterator[Sandbox]:
     yield running
     running.close_browsers()
     running.control("POST", "clock", reset=True)
-    running.control("DELETE", "faults")
     running.control("POST", "switches", **switches)
 
 
@@ -51,6 +47,4 @@ def user() -> User:
 
 @pytest.fixture
 def browser(user: User) -> Client:
-    client = Client()
-    client.force_login(user, backend=LOCAL)
-    return client
+    return browser_of(user)

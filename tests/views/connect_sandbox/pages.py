@@ -1,14 +1,12 @@
 """A site of the sandbox's application, and its page for codes."""
 
-from __future__ import annotations
-
 import re
 
 from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from tests.sandbox.driver import Application, Sandbox
+from tests.sandbox.driver import Application
 
 
 def site_of(application: Application, **changes: object) -> override_settings:
@@ -31,7 +29,3 @@ def refused(response: HttpResponse, code: str) -> str:
     page = response.content.decode()
     assert re.findall(r"· <code>([a-z_]+)</code>", page) == [code]
     return page
-
-
-def asked(sandbox: Sandbox) -> int:
-    return sum(1 for entry in sandbox.control("GET", "requests") if entry["endpoint"] == "connect")

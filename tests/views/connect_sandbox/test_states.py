@@ -1,9 +1,11 @@
-"""The page against the sandbox: each row of the spec's Connect states and of its error table."""
+"""The page against the sandbox: the spec's Connect states, its error table, and its answer."""
 
-from __future__ import annotations
-
+import hashlib
+import hmac
+import json
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -11,12 +13,13 @@ from django.test import Client
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.exceptions import ClientRejected, ServiceRefusal
+from django_identity.exceptions import ServiceRefusal
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import Consent, LinkedIdentity
+from django_identity.policy import IdentityPolicy
 from django_identity.service import ServiceClient
 from tests.sandbox.driver import VERIFIED_BVN, Application, Person, Sandbox
-from tests.views.connect_sandbox.pages import asked, hand_in, refused, site_of
+from tests.views.connect_sandbox.pages import hand_in, refused, site_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,25 +43,21 @@ def test_valid_becomes_used(
     assert (len(shown["emails"]), len(shown["notices"])) == (1, 1)
 
 
-def test_used_stays_used(
-    sandbox: Sandbox, application: Application, person: Person, browser: Client
+@pytest.mark.parametrize("how", ["used elsewhere", "expired"])
+def test_a_code_that_is_good_no_more(
+    sandbox: Sandbox, application: Application, person: Person, browser: Client, how: str
 ) -> None:
-    """A code that was used elsewhere is invalid, and is not sent a second time."""
+    """It is invalid, and is not sent a second time; a new one works."""
     code = person.make_code()
-    assert application.connect(code).status_code == 200
+    if how == "expired":
+        sandbox.control("POST", "clock", advance=601)
+    else:
+        assert application.connect(code).status_code == 200
+    sandbox.control("DELETE", "requests")
     assert "Make a new code" in refused(hand_in(browser, code), "invalid_connect_code")
     refused(hand_in(browser, code), "connect_code_used")
-    assert asked(sandbox) == 2
+    assert [each["endpoint"] for each in sandbox.control("GET", "requests")] == ["connect"]
     assert not LinkedIdentity.objects.exists()
-
-
-def test_valid_becomes_expired(
-    sandbox: Sandbox, application: Application, person: Person, browser: Client
-) -> None:
-    """After ten minutes the code is invalid, and a new one works."""
-    late = person.make_code()
-    sandbox.control("POST", "clock", advance=601)
-    assert "Make a new code" in refused(hand_in(browser, late), "invalid_connect_code")
     assert hand_in(browser, person.make_code()).status_code == 302
 
 
@@ -91,12 +90,10 @@ def test_any_policy_code_is_understood(
     assert LinkedIdentity.objects.get().kyc_level == "level_2"
 
 
-@pytest.mark.parametrize("messages", [True, False])
 def test_environments_do_not_mix(
-    sandbox: Sandbox, application: Application, browser: Client, messages: bool
+    sandbox: Sandbox, application: Application, browser: Client
 ) -> None:
     """ENVIRONMENT_MISMATCH: test credentials and a live person."""
-    sandbox.control("POST", "switches", optional_members=messages)
     live = Person(sandbox, environment="live", verified=True)
     refused(hand_in(browser, live.make_code()), "environment_mismatch")
     assert not LinkedIdentity.objects.exists()
@@ -112,35 +109,10 @@ def test_the_retired_form(application: Application) -> None:
         assert raised.value.code == code
 
 
-def test_wrong_credentials(application: Application, person: Person, browser: Client) -> None:
-    """A site with a wrong secret learns so, and the person is not sent for a new code."""
-    with site_of(application, CLIENT_SECRET="not the secret at all"):
-        page = refused(hand_in(browser, person.make_code()), ClientRejected.code)
-    assert "tell the people" in page
-
-
-@pytest.mark.parametrize("secret", ["a:b::c and more of it", "pässwörd-€-秘密-und-mehr"])
-def test_any_secret_is_understood(
-    sandbox: Sandbox, person: Person, browser: Client, secret: str
-) -> None:
-    """Two readings of RFC 7617 agree: colons and UTF-8 are part of the secret."""
-    with site_of(Application(sandbox, client_secrets={"test": secret})):
-        assert hand_in(browser, person.make_code()).status_code == 302
-
-
 def test_an_unknown_scope(application: Application, person: Person, browser: Client) -> None:
     """What Connect does not have is a plain refusal."""
     with site_of(application, CONNECT_SCOPES=["profile:basic", "passport:read"]):
         refused(hand_in(browser, person.make_code()), "service_refusal")
-
-
-def test_a_callback_address_is_taken(application: Application, person: Person) -> None:
-    """``callback_url`` is optional, and an address."""
-    client = ServiceClient(conf.application())
-    answer = client.redeem_connect_code(
-        person.make_code(), ["kyc:status"], callback_url="https://site.example/called/"
-    )
-    assert answer.user_id == person.user_id
 
 
 def test_a_revoked_consent_comes_back_with_a_new_code(
@@ -155,3 +127,42 @@ def test_a_revoked_consent_comes_back_with_a_new_code(
     )
     assert hand_in(browser, person.make_code()).status_code == 302
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
+
+
+@pytest.mark.parametrize(("nested", "signature"), [(True, "jws"), (False, "hmac")])
+def test_every_reading_of_the_answer(
+    sandbox: Sandbox, application: Application, person: Person, browser: Client,
+    nested: bool, signature: str,
+) -> None:  # fmt: skip
+    """Wherever profile and KYC stand, and however it is signed."""
+    sandbox.control("POST", "switches", connect_nested=nested, connect_signature=signature)
+    assert hand_in(browser, person.make_code()).status_code == 302
+    identity = LinkedIdentity.objects.get()
+    assert identity.kyc_status == "verified"
+    domain = person.account["email"].partition("@")[2]
+    assert identity.connect_person.endswith(f"***@{domain}")
+
+
+class ChecksTheSignature(IdentityPolicy):
+    """What a site does that was told how the signature is made."""
+
+    def may_accept_connect_answer(self, answer: Any) -> bool:
+        signed = {name: part for name, part in answer.received.items() if name != "signature"}
+        text = json.dumps(signed, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        key = conf.application().client_secret.reveal().encode()
+        expected = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+        return hmac.compare_digest(expected, answer.signature)
+
+
+def test_a_policy_can_check_the_signature(
+    sandbox: Sandbox, application: Application, person: Person, browser: Client
+) -> None:
+    """It gets the answer as it came, so it can; nothing changes after its no."""
+    with site_of(application, POLICY=f"{__name__}.ChecksTheSignature"):
+        sandbox.control("POST", "switches", connect_signature="jws")
+        response = hand_in(browser, person.make_code())
+        refused(response, "connect_answer_refused")
+        assert response.status_code == 403
+        assert not LinkedIdentity.objects.exists()
+        sandbox.control("POST", "switches", connect_signature="hmac")
+        assert hand_in(browser, person.make_code()).status_code == 302
