@@ -1,7 +1,5 @@
 """Somebody who is signed in, and their browser."""
 
-from __future__ import annotations
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client

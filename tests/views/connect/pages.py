@@ -1,7 +1,5 @@
 """What the tests of the page for a code share: browser, code, and the look of a refusal."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

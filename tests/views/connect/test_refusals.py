@@ -1,23 +1,19 @@
-"""What comes of every way a code can go wrong, and who may hold what."""
-
-from __future__ import annotations
+"""What comes of every way a code can go wrong, or come again."""
 
 import logging
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client, override_settings
 
 from django_identity.models import LinkedIdentity
-from django_identity.policy import IdentityPolicy
 from tests import fake_service
+from tests.factories import make_user
 from tests.fake_service import FakeService, http, refusal
-from tests.views.connect.pages import SECRETS, hand_in, refused
+from tests.views.connect.pages import SECRETS, browser_of, hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-# What the service says no to, and says badly
 
 
 @pytest.mark.parametrize(
@@ -33,8 +29,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
         (refusal("WHATEVER", "418 No"), "service_refusal", 502, "Make a new code"),
         (refusal("NOPE", "200 OK"), "service_refusal", 502, "Make a new code"),
         (http(b"", status="429 Slow", headers="Retry-After: 70\r\n"), "rate_limited", 503,
-         "Make a new code"),
+         "counts as used up"),
         (fake_service.html("500 Oops"), "connect_outcome_unknown", 502, "Look at your account"),
+        (fake_service.truncated, "connect_outcome_unknown", 502, "Look at your account"),
         (fake_service.silent, "connect_outcome_unknown", 502, "Look at your account"),
         (fake_service.reset, "connect_outcome_unknown", 502, "Look at your account"),
         (fake_service.huge, "connect_outcome_unknown", 502, "Look at your account"),
@@ -46,12 +43,14 @@ def test_every_no_says_what_to_do_next(
     service: FakeService, browser: Client, caplog: pytest.LogCaptureFixture,
     answer: Any, code: str, status: int, advice: str,
 ) -> None:  # fmt: skip
-    """A plain page, one log line, nothing changed; the same code is never sent again."""
+    """A plain page, one log line, nothing changed. Never the same code again; a new one works."""
     caplog.set_level(logging.DEBUG)
     service.answers["request"] = answer
     with fake_service.impatient(service):
-        page = refused(hand_in(browser), code, status)
-    assert advice in page
+        response = hand_in(browser)
+    assert advice in refused(response, code, status)
+    # The person is asked to wait a minute at most.
+    assert response.get("Retry-After") == {"rate_limited": "60"}.get(code)
     lines = [r.getMessage() for r in caplog.records if "identity.connect.failed" in r.getMessage()]
     assert len(lines) == 1
     assert f"code={code} " in lines[0]
@@ -59,6 +58,8 @@ def test_every_no_says_what_to_do_next(
     assert not LinkedIdentity.objects.exists()
     assert hand_in(browser).status_code >= 400
     assert service.calls("request") == 1
+    service.answers.clear()
+    assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
 
 
 def test_a_link_to_get_verified(service: FakeService, browser: Client) -> None:
@@ -82,29 +83,37 @@ def test_a_service_that_is_not_there(service: FakeService, browser: Client) -> N
     assert hand_in(browser).status_code == 302
 
 
-def test_a_busy_service(service: FakeService, browser: Client) -> None:
-    """The code that met the 429 is spent. The person is asked to wait, a minute at most."""
-    service.answers["request"] = http(b"", status="429 Slow", headers="Retry-After: 70\r\n")
-    response = hand_in(browser)
-    assert "counts as used up" in refused(response, "rate_limited", 503)
-    assert response["Retry-After"] == "60"
-    del service.answers["request"]
-    assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
+# The same code again
 
 
-# Who may hold what
+def test_by_somebody_else(service: FakeService, browser: Client) -> None:
+    """It proves nothing to them, nor are they told what the service said about the person."""
+    beside = {"kyc_required": True, "kyc_url": "https://kyc.example/now"}
+    service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
+    refused(hand_in(browser), "verification_policy_not_met", 403)
+    page = refused(hand_in(browser_of(make_user("eve"))), "connect_code_used", 409)
+    assert "/identity/account/" in page
+    assert "kyc.example" not in page
+    assert service.calls("request") == 1
 
 
-class Doubting(IdentityPolicy):
-    def may_accept_connect_answer(self, answer: Any) -> bool:
-        return answer.signature == "another" and answer.received["status"] == "approved"
+def test_after_disconnecting(service: FakeService, browser: Client) -> None:
+    """What is gone is not called a success again."""
+    hand_in(browser)
+    LinkedIdentity.objects.all().delete()
+    refused(hand_in(browser), "connect_code_used", 409)
+    assert not LinkedIdentity.objects.exists()
 
 
-def test_the_policy_may_doubt_the_answer(service: FakeService, browser: Client) -> None:
-    """A site that can check the signature decides; nothing changes after its no."""
-    policy = "tests.views.connect.test_refusals.Doubting"
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
-        refused(hand_in(browser), "connect_answer_refused", 403)
-        assert not LinkedIdentity.objects.exists()
-        service.connect = {"signature": "another"}
-        assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
+@pytest.mark.parametrize("atomic_requests", [False, True])
+def test_after_a_crash(
+    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch, atomic_requests: bool
+) -> None:
+    """Once sent it is never sent again, whatever is rolled back then."""
+    monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", atomic_requests)
+    browser.raise_request_exception = False
+    with monkeypatch.context() as patch:
+        patch.setattr(LinkedIdentity, "save", lambda *_: 1 / 0)
+        assert hand_in(browser).status_code == 500
+    refused(hand_in(browser), "connect_code_in_use", 409)
+    assert service.calls("request") == 1
