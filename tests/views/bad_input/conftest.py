@@ -1,7 +1,5 @@
 """Everything that is logged is looked at."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

@@ -1,7 +1,5 @@
 """How a sign-in that goes wrong ends: the same for every kind of bad input."""
 
-from __future__ import annotations
-
 import logging
 import re
 from urllib.parse import parse_qs
@@ -18,8 +16,6 @@ from django_identity.models import LinkedIdentity, TokenGrant
 SECRETS = ("at-secret", "rt-secret", "a-code", "a-client-secret", "ada@example.org", "subject-1",
            "Obi")  # fmt: skip
 WAY_ON = re.compile(r'<a class="identity-button" href="/[^"/]')
-# Of the service's calls in a whole sign-in, the first answers "token" and the last one "jwks".
-CALLS = ["token", "me", "kyc", "claims", "jwks"]
 
 
 def refused(

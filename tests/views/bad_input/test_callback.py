@@ -1,7 +1,5 @@
 """A callback that the service did not send, or that was used before, does nothing."""
 
-from __future__ import annotations
-
 import threading
 from datetime import timedelta
 
@@ -12,16 +10,16 @@ from django.db.models import F
 from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
-from django.utils import timezone
 
-from django_identity.models import AuthorizationRequest, LinkedIdentity, WebhookEvent
+from django_identity.models import AuthorizationRequest, LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import KycStatus, Profile
 from tests.concurrency import at_once, meeting_at_update
-from tests.factories import make_identity, make_user
+from tests.factories import make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
 from tests.views.bad_input.refusals import lines_of_ours, nobody_was_made, refused, unchanged
+from tests.views.connect.pages import LOCAL
 
 OF_LIVE = {"BASE_URL": "https://service.example/api/v1", "AUTH_URL": "https://service.example"}
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -112,29 +110,28 @@ def test_a_callback_that_another_user_completed(
     """Only whoever it let in is led on by it again."""
     state = begin(client, "/adults/")
     come_back(client, state)
-    client.force_login(make_user("eve"), backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(make_user("eve"), backend=LOCAL)
     caplog.clear()
     refused(come_back(client, state), "request_used", caplog, made=1)
     assert client.get("/").content == b"eve"
 
 
-def test_a_stale_callback(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(
+    ("what", "code"),
+    [("an hour old", "request_expired"), ("of another browser", "request_unknown")],
+)
+def test_a_callback_that_is_not_ours(
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, what: str, code: str
 ) -> None:
-    """An hour, and no longer."""
+    """An hour, and no longer; and an address sent to a victim signs nobody in."""
     state = begin(client)
-    an_hour_ago = F("expires_at") - timedelta(hours=1)
-    AuthorizationRequest.objects.update(expires_at=an_hour_ago)
-    refused(come_back(client, state), "request_expired", caplog)
-    assert service.requests == []
-
-
-def test_another_browser(service: FakeService, caplog: pytest.LogCaptureFixture) -> None:
-    """A callback address sent to a victim signs nobody in."""
-    state = begin(Client())
-    victim = Client()
-    begin(victim)
-    refused(come_back(victim, state), "request_unknown", caplog)
+    if what == "an hour old":
+        an_hour_ago = F("expires_at") - timedelta(hours=1)
+        AuthorizationRequest.objects.update(expires_at=an_hour_ago)
+    else:
+        client = Client()
+        begin(client)
+    refused(come_back(client, state), code, caplog)
     assert service.requests == []
 
 
@@ -198,8 +195,8 @@ def test_a_crash_after_the_claim(
     """A callback that crashed half-way cannot be used again."""
     monkeypatch.setitem(connections.settings["default"], "ATOMIC_REQUESTS", atomic_requests)
     browser = Client(raise_request_exception=False)
-    policy = f"{__name__}.{CrashingPolicy.__name__}"
-    with override_settings(DJANGO_IDENTITY={"default": service.settings(POLICY=policy)}):
+    given = service.settings(POLICY=f"{__name__}.CrashingPolicy")
+    with override_settings(DJANGO_IDENTITY={"default": given}):
         state = begin(browser)
         assert come_back(browser, state).status_code == 500
         caplog.clear()
@@ -231,25 +228,28 @@ def test_an_unsolicited_callback_changes_nothing(
     assert len(service.requests) == asked
 
 
+@pytest.mark.parametrize("who_began", ["ada", "nobody"])
 def test_another_user_than_the_one_who_started(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture
+    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, who_began: str
 ) -> None:
-    """A link belongs to the user who pressed the button."""
-    client.force_login(make_user("ada"), backend="django.contrib.auth.backends.ModelBackend")
+    """A link belongs to whoever pressed the button; nobody's sign-in replaces a session."""
+    if who_began == "ada":
+        client.force_login(make_user("ada"), backend=LOCAL)
     state = begin(client)
-    client.force_login(make_user("eve"), backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(make_user("eve"), backend=LOCAL)
     refused(come_back(client, state), "user_changed", caplog)
-    assert service.requests == []
+    assert client.get("/").content == b"eve"
+    assert who_began == "nobody" or service.requests == []
     assert not LinkedIdentity.objects.exists()
 
 
 @pytest.mark.parametrize("how", ["signed out", "password", "disabled", "deleted"])
 def test_whoever_started_is_signed_out_by_now(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, how: str
+    client: Client, service: FakeService, how: str
 ) -> None:
     """Nobody else is there: the page says that the session ended, and makes no account instead."""
     ada = make_user("ada")
-    client.force_login(ada, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(ada, backend=LOCAL)
     state = begin(client)
     if how == "signed out":
         del client.cookies["sessionid"]
@@ -265,31 +265,3 @@ def test_whoever_started_is_signed_out_by_now(
     assert "Your session on this site has ended" in response.text
     assert service.requests == []
     assert not LinkedIdentity.objects.exists()
-
-
-def test_somebody_signed_in_meanwhile(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A sign-in begun by nobody does not replace somebody's session."""
-    state = begin(client)
-    client.force_login(make_user("eve"), backend="django.contrib.auth.backends.ModelBackend")
-    refused(come_back(client, state), "user_changed", caplog)
-    assert client.get("/").content == b"eve"
-
-
-@pytest.mark.parametrize("event_type", ["consent.revoked", "data.deletion_requested"])
-def test_a_revocation_on_the_way(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, event_type: str
-) -> None:
-    """A revocation that arrives between the button and the callback is obeyed."""
-    identity = make_identity(make_user("temporary"))
-    digest = identity.subject_digest
-    User.objects.all().delete()
-    state = begin(client)
-    now = timezone.now()
-    WebhookEvent.objects.create(
-        application="default", event_id="e1", event_digest="d1", event_type=event_type,
-        occurred_at=now, received_at=now, subject_digest=digest, outcome="applied",
-    )  # fmt: skip
-    refused(come_back(client, state), "consent_withdrawn", caplog)
-    assert nobody_was_made()
