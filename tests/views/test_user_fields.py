@@ -81,7 +81,7 @@ def by(policy: type[IdentityPolicy], given: dict[str, Any]) -> override_settings
         # Control characters and those that turn the direction of text go; what writing needs stays.
         ({"first_name": "Ada\u202egnihsihp"}, ("Adagnihsihp", "Obi")),
         ({"first_name": "\u2066Ada\u2069"}, ("Ada", "Obi")),
-        ({"first_name": "A\x07da\r\nBcc: x"}, ("Ada Bcc: x", "Obi")),
+        ({"first_name": "A\x07da\r\nBcc: x"}, ("A da Bcc: x", "Obi")),
         ({"first_name": "\u0645\u06cc\u200c\u062e"}, ("\u0645\u06cc\u200c\u062e", "Obi")),
         ({"email": "ada@example.org\nBcc: x@y.z"}, ("Ada", "Obi")),
         ({"email": " ada@example.org"}, ("Ada", "Obi")),
