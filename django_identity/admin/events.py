@@ -37,7 +37,6 @@ class WebhookEventAdmin(RecordAdmin):
         event = context["original"]
         context |= {
             "payload": "" if event.payload is None else wording.as_json(event.payload),
-            "error": wording.handler_trouble(event),
             "badge": wording.badge_of(event),
             "may_replay": self.may(request, "replay"),
             "title": gettext("Event"),

@@ -56,19 +56,6 @@ def as_json(value: object) -> str:
     return "".join(c if c.isprintable() or c == "\n" else f"\\u{ord(c):04x}" for c in text)
 
 
-def handler_trouble(event: WebhookEvent) -> str:
-    """Why an event failed, before the code of its error, or an empty text."""
-    if not event.error:
-        return ""
-    if not event.event_id:
-        return gettext("The event names nobody, so nothing was done:")
-    if event.next_attempt_at is not None:
-        return gettext("A handler of the site failed, and is tried again by itself:")
-    return gettext(
-        "A handler of the site failed, and is not tried again. Replay it once it is mended:"
-    )
-
-
 def short_subject(subject: str) -> SafeString:
     """The beginning of a subject, with the full subject as a tooltip."""
     if len(subject) <= SHOWN_OF_SUBJECT + 1:

@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import Q, QuerySet, TextChoices
 from django.utils.translation import gettext_lazy as _
 
+from django_identity.error_table import hint_of
 from django_identity.lifecycle.sign_in import COMPLETED
 from django_identity.models import (
     AuthorizationRequest,
@@ -36,10 +37,10 @@ class Kind(TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One entry. ``detail`` is an event type, an error code or a purpose, never personal data.
+    """One entry. ``detail`` is an event type, an error code or how it was linked.
 
-    ``event_id`` is the primary key of the stored event, if the entry is an event, and ``outcome``
-    its outcome in words.
+    ``outcome``: of an event or a failed sign-in, in words. ``event_id``: the primary key of the
+    stored event, if the entry is one. Nothing is personal data.
     """
 
     at: datetime
@@ -68,7 +69,7 @@ def activity_of(identity: LinkedIdentity) -> list[tuple[datetime, str]]:
 
 
 def _own(identity: LinkedIdentity) -> Iterator[Happening]:
-    yield Happening(identity.created_at, Kind.LINKED, detail=identity.linked_via)
+    yield Happening(identity.created_at, Kind.LINKED, detail=identity.get_linked_via_display())
     if identity.revoked_at is not None:
         yield Happening(identity.revoked_at, Kind.CONSENT_REVOKED)
     by_code_at = identity.connect_issued_at
@@ -89,11 +90,11 @@ def _sign_ins(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
     rows: QuerySet[Any, Any] = requests.values_list("consumed_at", "purpose", "outcome")
     for at, purpose, outcome in rows.order_by("-consumed_at")[:longest]:
         if outcome != COMPLETED:
-            yield Happening(at, Kind.SIGN_IN_FAILED, detail=outcome)
+            yield Happening(at, Kind.SIGN_IN_FAILED, outcome, outcome=hint_of(outcome))
         elif purpose == Purpose.SIGN_IN:
             yield Happening(at, Kind.SIGNED_IN)
         else:
-            yield Happening(at, Kind.RENEWED, detail=purpose)
+            yield Happening(at, Kind.RENEWED)
 
 
 def _events(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
