@@ -14,9 +14,9 @@ from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from django_identity.lifecycle.requirements import said
+from django_identity.lifecycle import requirements
 from django_identity.models import StoredClaim
-from django_identity.service.moments import bounded, has_no_end
+from django_identity.service.moments import has_no_end
 from django_identity.texts import labels
 from django_identity.texts.advice import distance
 
@@ -31,21 +31,12 @@ register.filter("opens_by_code", labels.is_level)
 @register.filter
 def moment(given: datetime) -> SafeString:
     """A ``<time>`` element with date and time in the site's time zone."""
-    # Not ``DATETIME_FORMAT``: Django has none for Arabic and would use the English one.
-    return _time(given, f"{get_format('DATE_FORMAT')} {get_format('TIME_FORMAT')} T")
-
-
-@register.filter
-def day(given: datetime) -> SafeString:
-    """A ``<time>`` element that shows only the day."""
-    return _time(given, "DATE_FORMAT")
-
-
-def _time(given: datetime, shown_as: str) -> SafeString:
-    local = timezone.localtime(bounded(given))
-    if has_no_end(local):
+    if has_no_end(given):
         return escape(_("no end"))
-    shown, exact = formatted_date(local, shown_as), local.isoformat(timespec="seconds")
+    local = timezone.localtime(given)
+    # Not ``DATETIME_FORMAT``: Django has none for Arabic and would use the English one.
+    shown = formatted_date(local, f"{get_format('DATE_FORMAT')} {get_format('TIME_FORMAT')} T")
+    exact = local.isoformat(timespec="seconds")
     return format_html('<time datetime="{}">{}</time>', exact, shown)
 
 
@@ -55,20 +46,10 @@ def is_past(given: datetime) -> bool:
 
 
 @register.filter
-def claim_value(claim: StoredClaim) -> str:
-    """The value of a claim that says more than "true", such as a country."""
-    value = _said(claim)
-    return str(labels.show_value(value)) if isinstance(value, str) else ""
-
-
-@register.filter
-def is_affirmed(claim: StoredClaim) -> bool:
-    """Whether a claim's value is true or a text. A proven claim may be false."""
-    return _said(claim) is not None
-
-
-def _said(claim: StoredClaim) -> bool | str | None:
-    return said(claim.claim_type, claim.value, application=claim.identity.application)
+def said(claim: StoredClaim) -> bool | str | None:
+    """True, or a text such as a country; None if the claim is denied: a proven claim may be."""
+    alias = claim.identity.application
+    return requirements.said(claim.claim_type, claim.value, application=alias)
 
 
 @register.filter
