@@ -117,7 +117,7 @@ def closed_to(gate: Gate, user: object, *, session: Session | None = None) -> Cl
         return None
     if not getattr(user, "is_authenticated", False):
         code, shortfall = NOT_SIGNED_IN, None
-    return Closed(code, asked.partition("=")[0], gate.application, asked, shortfall)
+    return Closed(code, asked, gate.application, shortfall)
 
 
 def missing_to(

@@ -12,8 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.handlers import EventType
-from django_identity.texts import operators as wording
-from django_identity.texts.labels import in_words
+from django_identity.texts.labels import LEVELS, in_words
 from django_identity.texts.operators import Words
 
 SOON = timedelta(hours=6)
@@ -68,7 +67,7 @@ APPLICATION = filter_of(
 KYC_LEVEL = filter_of(
     "level",
     _("KYC level"),
-    lambda: _known("kyc_level", [(n, wording.level_name(n)) for n in ("level_1", "level_2")]),
+    lambda: _known("kyc_level", [(each, each) for each in LEVELS]),
 )
 KYC_STATUS = filter_of(
     "status",

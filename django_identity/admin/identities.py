@@ -91,8 +91,7 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
 
     @admin.display(description=_("KYC"))
     def kyc(self, identity: LinkedIdentity) -> SafeString:
-        level = wording.level_name(identity.kyc_level)
-        stated = [(part,) for part in (level, in_words(identity.kyc_status)) if part]
+        stated = [(part,) for part in (identity.kyc_level, in_words(identity.kyc_status)) if part]
         return format_html_join(" ", '<bdi class="identity-word">{}</bdi>', stated)
 
     @admin.display(description=_("credential valid until"))

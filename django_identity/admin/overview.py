@@ -15,7 +15,6 @@ from django_identity import conf, gate_map
 from django_identity.admin.listing import RecordAdmin
 from django_identity.lifecycle.operators.overview import Figures, overview_of
 from django_identity.models import Consent, LinkedIdentity
-from django_identity.texts import operators as wording
 from django_identity.texts.operators import Words
 
 LIVES: dict[str, Words] = {
@@ -74,7 +73,7 @@ class OverviewPage(RecordAdmin):
 def _charts(figures: Figures) -> list[Chart]:
     names, none = dict(Consent.choices), _("no KYC level")
     consents: list[tuple[Words, int]] = [
-        (f"{names.get(consent, consent)} · {wording.level_name(level) or none}", count)
+        (f"{names.get(consent, consent)} · {level or none}", count)
         for (consent, level), count in figures.by_consent.most_common()
     ]
     lives = [(words, figures.by_life[span]) for span, words in LIVES.items()]

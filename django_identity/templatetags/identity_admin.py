@@ -13,7 +13,6 @@ register = template.Library()
 
 register.filter(distance)
 register.filter("as_json", wording.as_json)
-register.filter("level_name", wording.level_name)
 register.filter(in_words)
 register.filter("error_in_words", hint_of)
 register.filter("environment_badge", wording.environment_badge)

@@ -23,7 +23,6 @@ from django_identity.texts.advice import distance
 register = template.Library()
 
 register.filter(distance)
-register.filter(labels.level_in_words)
 # A Connect code may open the gate: it brings a KYC level, but no claims.
 register.filter("opens_by_code", labels.is_level)
 

@@ -36,8 +36,6 @@ from django_identity.texts.labels import Text
 if TYPE_CHECKING:
     from django_identity.lifecycle.standing import Shortfall
 
-A_MINUTE = 60
-
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -150,7 +148,7 @@ def distance(moment: datetime | None) -> str:
         return ""
     if has_no_end(moment):
         return gettext("no end")
-    if abs((moment - now).total_seconds()) < A_MINUTE:
+    if abs((moment - now).total_seconds()) < 60:
         return gettext("just now")
     if moment > now:
         return gettext("in %(span)s") % {"span": timeuntil(moment, now, depth=1)}
@@ -214,12 +212,3 @@ def advice_on(
         for name in ("title", "sentence", "step", "button", "first")
     }
     return replace(given, **texts)
-
-
-def why_closed(shortfall: Shortfall | None, asked: str, application: Application) -> str:
-    """Why the gate for ``asked`` is closed, and what opens it. ``None``: nobody is signed in."""
-    told = advice_on(shortfall, None, application)
-    if told is None:
-        names = names_for(None, application) | {"proof": labels.in_words(asked)}
-        return fill(gettext("Continue with %(service)s to show: %(proof)s."), names)
-    return f"{told.title}. {told.sentence} {told.step}"

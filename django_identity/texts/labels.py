@@ -105,17 +105,13 @@ def level_name(level: str) -> str:
     return known[1] if known else level
 
 
-def level_in_words(level: str) -> Text:
-    return format_lazy(_("verification at level {level}"), level=level_name(level)) if level else ""
-
-
 def in_words(code: str) -> Text:
     """The name of ``code`` in the person's language, or ``code`` itself if it has no name.
 
     ``"country_resident=NG"`` is a claim with its value.
     """
     if is_level(code):
-        return level_in_words(code)
+        return format_lazy(_("verification at level {level}"), level=level_name(code))
     claim_type, asks_value, value = code.partition("=")
     if not asks_value:
         return WORDS.get(claim_type, claim_type)

@@ -13,7 +13,6 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.models import Environment, ErasureReceipt, LinkedIdentity, WebhookEvent
-from django_identity.texts import labels
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -43,11 +42,6 @@ def person_name(user: AbstractBaseUser, *, may_see: bool) -> str:
 
 def email_of(user: AbstractBaseUser) -> str:
     return str(getattr(user, user.get_email_field_name(), "") or "")
-
-
-def level_name(level: str) -> str:
-    """The level that a person has: “level 2”, without the “or higher” of a gate."""
-    return gettext("level %(number)s") % {"number": labels.level_name(level)} if level else ""
 
 
 def as_json(value: object) -> str:

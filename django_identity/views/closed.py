@@ -9,12 +9,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonRespons
 from django.shortcuts import redirect
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 
 from django_identity import conf
 from django_identity.exceptions import Recovery
 from django_identity.lifecycle.standing import Shortfall
 from django_identity.texts import advice
 from django_identity.texts.advice import REASONS
+from django_identity.texts.labels import in_words
 from django_identity.views.addresses import address_of, path_of
 from django_identity.views.pages import page, why_asked
 from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
@@ -32,17 +34,21 @@ PAGE, JSON = "text/html", ("application/json", MEDIA_TYPE)
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Why a gate is closed: a stable ``code``, and the missing claim or level.
+    """Why a gate is closed: a stable ``code``, and ``asked``, the missing claim or level.
 
-    ``asked`` is the claim with its required value (``"country_resident=NG"``). ``shortfall`` is the
-    reason for a signed-in person.
+    A claim has its required value (``"country_resident=NG"``). ``shortfall`` is the reason for a
+    signed-in person.
     """
 
     code: str
-    missing: str
+    asked: str
     application: str
-    asked: str = ""
-    shortfall: Shortfall | None = None
+    shortfall: Shortfall | None
+
+    @property
+    def missing(self) -> str:
+        """The claim without its value, or all of ``asked``."""
+        return self.asked.partition("=")[0]
 
     @property
     def status(self) -> int:
@@ -52,9 +58,11 @@ class Closed:
     @property
     def detail(self) -> str:
         """For the person: why the gate is closed, and what opens it."""
-        return advice.why_closed(
-            self.shortfall, self.asked or self.missing, conf.application(self.application)
-        )
+        application = conf.application(self.application)
+        if told := advice.advice_on(self.shortfall, None, application):
+            return f"{told.title}. {told.sentence} {told.step}"
+        names = advice.names_for(None, application) | {"proof": in_words(self.asked)}
+        return advice.fill(_("Continue with %(service)s to show: %(proof)s."), names)
 
     def problem(self) -> dict[str, Any]:
         """The JSON body of the answer."""
@@ -68,7 +76,7 @@ class Closed:
             self.status,
             code=self.code,
             detail=self.detail,
-            missing=self.asked or self.missing,
+            missing=self.asked,
             recovery=recovery,
         )
 

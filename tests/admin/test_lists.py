@@ -47,7 +47,7 @@ def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) 
     """Freshness, due and failing in words; the subject shortened, with the whole of it beside."""
     text = page(operator, IDENTITIES)
     for words in (
-        "level 2",
+        "level_2",
         "verified",
         "in 5\xa0hours",
         "in 7\xa0minutes",

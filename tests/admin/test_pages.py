@@ -189,7 +189,7 @@ def test_charts_are_tables(operator: Client, identity: LinkedIdentity) -> None:
     """Each bar stands beside its label and its number; no style stands in the page."""
     text = page(operator, OVERVIEW)
     assert text.count("<caption>") == 7, "two are of the lists of the sidebar"
-    assert re.search(r"granted · level 2</th>\s*<td><svg .*?</svg></td>\s*<td>1</td>", text)
+    assert re.search(r"granted · level_2</th>\s*<td><svg .*?</svg></td>\s*<td>1</td>", text)
     assert "<style" not in text
     assert " style=" not in text
 
