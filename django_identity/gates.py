@@ -32,10 +32,7 @@ from django_identity.lifecycle.requirements import Requirement, require_text
 from django_identity.lifecycle.standing import Shortfall, Standing, standing_of
 from django_identity.texts.labels import RECENT_SIGN_IN
 from django_identity.views.closed import (
-    CLAIM_MISSING,
-    KYC_LEVEL_MISSING,
     NOT_SIGNED_IN,
-    SCOPE_MISSING,
     SIGN_IN_NOT_RECENT,
     Closed,
     OnClosed,
@@ -85,10 +82,9 @@ class Gate:
     ) -> None:
         if [bool(claims), kyc_level != "", scope != "", minutes != 0].count(True) != 1:
             raise ImproperlyConfigured("a gate asks for claims, a KYC level, a scope or minutes")
-        if kyc_level != "":
-            require_text(kyc_level, "a KYC level")
-        if scope != "":
-            require_text(scope, "a scope")
+        for text, what in ((kyc_level, "a KYC level"), (scope, "a scope")):
+            if text != "":
+                require_text(text, what)
         if type(minutes) not in (int, float) or minutes < 0:
             raise ImproperlyConfigured("minutes is a positive number")
         if on_closed not in ("redirect", "forbid") and not callable(on_closed):
@@ -128,11 +124,11 @@ def missing_to(
         shortfall = step_up.shortfall(standing, session, minutes=gate.minutes)
         return SIGN_IN_NOT_RECENT, RECENT_SIGN_IN, shortfall
     if gate.scope:
-        return SCOPE_MISSING, gate.scope, standing.scope_shortfall(gate.scope)
+        return "scope_missing", gate.scope, standing.scope_shortfall(gate.scope)
     if gate.kyc_level:
-        return KYC_LEVEL_MISSING, gate.kyc_level, standing.level_shortfall(gate.kyc_level)
+        return "kyc_level_missing", gate.kyc_level, standing.level_shortfall(gate.kyc_level)
     first = next((each for each in gate.claims if standing.shortfall(each)), gate.claims[0])
-    return CLAIM_MISSING, str(first), standing.shortfall(first)
+    return "claim_missing", str(first), standing.shortfall(first)
 
 
 def claim_required(

@@ -41,37 +41,6 @@ def require_text(given: object, what: str) -> None:
         raise ImproperlyConfigured(f"{what} must be non-empty text")
 
 
-def text_in(claim_type: str, value: Any, *, application: str) -> str:
-    """The text that a gate with a value compares. Empty if there is none, or a denial.
-
-    The policy of ``application`` reads it. The policy is not called for a value that denies.
-    """
-    is_object = isinstance(value, Mapping)
-    if value is None or value is False or (is_object and _denies(claim_type, value)):
-        return ""
-    text = policy.load(conf.application(application).policy).claim_value(claim_type, value)
-    return text if isinstance(text, str) else ""
-
-
-def affirms(claim_type: str, value: Any) -> bool:
-    """Whether the value opens a gate without a value.
-
-    It is exactly ``true``, or an object whose ``verified`` or ``value`` is, and no member of which
-    denies the claim or contradicts another.
-    """
-    if not isinstance(value, Mapping):
-        return value is True
-    if _denies(claim_type, value) or policy.contradicts_itself(claim_type, value):
-        return False
-    return value.get("verified") is True or value.get("value") is True
-
-
-def said(claim_type: str, value: Any, *, application: str) -> bool | str | None:
-    """What a gate may require of the value: a text or ``True``. None if the claim is denied."""
-    text = text_in(claim_type, value, application=application)
-    return text or (True if affirms(claim_type, value) else None)
-
-
 def _denies(claim_type: str, value: Mapping[str, Any]) -> bool:
     """Whether the object denies the claim: not verified, or verified with the answer no."""
     if "verified" in value and value["verified"] is not True:
@@ -93,15 +62,34 @@ class HeldClaim:
 
     @classmethod
     def of(cls, row: StoredClaim, *, application: str) -> Self:
-        """The claim as the policy of ``application`` reads its value."""
+        """The claim as the policy of ``application`` reads its value.
+
+        The policy is not called for a value that denies. A value affirms if it is exactly ``true``,
+        or an object whose ``verified`` or ``value`` is, and no member contradicts another.
+        """
+        value = row.value
+        text: object = ""
+        affirms, denies = value is True, value is None or value is False
+        if isinstance(value, Mapping):
+            denies = _denies(row.claim_type, value)
+            is_clear = not denies and not policy.contradicts_itself(row.claim_type, value)
+            affirms = is_clear and (value.get("verified") is True or value.get("value") is True)
+        if not denies:
+            site = policy.load(conf.application(application).policy)
+            text = site.claim_value(row.claim_type, value)
         return cls(
             claim_type=row.claim_type,
             provider=row.provider,
             valid_until=row.valid_until,
             revoked=row.revoked,
-            text=text_in(row.claim_type, row.value, application=application),
-            affirms=affirms(row.claim_type, row.value),
+            text=text if isinstance(text, str) else "",
+            affirms=affirms,
         )
+
+    @property
+    def said(self) -> bool | str | None:
+        """What a gate may require of the value: a text or ``True``. None if the claim is denied."""
+        return self.text or self.affirms or None
 
     def is_proven(self, now: datetime) -> bool:
         """Whether a credential proves the claim, and it has not expired and is not revoked."""

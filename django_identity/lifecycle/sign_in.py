@@ -142,7 +142,12 @@ def complete(
         return Completed(request.next, Purpose(request.purpose))
     _claim(request)
     try:
-        _require_same_user(request, user)
+        if request.purpose != Purpose.SIGN_IN:
+            # A link or a renewal belongs to the user who started it.
+            if user is None:
+                raise exceptions.FlowError(code="session_ended")
+            if user.pk != request.user_id:
+                raise exceptions.FlowError(code="user_changed")
         if callback.error is not None:
             raise callback.error
         linked = linking.link(_learn(application, request, callback.code, user))
@@ -171,16 +176,6 @@ def _claim(request: AuthorizationRequest) -> None:
     unused = AuthorizationRequest.objects.filter(pk=request.pk, consumed_at=None)
     if not unused.update(consumed_at=now, updated_at=now):
         raise exceptions.FlowError(code="request_used")
-
-
-def _require_same_user(request: AuthorizationRequest, user: AbstractBaseUser | None) -> None:
-    """A link or a renewal belongs to the user who started it."""
-    if request.purpose == Purpose.SIGN_IN:
-        return
-    if user is None:
-        raise exceptions.FlowError(code="session_ended")
-    if user.pk != request.user_id:
-        raise exceptions.FlowError(code="user_changed")
 
 
 def _learn(

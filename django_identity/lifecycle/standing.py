@@ -166,8 +166,8 @@ class Standing:
         proven.sort(key=lambda claim: claim.valid_until or now, reverse=True)
         told: dict[str, bool | str] = {}
         for claim in proven:
-            if claim.text or claim.affirms:
-                told.setdefault(claim.claim_type, claim.text or True)
+            if claim.said:
+                told.setdefault(claim.claim_type, claim.said)
         return told
 
 

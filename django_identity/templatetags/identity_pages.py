@@ -14,7 +14,7 @@ from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from django_identity.lifecycle import requirements
+from django_identity.lifecycle.requirements import HeldClaim
 from django_identity.models import StoredClaim
 from django_identity.service.moments import has_no_end
 from django_identity.texts import labels
@@ -47,8 +47,7 @@ def is_past(given: datetime) -> bool:
 @register.filter
 def said(claim: StoredClaim) -> bool | str | None:
     """True, or a text such as a country; None if the claim is denied: a proven claim may be."""
-    alias = claim.identity.application
-    return requirements.said(claim.claim_type, claim.value, application=alias)
+    return HeldClaim.of(claim, application=claim.identity.application).said
 
 
 @register.filter

@@ -24,9 +24,6 @@ from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
 OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]
 
 NOT_SIGNED_IN = "not_signed_in"
-CLAIM_MISSING = "claim_missing"
-KYC_LEVEL_MISSING = "kyc_level_missing"
-SCOPE_MISSING = "scope_missing"
 SIGN_IN_NOT_RECENT = "sign_in_not_recent"
 HTMX = ("HX-Request", "HX-Current-URL")
 PAGE, JSON = "text/html", ("application/json", MEDIA_TYPE)
