@@ -99,14 +99,6 @@ class Standing:
         is_over = self.kyc_status == VERIFIED and not self._level_counts()
         return Reason.RUN_OUT if is_over else self.kyc_status
 
-    def has_claim(self, requirement: Requirement) -> bool:
-        """Whether the gate with ``requirement`` is open now."""
-        return self.shortfall(requirement) is None
-
-    def has_kyc_level(self, level: str) -> bool:
-        """Whether the person has ``level`` or a higher one, and the level still counts."""
-        return self.level_shortfall(level) is None
-
     def shortfall(self, requirement: Requirement) -> Shortfall | None:
         """Why the gate with ``requirement`` is closed, or None if it is open.
 
@@ -176,10 +168,7 @@ NOBODY = Standing(barrier=Shortfall(Reason.NOT_LINKED))
 
 @dataclass(slots=True, repr=False)
 class _Memory:
-    """What was read about a user. It is kept on the user instance, and not pickled with it.
-
-    It ends after five seconds.
-    """
+    """What was read about a user, for five seconds. It is not pickled with the user instance."""
 
     identities: list[LinkedIdentity]
     read_at: float = field(default_factory=time.monotonic)
@@ -209,9 +198,7 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
 def shortfall_of(
     user: object, asked: str, *, application: str = conf.DEFAULT_ALIAS
 ) -> Shortfall | None:
-    """Why the gate for ``asked`` is closed: a claim, also with a value, a level, a scope, or
-    ``RECENT_SIGN_IN``.
-    """
+    """Why the gate for a claim, also with a value, a level, a scope or a sign-in is closed."""
     standing = standing_of(user, application=application)
     if is_level(asked):
         return standing.level_shortfall(asked)

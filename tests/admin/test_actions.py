@@ -96,7 +96,7 @@ def test_a_refetch_opens_the_gate(operator: Client, identity: LinkedIdentity) ->
     answer = press(operator, "refetch", identity, confirmed="yes")
     assert answer["Location"] == reverse(IDENTITY, args=[identity.pk])
     assert "Re-fetched." in said(operator)
-    assert standing_of(identity.user).has_claim(Requirement("age_over_18"))
+    assert standing_of(identity.user).shortfall(Requirement("age_over_18")) is None
 
 
 def test_a_refetch_that_fails_says_why(
@@ -109,7 +109,7 @@ def test_a_refetch_that_fails_says_why(
     text = said(operator)
     assert "The last re-fetch failed:" in text
     assert "could not be reached" in text
-    assert standing_of(identity.user).has_claim(Requirement("age_over_18"))
+    assert standing_of(identity.user).shortfall(Requirement("age_over_18")) is None
 
 
 def test_a_refetch_of_several_makes_them_due(

@@ -100,7 +100,9 @@ def _look_at_gates(row: Row, identity: LinkedIdentity) -> None:
     said = {"kyc_verified": True, "age_over_18": True, "unique_human": True,
             "country_resident": "NG"}  # fmt: skip
     assert claims_of(identity.user) == (said if "claims:read" in row["scopes"] else {})
-    assert standing_of(identity.user).has_kyc_level("level_2") is ("kyc:read" in row["scopes"])
+    assert (standing_of(identity.user).level_shortfall("level_2") is None) is (
+        "kyc:read" in row["scopes"]
+    )
 
 
 def _hear_of_a_revocation(

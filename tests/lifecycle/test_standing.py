@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 
 def has(user: User, asked: str = "age_over_18") -> bool:
-    return standing_of(user).has_claim(Requirement.parse(asked))
+    return standing_of(user).shortfall(Requirement.parse(asked)) is None
 
 
 def holder(**claim: Any) -> User:
@@ -79,7 +79,7 @@ def test_only_a_granted_identity_of_this_application_counts() -> None:
         LinkedIdentity.objects.update(**other)
         user = User.objects.get()
         assert not has(user), other
-        assert not standing_of(user).has_kyc_level("level_1")
+        assert standing_of(user).level_shortfall("level_1")
         assert claims_of(user) == {}
         LinkedIdentity.objects.update(**given)
     assert has(User.objects.get())
@@ -127,14 +127,14 @@ def test_levels_are_compared_as_numbers() -> None:
     for held, asked, opens in LEVELS:
         LinkedIdentity.objects.filter(pk=identity.pk).update(kyc_level=held)
         user = User.objects.get(pk=identity.user_id)
-        assert standing_of(user).has_kyc_level(asked) is opens, (held, asked)
+        assert (standing_of(user).level_shortfall(asked) is None) is opens, (held, asked)
 
 
 def test_a_rejected_person_has_no_level() -> None:
     """The level stands only with the status that goes with it."""
     user = make_user()
     make_identity(user, kyc_status="rejected")
-    assert not standing_of(user).has_kyc_level("level_1")
+    assert standing_of(user).level_shortfall("level_1")
 
 
 def test_two_queries_however_often_it_is_asked(
@@ -145,9 +145,9 @@ def test_two_queries_however_often_it_is_asked(
     with django_assert_num_queries(2):
         for _ in range(10):
             assert has(user)
-            assert standing_of(user).has_kyc_level("level_2")
+            assert standing_of(user).level_shortfall("level_2") is None
     with django_assert_num_queries(0):
-        assert not standing_of(AnonymousUser()).has_kyc_level("level_2")
+        assert standing_of(AnonymousUser()).level_shortfall("level_2")
 
 
 def test_time_is_judged_at_each_question(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,7 +71,7 @@ def test_a_person_signs_in(client: Client, site: dict[str, Any]) -> None:
     identity = LinkedIdentity.objects.get()
     assert identity.subject == SUBJECT
     assert claims_of(identity.user) == VALUES
-    assert standing_of(identity.user).has_kyc_level("level_2")
+    assert standing_of(identity.user).level_shortfall("level_2") is None
     assert identity.user.last_name == "Öbi"
 
 

@@ -42,7 +42,7 @@ def test_a_built_identity_opens_gates(identity_of: Call, identity_clock: Clock) 
     held = {"age_over_18": True, "country_resident": "NG"}
     identity_of(make_user(), claims=held)
     assert claims_of(as_seen_now()) == held
-    assert standing_of(as_seen_now()).has_kyc_level("level_2")
+    assert standing_of(as_seen_now()).level_shortfall("level_2") is None
     identity_clock.advance(hours=23, minutes=59)
     assert claims_of(as_seen_now()) == held
     identity_clock.advance(minutes=1)
@@ -91,7 +91,7 @@ def test_an_event_needs_no_sandbox(identity_of: Call, identity_event: Call) -> N
         identity_event("claim.revoked", identity, claim_type="age_over_18")
     assert claims_of(as_seen_now()) == {}
     identity_event("kyc.rejected", identity.subject, event_id="evt_1", status="rejected")
-    assert not standing_of(as_seen_now()).has_kyc_level("level_2")
+    assert standing_of(as_seen_now()).level_shortfall("level_2")
     with pytest.raises(AssertionError, match="answered 400"):
         identity_event("x" * 65, identity)
     with (

@@ -46,7 +46,7 @@ def test_the_sandbox_signs_people_in(
         assert identity.subject == identity_person.user_id
         user = User.objects.get()
         assert ("age_over_18" in claims_of(user)) is ("claims:read" in scopes)
-        assert standing_of(user).has_kyc_level("level_2") is ("kyc:read" in scopes)
+        assert (standing_of(user).level_shortfall("level_2") is None) is ("kyc:read" in scopes)
         if "profile:read" not in scopes:
             assert refetched(identity) == "stored"
 

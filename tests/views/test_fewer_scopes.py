@@ -32,7 +32,7 @@ def test_without_kyc_read_the_level_goes(client: Client, service: FakeService) -
     assert kyc == ("", "", "")
     assert (identity.kyc_verified_at, identity.kyc_said_at) == (None, None)
     standing = standing_of(identity.user)
-    assert not standing.has_kyc_level("level_1")
+    assert standing.level_shortfall("level_1")
     assert claims_of(identity.user) == {"age_over_18": True}
 
 
@@ -54,7 +54,7 @@ def test_without_claims_read_proofs_go_once(client: Client, service: FakeService
     assert claims_of(identity.user) == {}
     assert set(StoredClaim.objects.values_list("value", "valid_until")) == {(None, None)}
     assert (identity.credential_issued_at, identity.credential_expires_at) == (None, None)
-    assert standing_of(identity.user).has_kyc_level("level_2")
+    assert standing_of(identity.user).level_shortfall("level_2") is None
 
 
 def test_claims_of_a_sign_in_meanwhile_go_too(service: FakeService) -> None:
@@ -86,4 +86,4 @@ def test_what_comes_back_opens_again(client: Client, service: FakeService) -> No
     sign_in_with(service, client, "profile:read")
     identity = sign_in_with(service, client, "profile:read kyc:read claims:read")
     assert claims_of(identity.user) == {"age_over_18": True}
-    assert standing_of(identity.user).has_kyc_level("level_2")
+    assert standing_of(identity.user).level_shortfall("level_2") is None

@@ -43,7 +43,7 @@ def test_a_new_person_gets_an_account(client: Client, service: FakeService) -> N
     )
     assert signed_in_as(client) == user.username
     assert claims_of(user) == {"age_over_18": True}
-    assert standing_of(user).has_kyc_level("level_2")
+    assert standing_of(user).level_shortfall("level_2") is None
     assert service.calls("token") == 1
 
 
@@ -334,7 +334,7 @@ def test_what_comes_too_late_is_left_to_upkeep(
     key_sets.forget()
     all_refetched()
     assert claims_of(User.objects.get()) == {"age_over_18": True}
-    assert standing_of(User.objects.get()).has_kyc_level("level_2")
+    assert standing_of(User.objects.get()).level_shortfall("level_2") is None
 
 
 def test_a_code_that_is_spent_is_no_fault_of_the_service(

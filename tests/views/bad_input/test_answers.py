@@ -185,7 +185,7 @@ def test_what_cannot_be_read_opens_nothing(
     identity = LinkedIdentity.objects.get()
     is_level_bad = "kyc" in fields or "kyc" in fields.get("answers", ())
     assert claims_of(identity.user) == ({"age_over_18": True} if is_level_bad else {})
-    assert standing_of(identity.user).has_kyc_level("level_1") is not is_level_bad
+    assert bool(standing_of(identity.user).level_shortfall("level_1")) is is_level_bad
     assert (identity.last_error, identity.is_due) == (error, True)
 
 

@@ -36,7 +36,7 @@ def test_valid_becomes_used(
     assert (identity.kyc_level, identity.kyc_status) == ("level_2", "verified")
     assert (identity.kyc_provider, identity.linked_via) == ("Sandbox KYC", "connect")
     assert identity.kyc_verified_at is not None
-    assert standing_of(user).has_kyc_level("level_2")
+    assert standing_of(user).level_shortfall("level_2") is None
     assert person.code_states() == ["used"]
     shown = person.shown()
     assert shown["consents"] == {application.client_id: ["profile:basic", "kyc:status"]}
