@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NoReturn, TypeGuard
 
-from django_identity.exceptions import MalformedAnswer, shaped_code
 from django_identity.secrets import Secret
 from django_identity.service.members import (
     LONGEST_CODE,
@@ -196,21 +195,6 @@ class ClaimsAnswer:
             claims=tuple(map(ListedClaim.parse, read.listed("claims", most=MOST_CLAIMS))),
             credential=read.exact("credential", longest=LONGEST_CREDENTIAL) if has_one else None,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimsVerdict:
-    """The service's verdict on a credential. ``reason``: its code for why it is not valid."""
-
-    valid: bool
-    reason: str
-
-    @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> ClaimsVerdict:
-        valid = body.get("valid")
-        if not isinstance(valid, bool):
-            raise MalformedAnswer("valid is not a boolean", endpoint="verify_claims")
-        return cls(valid, shaped_code(body.get("reason")))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

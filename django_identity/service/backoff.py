@@ -9,20 +9,21 @@ from django_identity.conf import Application
 from django_identity.exceptions import RateLimited
 from django_identity.logs import LogEvent, log_trouble
 
+FIRST, LONGEST = 60.0, 6 * 3600.0
 # Beyond it every pause is the longest one, and the power stays a number.
 MOST_DOUBLINGS = 16
 PAUSE = "django_identity.pause.{}"
 SHORTEST_PAUSE = 1.0
 
 
-def pause(failures: int, *, first: float = 60.0, longest: float = 6 * 3600.0) -> float:
+def pause(failures: int) -> float:
     """Seconds to wait after that many failures in a row.
 
-    The pause doubles with each failure, up to ``longest``. It is random between half of that and
+    The pause doubles with each failure, up to ``LONGEST``. It is random between half of that and
     all of it, so that callers that failed together do not come back together.
     """
     doublings = min(max(failures - 1, 0), MOST_DOUBLINGS)
-    grown = min(longest, first * 2.0**doublings)
+    grown = min(LONGEST, FIRST * 2.0**doublings)
     return random.uniform(grown / 2, grown)  # noqa: S311  spreads load, guards nothing
 
 

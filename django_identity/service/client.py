@@ -61,7 +61,7 @@ class ServiceClient:
         return answers.ClaimsAnswer.parse(self._read("claims", subject, access_token))
 
     @sensitive_variables()
-    def verify_claims(self, credential: str) -> answers.ClaimsVerdict:
+    def verify_claims(self, credential: str) -> bool:
         """Ask the service whether it holds ``credential`` to be valid for this application.
 
         The site's own ``credentials.verify`` opens gates. This is a second opinion, which also
@@ -69,7 +69,10 @@ class ServiceClient:
         """
         basic, sent = self._basic_credentials(), {"credential": credential}
         body = self._fetch("verify_claims", "/claims/verify", basic, json=sent)
-        return answers.ClaimsVerdict.parse(body)
+        valid = body.get("valid")
+        if not isinstance(valid, bool):
+            raise exceptions.MalformedAnswer("no boolean valid", endpoint="verify_claims")
+        return valid
 
     @sensitive_variables()
     def documents(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from unittest import mock
 
 from django.utils import timezone
 
@@ -34,10 +35,6 @@ def moved_clock(sandbox: RunningSandbox | None = None) -> Iterator[Clock]:
 
     Code that imported ``now`` itself or uses ``time`` still sees the real time.
     """
-    real = timezone.now
-    clock = Clock(real, sandbox)
-    timezone.now = clock.now
-    try:
+    clock = Clock(timezone.now, sandbox)
+    with mock.patch.object(timezone, "now", clock.now):
         yield clock
-    finally:
-        timezone.now = real
