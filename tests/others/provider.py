@@ -1,55 +1,211 @@
-"""An identity service on Authlib's server, as a process: ``python -m tests.others.provider``.
+"""An identity service on Authlib's server, with credentials by the ``sd-jwt`` package.
 
-It prints its origin and its application.
+Written after the specification, without a line of the sandbox. Its records are in memory.
 """
 
-import importlib
-import json
-import os
-import socket
-import sys
-from typing import Any
-from wsgiref.simple_server import WSGIRequestHandler, make_server
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-import django
-from django.conf import settings
-from django.core.management import call_command
+from authlib.integrations.django_oauth2 import AuthorizationServer
+from authlib.oauth2.rfc6749 import AuthorizationCodeMixin, ClientMixin, TokenMixin, grants
+from authlib.oauth2.rfc7636 import CodeChallenge
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.urls import path
+from django.views.decorators.csrf import csrf_exempt
+from jwcrypto.jwk import JWK
+from sd_jwt.common import SDObj
+from sd_jwt.issuer import SDJWTIssuer
+
+CLIENT_ID, CLIENT_SECRET = "authlib-client", secrets.token_urlsafe(32)
+REDIRECT_URI = "http://testserver/identity/callback/"
+METHODS = ["client_secret_post"]
+# A subject is opaque text, whatever it holds.
+SUBJECT = "Ünï/..%2F?#&=+ 'x' \"<b>\" \\ 😀"
+VALUES = {"age_over_18": True, "country_resident": "NG", "unique_human": True}
+KEY = JWK.generate(kty="EC", crv="P-256", kid="provider-1")
 
 
-class Quiet(WSGIRequestHandler):
-    def log_message(self, *_args: Any) -> None:
+class Client(ClientMixin):
+    client_id = CLIENT_ID
+
+    def get_client_id(self) -> str:
+        return self.client_id
+
+    def get_default_redirect_uri(self) -> str:
+        return REDIRECT_URI
+
+    def get_allowed_scope(self, scope: str) -> str:
+        return scope
+
+    def check_redirect_uri(self, redirect_uri: str) -> bool:
+        return redirect_uri == REDIRECT_URI
+
+    def check_client_secret(self, client_secret: str) -> bool:
+        return client_secret == CLIENT_SECRET
+
+    def check_endpoint_auth_method(self, method: str, endpoint: str) -> bool:
+        return method in METHODS
+
+    def check_response_type(self, response_type: str) -> bool:
+        return response_type == "code"
+
+    def check_grant_type(self, grant_type: str) -> bool:
+        return grant_type in {"authorization_code", "refresh_token"}
+
+
+class Person:
+    pk = SUBJECT
+
+
+@dataclass
+class Code(AuthorizationCodeMixin):
+    scope: str
+    code_challenge: str
+    code_challenge_method: str
+
+    def get_redirect_uri(self) -> str:
+        return REDIRECT_URI
+
+    def get_scope(self) -> str:
+        return self.scope
+
+
+@dataclass
+class Token(TokenMixin):
+    access_token: str
+    refresh_token: str
+    scope: str
+    revoked: bool = False
+
+    def check_client(self, client: Client) -> bool:
+        return True
+
+    def get_scope(self) -> str:
+        return self.scope
+
+    def is_expired(self) -> bool:
+        return False
+
+    def is_revoked(self) -> bool:
+        return self.revoked
+
+
+CODES: dict[str, Code] = {}
+TOKENS: list[Token] = []
+
+
+class CodeGrant(grants.AuthorizationCodeGrant):
+    TOKEN_ENDPOINT_AUTH_METHODS: ClassVar = METHODS
+
+    def save_authorization_code(self, code: str, request: Any) -> None:
+        asked = request.payload
+        challenge = asked.data["code_challenge"], asked.data["code_challenge_method"]
+        CODES[code] = Code(asked.scope, *challenge)
+
+    def query_authorization_code(self, code: str, client: Client) -> Code | None:
+        # It is good once.
+        return CODES.pop(code, None)
+
+    def delete_authorization_code(self, authorization_code: Code) -> None:
         pass
 
+    def authenticate_user(self, authorization_code: Code) -> Person:
+        return Person()
 
-def main() -> None:
-    os.environ["AUTHLIB_INSECURE_TRANSPORT"] = "1"
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port = probe.getsockname()[1]
-    settings.configure(
-        SECRET_KEY="a key for tests alone, of no use anywhere else",
-        ALLOWED_HOSTS=["127.0.0.1"],
-        ROOT_URLCONF="tests.others.authlib_urls",
-        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
-        DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
-        INSTALLED_APPS=["django.contrib.auth", "django.contrib.contenttypes"],
-        MIDDLEWARE=[],
-        USE_TZ=True,
-        APPEND_SLASH=False,
-        PROVIDER_ORIGIN=f"http://127.0.0.1:{port}",
-        AUTHLIB_OAUTH2_PROVIDER={"refresh_token_generator": True},
+
+class RefreshGrant(grants.RefreshTokenGrant):
+    INCLUDE_NEW_REFRESH_TOKEN = True
+    TOKEN_ENDPOINT_AUTH_METHODS: ClassVar = METHODS
+
+    def authenticate_refresh_token(self, refresh_token: str) -> Token | None:
+        held = (each for each in TOKENS if each.refresh_token == refresh_token)
+        return next((each for each in held if not each.revoked), None)
+
+    def authenticate_user(self, refresh_token: Token) -> Person:
+        return Person()
+
+    def revoke_old_credential(self, refresh_token: Token) -> None:
+        refresh_token.revoked = True
+
+
+class Server(AuthorizationServer):
+    def query_client(self, client_id: str) -> Client | None:
+        return Client() if client_id == CLIENT_ID else None
+
+    def save_token(self, token: dict[str, Any], request: Any) -> None:
+        TOKENS.append(Token(token["access_token"], token["refresh_token"], token["scope"]))
+
+
+server = Server(Client, Token)
+server.load_config({"refresh_token_generator": True})
+server.register_grant(CodeGrant, [CodeChallenge(required=True)])
+server.register_grant(RefreshGrant)
+
+
+def authorize(request: HttpRequest) -> HttpResponse:
+    """The person is signed in, and approves."""
+    grant = server.get_consent_grant(request, end_user=Person())
+    answer: HttpResponse = server.create_authorization_response(
+        request, grant_user=Person(), grant=grant
     )
-    django.setup()
-    call_command("migrate", verbosity=0)
-    client = importlib.import_module("tests.others.authlib_urls").CLIENT
-    # It needs settings.
-    from django.core.wsgi import get_wsgi_application  # noqa: PLC0415
-
-    application = get_wsgi_application()
-    with make_server("127.0.0.1", port, application, handler_class=Quiet) as server:
-        sys.stdout.write(json.dumps(client) + "\n")
-        sys.stdout.flush()
-        server.serve_forever()
+    return answer
 
 
-if __name__ == "__main__":
-    main()
+@csrf_exempt
+def token(request: HttpRequest) -> HttpResponse:
+    answer: HttpResponse = server.create_token_response(request)
+    return answer
+
+
+def user(request: HttpRequest, subject: str, what: str) -> HttpResponse:
+    """A user endpoint, for the scopes of its Bearer token."""
+    given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    held = [each for each in TOKENS if each.access_token == given and not each.revoked]
+    if not held:
+        return JsonResponse({"success": False, "error": {"code": "UNAUTHORIZED"}}, status=401)
+    if f"{what}:read" not in held[0].scope.split() or subject not in ("me", SUBJECT):
+        return JsonResponse({"success": False, "error": {"code": "FORBIDDEN"}}, status=403)
+    listed = [{"claim_type": name, "provider": "KYC", "revoked": False} for name in VALUES]
+    data = {
+        "profile": {
+            "id": SUBJECT, "email": "ada@example.org", "first_name": "Ada", "last_name": "Öbi",
+            "country": "NG", "kyc_level": "level_2", "risk_score": 3,
+        },
+        "kyc": {
+            "kyc_level": "level_2", "status": "verified", "verified_at": "2026-11-01T10:00:00Z",
+            "provider": "KYC",
+        },
+        "claims": {
+            "user_id": SUBJECT,
+            "claims": listed,
+            "credential": credential(request.build_absolute_uri("/").rstrip("/")),
+            "credential_format": "dc+sd-jwt",
+        },
+    }  # fmt: skip
+    return JsonResponse({"success": True, "data": data[what]})
+
+
+def credential(origin: str) -> str:
+    now = int(time.time())
+    payload: dict[Any, Any] = {
+        "iss": origin, "aud": CLIENT_ID, "sub": SUBJECT, "environment": "test", "iat": now,
+        "exp": now + 24 * 3600,
+    }  # fmt: skip
+    payload |= {SDObj(name): value for name, value in VALUES.items()}
+    header = {"typ": "dc+sd-jwt", "kid": "provider-1"}
+    issued: str = SDJWTIssuer(payload, KEY, extra_header_parameters=header).sd_jwt_issuance
+    return issued
+
+
+def key_set(_request: HttpRequest) -> HttpResponse:
+    return JsonResponse({"keys": [KEY.export_public(as_dict=True)]})
+
+
+urlpatterns = [
+    path("oauth2/auth", authorize),
+    path("oauth2/token", token),
+    path("api/v1/users/<path:subject>/<str:what>", user),
+    path(".well-known/jwks.json", key_set),
+]
