@@ -19,26 +19,18 @@ from tests.sandbox.driver import (
 
 
 def test_walk_ends_in_tokens(application: Application, person: Person) -> None:
-    """Sign-in, consent and the exchange give a bearer token for an hour and a refresh token."""
-    tokens = person.tokens_for(application)
+    """A denial returns the state alone, an approval a code too: good for an hour's bearer token."""
+    page = person.consent_screen(application, state="a b&c")
+    answer = callback_parameters(person.submit(page, deny="Deny"))
+    assert answer.items() >= {"error": "access_denied", "state": "a b&c"}.items()
+    assert "code" not in answer
+    pkce = Pkce()
+    page = person.consent_screen(application, pkce, state="a b&c")
+    answer = callback_parameters(person.submit(page, allow="Approve"))
+    assert (answer.keys(), answer["state"]) == ({"code", "state"}, "a b&c")
+    tokens = application.redeem(answer["code"], pkce).json()
     assert set(tokens) == {"access_token", "refresh_token", "expires_in", "token_type", "scope"}
     assert (tokens["expires_in"], tokens["token_type"]) == (3600, "Bearer")
-
-
-def test_redirect_carries_code_and_state(application: Application, person: Person) -> None:
-    """Approval returns a code and the state as it was sent, and nothing else."""
-    page = person.consent_screen(application, state="a b&c")
-    answer = callback_parameters(person.submit(page, allow="Approve"))
-    assert set(answer) == {"code", "state"}
-    assert answer["state"] == "a b&c"
-
-
-def test_denial_is_returned(application: Application, person: Person) -> None:
-    """Denial returns ``access_denied`` with the state and no code."""
-    page = person.consent_screen(application)
-    answer = callback_parameters(person.submit(page, deny="Deny"))
-    assert (answer["error"], answer["state"]) == ("access_denied", "state-value")
-    assert "code" not in answer
 
 
 def test_consent_names_application_scopes_and_account(
@@ -111,10 +103,19 @@ def test_untrusted_address_is_never_redirected_to(
     assert "error page" in refused.json()["error"]["message"]
 
 
-def test_wrong_verifier_is_refused(application: Application, person: Person) -> None:
-    """A code is worth nothing without its own verifier."""
-    code, _pkce = person.approve(application)
-    assert refusal(application.redeem(code, Pkce())) == (400, "invalid_grant")
+def test_what_a_code_needs(application: Application, person: Person) -> None:
+    """Its verifier, its address once more (RFC 6749, section 4.1.3), once, within a minute."""
+    code, pkce = person.approve(application)
+    missing = application.redeem(code, pkce, redirect_uri="")
+    assert refusal(missing) == (400, "invalid_request")
+    another = application.redeem(code, pkce, redirect_uri="http://127.0.0.1:8000/other")
+    for refused in (another, application.redeem(code, Pkce())):
+        assert refusal(refused) == (400, "invalid_grant")
+    assert application.redeem(code, pkce).status_code == 200
+    assert refusal(application.redeem(code, pkce)) == (400, "invalid_grant")
+    late, pkce = person.approve(application)
+    application.sandbox.advance(61)
+    assert refusal(application.redeem(late, pkce)) == (400, "invalid_grant")
 
 
 @pytest.mark.parametrize("verifier", ["", "short", "x" * 42, "x" * 129, "ä" * 43])
@@ -125,26 +126,6 @@ def test_malformed_verifier_is_refused(
     pkce = Pkce(verifier)
     code, _pkce = person.approve(application, code_challenge=pkce.challenge)
     assert application.redeem(code, pkce).status_code == 400
-
-
-def test_code_is_used_once(application: Application, person: Person) -> None:
-    """The second exchange of a code fails, and so does one after a minute."""
-    code, pkce = person.approve(application)
-    assert application.redeem(code, pkce).status_code == 200
-    assert refusal(application.redeem(code, pkce)) == (400, "invalid_grant")
-    late, pkce = person.approve(application)
-    application.sandbox.advance(61)
-    assert refusal(application.redeem(late, pkce)) == (400, "invalid_grant")
-
-
-def test_the_redirect_address_is_required_twice(application: Application, person: Person) -> None:
-    """In the request, though one is registered, and in the exchange (RFC 6749, section 4.1.3)."""
-    code, pkce = person.approve(application)
-    missing = application.redeem(code, pkce, redirect_uri="")
-    assert refusal(missing) == (400, "invalid_request")
-    another = application.redeem(code, pkce, redirect_uri="http://127.0.0.1:8000/other")
-    assert refusal(another) == (400, "invalid_grant")
-    assert application.redeem(code, pkce).status_code == 200
 
 
 def test_live_client_refuses_sandbox_user(application: Application, person: Person) -> None:
@@ -159,23 +140,17 @@ def test_live_client_refuses_sandbox_user(application: Application, person: Pers
         assert "Location" not in answer.headers
 
 
-def test_live_user_signs_in_to_live_client(sandbox: Sandbox) -> None:
-    """Live beside test is complete."""
-    live = Person(sandbox, environment="live", verified=True)
-    tokens = live.tokens_for(Application(sandbox, "live"))
-    assert live.read(tokens, "profile", live.user_id).status_code == 200
-
-
-def test_code_of_the_other_environment_is_a_mismatch(
-    application: Application, person: Person
-) -> None:
-    """Live credentials cannot redeem a test code or refresh token, and are told why."""
+def test_live_beside_test_is_complete(application: Application, person: Person) -> None:
+    """Live credentials get a live person's tokens; a test code or token is a mismatch there."""
     tokens = person.tokens_for(application)
     code, pkce = person.approve(application)
     application.use("live")
     mismatch = (403, "ENVIRONMENT_MISMATCH")
     assert refusal(application.redeem(code, pkce)) == mismatch
     assert refusal(application.refresh(tokens["refresh_token"])) == mismatch
+    live = Person(application.sandbox, environment="live", verified=True)
+    tokens = live.tokens_for(application)
+    assert live.read(tokens, "profile", live.user_id).status_code == 200
 
 
 def decide(person: Person, url: str, **body: object) -> httpx.Response:

@@ -101,7 +101,7 @@ def test_something_happens_to_a_person(
 
 
 def test_keys_clock_and_faults(sandbox: Sandbox, developer: Visitor) -> None:
-    """As in the control API, and back again."""
+    """As in the control API, and back again; what does not exist changes nothing."""
     first = sandbox.control("GET", "keys")["signing"]
     do(developer, "rotate_key")
     keys = sandbox.control("GET", "keys")
@@ -117,10 +117,6 @@ def test_keys_clock_and_faults(sandbox: Sandbox, developer: Visitor) -> None:
     do(developer, "fail", endpoint="jwks", kind="drop")
     assert "No call fails any more" in do(developer, "forget_faults")
     assert sandbox.control("GET", "faults") == []
-
-
-def test_what_does_not_exist_changes_nothing(sandbox: Sandbox, developer: Visitor) -> None:
-    """Nor does a form of another site."""
     for wrong in ({"action": "explode"}, {"action": "verify", "person": "0"}):
         assert "There is no such" in do(developer, **wrong)
     for path in ("console/do", "console/switches", "console/credential", "portal/"):
@@ -200,7 +196,7 @@ def test_a_registered_application_works(sandbox: Sandbox, developer: Visitor) ->
 
 
 def test_secrets_are_shown_once(application: Application, developer: Visitor) -> None:
-    """New ones replace the old ones at once; a test user's password too."""
+    """New ones replace the old ones at once; what is no address changes nothing."""
     about = {"client_id": application.client_id}
     (_id, secret, *_rest) = once(portal(developer, "client_secret", **about))
     assert application.refresh("x").status_code == 401
@@ -210,8 +206,12 @@ def test_secrets_are_shown_once(application: Application, developer: Visitor) ->
         "redirect_uris": f"app:/{application.client_id}\nhttp://a/",
         "url": "http://127.0.0.1:9/",
     }
+    for wrong in ({"url": "ftp://x/"}, {"redirect_uris": ""}, {"redirect_uris": "x"}):
+        assert "Nothing was changed" in portal(developer, "addresses", **about, **addresses | wrong)
+        assert f"app:/{application.client_id}" not in developer.open("/portal/").text
     first = once(portal(developer, "addresses", **about, **addresses))[0]
     assert first.startswith("whsec_")
+    assert f"app:/{application.client_id} http://a/" in developer.open("/portal/").text
     assert first not in portal(developer, "addresses", **about, **addresses)
     assert once(portal(developer, "webhook_secret", **about))[0] not in {first, ""}
     user_id, email, password = once(portal(developer, "test_user"))[:3]
@@ -219,20 +219,6 @@ def test_secrets_are_shown_once(application: Application, developer: Visitor) ->
     person.account = {"email": email, "password": password}
     assert person.sign_in().url.path == "/account/"
     assert user_id in person.open("/account/").text
-
-
-def test_addresses_are_changed(application: Application, developer: Visitor) -> None:
-    """What is no address changes nothing."""
-    about = {"client_id": application.client_id}
-    good = {
-        "redirect_uris": f"app:/{application.client_id}\nhttp://a/",
-        "url": "http://127.0.0.1:9/",
-    }
-    for wrong in ({"url": "ftp://x/"}, {"redirect_uris": ""}, {"redirect_uris": "x"}):
-        assert "Nothing was changed" in portal(developer, "addresses", **about, **good | wrong)
-        assert f"app:/{application.client_id}" not in developer.open("/portal/").text
-    portal(developer, "addresses", **about, **good)
-    assert f"app:/{application.client_id} http://a/" in developer.open("/portal/").text
 
 
 def test_the_trusted_tier_is_a_key(application: Application, developer: Visitor) -> None:

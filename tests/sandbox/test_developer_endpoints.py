@@ -48,25 +48,25 @@ def test_test_user_can_sign_in(sandbox: Sandbox, application: Application) -> No
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "status", "code"),
+    ("path", "body", "status"),
     [
-        ("apps/{app}/rotate-secret", {"mode": "both"}, 400, "INVALID_REQUEST"),
-        ("apps/{app}/rotate-secret", {"mode": ["test"]}, 400, "INVALID_REQUEST"),
-        ("apps/{app}/rotate-secret", [], 400, "INVALID_REQUEST"),
-        (f"apps/{NOBODY}/rotate-secret", {"mode": "test"}, 404, "NOT_FOUND"),
-        ("apps/x/rotate-secret", {"mode": "test"}, 404, "NOT_FOUND"),
-        ("test-users", {}, 400, "INVALID_REQUEST"),
-        ("test-users", {"appId": 1}, 400, "INVALID_REQUEST"),
-        ("test-users", {"appId": "x"}, 404, "NOT_FOUND"),
-        ("test-users", {"appId": NOBODY}, 404, "NOT_FOUND"),
+        ("apps/{app}/rotate-secret", {"mode": "both"}, 400),
+        ("apps/{app}/rotate-secret", {"mode": ["test"]}, 400),
+        ("apps/{app}/rotate-secret", [], 400),
+        (f"apps/{NOBODY}/rotate-secret", {"mode": "test"}, 404),
+        ("apps/x/rotate-secret", {"mode": "test"}, 404),
+        ("test-users", {}, 400),
+        ("test-users", {"appId": 1}, 400),
+        ("test-users", {"appId": "x"}, 404),
+        ("test-users", {"appId": NOBODY}, 404),
     ],
 )
 def test_request_that_cannot_be_used(
-    sandbox: Sandbox, application: Application, path: str, body: Any, status: int, code: str
+    sandbox: Sandbox, application: Application, path: str, body: Any, status: int
 ) -> None:
     """The envelope says what is wrong."""
     answer = ask(sandbox, path.format(app=application.registration["app_id"]), body)
-    assert refusal(answer) == (status, code)
+    assert refusal(answer) == (status, {400: "INVALID_REQUEST", 404: "NOT_FOUND"}[status])
 
 
 @pytest.mark.parametrize("path", ["apps/x/rotate-secret", "test-users"])

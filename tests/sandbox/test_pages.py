@@ -59,22 +59,19 @@ def test_number_that_does_not_verify(sandbox: Sandbox, bvn: str, status: str, wo
 
 
 def test_number_that_verifies(sandbox: Sandbox, application: Application) -> None:
-    """It issues all four claims, on the way from a sign-in to the consent."""
+    """It issues all four claims on the way from a sign-in to the consent; or *Not now*, once."""
     person = Person(sandbox)
-    page = person.sign_in(person.open(application.authorization_url(Pkce())))
+    page = person.submit(
+        person.sign_in(person.open(application.authorization_url(Pkce()))), skip="1"
+    )
+    assert page.url.path == "/oauth2/auth"
+    page = person.open(application.authorization_url(Pkce()))
     assert page.url.path == "/account/verify"
     page = person.submit(page, bvn="222 2222 2222")
     assert "Your identity is verified" in page.text
     assert (person.shown()["kyc_status"], person.active_claims()) == ("verified", CLAIMS)
     assert page.url.path == "/oauth2/auth"
     assert "code" in callback_parameters(person.submit(page, allow="Approve"))
-
-
-def test_skipping_holds_for_one_request_only(sandbox: Sandbox, application: Application) -> None:
-    """*Not now* leads to the consent; the next request asks again."""
-    person = Person(sandbox)
-    person.tokens_for(application)
-    assert person.open(application.authorization_url(Pkce())).url.path == "/account/verify"
 
 
 def test_wrong_password_is_refused(person: Person) -> None:
@@ -89,16 +86,23 @@ def test_wrong_password_is_refused(person: Person) -> None:
 
 
 def test_person_revokes_a_consent(application: Application, person: Person) -> None:
-    """Revoking on the account page voids the application's tokens; a new consent gives new ones."""
+    """On the account page, which voids the application's tokens; or, asked once, deletes it all."""
     tokens = person.tokens_for(application)
-    account = person.open("/account/")
-    assert "Example shop" in account.text
-    page = person.submit(account, f"/account/consents/{application.client_id}/revoke")
+    page = person.open("/account/")
+    assert "Example shop" in page.text
+    page = person.submit(page, f"/account/consents/{application.client_id}/revoke")
     assert "Access is revoked" in page.text
     assert "No application can see" in page.text
     assert person.read(tokens, "profile").status_code == 401
     assert refusal(application.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
-    assert person.read(person.tokens_for(application), "kyc").status_code == 200
+    tokens = person.tokens_for(application)
+    assert person.read(tokens, "kyc").status_code == 200
+    page = person.open("/account/delete")
+    assert "Example shop" in page.text
+    page = person.submit(page, "/account/delete", delete="1")
+    assert "Your account is closed" in page.text
+    assert person.read(tokens, "profile").status_code == 401
+    assert "do not match an account" in person.sign_in(person.open("/account/")).text
 
 
 def test_person_revokes_a_claim(person: Person) -> None:
@@ -116,17 +120,6 @@ def test_person_revokes_a_claim(person: Person) -> None:
     assert person.active_claims() == set()
 
 
-def test_person_asks_for_deletion(application: Application, person: Person) -> None:
-    """After one question the account is closed, and nothing can be read."""
-    tokens = person.tokens_for(application)
-    page = person.open("/account/delete")
-    assert "Example shop" in page.text
-    page = person.submit(page, "/account/delete", delete="1")
-    assert "Your account is closed" in page.text
-    assert person.read(tokens, "profile").status_code == 401
-    assert "do not match an account" in person.sign_in(person.open("/account/")).text
-
-
 @pytest.mark.parametrize(
     "path",
     [
@@ -142,13 +135,16 @@ def test_change_without_csrf_token_is_refused(person: Person, path: str) -> None
 
 
 def test_pages_load_nothing_foreign_and_are_not_framed(sandbox: Sandbox) -> None:
-    """Every page sends a strict policy and holds no inline style or script."""
+    """Every page sends a strict policy, holds no inline style or script, and shows text as text."""
     page = sandbox.client.get("/account/sign-in")
-    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
-    assert page.headers["X-Frame-Options"] == "DENY"
+    unknown = sandbox.client.get("/<script>alert(1)</script>")
+    assert (unknown.status_code, "There is no such page" in unknown.text) == (404, True)
+    for each in (page, unknown):
+        assert "default-src 'none'" in each.headers["Content-Security-Policy"]
+        assert each.headers["X-Frame-Options"] == "DENY"
+        assert "<script" not in each.text
+        assert "style=" not in each.text
     assert page.headers["Cache-Control"] == "no-store"
-    assert "<script" not in page.text
-    assert "style=" not in page.text
     assert sandbox.client.get("/static/sandbox/sandbox.css").status_code == 200
 
 
@@ -191,13 +187,6 @@ def test_nobody_else_is_a_button(sandbox: Sandbox, person: Person) -> None:
     assert "That test person is gone" in page.text
     assert visitor.open("/account/").url.path == "/account/sign-in"
     assert visitor.submit(page, "/account/continue", person=ADA).url.path == "/account/"
-
-
-def test_an_unknown_address_is_shown_as_text(sandbox: Sandbox) -> None:
-    """Whatever it contains."""
-    page = sandbox.client.get("/<script>alert(1)</script>")
-    assert (page.status_code, "There is no such page" in page.text) == (404, True)
-    assert "<script" not in page.text
 
 
 @pytest.mark.integration

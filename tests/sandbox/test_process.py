@@ -31,15 +31,6 @@ def ended(*options: object) -> str:
     return result.stderr
 
 
-def test_it_starts_whatever_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And stops cleanly."""
-    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "a.site.of.its.own")
-    with Sandbox() as sandbox:
-        assert sandbox.control("GET", "health") == {"status": "ready"}
-        assert sandbox.lines[1].endswith("/api/v1")
-        assert sandbox.stop() == 0
-
-
 def test_a_busy_port_says_what_to_do(sandbox: Sandbox) -> None:
     """Another port, and the line of settings that goes with it."""
     said = ended("--port", sandbox.port)
@@ -116,9 +107,14 @@ def test_bodies_in_chunks_are_refused(sandbox: Sandbox, rest: bytes) -> None:
     assert b"ready" not in said
 
 
-def test_it_serves_https_by_files(tmp_path: Path) -> None:
-    """To whom trusts their authority alone; events go to a site of that authority, too."""
-    with SecureSandbox(tmp_path) as secure:
+def test_it_serves_https_by_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To whom trusts their authority alone; events go to a site of the one in SSL_CERT_FILE."""
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(tmp_path / "site.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "site.pem"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    with Receiver(context) as receiver, SecureSandbox(tmp_path) as secure:
         assert secure.control("GET", "health") == {"status": "ready"}
         assert secure.origin.startswith("https://")
         with pytest.raises(httpx.ConnectError):
@@ -127,21 +123,9 @@ def test_it_serves_https_by_files(tmp_path: Path) -> None:
         with pytest.raises(httpx.RemoteProtocolError):
             secure.client.get("/.well-known/jwks.json")
         assert secure.client.get("/.well-known/jwks.json").status_code == 200
-
-
-def test_events_go_to_a_site_of_a_private_authority(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Which ``SSL_CERT_FILE`` names, as for httpx everywhere."""
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    with Receiver(context) as receiver, Sandbox() as sandbox:
-        application = Application(sandbox)
+        application = Application(secure)
         application.receive_at(receiver.url)
-        Person(sandbox).consent_to(application)
+        Person(secure).consent_to(application)
         assert receiver.wait_for(1)[0]["event_type"] == "consent.granted"
 
 
