@@ -60,16 +60,12 @@ def test_circles_are_closed(site: Site, person: str, path: str) -> None:
 
 
 def test_nobody_joins_without_a_proof(site: Site) -> None:
-    """Nor by sending the form that only members see."""
+    """Nor by sending the form that only members see, nor through another page's."""
     with window(site, "run_out") as client:
         token = {"csrfmiddlewaretoken": client.get("/").cookies.get("csrftoken", "")}
         answer = client.post("/adults/", data={**token, "circle": "market-day"})
         assert answer.status_code in (302, 403)
         assert "Your circles" not in client.get("/").text
-
-
-def test_a_circle_of_the_other_page_is_not_offered(site: Site) -> None:
-    """A naira circle cannot be joined through the adults' page."""
     with window(site, "abroad") as client:
         post(client, "/adults/", circle="lagos-traders")
         page = client.get("/").text
@@ -77,23 +73,20 @@ def test_a_circle_of_the_other_page_is_not_offered(site: Site) -> None:
         assert "There is no such circle." in page
 
 
-def test_where_somebody_lives_decides(site: Site) -> None:
-    """Naira circles are for residents of Nigeria, and say what another country's proof says."""
+def test_a_closed_page_says_what_is_missing(site: Site) -> None:
+    """Another country's proof, a lower level, or documents that are not allowed yet."""
     with window(site, "abroad") as client:
         assert client.get("/adults/").status_code == 200
         closed = client.get("/residents/")
-    assert closed.status_code == 403
-    assert "Your country of residence: Ghana." in closed.text
-
-
-def test_borrowing_needs_level_2(site: Site) -> None:
-    """Level 1 is sent to where it is explained; level 2 sees the terms."""
-    with window(site, "abroad") as client:
         sent = client.get("/loans/")
         assert "missing=level_2" in sent.headers["Location"]
         assert "You are verified at a lower level" in client.get(sent.headers["Location"]).text
+    assert closed.status_code == 403
+    assert "Your country of residence: Ghana." in closed.text
     with window(site, "proven") as client:
         assert "Guarantors" in client.get("/loans/").text
+        answer = client.get("/documents/passport/")
+    assert answer.headers["Location"].endswith("&missing=documents%3Aread")
 
 
 def test_a_member_joins_once(site: Site) -> None:
@@ -106,13 +99,6 @@ def test_a_member_joins_once(site: Site) -> None:
         assert home.count("<h3>Market Day</h3>") == 1
         told = client.get("/api/circles/", headers=JSON).json()
         assert [entry["circle"] for entry in told if entry["joined"]] == ["market-day"]
-
-
-def test_the_package_pages_wear_the_circles_frame(site: Site) -> None:
-    """One template of the site's own puts its header around every page of the package."""
-    with window(site, "proven") as client:
-        for path in ("/identity/account/", "/identity/disconnect/", "/identity/callback/"):
-            assert "circle-brand" in client.get(path).text
 
 
 def test_every_answer_carries_the_strict_policy(site: Site) -> None:
@@ -137,27 +123,14 @@ def is_ours(answer: httpx.Response, status: int, words: str, language: str = "en
 
 @pytest.mark.parametrize("language", SAID[404])
 def test_a_wrong_address(site: Site, language: str) -> None:
-    """In the frame of the site, with the way back."""
-    with window(site) as client:
-        answer = client.get("/nowhere/", headers={"Accept-Language": language})
-    assert is_ours(answer, 404, SAID[404][language], language)
-    assert 'class="circle-brand"' in answer.text
-    assert 'class="identity-button" href="/"' in answer.text
-
-
-@pytest.mark.parametrize("language", SAID[403])
-def test_a_form_without_its_token(site: Site, language: str) -> None:
-    """In words, instead of Django's page about cookies and tokens."""
+    """In the frame of the site, with the way back; and a form without its token, in words."""
     with window(site, "proven") as client:
-        answer = client.post("/adults/", data={}, headers={"Accept-Language": language})
-    assert is_ours(answer, 403, SAID[403][language], language)
-
-
-def test_documents_are_asked_for_on_their_page(site: Site) -> None:
-    """Who has not allowed them yet is led to where they can."""
-    with window(site, "proven") as client:
-        answer = client.get("/documents/passport/")
-    assert answer.headers["Location"].endswith("&missing=documents%3Aread")
+        client.headers["Accept-Language"] = language
+        unknown, refused = client.get("/nowhere/"), client.post("/adults/", data={})
+    assert is_ours(unknown, 404, SAID[404][language], language)
+    assert 'class="circle-brand"' in unknown.text
+    assert 'class="identity-button" href="/"' in unknown.text
+    assert is_ours(refused, 403, SAID[403][language], language)
 
 
 def test_the_database_is_gone(site: Site, folder: Path) -> None:

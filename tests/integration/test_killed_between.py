@@ -83,24 +83,25 @@ def test_between_store_and_apply(site: FakeService, event_type: str, by: str) ->
     assert LinkedIdentity.objects.get().session_epoch == 1
 
 
-def test_between_the_two_steps(site: FakeService) -> None:
-    """An emptied link is left. It opens nothing, and the next full sign-in fills it."""
+@pytest.mark.parametrize("then", ["a sign-in", "a deletion"])
+def test_between_the_two_steps(site: FakeService, then: str) -> None:
+    """An emptied link is left, which opens nothing. The next full sign-in fills it.
+
+    Or the service's deletion finds it, and erases the account that the first step made.
+    """
     ends_killed("sign_in_and_die")
     left = LinkedIdentity.objects.get()
     assert (left.consent, left.kyc_level, left.version) == (Consent.REVOKED, "", 1)
     assert not TokenGrant.objects.exists()
+    if then == "a deletion":
+        email = User.objects.get().email
+        deliver("data.deletion_requested")
+        erasure.retry_pending()
+        assert not LinkedIdentity.objects.exists()
+        assert not User.objects.filter(email=email).exists()
+        return
     browser = Client()
     sign_in(browser)
     assert is_signed_in(browser)
     assert User.objects.get().pk == left.user_id
     assert LinkedIdentity.objects.get().consent == Consent.GRANTED
-
-
-def test_what_is_left_between_the_steps_can_be_erased(site: FakeService) -> None:
-    """The service's deletion finds it, and erases the account that the first step made."""
-    ends_killed("sign_in_and_die")
-    email = User.objects.get().email
-    deliver("data.deletion_requested")
-    erasure.retry_pending()
-    assert not LinkedIdentity.objects.exists()
-    assert not User.objects.filter(email=email).exists()

@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.core.cache import cache
-from django.http import HttpResponse
 from django.test import Client, override_settings
 from django.urls import reverse
 
@@ -48,27 +46,17 @@ class Site:
 
     sandbox: SecureSandbox
 
-    def person(self, mode: str) -> dict[str, Any]:
-        made: dict[str, Any] = self.sandbox.control(
-            "POST", "users", environment=mode, verified=True
-        )
-        return made
-
     def begin(self, client: Client, mode: str) -> str:
         """Press the button of ``mode``; the address that it leads to."""
         leaving = client.post(address("login", mode), {"next": "/"}, secure=True)
         assert leaving.status_code == 302, leaving.content
         return str(leaving["Location"])
 
-    def approve(self, location: str, person: dict[str, Any]) -> str:
-        """The person approves; the callback's path and query."""
-        approved = self.sandbox.control(
-            "POST", "authorizations", url=location, user_id=person["user_id"]
-        )
-        return str(approved["callback"]).removeprefix(HOST)
-
-    def sign_in(self, client: Client, mode: str, person: dict[str, Any]) -> HttpResponse:
-        return client.get(self.approve(self.begin(client, mode), person), secure=True)
+    def approve(self, location: str, mode: str) -> tuple[str, str]:
+        """Somebody of ``mode`` approves; who, and the callback's path and query."""
+        person = self.sandbox.control("POST", "users", environment=mode, verified=True)["user_id"]
+        approved = self.sandbox.control("POST", "authorizations", url=location, user_id=person)
+        return person, str(approved["callback"]).removeprefix(HOST)
 
 
 @pytest.fixture(scope="module")
@@ -103,28 +91,16 @@ def site(secure: SecureSandbox) -> Iterator[Site]:
         yield Site(secure)
 
 
-def who(client: Client) -> str:
-    """Who is signed in."""
-    return client.get("/", secure=True).content.decode()
-
-
-def linked(person: dict[str, Any]) -> LinkedIdentity:
-    return LinkedIdentity.objects.get(subject=person["user_id"])
-
-
 @BOTH_WAYS
 def test_each_signs_in_its_own_people(site: Site, client: Client, mode: str) -> None:
     """Over TLS of a private authority; gates open, claims are of that environment."""
-    person = site.person(mode)
-    assert site.sign_in(client, mode, person)["Location"] == "/"
-    identity = linked(person)
+    person, callback = site.approve(site.begin(client, mode), mode)
+    assert client.get(callback, secure=True)["Location"] == "/"
+    identity = LinkedIdentity.objects.get(subject=person)
     assert (identity.application, identity.environment) == (ALIASES[mode], mode)
-    assert who(client) == identity.user.get_username()
+    assert client.get("/", secure=True).content.decode() == identity.user.get_username()
     assert "age_over_18" in claims_of(identity.user, application=ALIASES[mode])
     assert claims_of(identity.user, application=ALIASES[OTHER[mode]]) == {}
-
-
-# Nothing mixes
 
 
 @BOTH_WAYS
@@ -132,8 +108,7 @@ def test_a_code_of_the_other_environment_links_nobody(
     site: Site, client: Client, mode: str
 ) -> None:
     """Somebody swaps it into the callback of a sign-in that began here."""
-    person = site.person(OTHER[mode])
-    foreign = site.approve(site.begin(Client(), OTHER[mode]), person)
+    _, foreign = site.approve(site.begin(Client(), OTHER[mode]), OTHER[mode])
     code = parse_qs(urlsplit(foreign).query)["code"][0]
     state = parse_qs(urlsplit(site.begin(client, mode)).query)["state"][0]
     answer = client.get(address("callback", mode), {"code": code, "state": state}, secure=True)

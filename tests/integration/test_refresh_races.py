@@ -18,7 +18,7 @@ from django_identity.models import LinkedIdentity, RevokedBy, TokenGrant
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
 from tests import concurrency
-from tests.factories import make_grant, make_identity, make_user, sealed
+from tests.factories import make_identity, make_user, sealed
 from tests.fake_service import FakeService, answer
 from tests.lifecycle.held import announced, expired, in_the_meantime, stored
 
@@ -64,16 +64,6 @@ def test_invalid_grant_after_a_sibling_won_is_no_end(
         assert access_token_for(identity).reveal() == "at-sibling"
     assert heard == []
     assert not TokenGrant.objects.get().needs_reauthorization
-
-
-def test_a_look_from_before_a_siblings_refresh_wins_no_lease(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """Or the refresh token that the sibling has spent would be sent once more."""
-    seen = expired(identity)
-    assert access_token_for(identity).reveal() == "at-1"
-    assert not tokens.lease(seen)
-    assert TokenGrant.objects.get().lease_until is None
 
 
 def test_a_dead_workers_lease_runs_out(service: FakeService, identity: LinkedIdentity) -> None:
@@ -130,53 +120,31 @@ def revoke(identity: LinkedIdentity) -> None:
         withdrawal.revoke(locked, at=timezone.now(), by=RevokedBy.PERSON)
 
 
+@pytest.mark.parametrize("meanwhile", ["revoked", "signed in", "revoked, signed in"])
 def test_a_revocation_on_its_way_throws_the_answer_away(
-    service: FakeService, identity: LinkedIdentity
+    service: FakeService, identity: LinkedIdentity, meanwhile: str
 ) -> None:
-    """A grant that was deleted during the refresh does not come back."""
+    """A grant that was deleted during the refresh does not come back; a new one's tokens stay."""
     expired(identity)
-    service.meanwhile["token"] = in_the_meantime(lambda: revoke(identity))
-    with pytest.raises(ReauthorizationNeeded):
-        access_token_for(identity)
+    signed_in = TokenAnswer(Secret("at-new"), Secret("rt-new"), 3600.0, None, None)
+
+    def act() -> None:
+        if "revoked" in meanwhile:
+            with transaction.atomic():
+                locked = LinkedIdentity.objects.locked(identity.subject_digest)
+                withdrawal.revoke(locked, at=timezone.now(), by=RevokedBy.PERSON)
+        if "signed in" in meanwhile:
+            tokens.store(conf.application(), identity, signed_in)
+
+    service.meanwhile["token"] = in_the_meantime(act)
+    if meanwhile == "revoked":
+        with pytest.raises(ReauthorizationNeeded):
+            access_token_for(identity)
+        assert not TokenGrant.objects.exists()
+    else:
+        assert access_token_for(identity).reveal() == "at-new"
+        assert stored(identity) == "rt-new"
     assert service.refresh_tokens == ["rt-0"]
-    assert not TokenGrant.objects.exists()
-
-
-def test_a_grant_anew_after_a_revocation_is_not_overwritten(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """Revoked and signed in again during the refresh: only the new grant's tokens count."""
-    expired(identity)
-    signed_in = TokenAnswer(Secret("at-new"), Secret("rt-new"), 3600.0, None, None)
-
-    def again() -> None:
-        revoke(identity)
-        tokens.store(conf.application(), identity, signed_in)
-
-    service.meanwhile["token"] = in_the_meantime(again)
-    assert access_token_for(identity).reveal() == "at-new"
-    assert stored(identity) == "rt-new"
-
-
-def test_a_sign_in_on_its_way_wins(service: FakeService, identity: LinkedIdentity) -> None:
-    """The tokens of a sign-in during the refresh are kept; the refresh's are thrown away."""
-    expired(identity)
-    signed_in = TokenAnswer(Secret("at-new"), Secret("rt-new"), 3600.0, None, None)
-    service.meanwhile["token"] = in_the_meantime(
-        lambda: tokens.store(conf.application(), identity, signed_in)
-    )
-    assert access_token_for(identity).reveal() == "at-new"
-    assert stored(identity) == "rt-new"
-
-
-def test_inside_a_transaction_a_good_token_is_returned(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
-    """Nothing has to be stored for it."""
-    make_grant(identity)
-    with transaction.atomic():
-        assert access_token_for(identity).reveal() == "at-0"
-    assert service.requests == []
 
 
 def test_inside_a_transaction_nothing_is_refreshed(
