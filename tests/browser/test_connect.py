@@ -48,7 +48,9 @@ def test_a_person_pastes_a_code(demo: Demo, scripts: bool) -> None:
     else:
         page.fill("[name=connect_code]", typed)
     shoot(page, "connect-2-pasted")
-    page.get_by_role("button", name="Use this code").dblclick(no_wait_after=True)
+    button = page.get_by_role("button", name="Use this code")
+    # Without scripts the answer to the second press may be that the first is on its way.
+    (button.dblclick if scripts else button.click)(no_wait_after=True)
     page.get_by_role("link", name="Yes, this is me").click()
     page.wait_for_url(f"{demo.site}/loans/")
     assert page.get_by_role("heading", name="Loans").is_visible()
