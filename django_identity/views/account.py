@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from django_identity import conf, policy
 from django_identity.backends import end_unlinked_session
-from django_identity.exceptions import IdentityError, NoOtherWayIn, StorageUnavailable
+from django_identity.exceptions import NoOtherWayIn
 from django_identity.lifecycle import dossier, erasure, standing, withdrawal
 from django_identity.lifecycle.operators import timeline
 from django_identity.logs import LogEvent, log
@@ -67,17 +67,14 @@ def download(request: HttpRequest, application: conf.Application, user: Person) 
     )
 
 
-@own_page("GET", "HEAD", "POST")
+@own_page("GET", "HEAD", "POST", failed=LogEvent.ERASURE_FAILED)
 def erase(request: HttpRequest, application: conf.Application, user: Person) -> HttpResponseBase:
     """GET says what goes. POST erases the person, and shows the receipt."""
     if not erasure.may_erase_themselves(user, application=application):
         return redirect(address_of("account", application))
     if request.method != "POST":
-        return page(request, application, "django_identity/erase.html", {})
-    try:
-        receipt = erasure.erase_account(user, application=application)
-    except StorageUnavailable as error:
-        return flow.failure(request, LogEvent.ERASURE_FAILED, error, application)
+        return page(request, application, "django_identity/erase.html")
+    receipt = erasure.erase_account(user, application=application)
     if not receipt.account_kept:
         logout(request)
     context = {"receipt": receipt, "counts": labels.name_counts(receipt.counts)}
@@ -89,21 +86,19 @@ def disconnect(
     request: HttpRequest, application: conf.Application, user: Person
 ) -> HttpResponseBase:
     """GET asks for confirmation. POST disconnects the identity and ends its sessions."""
-    try:
-        if request.method == "POST":
-            if withdrawal.leave(user, application=application):
-                end_unlinked_session(request)
-                log(LogEvent.DISCONNECTED, application=application.alias)
-            return page(request, application, "django_identity/disconnected.html")
-        parting = withdrawal.parting(user, alias=application.alias)
-    except NoOtherWayIn:
-        # The page says so.
-        return redirect(address_of("disconnect", application))
-    except IdentityError as error:
-        return flow.failure(request, LogEvent.DISCONNECT_FAILED, error, application)
+    if request.method == "POST":
+        try:
+            was_linked = withdrawal.leave(user, application=application)
+        except NoOtherWayIn:
+            # The page says so.
+            return redirect(address_of("disconnect", application))
+        if was_linked:
+            end_unlinked_session(request)
+            log(LogEvent.DISCONNECTED, application=application.alias)
+        return page(request, application, "django_identity/disconnected.html")
     site = policy.load(application.policy)
     context = {
-        "parting": parting,
+        "parting": withdrawal.parting(user, alias=application.alias),
         "set_password_url": resolve_url(site.set_password_url) if site.set_password_url else "",
         "may_erase": erasure.may_erase_themselves(user, application=application),
     }

@@ -19,7 +19,7 @@ from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views import flow
 from django_identity.views.addresses import address_of
 from django_identity.views.flow import flow_view, own_page
-from django_identity.views.pages import error_page, page, status_words, tell, why_asked
+from django_identity.views.pages import error_page, page, status_words, why_asked
 
 
 @flow_view
@@ -53,29 +53,20 @@ def connected(
     request: HttpRequest, application: conf.Application, user: Person
 ) -> HttpResponseBase:
     """GET says whose code it was. POST undoes it: it removes the link that the code made."""
+    account = address_of("account", application)
     if request.method == "POST":
-        return _undone(request, application, user)
+        # A second press has nothing to undo.
+        if not codes.undo(user, application=application):
+            return redirect(account)
+        end_unlinked_session(request)
+        log(LogEvent.DISCONNECTED, application=application.alias)
+        return page(request, application, "django_identity/undone.html")
     identity = codes.identity_of(user, application=application)
-    next_url = flow.safe_next(request.GET.get("next", "")) or address_of("account", application)
+    next_url = flow.safe_next(request.GET.get("next", "")) or account
     if identity is None or identity.connect_issued_at is None:
-        if identity is not None:
-            tell(request, status_words(identity))
         return redirect(next_url)
     context = {"identity": identity, "status_line": status_words(identity), "next": next_url}
     return page(request, application, "django_identity/connected.html", context)
-
-
-def _undone(request: HttpRequest, application: conf.Application, user: Person) -> HttpResponseBase:
-    """Undo the link. A second press has nothing to undo, and leads to the account page."""
-    try:
-        is_undone = codes.undo(user, application=application)
-    except IdentityError as error:
-        return flow.failure(request, LogEvent.DISCONNECT_FAILED, error, application)
-    if not is_undone:
-        return redirect(address_of("account", application))
-    end_unlinked_session(request)
-    log(LogEvent.DISCONNECTED, application=application.alias)
-    return page(request, application, "django_identity/undone.html")
 
 
 def _page(

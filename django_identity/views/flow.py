@@ -58,8 +58,12 @@ def flow_view(view: View[P]) -> View[P]:
     return csrf_exempt(login_not_required(database.non_atomic(wrapped)))
 
 
-def own_page(*methods: str) -> Callable[[OwnPage], View[...]]:
+def own_page(
+    *methods: str, failed: LogEvent = LogEvent.DISCONNECT_FAILED
+) -> Callable[[OwnPage], View[...]]:
     """Decorate a page of the signed-in person. It is called with application and user.
+
+    ``failed``: what an error of the page is logged as.
 
     Others go to the login page, which leads back to the account page.
     """
@@ -72,7 +76,10 @@ def own_page(*methods: str) -> Callable[[OwnPage], View[...]]:
             if user is None:
                 back = address_of("account", application)
                 return redirect(address_of("login", application, next=back))
-            return view(request, application, user)
+            try:
+                return view(request, application, user)
+            except IdentityError as error:
+                return failure(request, failed, error, application)
 
         return flow_view(require_http_methods(methods)(wrapped))
 

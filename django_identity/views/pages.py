@@ -8,15 +8,12 @@ from django.contrib import messages
 from django.contrib.messages import get_messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils import formats, timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from django_identity import policy
 from django_identity.backends import session_end
 from django_identity.conf import Application
 from django_identity.exceptions import IdentityError
-from django_identity.lifecycle.standing import Reason
 from django_identity.models import LinkedIdentity
 from django_identity.service.webhooks import VERIFIED
 from django_identity.texts import advice, labels
@@ -24,14 +21,6 @@ from django_identity.views.addresses import path_of
 
 #: Marks our messages among those of the site.
 OURS = "identity"
-
-SESSION_ENDS = {
-    "erased": gettext_lazy("You were signed out: your data here is erased, as you asked."),
-    Reason.ENDED_BY_SITE: gettext_lazy("You were signed out on %(at)s: we ended your connection."),
-    Reason.CONSENT_REVOKED: gettext_lazy(
-        "You were signed out on %(at)s: you took back your consent."
-    ),
-}
 
 
 def page(
@@ -48,13 +37,15 @@ def page(
     Above a closed gate (``is_closed``) and an ended session, our older messages would contradict
     the page. They are dropped.
     """
+    ended, ended_at = session_end(request)
     names: dict[str, Any] = {
         **advice.names_for(request, application),
         "page_links": advice.page_links(application),
         "here": path_of(request),
-        "session_ended": _session_ended(request),
+        "session_ended": ended,
+        "session_ended_at": ended_at,
     }
-    if is_closed or names["session_ended"]:
+    if is_closed or ended:
         names["messages"] = [each for each in get_messages(request) if each.extra_tags != OURS]
     return render(request, template, {**names, **(context or {})}, status=status)
 
@@ -96,10 +87,3 @@ def status_words(identity: LinkedIdentity) -> str:
         return _("You are verified.")
     level = labels.level_name(identity.kyc_level)
     return _("You are verified at level %(level)s.") % {"level": level}
-
-
-def _session_ended(request: HttpRequest) -> str:
-    """Why the browser's session has ended, if a revocation or an erasure ended it."""
-    reason, at = session_end(request)
-    words = {"at": formats.date_format(timezone.localtime(at), "DATETIME_FORMAT") if at else ""}
-    return str(SESSION_ENDS.get(reason, "")) % words
