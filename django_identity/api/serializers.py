@@ -38,9 +38,7 @@ class LoginSerializer(StrictMixin, serializers.Serializer[dict[str, str]]):
 
     scope = serializers.CharField(allow_blank=True, default="", write_only=True)
     next = serializers.CharField(allow_blank=True, default="", write_only=True)
-    authorization_url = serializers.URLField(
-        read_only=True, help_text="Send the browser to this address."
-    )
+    authorization_url = serializers.URLField(read_only=True)
 
     def validate_next(self, given: str) -> str:
         if given and not may_lead_to(given):
@@ -76,28 +74,21 @@ class ConnectSerializer(StrictMixin, serializers.ModelSerializer[LinkedIdentity]
 
 
 class MeSerializer(serializers.Serializer[dict[str, object]]):
-    """The standing of a person, as every gate sees it, without name, address and subject."""
+    """The standing of a person, as every gate sees it, without name, address and subject.
+
+    ``docs/api.md`` says what each member means.
+    """
 
     is_authenticated = serializers.BooleanField(read_only=True)
     is_linked = serializers.BooleanField(source="standing.is_linked", read_only=True)
     consent_revoked_at = _Moment(source="standing.barrier.since")
     kyc_level = serializers.CharField(source="standing.kyc_level", read_only=True)
-    kyc_status = serializers.CharField(
-        source="standing.kyc_status_now",
-        read_only=True,
-        help_text='"run_out" if the level no longer counts.',
-    )
+    kyc_status = serializers.CharField(source="standing.kyc_status_now", read_only=True)
     kyc_holds_until = _Moment(source="standing.kyc_holds_until")
-    claims = serializers.DictField(
-        source="standing.proven_claims",
-        read_only=True,
-        help_text="Each claim that opens a gate now, with true or its text.",
-    )
-    scopes = _Texts(read_only=True, help_text="What a sign-in would ask the person for.")
-    connect_scopes = _Texts(read_only=True, help_text="What a Connect code would bring.")
-    csrf_token = serializers.CharField(
-        read_only=True, help_text="For the header X-CSRFToken of the next request."
-    )
+    claims = serializers.DictField(source="standing.proven_claims", read_only=True)
+    scopes = _Texts(read_only=True)
+    connect_scopes = _Texts(read_only=True)
+    csrf_token = serializers.CharField(read_only=True)
 
 
 class DisconnectSerializer(serializers.Serializer[dict[str, bool]]):

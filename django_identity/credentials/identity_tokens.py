@@ -35,12 +35,7 @@ def subject_of(
         if key is None or header.get("typ", "JWT") not in TYPES:
             return None
         claims = jwt.decode(
-            token,
-            key,
-            algorithms=["ES256"],
-            issuer=issuer,
-            leeway=leeway,
-            options=OPTIONS,
+            token, key, algorithms=["ES256"], issuer=issuer, leeway=leeway, options=OPTIONS
         )
     except (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError):
         return None

@@ -16,7 +16,7 @@ from django_identity.models import LinkedIdentity, StoredClaim
 from django_identity.models.choices import NEVER
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
 from django_identity.service.members import without_controls
-from django_identity.service.moments import BEGINNING, NO_END, NotAMoment, parse_moment
+from django_identity.service.moments import NotAMoment, bounded, parse_moment
 
 CREDENTIAL_LIFETIME = timedelta(hours=24)
 LONGEST_NAME = 128
@@ -190,9 +190,7 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
 
 
 def _issued_at(proof: VerifiedCredential | None) -> datetime | None:
-    if proof is None or proof.issued_at is None:
-        return None
-    return min(max(proof.issued_at, BEGINNING), NO_END)
+    return None if proof is None or proof.issued_at is None else bounded(proof.issued_at)
 
 
 def _ends_at(proof: VerifiedCredential) -> datetime:

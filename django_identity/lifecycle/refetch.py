@@ -124,11 +124,7 @@ def covers(identity: LinkedIdentity, scope: str) -> bool:
 # Store: the row of the identity, then its claims
 
 
-def _store(
-    identity: LinkedIdentity,
-    columns: Mapping[str, Any],
-    found: Found | None,
-) -> bool:
+def _store(identity: LinkedIdentity, columns: Mapping[str, Any], found: Found | None) -> bool:
     """Write all, or nothing if somebody has changed the row since it was read."""
     before = (identity.kyc_level, identity.kyc_status)
     with database.atomic():
