@@ -202,11 +202,8 @@ class EnvironmentMismatch(ServiceRefusal):
 class VerificationPolicyNotMet(ServiceRefusal):
     """The person lacks a required verification. ``kyc_url``: where they get it, if known."""
 
+    kyc_url: str = ""
     code = "verification_policy_not_met"
-
-    def __init__(self, detail: str = "", *, kyc_url: str = "", **refusal: Any) -> None:
-        super().__init__(detail, **refusal)
-        self.kyc_url = kyc_url
 
 
 # The grant, credentials and documents.

@@ -134,18 +134,12 @@ def subject_of(application: Application, answer: TokenAnswer) -> str | None:
 
 def current(application: Application) -> KeySet:
     """The key set of this process, or a new one. Raises ``KeysUnavailable``."""
-    origin, age = _origin_of(application), age_of(application)
-    if origin.keys is not None and age is not None and age < OLDEST:
+    origin = _origin_of(application)
+    if origin.keys is not None and time.monotonic() - origin.began < OLDEST:
         return origin.keys
     newer = _newer_than(origin.keys, application)
     origin.tries.clear()
     return newer
-
-
-def age_of(application: Application) -> float | None:
-    """Seconds since this process fetched its key set, or None without one."""
-    origin = _origin_of(application)
-    return None if origin.keys is None else time.monotonic() - origin.began
 
 
 def trust(application: Application, keys: KeySet) -> None:

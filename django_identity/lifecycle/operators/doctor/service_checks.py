@@ -10,7 +10,6 @@ from django.utils.http import parse_http_date_safe
 from django_identity import conf, exceptions
 from django_identity.conf import Application
 from django_identity.credentials import KeySet
-from django_identity.lifecycle import key_sets
 from django_identity.lifecycle.kyc import CLOCK_SKEW
 from django_identity.lifecycle.operators.doctor.finding import Finding, Level
 from django_identity.secrets import Secret
@@ -39,21 +38,19 @@ def check_key_sets() -> Iterator[Finding]:
 
 
 def _check_key_set(site: Application) -> Iterator[Finding]:
-    age = key_sets.age_of(site)
-    held = "none is held" if age is None else f"the held set is {age:.0f} s old"
     try:
         answer = ServiceClient(site).key_set()
         keys = KeySet.from_text(answer.body)
     except exceptions.ServiceError as error:
         cause, remedy = _why(error, setting="API_ORIGIN")
-        yield Finding("key_set", Level.PROBLEM, f"{site.api_origin}: {cause}; {held}", remedy)
+        yield Finding("key_set", Level.PROBLEM, f"{site.api_origin}: {cause}", remedy)
         return
     count = f"{site.api_origin}: {len(keys)} usable key(s)"
     if not keys:
         said = f"{count}: every credential is rejected"
         yield Finding("key_set", Level.PROBLEM, said, "Tell the service.")
     else:
-        yield Finding("key_set", Level.FINE, f"{count}; {held}")
+        yield Finding("key_set", Level.FINE, count)
     yield from _compare_clocks(parse_http_date_safe(answer.headers.get("date", "")))
 
 
