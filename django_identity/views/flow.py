@@ -19,7 +19,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf, database
-from django_identity.exceptions import ConfigurationError, FlowError, IdentityError, Recovery
+from django_identity.exceptions import FlowError, IdentityError, Recovery
 from django_identity.logs import LogEvent, log_failure
 from django_identity.views.addresses import address_of, path_of
 from django_identity.views.pages import error_page
@@ -34,6 +34,7 @@ OwnPage = Callable[[HttpRequest, conf.Application, AbstractBaseUser], HttpRespon
 def flow_view(view: View[P]) -> View[P]:
     """Decorate a view of the flow: not cached, not framed, no referrer, forms with a CSRF token.
 
+    An ``IdentityError`` becomes its page.
     The view is reachable under ``LoginRequiredMiddleware``. It runs outside ``ATOMIC_REQUESTS``, so
     that committed changes stay if the rest of the request fails.
     """
@@ -44,9 +45,7 @@ def flow_view(view: View[P]) -> View[P]:
     def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
         try:
             response = protected(request, *args, **kwargs)
-        except ConfigurationError as error:
-            if error.code != "plain_http_refused":
-                raise
+        except IdentityError as error:
             application = application_or_404(str(kwargs.get("alias", conf.DEFAULT_ALIAS)))
             response = failure(request, LogEvent.SIGN_IN_FAILED, error, application)
         response["Cache-Control"] = "no-store"
@@ -63,9 +62,8 @@ def own_page(
 ) -> Callable[[OwnPage], View[...]]:
     """Decorate a page of the signed-in person. It is called with application and user.
 
-    ``failed``: what an error of the page is logged as.
-
-    Others go to the login page, which leads back to the account page.
+    Others go to the login page, which leads back to the account page. ``failed``: what an error of
+    the page is logged as.
     """
 
     def decorate(view: OwnPage) -> View[...]:
@@ -96,8 +94,7 @@ class _TokenCheck(CsrfViewMiddleware):
             return None
         error = FlowError("no valid CSRF token", code="form_expired")
         error.next_url = safe_next(request.POST.get("next", ""))
-        application = application_or_404(kwargs.get("alias", conf.DEFAULT_ALIAS))
-        return failure(request, LogEvent.SIGN_IN_FAILED, error, application)
+        raise error
 
 
 _with_token: Any = decorator_from_middleware(_TokenCheck)
@@ -111,13 +108,13 @@ def application_or_404(alias: str) -> conf.Application:
 
 
 def application_of(request: HttpRequest, alias: str) -> conf.Application:
-    """The application of a page for people. Raises ``Http404``; ``ConfigurationError``.
+    """The application of a page for people. Raises ``Http404``; ``FlowError``.
 
     A live application has no pages over plain http: codes and cookies would be readable.
     """
     application = application_or_404(alias)
     if application.environment == "live" and not request.is_secure():
-        raise ConfigurationError(
+        raise FlowError(
             "live over plain http; if a proxy ends TLS, set SECURE_PROXY_SSL_HEADER",
             code="plain_http_refused",
         )

@@ -13,7 +13,6 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from django_identity import conf
 from django_identity.backends import begin_session
-from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import sign_in, standing, step_up
 from django_identity.lifecycle.linking import Linked
 from django_identity.logs import LogEvent, log
@@ -55,16 +54,13 @@ def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
 def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Complete the sign-in when the service redirects the person back. GET only."""
     application = flow.application_of(request, alias)
-    try:
-        given = {name: request.GET.getlist(name) for name in ("state", "code", "error")}
-        returned = sign_in.Callback.parse(**given)
-        # From the service, a browser leaves out a strict session cookie.
-        if settings.SESSION_COOKIE_SAMESITE == "Strict" and HOP_MARK not in request.GET:
-            return _hop(request, application)
-        user, browser_key = flow.signed_in_user(request), browser_key_of(request)
-        completed = sign_in.complete(application, returned, browser_key=browser_key, user=user)
-    except IdentityError as error:
-        return flow.failure(request, LogEvent.SIGN_IN_FAILED, error, application)
+    given = {name: request.GET.getlist(name) for name in ("state", "code", "error")}
+    returned = sign_in.Callback.parse(**given)
+    # From the service, a browser leaves out a strict session cookie.
+    if settings.SESSION_COOKIE_SAMESITE == "Strict" and HOP_MARK not in request.GET:
+        return _hop(request, application)
+    user, browser_key = flow.signed_in_user(request), browser_key_of(request)
+    completed = sign_in.complete(application, returned, browser_key=browser_key, user=user)
     if (linked := completed.linked) is not None:
         note_arrival(request, linked)
         done = advice.fill(DONE[completed.purpose], advice.names_for(request, application))
