@@ -45,7 +45,7 @@ def _refused(sentence: str | Promise) -> Row:
     return Row(403, Recovery.CONTACT, sentence)
 
 
-def _answer(sentence: str | Promise, hint: str | Promise, *, status: int = 502) -> Row:
+def _answer(sentence: str | Promise, hint: str | Promise = "", *, status: int = 502) -> Row:
     """The service has no answer that can be used. Another try may have one."""
     return Row(status, Recovery.RETRY, sentence, hint, _SILENT)
 
@@ -62,6 +62,7 @@ _STEP = _("One step is missing")
 _UNUSABLE = _("%(service)s gave an answer that %(site)s cannot use.")
 _UNREACHABLE = _("%(service)s cannot be reached at the moment.")
 _SERVICE_REFUSED = _("%(service)s refused. Please start again.")
+_REFUSED_US = _("The service refused the call. The person may have to consent again.")
 _CONSENT_AGAIN = _("The grant is dead. The person has to consent again at their next visit.")
 
 # fmt: off
@@ -156,13 +157,11 @@ ERRORS: Mapping[str, Row] = {
         title=_STEP),
 
     # Answers of the service.
-    "service_error": _answer(_UNUSABLE, _("The service gave an answer that this site cannot use.")),
+    "service_error": _answer(_UNUSABLE),
     "service_unavailable": _answer(
         _UNREACHABLE, _("The service could not be reached. It is tried again by itself."),
         status=503),
-    "service_timeout": _answer(
-        _("%(service)s took too long to answer."),
-        _("The service did not answer in time. It is tried again."), status=503),
+    "service_timeout": _answer(_("%(service)s took too long to answer."), status=503),
     "unexpected_redirect": _answer(
         _UNREACHABLE,
         _("The service pointed elsewhere, which this site never follows. Check BASE_URL."),
@@ -177,8 +176,7 @@ ERRORS: Mapping[str, Row] = {
     "rate_limited": _answer(
         _("%(service)s is busy at the moment."),
         _("The service asked this site to slow down. It is tried again."), status=503),
-    "malformed_answer": _answer(
-        _UNUSABLE, _("The service's answer could not be read, or is too large.")),
+    "malformed_answer": _answer(_UNUSABLE),
     "subject_mismatch": _answer(
         _("%(service)s answered about somebody else."),
         _("The service answered about somebody else. Nothing was stored; tell the service.")),
@@ -186,13 +184,9 @@ ERRORS: Mapping[str, Row] = {
         502, _CONTACT, _("%(service)s did not say who you are."),
         _("The service did not say whom its answer is about. Nothing was stored; check SCOPES."),
         _SILENT),
-    "service_refusal": Row(
-        502, _RESTART, _SERVICE_REFUSED,
-        _("The service refused the call. The person may have to consent again.")),
+    "service_refusal": Row(502, _RESTART, _SERVICE_REFUSED, _REFUSED_US),
     "invalid_grant": Row(400, _RESTART, _SERVICE_REFUSED, _CONSENT_AGAIN),
-    "access_token_rejected": Row(
-        502, _RESTART, _SERVICE_REFUSED,
-        _("The service did not take the access token. The person may have to consent again.")),
+    "access_token_rejected": Row(502, _RESTART, _SERVICE_REFUSED, _REFUSED_US),
     "environment_mismatch": Row(
         502, _CONTACT, _("You used a test account on a live site, or the reverse."),
         _("Test credentials met a live person, or the other way round. Check ENVIRONMENT.")),

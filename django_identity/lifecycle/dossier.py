@@ -56,8 +56,8 @@ class Place:
         return self.model._default_manager.filter(self.belongs_to(person))
 
 
-#: Label and value of a column that is not empty, and whether the page folds it away.
-Held = tuple[str | Promise, Any, bool]
+#: Label and value of a column that is not empty.
+Held = tuple[str | Promise, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +210,7 @@ def _record(row: Model, columns: tuple[str, ...]) -> list[Held]:
         stored = getattr(row, name)
         if stored not in (None, "", []):
             display = getattr(row, f"get_{name}_display", None)
-            value = display() if display else stored
-            record.append((labels.label_of(row, name), value, name in labels.TECHNICAL))
+            record.append((labels.label_of(row, name), display() if display else stored))
     return record
 
 

@@ -52,15 +52,6 @@ WORDS: Mapping[str, Text] = {
     "data.deletion_requested": _("you asked to be erased"),
 }
 
-# Columns that the person's pages show among the technical details.
-TECHNICAL = frozenset(
-    {
-        "account_made", "application", "credential_expires_at",
-        "credential_issued_at", "environment", "outcome", "payload", "proof_hash", "received_at",
-        "subject", "updated_at", "value",
-    }
-)  # fmt: skip
-
 # Table -> why the site stores its records. Their name is the model's ``verbose_name_plural``.
 PURPOSES: Mapping[str, Text] = {
     "linkedidentity": _("That you and the person at the identity service are the same."),

@@ -157,7 +157,8 @@ def test_the_page_of_an_identity(operator: Client, identity: LinkedIdentity) -> 
     text = page(operator, IDENTITY, identity.pk)
     for words in (
         "Signed proofs, such as being 18 or older", "sha256:proof", "ada@example.org", SUBJECT,
-        "The service did not answer in time.", "Linked: sign-in", "Signed in", "claim.issued",
+        "Your identity service took too long to answer.", "Linked: sign-in", "Signed in",
+        "claim.issued",
     ):  # fmt: skip
         assert words in text
 

@@ -166,7 +166,7 @@ def test_a_download_of_nothing_says_so(client: Client, ada: User) -> None:
 
 
 def test_records_are_grouped_by_kind(client: Client, ada: User) -> None:
-    """Four claims are one heading with a count; hashes are among the technical details."""
+    """Four claims are one heading with a count."""
     identity = make_identity(ada)
     for number in range(4):
         make_claim(identity, provider=f"vendor-{number}")
