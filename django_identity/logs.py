@@ -41,7 +41,11 @@ class LogEvent(StrEnum):
 def log(
     event: LogEvent, *, level: int = logging.INFO, application: str = "-", **facts: object
 ) -> None:
-    """Log one line. ``application``: the alias, unless the line is about all of them."""
+    """Log one line with the ``facts`` that are not None.
+
+    ``application``: the alias, unless the line is about all of them.
+    """
+    facts = {name: fact for name, fact in facts.items() if fact is not None}
     text = "".join(f" {name}={fact}" for name, fact in facts.items())
     fields = {"event": event.value, "application": application, **facts}
     logger.log(level, "%s application=%s%s", event, application, text, extra=fields)

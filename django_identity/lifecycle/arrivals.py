@@ -72,7 +72,7 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity, answer: ConnectAn
     identity.connect_person = notices.masked(answer.profile)
     said_at = identity.kyc_said_at or issued_at
     if answer.kyc is not None and said_at <= issued_at:
-        refetch.set_columns(identity, refetch.level_columns(answer.kyc, said_at=issued_at))
+        vars(identity).update(refetch.level_columns(answer.kyc, said_at=issued_at))
 
 
 def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer) -> None:
@@ -96,7 +96,7 @@ def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenA
         columns["credential_issued_at"] = identity.credential_issued_at
         columns |= claims.columns_of(proof)
         claims.write(identity, request.claims, proof)
-    refetch.set_columns(identity, columns)
+    vars(identity).update(columns)
     if request.unread:
         identity.refetch_due_at = timezone.now()
         background.nudge_on_commit(background.TaskName.REFETCH_DUE, identity.application, 1)

@@ -7,7 +7,6 @@ outcome: the service delivers it again, and upkeep applies what has none.
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.db import DatabaseError, InterfaceError
 from django.db.models import Q
@@ -50,7 +49,6 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
         row, is_repeat = apply(WebhookEvent.objects.stored(application, event), event)
     except (DatabaseError, InterfaceError) as error:
         raise exceptions.StorageUnavailable(type(error).__name__) from error
-    why: dict[str, Any] = {"why": row.why_ignored} if row.why_ignored else {}
     log(
         LogEvent.EVENT_RECEIVED,
         application=application.alias,
@@ -58,7 +56,7 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
         type=event.event_type if event.event_type in EFFECTS else "other",
         outcome="repeated" if is_repeat else row.outcome,
         row=row.pk,
-        **why,
+        why=row.why_ignored,
     )
 
 

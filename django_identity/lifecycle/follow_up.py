@@ -4,8 +4,6 @@ A row is due until its work is done. An attempt is counted before it starts, so 
 crashes its worker is not retried for ever.
 """
 
-import time
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,8 +21,6 @@ from django_identity.service import backoff
 TRIES = 12
 # An event is due again after this time, if its worker dies.
 HIDDEN_FOR = timedelta(minutes=10)
-MOST_AT_ONCE = 500
-LONGEST_RUN = 60.0
 
 
 def run_handlers(event_id: int) -> bool:
@@ -50,17 +46,9 @@ def run_handlers(event_id: int) -> bool:
     return _conclude(event, failures)
 
 
-def retry_pending(*, stop: Callable[[], bool] = lambda: False) -> int:
-    """Retry events, oldest first, for a minute at most. Returns the number that are done."""
-    ends_at = time.monotonic() + LONGEST_RUN
-    due = WebhookEvent.objects.filter(next_attempt_at__lte=timezone.now())
-    oldest = due.order_by("next_attempt_at").values_list("pk", flat=True)[:MOST_AT_ONCE]
-    done = 0
-    for event_id in list(oldest):
-        if stop() or time.monotonic() > ends_at:
-            break
-        done += run_handlers(event_id)
-    return done
+def retry_pending(*, stop: erasure.Stop = lambda: False) -> int:
+    """Retry all events that are due. Returns the number that are done."""
+    return erasure.attempt_due(WebhookEvent.objects.all(), run_handlers, stop=stop)
 
 
 def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> int:

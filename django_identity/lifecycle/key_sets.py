@@ -175,8 +175,7 @@ def _newer_than(old: KeySet | None, application: Application) -> KeySet:
         try:
             keys = KeySet.from_text(ServiceClient(application).key_set().body)
         except exceptions.ServiceError as error:
-            reason = f"no key set: {error.code}"
-            raise exceptions.KeysUnavailable(reason, endpoint="jwks") from error
+            raise exceptions.KeysUnavailable(error.code, endpoint="jwks") from error
         origin.keys, origin.began = keys, began
         return keys
 

@@ -133,16 +133,11 @@ def _store(identity: LinkedIdentity, columns: Mapping[str, Any], found: Found | 
             claims.write(identity, *found)
     if not written:
         return False
-    set_columns(identity, columns)
+    vars(identity).update(columns)
     identity.version += 1
     if (identity.kyc_level, identity.kyc_status) != before:
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     return True
-
-
-def set_columns(identity: LinkedIdentity, columns: Mapping[str, Any]) -> None:
-    for name, value in columns.items():
-        setattr(identity, name, value)
 
 
 def level_columns(answer: KycStatus, *, said_at: datetime) -> dict[str, Any]:

@@ -87,9 +87,10 @@ class Reader:
         """The stored access token, or a new one by a refresh of this or another caller."""
         give_up_at = time.monotonic() + LONGEST_WAIT
         while True:
-            grant = _grant_of(self.identity)
-            held = self._usable_token(grant)
-            if held is not None:
+            # None for a disabled account.
+            usable = TokenGrant.objects.filter(~disabled_account("identity__user"))
+            grant = usable.filter(identity_id=self.identity.pk).first()
+            if held := self._usable_token(grant):
                 return held
             if grant is None:
                 raise exceptions.ReauthorizationNeeded("there is no grant")
@@ -98,8 +99,7 @@ class Reader:
             if grant.retry_at is not None and grant.retry_at > timezone.now():
                 raise exceptions.RefreshPending("not answered a moment ago", endpoint="token")
             if lease(grant):
-                held = self._refresh(grant, refresh_token)
-                if held is not None:
+                if held := self._refresh(grant, refresh_token):
                     return held
                 continue
             if time.monotonic() > give_up_at:
@@ -137,9 +137,8 @@ class Reader:
             context = self.identity.sealing_context(column)
             return vault.unseal(sealed, keys=keys, context=context)
         except exceptions.SealedValueUnreadable:
-            facts = {"identity": self.identity.pk, "column": column}
-            alias = self.application.alias
-            log(LogEvent.GRANT_UNREADABLE, level=logging.ERROR, application=alias, **facts)
+            where: Any = {"identity": self.identity.pk, "application": self.application.alias}
+            log(LogEvent.GRANT_UNREADABLE, level=logging.ERROR, column=column, **where)
             return None
 
     def _refresh(self, grant: TokenGrant, refresh_token: Secret) -> HeldToken | None:
@@ -206,12 +205,6 @@ def store(application: Application, identity: LinkedIdentity, answer: TokenAnswe
     grants = TokenGrant.objects.filter(identity_id=identity.pk)
     if not grants.update(generation=F("generation") + 1, **columns):
         TokenGrant.objects.create(identity=identity, **columns)
-
-
-def _grant_of(identity: LinkedIdentity) -> TokenGrant | None:
-    """Read the grant from the database. None for a disabled account."""
-    usable = TokenGrant.objects.filter(~disabled_account("identity__user"))
-    return usable.filter(identity_id=identity.pk).first()
 
 
 @sensitive_variables()

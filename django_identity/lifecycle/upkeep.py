@@ -11,7 +11,7 @@ import logging
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from datetime import timedelta
 from enum import StrEnum
 from typing import Any
@@ -23,6 +23,7 @@ from django.utils import timezone
 from django_identity import background, conf, database, exceptions
 from django_identity.conf import Application
 from django_identity.lifecycle import erasure, follow_up, refetch
+from django_identity.lifecycle.erasure import Stop
 from django_identity.logs import LogEvent, log_failure, log_trouble
 from django_identity.models import (
     AuthorizationRequest,
@@ -44,10 +45,6 @@ LONGEST_RUN = 60.0
 HIDDEN_FOR = timedelta(minutes=5)
 MOST_OUTAGES = 2
 PURGED_AT_ONCE = 1000
-UNEXPECTED = "unexpected_error"
-OUTAGE = exceptions.ServiceUnavailable
-
-Stop = Callable[[], bool]
 
 
 class Refetched(StrEnum):
@@ -214,7 +211,7 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
     except Exception as error:  # noqa: BLE001  one identity must not stop the others
         alias = identity.application
         log_trouble(LogEvent.REFETCH_FAILED, error, application=alias, row=identity.pk)
-        _note(identity, UNEXPECTED)
+        _note(identity, "unexpected_error")
         return Refetched.FAILED
 
 
@@ -236,11 +233,12 @@ def _outcome_of(identity: LinkedIdentity, error: exceptions.IdentityError) -> Re
     if isinstance(error, exceptions.RateLimited):
         backoff.begin_pause(conf.application(alias), error)
         return Refetched.NOT_NOW
+    is_pending = isinstance(error, exceptions.RefreshPending)
+    if is_pending or not isinstance(error, exceptions.ServiceUnavailable):
+        return Refetched.FAILED
     # The level's failure is raised after the claims were read, so the service is not down.
-    is_level = getattr(error, "endpoint", "") == "kyc"
-    is_alone = is_level and refetch.covers(identity, refetch.CLAIMS_SCOPE)
-    is_alone = is_alone or isinstance(error, exceptions.RefreshPending)
-    return Refetched.OUTAGE if isinstance(error, OUTAGE) and not is_alone else Refetched.FAILED
+    is_level_alone = error.endpoint == "kyc" and refetch.covers(identity, refetch.CLAIMS_SCOPE)
+    return Refetched.FAILED if is_level_alone else Refetched.OUTAGE
 
 
 # Old data

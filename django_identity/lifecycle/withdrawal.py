@@ -78,8 +78,7 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     _empty_claims(identity)
     end_sessions(identity.user_id)
     identity.session_epoch += 1
-    for name, value in NOTHING_HELD.items():
-        setattr(identity, name, value)
+    vars(identity).update(NOTHING_HELD)
     newest = max(at, identity.revoked_at or at)
     identity.consent, identity.revoked_at, identity.revoked_by = Consent.REVOKED, newest, by
     identity.save()
@@ -180,7 +179,7 @@ def may_disconnect(identity: LinkedIdentity) -> bool:
     if not identity.account_made:
         return True
     site = policy.load(application_of(identity.application).policy)
-    return site.has_other_way_in(database.all_users().get(pk=identity.user_id))
+    return site.has_other_way_in(identity.user)
 
 
 def is_being_erased(identity: LinkedIdentity) -> bool:

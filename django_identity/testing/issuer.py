@@ -17,7 +17,7 @@ from jwt.algorithms import ECAlgorithm
 from django_identity import conf, database
 from django_identity.credentials import KeySet
 from django_identity.lifecycle import claims as proven
-from django_identity.lifecycle import key_sets, refetch
+from django_identity.lifecycle import key_sets
 from django_identity.models import LinkedIdentity
 from django_identity.service.answers import ClaimsAnswer
 from django_identity.testing.build import ADULT, LIFETIME, build_identity
@@ -88,7 +88,7 @@ class Issuer:
         key_sets.trust(registered, self.keys)
         answer = ClaimsAnswer(identity.subject, claims=(), credential=credential)
         proof = key_sets.verify_answer(registered, answer, subject=identity.subject)
-        refetch.set_columns(identity, proven.columns_of(proof))
+        vars(identity).update(proven.columns_of(proof))
         with database.atomic():
             identity.save()
             proven.write(identity, answer, proof)
