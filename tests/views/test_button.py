@@ -1,7 +1,5 @@
 """``{% identity_login_button %}`` on a page of the site's own."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -21,6 +19,14 @@ def test_an_unknown_look_is_refused(given: str) -> None:
     """A misspelt size or theme is found when the page is first opened."""
     with pytest.raises(TemplateSyntaxError):
         render("{% identity_login_button " + given + " %}")
+
+
+def test_every_look_has_its_class() -> None:
+    """Size and theme are classes, so that a site can restyle each."""
+    for size in SIZES:
+        for theme in THEMES:
+            page = render(f'{{% identity_login_button size="{size}" theme="{theme}" %}}')
+            assert f"identity-button-{size} identity-button-{theme}" in page
 
 
 def test_what_is_given_is_escaped() -> None:
@@ -47,21 +53,8 @@ def test_a_plain_page_needs_nothing_else() -> None:
 
 
 def test_the_stylesheet_comes_with_the_button() -> None:
-    """Or with the head's own tag, where the page begins without a jump."""
-    assert "button.css" in render("{% identity_login_button %}")
+    """Or with the head's own tag; and where there is no request, as in a fragment of a page."""
     assert "button.css" in render("{% identity_button_style %}")
-
-
-def test_a_context_without_a_request_still_works() -> None:
-    """An e-mail or a fragment has no request: the button brings its style each time."""
     page = Template("{% load identity %}{% identity_login_button %}").render(Context())
     assert "button.css" in page
     assert "csrfmiddlewaretoken" not in page
-
-
-@pytest.mark.parametrize("theme", THEMES)
-@pytest.mark.parametrize("size", SIZES)
-def test_every_look_has_its_class(size: str, theme: str) -> None:
-    """Size and theme are classes, so that a site can restyle each."""
-    page = render(f'{{% identity_login_button size="{size}" theme="{theme}" %}}')
-    assert f"identity-button-{size} identity-button-{theme}" in page

@@ -1,7 +1,5 @@
 """Other people's accounts: a removed stranger, somebody else's code, and whose data is erased."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,8 +19,6 @@ from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-VICTIMS = ("password", "no password", "staff", "superuser", "disabled password")
-
 
 @pytest.fixture
 def site(service: FakeService, settings: Any) -> FakeService:
@@ -31,33 +27,8 @@ def site(service: FakeService, settings: Any) -> FakeService:
     return service
 
 
-def victim(kind: str) -> User:
-    """An account that is older than every link."""
-    user = make_user("victim", email="victim@example.org")
-    if kind != "password":
-        user.set_unusable_password()
-    user.is_staff = kind in ("staff", "superuser")
-    user.is_superuser = kind == "superuser"
-    user.save()
-    return user
-
-
 def disconnect(browser: Client) -> str:
     return browser.post(reverse("identity:disconnect")).content.decode()
-
-
-@pytest.mark.parametrize("kind", VICTIMS)
-def test_a_removed_stranger_stays_out(site: FakeService, kind: str) -> None:
-    """Whatever the account, the disconnected identity signs in to no account but its own."""
-    user = victim(kind)
-    session = browser_of(user)
-    sign_in(session)
-    assert LinkedIdentity.objects.get().user == user
-    disconnect(session)
-    stranger = Client()
-    sign_in(stranger)
-    assert stranger.get("/").content.decode() != user.username
-    assert LinkedIdentity.objects.filter(user=user).count() == 0
 
 
 def operator_disconnects(session: Client) -> None:
@@ -81,7 +52,9 @@ def is_re_created(session: Client) -> None:
     User.objects.create(pk=key, **user_fields)
 
 
+# ``hand_in``: the owner is talked into pasting the stranger's code.
 HISTORIES: Mapping[str, Sequence[Callable[[Client], object]]] = {
+    "by the owner": (disconnect,),
     "by the operator": (operator_disconnects,),
     "revoked, disconnected": (is_revoked, disconnect),
     "twice": (disconnect, sign_in, disconnect),
@@ -90,50 +63,43 @@ HISTORIES: Mapping[str, Sequence[Callable[[Client], object]]] = {
     "erased": (is_erased,),
     "erased, linked again, disconnected": (is_erased, sign_in, disconnect),
     "account re-created": (is_re_created,),
+    "disconnected, code pasted": (disconnect, hand_in),
 }
 
 
 @pytest.mark.parametrize("steps", HISTORIES.values(), ids=HISTORIES)
-@pytest.mark.parametrize("kind", ["password", "no password"])
+@pytest.mark.parametrize("kind", ["password", "no password", "is_staff", "is_superuser"])
 @pytest.mark.parametrize("applications", [1, 2])
-def test_no_history_brings_a_stranger_back(
+def test_a_removed_stranger_stays_out(
     site: FakeService, settings: Any, applications: int, kind: str,
     steps: Sequence[Callable[[Client], object]],
 ) -> None:  # fmt: skip
-    """Revoked, erased, linked again, re-created: the stranger's account is another one."""
+    """Whatever the account and its history, the stranger's account is another one."""
     if applications == 2:
         second = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": ["another-secret"]}
         settings.DJANGO_IDENTITY = {**settings.DJANGO_IDENTITY, "second": second}
-    user = victim(kind)
+    user = make_user("victim", email="victim@example.org")
+    if kind != "password":
+        user.set_unusable_password()
+    if kind.startswith("is_"):
+        setattr(user, kind, True)
+    user.save()
     session = browser_of(user)
     sign_in(session)
+    assert LinkedIdentity.objects.get().user == user
     for step in steps:
         step(session)
-    assert not LinkedIdentity.objects.exists()
+    by_sign_in = LinkedIdentity.objects.filter(linked_via=LinkedVia.OAUTH)
+    assert not by_sign_in.exists()
     stranger = Client()
     sign_in(stranger)
     assert stranger.get("/").content.decode() != user.username
-    assert not LinkedIdentity.objects.filter(user=user.pk).exists()
-
-
-@pytest.mark.parametrize("kind", VICTIMS)
-def test_a_code_restores_no_power_to_sign_in(site: FakeService, kind: str) -> None:
-    """Linked by sign-in, removed, then pasted as a code: the stranger does not get in."""
-    user = victim(kind)
-    session = browser_of(user)
-    sign_in(session)
-    disconnect(session)
-    hand_in(session)
-    via = LinkedIdentity.objects.filter(user=user).values_list("linked_via", flat=True)
-    assert list(via) in ([], [LinkedVia.CONNECT])
-    stranger = Client()
-    sign_in(stranger)
-    assert stranger.get("/").content.decode() != user.username
+    assert not by_sign_in.filter(user=user.pk).exists()
 
 
 def test_a_code_on_a_revoked_link_restores_no_power_either(site: FakeService) -> None:
     """The stranger revokes at the service and has the owner paste a code."""
-    user = victim("password")
+    user = make_user("victim")
     sign_in(browser_of(user))
     deliver("consent.revoked")
     hand_in(browser_of(user))
@@ -217,24 +183,12 @@ def test_the_only_way_in_is_not_disconnected(site: FakeService) -> None:
     user.save()
     # A new password ends the sessions of before.
     sign_in(browser)
-    assert "Disconnected" in disconnect(browser)
-    assert not LinkedIdentity.objects.exists()
-    assert not is_signed_in(browser)
-
-
-def test_the_page_says_what_a_later_deletion_finds(site: FakeService) -> None:
-    user = make_user("ada")
-    browser = browser_of(user)
-    sign_in(browser)
     page = browser.get(reverse("identity:disconnect")).content.decode()
     assert "will not find your account" in page
     assert reverse("identity:erase") in page
-    disconnect(browser)
-    deliver("data.deletion_requested")
-    retry_pending()
-    user.refresh_from_db()
-    assert user.is_active
-    assert not ErasureReceipt.objects.exists()
+    assert "Disconnected" in disconnect(browser)
+    assert not LinkedIdentity.objects.exists()
+    assert not is_signed_in(browser)
 
 
 def test_a_rotated_secret_key_loses_no_deletion(site: FakeService, settings: Any) -> None:
