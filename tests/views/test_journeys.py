@@ -1,7 +1,5 @@
 """What people are told on their way: names, what worked, what ended, what was open too long."""
 
-from __future__ import annotations
-
 import re
 from typing import Any, ClassVar
 
@@ -35,16 +33,17 @@ class Named(IdentityPolicy):
     reasons: ClassVar = {"age_over_18": "A circle is a contract."}
 
 
-def named(settings: Any) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
-    policy = f"{Named.__module__}.{Named.__qualname__}"
-    more = {"SERVICE_NAME": "VerifyMe", "POLICY": policy}
-    settings.DJANGO_IDENTITY = {"default": {**given, **more}}
+def with_policy(settings: Any, policy: type[IdentityPolicy], **more: Any) -> None:
+    given = {**settings.DJANGO_IDENTITY["default"], **more}
+    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": f"{__name__}.{policy.__name__}"}}
 
 
 def test_pages_name_the_service_and_the_site(client: Client, settings: Any) -> None:
     """The titles, the button, and the sentences; the site's links and reasons."""
-    named(settings)
+    page = client.get("/identity/login/").content.decode()
+    assert "testserver" not in page
+    assert "<title>Continue with your identity service</title>" in page
+    with_policy(settings, Named, SERVICE_NAME="VerifyMe")
     page = client.get("/identity/login/?missing=age_over_18").content.decode()
     assert "<title>Needed: you are 18 or older \N{EN DASH} Ajo Circle</title>" in page
     assert "You will go to VerifyMe, sign in there, and decide what Ajo Circle may know." in page
@@ -54,31 +53,20 @@ def test_pages_name_the_service_and_the_site(client: Client, settings: Any) -> N
     assert "identity service" not in page
 
 
-def test_a_site_without_a_name_shows_no_host(client: Client) -> None:
-    page = client.get("/identity/login/").content.decode()
-    assert "testserver" not in page
-    assert "<title>Continue with your identity service</title>" in page
-
-
-def test_a_sign_in_says_that_it_worked(client: Client, service: FakeService) -> None:
-    """A status line, on whichever page comes next."""
-    response = come_back(client, begin(client, "/identity/account/"))
-    page = client.get(response["Location"]).content.decode()
-    assert 'role="status">You are signed in. You are verified at level 2.</p>' in page
-
-
-@pytest.mark.parametrize("is_linked", [False, True], ids=["link", "renewal"])
-def test_a_link_and_a_renewal_say_that_they_worked(
-    client: Client, service: FakeService, *, is_linked: bool
-) -> None:
+@pytest.mark.parametrize(
+    ("how", "done"),
+    [("sign-in", "You are signed in."), ("link", "Your account is connected"),
+     ("renewal", "Your details were checked again.")],
+)  # fmt: skip
+def test_what_worked_is_said(client: Client, service: FakeService, how: str, done: str) -> None:
     """On the page that comes next, but not above a closed gate, which may say the contrary."""
-    user = make_user()
-    if is_linked:
+    if how != "sign-in":
+        user = make_user()
+        client.force_login(user, backend=LOCAL)
+    if how == "renewal":
         make_identity(user)
-    client.force_login(user, backend=LOCAL)
     come_back(client, begin(client, "/gated/"))
     page = client.get("/identity/account/").content.decode()
-    done = "Your details were checked again." if is_linked else "Your account is connected"
     assert re.search(f'role="status">{done}[^<]*You are verified at level 2.</p>', page)
     response = come_back(client, begin(client, "/gated/"))
     assert response["Location"] == "/gated/"
@@ -95,46 +83,33 @@ def test_a_code_says_that_it_worked(client: Client, service: FakeService) -> Non
     assert '<p role="status">You are verified at level 2.</p>' in client.get(page).content.decode()
 
 
-@pytest.mark.parametrize("by_site", [True, False])
-def test_a_session_that_ended_says_why(client: Client, *, by_site: bool) -> None:
-    """The person took back the consent, or an operator ended the connection."""
-    user = make_user()
-    identity = make_identity(user)
-    client.force_login(user, backend=BACKEND_PATH)
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [("person", "you took back your consent."), ("site", "we ended your connection."),
+     ("erasure", "your data here is erased, as you asked."),
+     ("erasure that is pending", "your data here is erased, as you asked.")],
+)  # fmt: skip
+def test_a_session_that_ended_says_why(client: Client, settings: Any, how: str, words: str) -> None:
+    """The person took back the consent, an operator ended the connection, or all is erased."""
+    identity = make_identity(make_user())
+    client.force_login(identity.user, backend=BACKEND_PATH)
     assert client.get(reverse("identity:account")).status_code == 200
-    if by_site:
+    if how == "site":
         interventions.revoke([identity])
-        words = ": we ended your connection."
-    else:
+    elif how == "person":
         identity.consent, identity.revoked_at = Consent.REVOKED, timezone.now()
         identity.save()
-        words = ": you took back your consent."
+    else:
+        if how == "erasure that is pending":
+            with_policy(settings, Failing)
+        erasure.erase_subject("default", "test", identity.subject)
     page = client.get(reverse("identity:account"), follow=True).content.decode()
-    assert words in page
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_session_that_an_erasure_ended_says_so(
-    client: Client, settings: Any, *, fails: bool
-) -> None:
-    """While the erasure is pending and after it: not that the person took back the consent."""
-    identity = make_identity(make_user(), account_made=True)
-    client.force_login(identity.user, backend=BACKEND_PATH)
-    if fails:
-        given = settings.DJANGO_IDENTITY["default"]
-        path = f"{Failing.__module__}.Failing"
-        settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": path}}
-    erasure.erase_subject("default", "test", identity.subject)
-    page = client.get(reverse("identity:account"), follow=True).content.decode()
-    assert "You were signed out: your data here is erased, as you asked." in page
-    assert "took back your consent" not in page
-
-
-def test_a_session_of_another_kind_says_nothing(client: Client) -> None:
-    user = make_user()
-    make_identity(user, consent=Consent.REVOKED)
-    client.force_login(user, backend=LOCAL)
-    assert "signed out" not in client.get(reverse("identity:login")).content.decode()
+    assert "You were signed out" in page
+    assert f": {words}" in page
+    # A session of another kind ends with none of these.
+    if how == "person":
+        client.force_login(identity.user, backend=LOCAL)
+        assert "signed out" not in client.get(reverse("identity:login")).content.decode()
 
 
 @pytest.mark.parametrize("name", ["login", "connect", "disconnect", "connected", "sign_out"])

@@ -1,13 +1,10 @@
 """The people's pages: what they say, and what they may not contain."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
-from urllib.parse import urlencode
+from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
@@ -15,11 +12,13 @@ from django.utils import timezone
 import django_identity
 from tests.factories import make_claim, make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService, html
-from tests.sign_in import begin, come_back
+from tests.sign_in import begin
+from tests.views.connect.pages import browser_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
 
 ROOT = Path(django_identity.__file__).parent
-TEMPLATES = sorted((ROOT / "templates" / "django_identity").glob("*.html"))
-ADMIN_TEMPLATES = sorted((ROOT / "templates" / "admin").rglob("*.html"))
+TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 STYLES = sorted((ROOT / "static" / "django_identity").glob("*.css"))
 PHYSICAL = re.compile(r"(?<![\w-])(?:(?:margin|padding|border|inset)-)?(?:left|right)\s*[:;]")
 FOREIGN = re.compile(r"(?:src|href|action|url\()\s*=?\s*[\"']?(?:https?:)?//")
@@ -27,38 +26,27 @@ INLINE = re.compile(r"<script|<style|\sstyle\s*=|\son[a-z]+\s*=|javascript:")
 
 
 def login_page(client: Client, **query: str) -> str:
-    address = f"{reverse('identity:login')}?{urlencode(query)}"
-    return client.get(address).content.decode().replace("\xa0", " ")
+    response = client.get(reverse("identity:login", query=query))
+    return response.content.decode().replace("\xa0", " ")
 
 
-def primary_heading(page: str) -> str:
-    return re.search(r"<h1>(.*?)</h1>", page)[1]
-
-
-def signed_in(client: Client) -> User:
-    user = make_user()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
-    return user
-
-
-@pytest.mark.parametrize("template", [*TEMPLATES, *ADMIN_TEMPLATES], ids=lambda path: path.name)
-def test_templates_pass_a_strict_policy(template: Path) -> None:
+def test_templates_pass_a_strict_policy() -> None:
     """No inline script or style, nothing from another host."""
-    text = template.read_text()
-    assert not INLINE.search(text)
-    assert not FOREIGN.search(text)
+    for template in TEMPLATES:
+        text = template.read_text()
+        assert not INLINE.search(text), template
+        assert not FOREIGN.search(text), template
 
 
-@pytest.mark.parametrize("style", STYLES, ids=lambda path: path.name)
-def test_styles_run_either_way(style: Path) -> None:
+def test_styles_run_either_way() -> None:
     """Logical properties alone, and nothing from elsewhere."""
-    text = style.read_text()
-    assert not PHYSICAL.search(text)
-    assert "@import" not in text
-    assert "url(" not in text
+    for style in STYLES:
+        text = style.read_text()
+        assert not PHYSICAL.search(text), style
+        assert "@import" not in text
+        assert "url(" not in text
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     "missing",
     ["Call +1 555 0100 now", "<b>x</b>", "age_over_18=" + "x" * 40, "a" * 65, "x=y=z", "\u202e"],
@@ -68,76 +56,59 @@ def test_a_link_cannot_put_words_into_our_mouth(client: Client, missing: str) ->
     assert "Needed:" not in login_page(client, missing=missing)
 
 
-NEEDED = {
-    "age_over_18": "Needed: you are 18 or older",
-    "country_resident=NG": "Needed: you live in Nigeria",
-    "level_2": "Needed: verification at level 2",
-}
-
-
-@pytest.mark.django_db
 def test_the_sign_in_page_says_what_is_needed(client: Client) -> None:
     """The proof that the page behind asks for, in words, and what the service will be asked."""
-    for missing, words in NEEDED.items():
+    for missing, words in {
+        "age_over_18": "Needed: you are 18 or older",
+        "country_resident=NG": "Needed: you live in Nigeria",
+        "level_2": "Needed: verification at level 2",
+    }.items():
         page = login_page(client, missing=missing)
         assert words in page
         assert "Name, e-mail address, country and photo" in page
 
 
-@pytest.mark.django_db
-def test_the_sign_in_page_says_why_the_gate_is_closed(client: Client) -> None:
-    """Somebody who is signed in learns what became of their proof."""
-    identity = make_identity(signed_in(client))
-    make_claim(identity, revoked_at=timezone.now())
-    assert "This proof was revoked" in login_page(client, missing="age_over_18")
+def test_the_sign_in_page_says_why_the_gate_is_closed() -> None:
+    """Somebody who is signed in learns what became of their proof; an open gate is not named."""
+    user = make_user()
+    claim = make_claim(make_identity(user))
+    assert "Needed:" not in login_page(browser_of(user), missing="age_over_18")
+    claim.revoked_at = timezone.now()
+    claim.save()
+    assert "This proof was revoked" in login_page(browser_of(user), missing="age_over_18")
 
 
-@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("missing", "is_offered"),
     [("", True), ("level_2", True), ("age_over_18", False), ("country_resident=NG", False)],
 )
-def test_a_code_is_offered_where_it_may_help(
-    client: Client, missing: str, is_offered: bool
-) -> None:
-    """A Connect code says the level and proves no claim: it opens no gate that asks for one."""
-    signed_in(client)
-    page = login_page(client, next="/adults/", missing=missing)
+def test_a_code_is_offered_where_it_may_help(missing: str, is_offered: bool) -> None:
+    """A Connect code says the level and proves no claim; a sign-in at the service brings more."""
+    user = make_user()
+    page = login_page(browser_of(user), next="/adults/", missing=missing)
     assert ("Use a code from your identity service" in page) is is_offered
+    make_identity(user, kyc_level="level_1")
+    assert "Use a code" not in login_page(browser_of(user), missing=missing)
 
 
-@pytest.mark.django_db
-def test_a_code_is_not_offered_to_who_needs_none(client: Client) -> None:
-    """The sign-in at the service brings more than a code."""
-    make_identity(signed_in(client), kyc_level="level_1")
-    assert "Use a code" not in login_page(client, missing="level_2")
-
-
-@pytest.mark.django_db
-def test_who_came_by_code_signs_in(client: Client) -> None:
+def test_who_came_by_code_signs_in() -> None:
     """The page speaks of continuing, not of checking again what never was."""
-    make_identity_by_code(signed_in(client))
-    page = login_page(client, missing="age_over_18")
+    user = make_user()
+    make_identity_by_code(user)
+    page = login_page(browser_of(user), missing="age_over_18")
     assert "A code shares your verification level, and no proofs." in page
     assert "Continue with your identity service</span>" in page
 
 
-@pytest.mark.django_db
-def test_a_gate_that_has_opened_is_not_complained_of(client: Client) -> None:
-    """An old link to the sign-in page does not ask for what is proven by now."""
-    make_claim(make_identity(signed_in(client)))
-    assert "Needed:" not in login_page(client, missing="age_over_18")
-
-
-@pytest.mark.django_db
-def test_the_other_way_in_leads_on(client: Client) -> None:
+def test_the_other_way_in_leads_on(client: Client, settings: Any) -> None:
     """The site's own sign-in is offered to nobody but those who are not signed in."""
     assert "/accounts/login/?next=%2Fadults%2F" in login_page(client, next="/adults/")
-    signed_in(client)
-    assert "/accounts/login/" not in login_page(client, next="/adults/")
+    assert "/accounts/login/" not in login_page(browser_of(make_user()), next="/adults/")
+    settings.IDENTITY_LOCAL_SIGN_IN_URL = "/sign-in/?by=password"
+    page = client.get(reverse("identity:login"), {"next": "/adults/"})
+    assert page.context["local_sign_in_url"] == "/sign-in/?by=password&next=%2Fadults%2F"
 
 
-@pytest.mark.django_db
 def test_the_page_has_its_landmarks(client: Client) -> None:
     """Language, direction, one heading, one main part, and a link that skips to it."""
     page = login_page(client)
@@ -145,11 +116,6 @@ def test_the_page_has_its_landmarks(client: Client) -> None:
     assert page.count("<h1") == page.count("<main") == 1
     assert 'href="#content"' in page
     assert 'id="content"' in page
-
-
-@pytest.mark.django_db
-def test_the_page_turns_with_the_language(client: Client) -> None:
-    """Arabic is written from right to left."""
     with override_settings(LANGUAGE_CODE="ar"):
         assert '<html lang="ar" dir="rtl">' in login_page(client)
 
@@ -160,7 +126,6 @@ def primary_actions(page: str) -> list[str]:
     return [re.sub(r"<[^>]+>|\s+", " ", text).strip() for text in found]
 
 
-@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("query", "answers", "code", "action"),
     [
@@ -171,13 +136,9 @@ def primary_actions(page: str) -> list[str]:
     ],
 )
 def test_a_failure_offers_one_way_on(
-    client: Client,
-    service: FakeService,
-    query: dict[str, str],
-    answers: dict[str, bytes],
-    code: str,
-    action: str,
-) -> None:
+    client: Client, service: FakeService, query: dict[str, str], answers: dict[str, bytes],
+    code: str, action: str,
+) -> None:  # fmt: skip
     """What happened, one thing to do next, and the reference of the log line."""
     service.answers.update(answers)
     service.token = {"user_id": "subject-1"}
@@ -191,32 +152,16 @@ def test_a_failure_offers_one_way_on(
     assert is_calm or code in page
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_taken_address_leads_to_the_old_way_in(client: Client, service: FakeService) -> None:
-    """The one action is the site's own sign-in, which leads back to linking."""
-    make_user(email="ada@example.org")
-    page = come_back(client, begin(client, "/adults/")).content.decode()
-    assert primary_actions(page) == ["Sign in"]
-    assert "/accounts/login/?next=%2Fidentity%2Flogin%2F%3Fnext%3D%252Fadults%252F" in page
-
-
-@pytest.mark.django_db
-def test_every_page_offers_its_application_alone(client: Client, settings) -> None:
+def test_every_page_offers_its_application_alone(settings: Any) -> None:
     """Pages of another application point to that application's addresses."""
     given = settings.DJANGO_IDENTITY["default"]
     live = {"ENVIRONMENT": "live", "BASE_URL": "https://a.example/api/v1"}
     shop = {**given, **live, "AUTH_URL": "https://a.example"}
     settings.DJANGO_IDENTITY = {"default": given, "shop": shop}
-    user = signed_in(client)
+    user = make_user()
     make_identity(user, application="shop", environment="live")
-    page = client.get(reverse("identity:account", args=["shop"]), secure=True).content.decode()
+    address = reverse("identity:account", args=["shop"])
+    page = browser_of(user).get(address, secure=True).content.decode()
     for name in ("login", "download", "disconnect"):
         assert reverse(f"identity:{name}", args=["shop"]) in page
     assert "Test environment" not in page
-
-
-@override_settings(IDENTITY_LOCAL_SIGN_IN_URL="/sign-in/?by=password")
-def test_the_sites_own_sign_in_page_may_have_a_query(client: Client) -> None:
-    """The wanted page is added to it."""
-    page = client.get(reverse("identity:login"), {"next": "/adults/"})
-    assert page.context["local_sign_in_url"] == "/sign-in/?by=password&next=%2Fadults%2F"

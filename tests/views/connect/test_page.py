@@ -85,6 +85,15 @@ def test_redeeming_again_refreshes(
     assert identity.scopes == [*kept, "profile:basic", "kyc:status"]
 
 
+def test_a_code_that_shares_no_level(service: FakeService, browser: Client) -> None:
+    """There is nothing to share: the account is linked, without a level."""
+    service.connect = {"data": {**service.connect_result()["data"], "kyc": None}}
+    assert hand_in(browser).status_code == 302
+    identity = LinkedIdentity.objects.get()
+    assert (identity.consent, identity.kyc_level) == ("granted", "")
+    assert identity.connect_person == "Ada O., a***@example.org"
+
+
 @pytest.mark.parametrize("given", ["", "hello", "CNX-EF34", "CNX-AB12-CD34 CNX-AB12-CD35", "\0"])
 def test_what_is_no_code_is_not_sent(service: FakeService, browser: Client, given: str) -> None:
     """The shape is checked here, and such a submit is no try."""
