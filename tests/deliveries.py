@@ -7,10 +7,12 @@ import json
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import HttpResponse, HttpResponseBase
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
+
+from django_identity.testing.events import deliver_event
 
 SECRET = "a-webhook-secret-for-tests-alone"
 _numbers = itertools.count(1)
@@ -54,8 +56,6 @@ def post(
     )
 
 
-def deliver(event_type: str, **about: Any) -> HttpResponse:
-    """Make an event and deliver it; it must be acknowledged."""
-    response = post(event_body(event_type, **about))
-    assert (response.status_code, response.json()) == (200, {"received": True})
-    return response
+def deliver(event_type: str, *, subject: str = "subject-1", **about: Any) -> HttpResponseBase:
+    """Make an event and deliver it by the testing kit; it must be acknowledged."""
+    return deliver_event(event_type, subject, **about)

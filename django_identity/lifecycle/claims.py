@@ -15,11 +15,10 @@ from django_identity.credentials import VerifiedCredential
 from django_identity.models import LinkedIdentity, StoredClaim
 from django_identity.models.choices import NEVER
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
-from django_identity.service.members import without_controls
+from django_identity.service.members import LONGEST_NAME, without_controls
 from django_identity.service.moments import NotAMoment, bounded, parse_moment
 
 CREDENTIAL_LIFETIME = timedelta(hours=24)
-LONGEST_NAME = 128
 WRITTEN = (
     "value", "proof_hash", "issued_at", "expires_at", "valid_until", "revoked_at", "updated_at",
 )  # fmt: skip

@@ -124,7 +124,7 @@ def application_of(request: HttpRequest, alias: str) -> conf.Application:
 def signed_in_user(request: HttpRequest) -> AbstractBaseUser | None:
     """The signed-in user, or None. Another principal with the number of a user is no user."""
     user = request.user
-    return user if user.is_authenticated and isinstance(user, get_user_model()) else None
+    return user if isinstance(user, get_user_model()) and user.is_authenticated else None
 
 
 def safe_next(given: str) -> str:
