@@ -1,7 +1,5 @@
 """The account page and the file with everything held."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -20,16 +18,22 @@ from django_identity.models import (
     ConnectRedemption,
     Consent,
     ErasureReceipt,
-    EventOutcome,
     LinkedIdentity,
     LinkedVia,
     Purpose,
     TokenGrant,
-    WebhookEvent,
 )
 from django_identity.policy import IdentityPolicy
 from django_identity.templatetags.identity_pages import moment
-from tests.factories import make_claim, make_identity, make_identity_by_code, make_user
+from tests.factories import (
+    make_claim,
+    make_event,
+    make_grant,
+    make_identity,
+    make_identity_by_code,
+    make_user,
+)
+from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db
 
@@ -47,7 +51,7 @@ REST = [
 @pytest.fixture
 def ada(client: Client) -> User:
     user = make_user(email="ada@example.org", first_name="Ada")
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    client.force_login(user, backend=LOCAL)
     return user
 
 
@@ -57,10 +61,6 @@ def account(client: Client) -> str:
     return response.content.decode()
 
 
-def download(client: Client) -> dict[str, Any]:
-    return json.loads(client.get(reverse("identity:download")).getvalue())
-
-
 def actions(page: str) -> list[str]:
     """What can be done on the page, as its buttons say it, in their order."""
     pattern = r'class="identity-button[ "][^>]*>(.*?)</(?:a|button)>'
@@ -68,46 +68,30 @@ def actions(page: str) -> list[str]:
     return [re.sub(r"<[^>]+>|\s+", " ", text).strip() for text in found]
 
 
+def begun(user: User, count: int = 1) -> None:
+    """So many sign-ins that ``user`` started."""
+    AuthorizationRequest.objects.bulk_create(
+        AuthorizationRequest(
+            state_digest=f"{SECRET}{number}", browser_digest=SECRET, application="default",
+            environment="test", purpose=Purpose.LINK, user=user, code_verifier=SECRET,
+            redirect_uri="/", next=f"/wanted/{number}/", expires_at=timezone.now(),
+        )
+        for number in range(count)
+    )  # fmt: skip
+
+
 def hold_everything(user: User) -> LinkedIdentity:
     """One record in each place, with a secret in each withheld text."""
-    identity = make_identity(user, last_error=SECRET)
+    identity, now = make_identity(user, last_error=SECRET), timezone.now()
     make_claim(identity)
     TokenGrant.objects.create(
-        identity=identity,
-        access_token=SECRET,
-        refresh_token=SECRET,
-        access_expires_at=timezone.now(),
+        identity=identity, access_token=SECRET, refresh_token=SECRET, access_expires_at=now
     )
-    WebhookEvent.objects.create(
-        application="default",
-        event_id=SECRET,
-        event_digest=SECRET,
-        event_type="claim.issued",
-        occurred_at=timezone.now(),
-        received_at=timezone.now(),
-        subject=identity.subject,
-        subject_digest=identity.subject_digest,
-        payload={"user_id": identity.subject},
-        outcome=EventOutcome.APPLIED,
-        error=SECRET,
-    )
+    make_event(identity, "claim.issued", event_id=SECRET, event_digest=SECRET, error=SECRET)
     ConnectRedemption.objects.create(
-        code_digest=SECRET,
-        application="default",
-        user=user,
-        expires_at=timezone.now(),
+        code_digest=SECRET, application="default", user=user, expires_at=now
     )
-    AuthorizationRequest.objects.create(
-        state_digest=SECRET,
-        browser_digest=SECRET,
-        application="default",
-        environment="test",
-        purpose=Purpose.LINK,
-        user=user,
-        code_verifier=SECRET,
-        redirect_uri="/",
-        expires_at=timezone.now(),
-    )
+    begun(user)
     return identity
 
 
@@ -122,79 +106,78 @@ def test_nobody_sees_nothing(client: Client, page: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["account", "download"])
-def test_nobody_sees_somebody_elses(client: Client, ada: User, page: str) -> None:
-    """Only the signed-in person's own records are shown."""
-    make_identity(ada, subject="subject-of-ada")
+def test_nobody_sees_secrets_or_somebody_elses(client: Client, ada: User, page: str) -> None:
+    """Neither other people's records, nor tokens, verifier, digests and internals."""
+    hold_everything(ada)
     other = make_identity(make_user("eve"), subject="subject-of-eve")
     make_claim(other, "unique_human")
-    content = client.get(reverse(f"identity:{page}")).getvalue()
-    assert b"subject-of-ada" in content
-    assert b"subject-of-eve" not in content
-    assert b"unique_human" not in content
-
-
-@pytest.mark.parametrize("page", ["account", "download"])
-def test_no_secret_is_shown(client: Client, ada: User, page: str) -> None:
-    """Neither tokens nor credential, verifier, digests and internals."""
-    hold_everything(ada)
-    assert SECRET not in client.get(reverse(f"identity:{page}")).getvalue().decode()
+    content = client.get(reverse(f"identity:{page}")).getvalue().decode()
+    assert "subject-1" in content
+    assert "ada@example.org" in content
+    for hidden in (SECRET, "subject-of-eve", "unique_human"):
+        assert hidden not in content
 
 
 def test_the_download_is_complete(client: Client, ada: User) -> None:
     """JSON that a browser shows: every place by name, every shown column, times in ISO 8601."""
+    tables = {place.model._meta.model_name: [set(place.shown)] for place in PLACES}
+    nothing = json.loads(client.get(reverse("identity:download")).getvalue())
+    account = nothing.pop("account")
+    assert account == {"email": "ada@example.org", "first_name": "Ada"}
+    assert nothing == {table: [] for table in tables}
     identity = hold_everything(ada)
     response = client.get(reverse("identity:download"))
     assert response["Content-Type"] == "application/json"
     assert response["Content-Disposition"] == 'inline; filename="my-identity.json"'
     assert response["Cache-Control"] == "no-store"
     held = json.loads(response.getvalue())
-    assert held.pop("account") == {"email": "ada@example.org", "first_name": "Ada"}
-    assert {table: [set(record) for record in records] for table, records in held.items()} == {
-        place.model._meta.model_name: [set(place.shown)] for place in PLACES
-    }
+    assert held.pop("account") == account
+    columns = {table: [set(record) for record in records] for table, records in held.items()}
+    assert columns == tables
     (linked,) = held["linkedidentity"]
     written = datetime.fromisoformat(linked["created_at"])
     assert abs(written - identity.created_at) < timedelta(milliseconds=1)
     assert held["storedclaim"][0]["value"] is True
 
 
-def test_a_download_of_nothing_says_so(client: Client, ada: User) -> None:
-    """Somebody of whom nothing is held gets the same file with empty lists."""
-    tables = {place.model._meta.model_name for place in PLACES}
-    assert set(download(client)) == {"account", *tables}
-    assert not any(held for table, held in download(client).items() if table in tables)
-
-
-def test_records_are_grouped_by_kind(client: Client, ada: User) -> None:
-    """Four claims are one heading with a count."""
+def test_the_page_shows_the_newest_and_counts_all(
+    client: Client, ada: User, django_assert_max_num_queries: Any
+) -> None:
+    """However much there is, a kind has one heading and 100 records, and costs the same queries."""
     identity = make_identity(ada)
-    for number in range(4):
+    for number in range(20):
         make_claim(identity, provider=f"vendor-{number}")
+    begun(ada, 101)
+    with django_assert_max_num_queries(19):
+        page = account(client)
+    assert re.findall(r'identity-count">([\d,]+)<', page) == ["1", "20", "101"]
+    assert page.count('<details class="identity-kind"') == 3
+    assert "These are the newest 100. The download has all of them." in page
+    assert ("/wanted/100/" in page, "/wanted/0/" in page) == (True, False)
+    AuthorizationRequest.objects.filter(next="/wanted/0/").delete()
+    assert "These are the newest" not in account(client)
+
+
+def test_the_activity_is_in_words(client: Client, ada: User) -> None:
+    """A plain list of what happened; the raw events are below, among all that is stored."""
+    hold_everything(ada)
     page = account(client)
-    assert page.count('<details class="identity-kind"') == 2
-    assert '>Claims</span> <span class="identity-count">4</span>' in page
+    shown = page[page.index("<h2>Activity</h2>") :]
+    assert "You connected" in shown
+    assert "A proof was issued" in shown
+
+
+# Proofs
 
 
 def test_a_proof_that_holds(client: Client, ada: User) -> None:
     """It is valid, and its country has a name."""
-    until = timezone.now() + timedelta(hours=5, seconds=30)
-    identity = make_identity(ada, credential_issued_at=timezone.now())
-    make_claim(identity, "country_resident", "NG", valid_until=until)
-    make_claim(identity, "kyc_verified", {"verified": True}, valid_until=until)
+    identity = make_identity(ada)
+    make_claim(identity, "country_resident", "NG")
+    make_claim(identity, "kyc_verified", {"verified": True})
     page = account(client).replace("\xa0", " ")
     assert page.count("<span>valid</span>") == 2
     assert re.findall(r'<bdi class="identity-value">(.*?)</bdi>', page) == ["Nigeria"]
-
-
-@pytest.mark.parametrize(
-    ("language", "words"),
-    [("en", "Nov. 21, 2026 9:09 p.m. UTC"), ("fr", "21 novembre 2026 21:09 UTC"),
-     ("ar", "21 نوفمبر، 2026 9:09 م UTC")],
-)  # fmt: skip
-def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) -> None:
-    """Django knows no date with a time in Arabic, and falls back to the English order."""
-    with translation.override(language), timezone.override(UTC):
-        assert words in moment(datetime(2026, 11, 21, 21, 9, tzinfo=UTC))
 
 
 @pytest.mark.parametrize(
@@ -217,19 +200,49 @@ def test_a_proof_that_does_not_hold(
     assert "<span>valid</span>" not in page
 
 
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", "Nov. 21, 2026 9:09 p.m. UTC"), ("fr", "21 novembre 2026 21:09 UTC"),
+     ("ar", "21 نوفمبر، 2026 9:09 م UTC")],
+)  # fmt: skip
+def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) -> None:
+    """Django knows no date with a time in Arabic, and falls back to the English order."""
+    with translation.override(language), timezone.override(UTC):
+        assert words in moment(datetime(2026, 11, 21, 21, 9, tzinfo=UTC))
+
+
+# What can be done
+
+
 def test_a_dead_grant_offers_renewal(client: Client, ada: User) -> None:
     """A banner says that only the person can bring fresh proofs."""
     identity = make_identity(ada)
     assert "Your permission has ended" not in account(client)
-    TokenGrant.objects.create(
-        identity=identity,
-        access_token="sealed",
-        access_expires_at=timezone.now(),
-        needs_reauthorization=True,
-    )
+    make_grant(identity, needs_reauthorization=True)
     page = account(client)
     assert "Your permission has ended" in page
     assert actions(page)[0] == "Check again with your identity service"
+
+
+def test_consent_taken_back_is_said(client: Client, ada: User) -> None:
+    """The page says so, and asks for it again instead of checking again."""
+    # As a process leaves it that dies before the link is granted: it has no time of an end.
+    identity = make_identity(ada, consent=Consent.REVOKED)
+    assert "It ended on" not in account(client)
+    identity.revoked_at = timezone.now()
+    identity.save()
+    page = account(client)
+    assert "You took back your consent" in page
+    assert actions(page)[0] == "Allow again"
+
+
+def test_an_operators_revocation_is_not_the_persons(client: Client, ada: User) -> None:
+    """The site ended the connection: the page says so, and that the person can connect again."""
+    interventions.revoke([make_identity(ada)])
+    page = account(client)
+    assert "This site ended your connection on" in page
+    assert "You took back your consent" not in page
+    assert actions(page)[0] == "Connect again"
 
 
 def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
@@ -252,30 +265,6 @@ def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
     assert actions(page) == ["Check again with your identity service", *REST]
 
 
-def test_consent_taken_back_is_said(client: Client, ada: User) -> None:
-    """The page says so, and asks for it again instead of checking again."""
-    make_identity(ada, consent=Consent.REVOKED, revoked_at=timezone.now())
-    page = account(client)
-    assert "You took back your consent" in page
-    assert actions(page)[0] == "Allow again"
-
-
-def test_an_emptied_link_has_a_page(client: Client, ada: User) -> None:
-    """As a process leaves it that dies before the link is granted: it has no time of an end."""
-    make_identity(ada, consent=Consent.REVOKED)
-    assert "It ended on" not in account(client)
-
-
-def test_an_operators_revocation_is_not_the_persons(client: Client, ada: User) -> None:
-    """The site ended the connection: the page says so, and that the person can connect again."""
-    identity = make_identity(ada)
-    interventions.revoke([identity])
-    page = account(client)
-    assert "This site ended your connection on" in page
-    assert "You took back your consent" not in page
-    assert actions(page)[0] == "Connect again"
-
-
 @pytest.mark.parametrize("address", ["https://service.example/me", None])
 def test_where_a_check_cannot_help_it_is_not_the_big_button(
     client: Client, ada: User, settings: Any, address: str | None
@@ -288,13 +277,6 @@ def test_where_a_check_cannot_help_it_is_not_the_big_button(
     first = ["Get verified"] if address else []
     assert actions(page) == [*first, "Check again with your identity service", *REST]
     assert 'identity-button identity-button-outline" type="submit"' in page
-
-
-def test_the_page_says_whose_it_is(client: Client, ada: User) -> None:
-    """Name and e-mail address of the account, on the page and in the download."""
-    make_identity(ada)
-    assert "ada@example.org" in account(client)
-    assert download(client)["account"]["email"] == "ada@example.org"
 
 
 def test_a_sign_out_is_on_the_page(client: Client, ada: User) -> None:
@@ -322,49 +304,9 @@ def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) 
     assert reverse("identity:disconnect", args=["default"]) not in page
 
 
-def test_the_page_takes_few_queries(
-    client: Client, ada: User, django_assert_max_num_queries: object
-) -> None:
-    """One for each place, whatever the number of records, and the session's."""
-    identity = hold_everything(ada)
-    for number in range(20):
-        make_claim(identity, provider=f"vendor-{number}")
-    with django_assert_max_num_queries(len(PLACES) + 8):
-        account(client)
-
-
-def begun(user: User, count: int) -> None:
-    """So many sign-ins that ``user`` started."""
-    AuthorizationRequest.objects.bulk_create(
-        AuthorizationRequest(
-            state_digest=f"{user.pk}-{number}", browser_digest="b", application="default",
-            environment="test", purpose=Purpose.LINK, user=user, code_verifier=SECRET,
-            redirect_uri="/", next=f"/wanted/{number}/", expires_at=timezone.now(),
-        )
-        for number in range(count)
-    )  # fmt: skip
-
-
-def test_the_page_shows_the_newest_and_counts_all(
-    client: Client, ada: User, django_assert_max_num_queries: Any
-) -> None:
-    """However much there is, the page has 100 of a kind, and costs the same queries."""
-    make_identity(ada)
-    begun(ada, 101)
-    with django_assert_max_num_queries(19):
-        page = account(client)
-    assert re.findall(r'identity-count">([\d,]+)<', page) == ["1", "101"]
-    assert "These are the newest 100. The download has all of them." in page
-    assert ("/wanted/100/" in page, "/wanted/0/" in page) == (True, False)
-    AuthorizationRequest.objects.filter(next="/wanted/0/").delete()
-    assert "These are the newest" not in account(client)
-
-
 def test_people_erase_themselves(client: Client, ada: User) -> None:
     """The page says what becomes of the account; then there is a receipt, and nothing else."""
-    identity = hold_everything(ada)
-    identity.account_made = True
-    identity.save()
+    hold_everything(ada)
     question = client.get(reverse("identity:erase")).content.decode()
     assert "Your account here is closed or deleted, too." in question
     assert LinkedIdentity.objects.exists()
@@ -388,12 +330,3 @@ def test_a_site_may_switch_the_erasure_off(client: Client, ada: User, settings: 
 
 class Keeping(IdentityPolicy):
     people_may_erase = False
-
-
-def test_the_activity_is_in_words(client: Client, ada: User) -> None:
-    """A plain list of what happened; the raw events are below, among all that is stored."""
-    hold_everything(ada)
-    page = account(client)
-    shown = page[page.index("<h2>Activity</h2>") :]
-    assert "You connected" in shown
-    assert "A proof was issued" in shown
