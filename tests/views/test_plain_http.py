@@ -1,7 +1,5 @@
 """A live application over plain http: no page, no cookie, no code, no session."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 
@@ -12,6 +10,7 @@ from django.urls import reverse
 from django_identity.models import AuthorizationRequest, LinkedIdentity
 from tests.factories import make_identity, make_user
 from tests.views.bad_input.refusals import lines_of_ours
+from tests.views.connect.pages import browser_of
 
 pytestmark = pytest.mark.django_db
 
@@ -25,16 +24,13 @@ LIVE = {
         "REDIRECT_URI": "https://site.example/identity/callback/",
     }
 }
-DOING = ("login", "callback", "connect", "disconnect")
+PAGES = ("login", "callback", "connect", "disconnect", "account", "download")
+DEEDS = ("login", "connect", "disconnect")
 REQUESTS = [
-    *(("GET", f"identity:{name}") for name in (*DOING, "account", "download")),
+    *(("GET", f"identity:{name}") for name in PAGES),
+    *(("POST", f"identity:{name}") for name in DEEDS),
+    *(("POST", f"identity_api:{name}") for name in (*DEEDS, "callback")),
     ("GET", "identity_api:me"),
-    *(
-        ("POST", f"{place}:{name}")
-        for place in ("identity", "identity_api")
-        for name in DOING
-        if (place, name) != ("identity", "callback")
-    ),  # it is for GET
 ]
 PROXIED = {"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")}
 
@@ -44,10 +40,8 @@ def browser() -> Iterator[Client]:
     """Somebody with a linked identity, signed in with a password."""
     user = make_user()
     make_identity(user, environment="live")
-    client = Client()
-    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
     with override_settings(DJANGO_IDENTITY=LIVE):
-        yield client
+        yield browser_of(user)
 
 
 @pytest.mark.parametrize(("method", "name"), REQUESTS)
@@ -81,11 +75,3 @@ def test_over_https_all_is_well(browser: Client, name: str) -> None:
     with override_settings(**PROXIED):
         assert browser.get(address, headers={"X-Forwarded-Proto": "https"}).status_code == 200
         assert browser.get(address, headers={"X-Forwarded-Proto": "http"}).status_code == 403
-
-
-def test_a_live_sign_in_leaves_a_secure_cookie(browser: Client) -> None:
-    """The browser's own key never goes over plain http."""
-    response = browser.post(reverse("identity:login"), secure=True)
-    (cookie,) = response.cookies.values()
-    assert cookie["secure"] is True
-    assert cookie.key.startswith("__Host-")
