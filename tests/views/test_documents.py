@@ -1,7 +1,5 @@
 """The trusted tier end to end: a site, a real sandbox, and nothing of a document is kept."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import json
@@ -21,20 +19,22 @@ from joserfc.jwk import ECKey
 
 from django_identity import conf
 from django_identity.documents import Document, document_response, documents_of
-from django_identity.exceptions import DocumentsNotAllowed, DocumentUnreadable, IdentityError
+from django_identity.exceptions import DocumentsNotAllowed, IdentityError
 from django_identity.models import Consent, LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
+from django_identity.testing.sandbox import RunningSandbox
 from tests.factories import make_user
+from tests.views.connect.pages import browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-KEY = ECKey.generate_key(
-    "P-256", {"kid": "documents-1", "alg": "ECDH-ES+A256KW", "use": "enc"}, private=True
+KEY, NEWER = (
+    ECKey.generate_key(
+        "P-256", {"kid": kid, "alg": "ECDH-ES+A256KW", "use": "enc"}, private=True
+    ).as_dict(private=True)
+    for kid in ("documents-1", "documents-2")
 )
-NEWER = ECKey.generate_key(
-    "P-256", {"kid": "documents-2", "alg": "ECDH-ES+A256KW", "use": "enc"}, private=True
-)
+PATHS = {"documents:metadata": "/listing/", "documents:read": "/passport/"}
 SCOPES = ["profile:read", "documents:metadata", "documents:read"]
 HOST = "http://testserver"
 held: list[Document] = []
@@ -64,26 +64,24 @@ urlpatterns = [
 ]
 
 
+def public(key: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in key.items() if name != "d"}
+
+
 @pytest.fixture
-def settings_of_site(identity_sandbox: RunningSandbox) -> Iterator[dict[str, Any]]:
-    """A site whose application is trusted, with its private key."""
+def site(identity_sandbox: RunningSandbox) -> Iterator[dict[str, Any]]:
+    """The settings of a site whose application is trusted, with its private key."""
     registered = identity_sandbox.register(
-        [HOST + reverse("identity:callback")], document_key=KEY.as_dict(private=False)
+        [HOST + reverse("identity:callback")], document_key=public(KEY)
     )
-    given = {**registered, "SCOPES": SCOPES, "DOCUMENT_KEYS": [KEY.as_dict(private=True)]}
+    given = {**registered, "SCOPES": SCOPES, "DOCUMENT_KEYS": [KEY]}
     with override_settings(DJANGO_IDENTITY={"default": given}, ROOT_URLCONF=__name__):
         yield given
     held.clear()
 
 
-@pytest.fixture
-def person(identity_sandbox: RunningSandbox) -> SandboxPerson:
-    return identity_sandbox.create_person()
-
-
-def sign_in(
-    client: Client, sandbox: RunningSandbox, person: SandboxPerson, *decline: str
-) -> LinkedIdentity:
+def sign_in(client: Client, sandbox: RunningSandbox, *decline: str) -> LinkedIdentity:
+    person = sandbox.create_person()
     leaving = client.post(reverse("identity:login"))
     back = sandbox.control(
         "POST", "authorizations", url=leaving["Location"], user_id=person.user_id,
@@ -95,16 +93,13 @@ def sign_in(
 
 @pytest.fixture
 def identity(
-    client: Client,
-    identity_sandbox: RunningSandbox,
-    settings_of_site: dict[str, Any],
-    person: SandboxPerson,
+    client: Client, identity_sandbox: RunningSandbox, site: dict[str, Any]
 ) -> LinkedIdentity:
-    return sign_in(client, identity_sandbox, person)
+    return sign_in(client, identity_sandbox)
 
 
-def changed(settings_of_site: dict[str, Any], **changes: Any) -> override_settings:
-    return override_settings(DJANGO_IDENTITY={"default": {**settings_of_site, **changes}})
+def changed(site: dict[str, Any], **changes: Any) -> override_settings:
+    return override_settings(DJANGO_IDENTITY={"default": {**site, **changes}})
 
 
 def asked(sandbox: RunningSandbox) -> int:
@@ -183,8 +178,7 @@ def test_other_people_may_not_ask(
     """Nobody, somebody else, staff: 403, and the service is not asked."""
     before = asked(identity_sandbox)
     assert Client().get("/passport/").status_code == 403
-    other = Client()
-    other.force_login(make_user("eve", is_staff=True, is_superuser=True))
+    other = browser_of(make_user("eve", is_staff=True, is_superuser=True))
     assert other.get("/passport/").status_code == 403
     assert other.get(f"/passport/?of={identity.user.username}").status_code == 403
     assert asked(identity_sandbox) == before
@@ -197,68 +191,53 @@ class ForStaff(IdentityPolicy):
         return asked_by.is_staff and scope == "documents:read"
 
 
-def test_the_policy_decides(
-    client: Client, identity: LinkedIdentity, settings_of_site: dict[str, Any]
-) -> None:
+def test_the_policy_decides(client: Client, identity: LinkedIdentity, site: dict[str, Any]) -> None:
     """About each scope by itself."""
-    officer = make_user("officer", is_staff=True)
-    staff = Client()
-    staff.force_login(officer)
-    with changed(settings_of_site, POLICY=f"{__name__}.ForStaff"):
+    staff = browser_of(make_user("officer", is_staff=True))
+    with changed(site, POLICY=f"{__name__}.ForStaff"):
         assert staff.get(f"/passport/?of={identity.user.username}").status_code == 200
         assert client.get("/passport/").status_code == 403
         assert client.get("/listing/").status_code == 403
 
 
-@pytest.mark.parametrize("declined", ["documents:read", "documents:metadata"])
+@pytest.mark.parametrize("declined", PATHS)
 def test_a_declined_scope_is_not_asked_for(
-    client: Client,
-    identity_sandbox: RunningSandbox,
-    settings_of_site: dict[str, Any],
-    person: SandboxPerson,
-    declined: str,
+    client: Client, identity_sandbox: RunningSandbox, site: dict[str, Any], declined: str
 ) -> None:
     """The other one is served."""
-    identity = sign_in(client, identity_sandbox, person, declined)
+    identity = sign_in(client, identity_sandbox, declined)
     assert declined not in identity.scopes
     before = asked(identity_sandbox)
-    refused = {"documents:read": "/passport/", "documents:metadata": "/listing/"}.pop(declined)
-    assert client.get(refused).status_code == 403
+    assert client.get(PATHS[declined]).status_code == 403
     assert asked(identity_sandbox) == before
-    served = ({"/passport/", "/listing/"} - {refused}).pop()
+    [served] = {*PATHS.values()} - {PATHS[declined]}
     assert client.get(served).status_code == 200
 
 
 def test_a_revoked_consent_covers_nothing(client: Client, identity: LinkedIdentity) -> None:
     """Neither before the service is asked nor while it answers."""
     LinkedIdentity.objects.update(consent=Consent.REVOKED)
-    client.force_login(identity.user)
-    assert client.get("/passport/").status_code == 403
+    assert browser_of(identity.user).get("/passport/").status_code == 403
 
 
 def test_keys_rotate(
-    client: Client,
-    identity: LinkedIdentity,
-    identity_sandbox: RunningSandbox,
-    settings_of_site: dict[str, Any],
-) -> None:
+    client: Client, identity: LinkedIdentity, identity_sandbox: RunningSandbox,
+    site: dict[str, Any],
+) -> None:  # fmt: skip
     """The new key is configured beside the old one, then registered, then the old one goes."""
-    both = [NEWER.as_dict(private=True), KEY.as_dict(private=True)]
     applications = identity_sandbox.control("GET", "applications")
     [app_id] = [
-        each["app_id"] for each in applications
-        if settings_of_site["CLIENT_ID"] in each["clients"].values()
-    ]  # fmt: skip
-    with changed(settings_of_site, DOCUMENT_KEYS=both):
+        each["app_id"] for each in applications if site["CLIENT_ID"] in each["clients"].values()
+    ]
+    tier = f"applications/{app_id}/trusted-tier"
+    with changed(site, DOCUMENT_KEYS=[NEWER, KEY]):
         assert client.get("/passport/").status_code == 200
-        identity_sandbox.control(
-            "POST", f"applications/{app_id}/trusted-tier", document_key=NEWER.as_dict(private=False)
-        )
+        identity_sandbox.control("POST", tier, document_key=public(NEWER))
         assert client.get("/passport/").status_code == 200
-    with changed(settings_of_site, DOCUMENT_KEYS=both[:1]):
+    with changed(site, DOCUMENT_KEYS=[NEWER]):
         assert client.get("/passport/").status_code == 200
     assert client.get("/passport/").content == b"document_unreadable"
-    identity_sandbox.control("DELETE", f"applications/{app_id}/trusted-tier")
+    identity_sandbox.control("DELETE", tier)
     assert client.get("/passport/").content == b"service_refusal"
 
 
@@ -270,24 +249,23 @@ def test_an_old_token_is_refreshed_once(
     assert client.get("/passport/").status_code == 200
 
 
-def test_in_live_a_site_names_its_paths(settings_of_site: dict[str, Any]) -> None:
+def test_in_live_a_site_names_its_paths(site: dict[str, Any]) -> None:
     """The specification shows none."""
     secure = {"BASE_URL": "https://api.example/api/v1", "AUTH_URL": "https://auth.example"}
-    with changed(settings_of_site, ENVIRONMENT="live", **secure):
+    with changed(site, ENVIRONMENT="live", **secure):
         assert conf.application().document_paths == {}
         assert {each.check_id for each in conf.problems()} == {"E065"}
     paths = {"documents:metadata": "/docs/{subject}", "documents:read": "/docs/{subject}/content"}
-    with changed(settings_of_site, ENVIRONMENT="live", DOCUMENT_PATHS=paths, **secure):
+    with changed(site, ENVIRONMENT="live", DOCUMENT_PATHS=paths, **secure):
         assert conf.application().document_paths == paths
         assert conf.problems() == ()
 
 
 def test_documents_are_unreadable_without_keys(
-    client: Client, identity: LinkedIdentity, settings_of_site: dict[str, Any]
+    client: Client, identity: LinkedIdentity, site: dict[str, Any]
 ) -> None:
     """And the system check says so before."""
-    with changed(settings_of_site, DOCUMENT_KEYS=[]):
+    with changed(site, DOCUMENT_KEYS=[]):
         assert {each.check_id for each in conf.problems()} == {"E066"}
         response = client.get("/passport/")
         assert (response.status_code, response.content) == (502, b"document_unreadable")
-    assert DocumentUnreadable.code == "document_unreadable"
