@@ -108,7 +108,7 @@ access_token_rejected environment_mismatch invalid_connect_code
 connect_code_required client_rejected verification_policy_not_met connect_outcome_unknown
 credential_rejected document_unreadable documents_not_allowed sealed_value_unreadable
 reauthorization_needed signature_invalid event_unreadable
-storage_unavailable erasure_pending no_other_way_in
+body_cut_off length_required body_too_large storage_unavailable erasure_pending no_other_way_in
 """
 # What a re-fetch records without an exception.
 RECORDED = ("overtaken", "unexpected_error")

@@ -58,12 +58,6 @@ def identity_login_button(
     }
 
 
-@register.inclusion_tag("django_identity/button_style.html")
-def identity_button_style() -> dict[str, Any]:
-    """Add the button's stylesheet, for example in the page's head."""
-    return {}
-
-
 def _no_if_it_fails(ask: Callable[P, bool]) -> Callable[P, bool]:
     """Log any exception of ``ask`` and return False."""
 

@@ -90,19 +90,13 @@ def is_known(asked: str) -> bool:
     return asked in (*CLAIMS, RECENT_SIGN_IN) or is_level(asked)
 
 
-def level_name(level: str) -> str:
-    """The level inside a sentence after the word "level": "2" of ``level_2``."""
-    known = LEVEL.fullmatch(level)
-    return known[1] if known else level
-
-
 def in_words(code: str) -> Text:
     """The name of ``code`` in the person's language, or ``code`` itself if it has no name.
 
     ``"country_resident=NG"`` is a claim with its value.
     """
     if is_level(code):
-        return format_lazy(_("verification at level {level}"), level=level_name(code))
+        return format_lazy(_("verification at level {level}"), level=code.removeprefix("level_"))
     claim_type, asks_value, value = code.partition("=")
     if not asks_value:
         return WORDS.get(claim_type, claim_type)

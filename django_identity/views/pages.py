@@ -16,7 +16,7 @@ from django_identity.conf import Application
 from django_identity.exceptions import IdentityError
 from django_identity.models import LinkedIdentity
 from django_identity.service.webhooks import VERIFIED
-from django_identity.texts import advice, labels
+from django_identity.texts import advice
 from django_identity.views.addresses import path_of
 
 #: Marks our messages among those of the site.
@@ -85,5 +85,5 @@ def status_words(identity: LinkedIdentity) -> str:
         return _("You are not verified yet.")
     if not identity.kyc_level:
         return _("You are verified.")
-    level = labels.level_name(identity.kyc_level)
+    level = identity.kyc_level.removeprefix("level_")
     return _("You are verified at level %(level)s.") % {"level": level}

@@ -26,25 +26,21 @@ RETRY_AFTER = "30"  # seconds
 def webhook(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Receive one delivery. Only its signature proves the sender."""
     application = application_or_404(alias)
-    body = _bounded_body(request)
-    if isinstance(body, JsonResponse):
-        return body
+    headers = {"Cache-Control": "no-store"}
     try:
+        body = _bounded_body(request)
         events.receive(application, body, signature=request.META.get(SIGNATURE, ""))
     except (EventRefused, StorageUnavailable) as error:
         log_failure(LogEvent.EVENT_REFUSED, error, application=application.alias)
-        return _refusal(error.code, error.http_status)
-    return JsonResponse({"received": True}, headers={"Cache-Control": "no-store"})
+        if error.http_status == 503:
+            headers["Retry-After"] = RETRY_AFTER
+        refusal = {"received": False, "error": {"code": error.code}}
+        return JsonResponse(refusal, status=error.http_status, headers=headers)
+    return JsonResponse({"received": True}, headers=headers)
 
 
-def _refusal(code: str, status: int) -> JsonResponse:
-    refusal = {"received": False, "error": {"code": code}}
-    retry = {"Retry-After": RETRY_AFTER} if status == 503 else {}
-    return JsonResponse(refusal, status=status, headers={"Cache-Control": "no-store", **retry})
-
-
-def _bounded_body(request: HttpRequest) -> bytes | JsonResponse:
-    """The raw bytes, at most 256 KB of them, or the refusal of what cannot contain an event.
+def _bounded_body(request: HttpRequest) -> bytes:
+    """The raw bytes, at most 256 KB of them. Raises ``EventRefused``.
 
     Django treats a request without a length as empty, even if the server marks the end of a chunked
     body. In that case the server's own stream is read.
@@ -52,13 +48,13 @@ def _bounded_body(request: HttpRequest) -> bytes | JsonResponse:
     stream: Any = request
     if not request.META.get("CONTENT_LENGTH") and (environ := getattr(request, "environ", None)):
         if not environ.get("wsgi.input_terminated"):
-            return _refusal("length_required", 411)
+            raise EventRefused(code="length_required")
         stream = environ["wsgi.input"]
     # Each server raises its own class of errors for a broken chunk.
     try:
         body = bytes(stream.read(LARGEST_BODY + 1))
-    except Exception:  # noqa: BLE001
-        return _refusal("body_cut_off", 400)
+    except Exception as error:
+        raise EventRefused(code="body_cut_off") from error
     if len(body) > LARGEST_BODY:
-        return _refusal("body_too_large", 413)
+        raise EventRefused(code="body_too_large")
     return body
