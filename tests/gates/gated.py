@@ -138,17 +138,6 @@ def api_function(request: Any) -> Response:
     return Response(SECRET.decode())
 
 
-class ApiObject(Api):
-    """A permission is asked about the object, too."""
-
-    permission_classes: Any = []
-
-    def get(self, request: Any) -> Response:
-        self.permission_classes = ApiAnd.permission_classes
-        self.check_object_permissions(request, object())
-        return Response(SECRET.decode())
-
-
 def by_request(gated: Any) -> Way:
     def ask(user: Any) -> bytes:
         return answer_of(gated, user).content
@@ -175,15 +164,12 @@ async def _awaited(answer: Any) -> Any:
 
 def by_api(gated: Any) -> Way:
     def ask(user: Any) -> bytes:
-        return api_answer_of(gated, user).content
+        request = APIRequestFactory().get("/here/")
+        force_authenticate(request, user=user)
+        content: bytes = gated(request).render().content
+        return content
 
     return ask
-
-
-def api_answer_of(gated: Any, user: Any) -> Any:
-    request = APIRequestFactory().get("/here/")
-    force_authenticate(request, user=user)
-    return gated(request).render()
 
 
 def by_template(source: str) -> Way:
@@ -227,14 +213,10 @@ WAYS: dict[str, Way] = {
     "as_view adds a claim": by_request(Both.as_view(required_claims=("age_over_18",))),
     "decorators of a class": by_request(DecoratedInside.as_view()),
     "decorators around mixins": by_request(adult(Both.as_view())),
-    "decorators around mixins, async": by_request(
-        local(adult(type("Page", (VerifiedMixin, AsyncPage), {}).as_view()))
-    ),
     "permissions": by_api(Api.as_view()),
     "permissions with &": by_api(ApiAnd.as_view()),
     "permissions with | and ~": by_api(ApiOr.as_view()),
     "permissions of a function": by_api(api_function),
-    "permissions of an object": by_api(ApiObject.as_view()),
     "tag": by_template(TAG),
     **{f"filters, {shape}": by_template(text.format(*ASKED)) for shape, text in SHAPES.items()},
 }

@@ -31,6 +31,10 @@ def open_view(request: HttpRequest) -> HttpResponse:
     return HttpResponse("open")
 
 
+def lent(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("lent")
+
+
 def tell(request: HttpRequest, closed: Closed) -> HttpResponse:
     return HttpResponse("closed")
 
@@ -83,7 +87,7 @@ inner = [path("door/", adult(open_view))]
 urlpatterns = [
     path("", open_view),
     path("one/", claim_required("age_over_18", "country_resident=NG", on_closed=tell)(open_view)),
-    path("two/", timed(never_cache(kyc_level_required("level_2")(timed(adult(open_view)))))),
+    path("two/", timed(never_cache(kyc_level_required("level_2")(timed(adult(lent)))))),
     path("partial/", partial(adult(open_view))),
     path("nameless/", Callable()),
     path("adults/", Adults.as_view()),

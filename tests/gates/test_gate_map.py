@@ -118,15 +118,16 @@ def test_a_change_that_opens_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     changed = [each for each in mapped.urlpatterns if str(each.pattern) not in ("two/", "adults/")]
     changed[0] = path("", mapped.adult(mapped.open_view))
     changed += [
-        path("two/", mapped.adult(mapped.open_view)),
+        path("two/", mapped.adult(mapped.lent)),
         path("moved/", mapped.Decorated.as_view()),
+        path("second/", mapped.lent),
     ]
     monkeypatch.setattr(mapped, "urlpatterns", changed)
     clear_url_caches()
     output = io.StringIO()
-    with pytest.raises(CommandError, match="1 URL"):
+    with pytest.raises(CommandError, match="2 URL"):
         call_command("identity_gates", "--diff", old, stdout=output)
-    assert output.getvalue().split()[0] == "/two/"
+    assert [line.split()[0] for line in output.getvalue().splitlines()] == ["/two/", "/second/"]
 
 
 @pytest.mark.urls("tests.gates.broken_urls")

@@ -3,12 +3,10 @@
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from django_identity.gates import Gate
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.policy import IdentityPolicy
@@ -53,29 +51,28 @@ def asked_of_the_service(browser: Client, scope: str = SCOPE) -> tuple[str, str]
 
 @pytest.mark.parametrize("address", FACES)
 def test_a_sign_in_asks_for_it_only_where_a_gate_does(browser: Client, address: str) -> None:
+    """A later renewal asks for what was allowed. It ends with the consent."""
     assert not is_open(browser, address)
     state, scopes = asked_of_the_service(browser)
     assert scopes == f"{BASE} {SCOPE}"
     come_back(browser, state)
     assert is_open(browser, address)
+    state, scopes = asked_of_the_service(browser, scope="")
+    assert scopes == f"{BASE} {SCOPE}"
+    come_back(browser, state)
+    assert is_open(browser, address)
+    deliver("consent.revoked")
+    assert not is_open(browser, address)
+    assert LinkedIdentity.objects.get().scopes == []
 
 
 def test_the_page_says_why_and_what(browser: Client) -> None:
-    way_in = browser.get("/papers/")["Location"]
-    page = browser.get(way_in).content.decode()
+    page = browser.get("/papers/", follow=True).content.decode()
     assert "To check your rental contract." in page
     assert f'name="scope" value="{SCOPE}"' in page
     assert "The content of identity documents" in page
     page = browser.get(reverse("identity:login")).content.decode()
     assert "The content of identity documents" not in page
-
-
-def test_a_renewal_keeps_what_was_allowed(browser: Client) -> None:
-    come_back(browser, asked_of_the_service(browser)[0])
-    state, scopes = asked_of_the_service(browser, scope="")
-    assert scopes == f"{BASE} {SCOPE}"
-    come_back(browser, state)
-    assert is_open(browser)
 
 
 @pytest.mark.parametrize("said", [BASE, f"{BASE} documents:metadata"])
@@ -97,14 +94,6 @@ def test_a_refusal_or_an_unknown_scope_at_the_service(browser: Client) -> None:
         assert come_back(browser, state, code="", error=error).status_code >= 400
         assert not is_open(browser)
         assert browser.get("/").content
-
-
-def test_taken_back_with_the_consent(browser: Client) -> None:
-    come_back(browser, asked_of_the_service(browser)[0])
-    assert is_open(browser)
-    deliver("consent.revoked")
-    assert not is_open(browser)
-    assert LinkedIdentity.objects.get().scopes == []
 
 
 def test_taken_back_alone(browser: Client, service: FakeService) -> None:
@@ -141,9 +130,3 @@ def test_a_front_end_names_the_scope(browser: Client) -> None:
     )
     query = parse_qs(urlsplit(begun.json()["authorization_url"]).query)
     assert query["scope"] == [f"{BASE} {SCOPE}"]
-
-
-@pytest.mark.parametrize("scope", [" ", None, 7])
-def test_a_gate_of_no_scope_is_an_error(scope: object) -> None:
-    with pytest.raises(ImproperlyConfigured):
-        Gate(scope=scope)  # type: ignore[arg-type]

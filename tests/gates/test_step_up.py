@@ -4,7 +4,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
 
 from django_identity.gates import Gate, closed_to
@@ -84,12 +83,6 @@ def test_other_browsers_and_other_people_do_not_count(
     assert not is_open(other)
 
 
-def test_a_refusal_at_the_service_keeps_it_closed(browser: Client, identity_clock: Clock) -> None:
-    identity_clock.advance(minutes=11)
-    come_back(browser, begin(browser), code="", error="access_denied")
-    assert not is_open(browser)
-
-
 def test_two_tabs(browser: Client, identity_clock: Clock) -> None:
     identity_clock.advance(minutes=11)
     first, second = begin(browser, "/payout/?tab=1"), begin(browser, "/payout/?tab=2")
@@ -114,19 +107,15 @@ def test_a_session_key_that_somebody_else_knows_is_not_confirmed(
     assert not is_open(thief)
 
 
-def test_a_callback_that_is_opened_again_confirms_nothing(
-    browser: Client, identity_clock: Clock
-) -> None:
-    state = begin(browser)
-    come_back(browser, state)
+def test_what_confirms_nobody(browser: Client, identity_clock: Clock) -> None:
+    """A callback that is opened again, a refusal, and a session that ended meanwhile."""
+    first = begin(browser)
+    come_back(browser, first)
     identity_clock.advance(minutes=11)
-    come_back(browser, state)
+    come_back(browser, first)
     assert not is_open(browser)
-
-
-def test_a_session_that_ended_meanwhile_confirms_nobody(
-    browser: Client, identity_clock: Clock
-) -> None:
+    come_back(browser, begin(browser), code="", error="access_denied")
+    assert not is_open(browser)
     state = begin(browser)
     browser.logout()
     assert come_back(browser, state).status_code != 302
@@ -153,7 +142,9 @@ def test_a_principal_with_a_token_needs_its_own_session(browser: Client) -> None
     user = make_user(username="somebody-else")
     make_identity(user, subject="somebody-elses")
     assert closed_to(Gate(minutes=10), user, session=session) is not None
-    assert closed_to(Gate(minutes=10), LinkedIdentity.objects.first().user, session=session) is None
+    came_back = LinkedIdentity.objects.first().user
+    assert closed_to(Gate(minutes=10), came_back, session=session) is None
+    assert closed_to(Gate(minutes=10), came_back) is not None
 
 
 @pytest.mark.parametrize("held", ["text", ["1.0"], ["1.0", "now"], [None, None], {"a": 1}, 7])
@@ -164,14 +155,25 @@ def test_another_app_wrote_under_the_name(browser: Client, held: object) -> None
     assert not is_open(browser)
 
 
-def test_htmx(browser: Client, identity_clock: Clock) -> None:
-    """A part of a page leads to the page that confirms, and back to the page it is in."""
+@pytest.mark.parametrize("minutes", [-1, 10 * 24 * 60], ids=["from the future", "too old"])
+def test_a_time_that_is_not_lately(browser: Client, minutes: int) -> None:
+    session = browser.session
+    mark, at = session[step_up.KEY]
+    session[step_up.KEY] = [mark, at - minutes * 60]
+    session.save()
+    assert not is_open(browser)
+
+
+@pytest.mark.parametrize(
+    ("page", "back"),
+    [("http://testserver/circle/?a=1", "/circle/?a=1"), ("http://evil.example/a/", "/payout/")],
+)
+def test_htmx(browser: Client, identity_clock: Clock, page: str, back: str) -> None:
+    """A part of a page leads to the page that confirms, and back to the site's page it is in."""
     identity_clock.advance(minutes=11)
-    here = {"HX-Request": "true", "HX-Current-URL": "http://testserver/circle/?a=1"}
-    answer = browser.post("/payout/", headers=here)
+    answer = browser.post("/payout/", headers={"HX-Request": "true", "HX-Current-URL": page})
     assert answer.status_code == 204
-    asked = parse_qs(urlsplit(answer["HX-Redirect"]).query)
-    assert asked["next"] == ["/circle/?a=1"]
+    assert parse_qs(urlsplit(answer["HX-Redirect"]).query)["next"] == [back]
 
 
 def test_it_ends_with_the_identity_and_its_sessions(browser: Client) -> None:
@@ -185,31 +187,9 @@ def test_it_ends_with_the_identity_and_its_sessions(browser: Client) -> None:
     assert not is_open(local)
 
 
-@pytest.mark.parametrize("minutes", [-1, 10 * 24 * 60])
-def test_a_time_that_is_not_lately(browser: Client, minutes: int) -> None:
-    """Too old, or from the future."""
-    session = browser.session
-    mark, at = session[step_up.KEY]
-    session[step_up.KEY] = [mark, at - minutes * 60]
-    session.save()
-    assert not is_open(browser)
-
-
 def test_somebody_without_an_identity_connects_first() -> None:
     browser = Client()
     assert browser.get("/payout/")["Location"].endswith("missing=recent_sign_in")
     browser.force_login(make_user())
     page = browser.get(browser.get("/payout/")["Location"]).content.decode()
     assert "Not connected yet" in page
-
-
-def test_without_a_session_it_is_closed() -> None:
-    user = make_user()
-    make_identity(user)
-    assert closed_to(Gate(minutes=10), user) is not None
-
-
-@pytest.mark.parametrize("minutes", [-1, "ten", None])
-def test_a_gate_of_no_minutes_is_an_error(minutes: object) -> None:
-    with pytest.raises(ImproperlyConfigured):
-        Gate(minutes=minutes)  # type: ignore[arg-type]

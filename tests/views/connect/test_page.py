@@ -2,18 +2,19 @@
 
 import re
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import caches
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
 
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import ConnectRedemption, LinkedIdentity, TokenGrant
 from tests.factories import make_identity
 from tests.fake_service import FakeService, refusal
-from tests.views.connect.pages import CODE, PASTED, hand_in, refused
+from tests.views.connect.pages import CODE, LOCAL, PASTED, hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -122,3 +123,18 @@ def test_nothing_of_the_code_stays(
         held += str(list(table.objects.values()))
     held += browser.get("/identity/account/").content.decode()
     assert not [part for part in (CODE, PASTED, "AB12", "CD34", "ab12 cd34") if part in held]
+
+
+@pytest.mark.parametrize("has_page", [True, False])
+def test_the_next_page_survives_the_sign_in_before_a_code(
+    service: FakeService, client: Client, user: User, has_page: bool
+) -> None:
+    """From ``connect/?next=`` to the sign-in page, back to the code, and on."""
+    with override_settings(IDENTITY_LOCAL_SIGN_IN_URL="/accounts/login/" if has_page else None):
+        response = client.get(reverse("identity:connect"), {"next": "/adults/?a=1&b=2"})
+        address = urlsplit(response["Location"])
+        assert address.path == ("/accounts/login/" if has_page else "/identity/login/")
+        (back,) = parse_qs(address.query)["next"]
+        client.force_login(user, backend=LOCAL)
+        form = client.get(back)
+    assert form.context["next"] == "/adults/?a=1&b=2"
