@@ -121,18 +121,16 @@ class FakeService:
 
     @staticmethod
     def _read(connection: socket.socket) -> bytes:
-        raw = b""
-        while b"\r\n\r\n" not in raw:
-            chunk = connection.recv(65536)
-            if not chunk:
-                return raw
+        """The next request, or nothing if the caller has gone."""
+        raw, length = b"", 0
+        while (end := raw.find(b"\r\n\r\n")) < 0 or len(raw) < end + 4 + length:
+            if not (chunk := connection.recv(65536)):
+                return b""
             raw += chunk
-        head, _, body = raw.partition(b"\r\n\r\n")
-        for line in head.split(b"\r\n"):
-            if line.lower().startswith(b"content-length:"):
-                while len(body) < int(line.split(b":")[1]):
-                    body += connection.recv(65536)
-        return head + b"\r\n\r\n" + body
+            for line in raw.partition(b"\r\n\r\n")[0].lower().split(b"\r\n"):
+                if line.startswith(b"content-length:"):
+                    length = int(line.split(b":")[1])
+        return raw
 
     @staticmethod
     def _name(target: str) -> str:

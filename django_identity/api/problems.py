@@ -21,15 +21,12 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     response = rest_framework_handler(error, context)
     if response is not None:
         is_unknown = isinstance(error, NotAuthenticated | AuthenticationFailed)
+        recovery = Recovery.SIGN_IN_TO_LINK if is_unknown else Recovery.CONTACT
+        told: dict[str, Any] = {"recovery": recovery}
+        # A gate's permission says what is missing, and what opens it.
+        told |= {name: response.data[name] for name in OF_GATES if name in response.data}
         code, detail = _first_of(response.data)
-        response.data = problem_body(
-            response.status_code,
-            code=code,
-            detail=detail,
-            recovery=Recovery.SIGN_IN_TO_LINK if is_unknown else Recovery.CONTACT,
-            # A gate's permission says what is missing, and what opens it.
-            beside={name: response.data[name] for name in OF_GATES if name in response.data},
-        )
+        response.data = problem_body(response.status_code, code=code, detail=detail, **told)
         response.content_type = MEDIA_TYPE
     return response
 
@@ -37,7 +34,7 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
 def _of_ours(error: IdentityError, alias: str) -> Response:
     """With ``kyc_url`` and ``retry_after`` if they are known."""
     seconds = int(error.retry_after)
-    known = {"kyc_url": getattr(error, "kyc_url", ""), "retry_after": seconds}
+    known: dict[str, Any] = {"kyc_url": getattr(error, "kyc_url", ""), "retry_after": seconds}
     headers = {"Retry-After": str(seconds)} if seconds else {}
     application = conf.application(alias if alias in conf.aliases() else conf.DEFAULT_ALIAS)
     body = problem_body(
@@ -46,7 +43,7 @@ def _of_ours(error: IdentityError, alias: str) -> Response:
         detail=advice.words_of(error, None, application)[1],
         recovery=error.recovery,
         reference=error.reference,
-        beside={name: value for name, value in known.items() if value},
+        **{name: value for name, value in known.items() if value},
     )
     return Response(body, body["status"], headers=headers, content_type=MEDIA_TYPE)
 

@@ -1,6 +1,5 @@
 """The one JSON body of every refusal: a problem of RFC 9457, for gates, permissions and the API."""
 
-from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -19,7 +18,7 @@ def problem_body(
     recovery: Recovery,
     missing: str = "",
     reference: str = "",
-    beside: Mapping[str, object] | None = None,
+    **beside: object,
 ) -> dict[str, Any]:
     """``code`` says what went wrong; ``type`` says no more than the status does.
 
@@ -35,5 +34,5 @@ def problem_body(
         "missing": missing,
         "recovery": str(recovery),
         "reference": reference,
-        **(beside or {}),
+        **beside,
     }

@@ -8,17 +8,18 @@ first path segment that is a number names the process that calls, so that who di
 ends.
 """
 
-import asyncio
 import json
+import socket
 import sys
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from urllib.parse import parse_qs, unquote
 
 from tests.credentials.issuer import DISCLOSURES, join, jwk, payload, token
+from tests.fake_service import FakeService
 
 CLIENT_ID = "test-client"
 CLAIM_TYPES = ("kyc_verified", "age_over_18", "country_resident", "unique_human")
@@ -36,57 +37,26 @@ class Seen:
     at: float
 
 
-class StandIn:
+@dataclass
+class StandIn(FakeService):
     """``delay``: seconds before each answer. ``clock``: for dates. ``seen``: every call."""
 
-    def __init__(self, *, delay: float = 0.0, clock: Callable[[], float] = time.time) -> None:
-        self.delay = delay
-        self._clock = clock
-        self.seen: list[Seen] = []
-        self._generations: dict[str, int] = defaultdict(int)
-        self._loop = asyncio.new_event_loop()
-        ready = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(ready,), daemon=True)
-        self._thread.start()
-        ready.wait()
+    delay: float = 0.0
+    clock: Callable[[], float] = time.time
+    seen: list[Seen] = field(default_factory=list)
+    generations: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
-    def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
+    def _answer(self, connection: socket.socket) -> None:
+        """Answer one request after the other. A caller may go, perhaps killed."""
+        with connection, suppress(OSError):
+            while raw := self._read(connection):
+                head, _, body = raw.partition(b"\r\n\r\n")
+                told = json.dumps(self._told(head.split(b" ", 2)[1].decode(), body)).encode()
+                time.sleep(self.delay)
+                length = f"HTTP/1.1 200 OK\r\nContent-Length: {len(told)}\r\n\r\n"
+                connection.sendall(length.encode() + told)
 
-    def _run(self, ready: threading.Event) -> None:
-        asyncio.set_event_loop(self._loop)
-        server = self._loop.run_until_complete(asyncio.start_server(self._serve, "127.0.0.1", 0))
-        self.origin = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        ready.set()
-        self._loop.run_forever()
-        server.close()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0))
-        self._loop.close()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                length = 0
-                for line in head.lower().split(b"\r\n"):
-                    if line.startswith(b"content-length:"):
-                        length = int(line.split(b":")[1])
-                body = await reader.readexactly(length)
-                answer = json.dumps(self._answer(head.split(b" ", 2)[1].decode(), body)).encode()
-                if self.delay:
-                    await asyncio.sleep(self.delay)
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(answer))
-                writer.write(answer)
-                await writer.drain()
-        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            # The caller has gone, perhaps killed.
-            pass
-        finally:
-            writer.close()
-
-    def _answer(self, target: str, body: bytes) -> dict[str, object]:
+    def _told(self, target: str, body: bytes) -> dict[str, object]:
         first, _, rest = target.lstrip("/").partition("/")
         process = int(first) if first.isdigit() else 0
         segments = (rest if process else target).strip("/").split("/")
@@ -100,17 +70,18 @@ class StandIn:
         self._see(segments[-1], subject, process)
         if segments[-1] == "kyc":
             return {"success": True, "data": KYC}
-        return {"success": True, "data": claims_of(subject, self.origin, self._clock())}
+        return {"success": True, "data": claims_of(subject, self.origin, self.clock())}
 
     def _see(self, endpoint: str, about: str, process: int) -> None:
         self.seen.append(Seen(endpoint, about, process, time.monotonic()))
 
     def _rotated(self, presented: str) -> dict[str, object]:
         _, generation, subject = presented.split("-", 2)
-        newest = self._generations[subject]
-        if int(generation) not in (newest, newest - 1):
-            return {"error": "invalid_grant"}
-        newest = self._generations[subject] = int(generation) + 1
+        with self._counting:
+            newest = self.generations[subject]
+            if int(generation) not in (newest, newest - 1):
+                return {"error": "invalid_grant"}
+            newest = self.generations[subject] = int(generation) + 1
         suffix = f"{newest}-{subject}"
         return {"access_token": f"at-{suffix}", "refresh_token": f"rt-{suffix}", **TOKEN_FACTS}
 
