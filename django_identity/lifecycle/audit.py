@@ -78,26 +78,6 @@ class Findings:
                 return
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The table of ``model`` in the database ``alias``."""
-
-    model: type[models.Model]
-    alias: str
-
-    @property
-    def rows(self) -> QuerySet[Any]:
-        """All rows: a manager of the site may hide some."""
-        return QuerySet(self.model, using=self.alias)
-
-    @property
-    def fields(self) -> list[models.Field[Any, Any]]:
-        """The columns in which there may be text. Those of a parent are in the parent's table."""
-        local = self.model._meta.local_concrete_fields
-        held = [each for each in local if (self.model, each.name) not in KEPT_BY_US]
-        return [each for each in held if not isinstance(_target(each), WITHOUT_TEXT)]
-
-
 def known_of_account(user: AbstractBaseUser) -> Known:
     """The account's name with its parts, its addresses, and the names of its files."""
     fields = {each.name: each for each in user._meta.concrete_fields}
@@ -118,11 +98,11 @@ def known_of_identities(identities: Iterable[LinkedIdentity]) -> Known:
     return Known(frozenset(text for pair in pairs for text in pair))
 
 
-def tables() -> tuple[list[Table], dict[str, str]]:
-    """The tables of all installed models, and what cannot be read: database or model -> why."""
+def tables() -> tuple[list[QuerySet[Any]], dict[str, str]]:
+    """All rows of each installed model, and what cannot be read: database or model -> why."""
     everywhere = apps.get_models(include_auto_created=True)
     wanted = [model for model in everywhere if not model._meta.proxy and not model._meta.swapped]
-    found: list[Table] = []
+    found: list[QuerySet[Any]] = []
     unread: dict[str, str] = {}
     for alias in connections:
         try:
@@ -131,8 +111,10 @@ def tables() -> tuple[list[Table], dict[str, str]]:
             unread[alias] = type(error).__name__
             continue
         here = [model for model in wanted if router.allow_migrate_model(alias, model)]
-        found += [Table(model, alias) for model in here if model._meta.db_table in names]
-    lost = set(wanted) - {table.model for table in found}
+        here = [model for model in here if model._meta.db_table in names]
+        # Not by a manager of the site, which may hide some rows.
+        found += [QuerySet(model, using=alias) for model in here]
+    lost = set(wanted) - {rows.model for rows in found}
     return found, unread | {model._meta.label: "no table" for model in lost}
 
 
@@ -140,15 +122,15 @@ def search(known: Known) -> Findings:
     """Search every table of the site for ``known``, with a progress bar on a terminal."""
     found, unread = tables()
     findings, sought = Findings(unread=unread), _sought(known)
-    for table in tqdm(found, disable=None, leave=False):
-        label = table.model._meta.label
+    for rows in tqdm(found, disable=None, leave=False):
+        label = rows.model._meta.label
         try:
-            for name, text in _texts_of(table):
+            for name, text in _texts_of(rows):
                 findings.count(sought, f"{label}.{name}", text)
-            for name, number in _too_long(table).items():
+            for name, number in _too_long(rows).items():
                 findings.unread[f"{label}.{name}"] = f"{number} too long"
         except Exception as error:  # noqa: BLE001  a column of the site may raise anything
-            findings.unread[f"{label} ({table.alias})"] = type(error).__name__
+            findings.unread[f"{label} ({rows.db})"] = type(error).__name__
     for name in settings.CACHES:
         try:
             for text in _cached_texts(caches[name]):
@@ -184,15 +166,15 @@ def _is_shared(word: str) -> bool:
     return bool(names) and 0 < counts["all"] <= 2 * counts["named"]
 
 
-def _texts_of(table: Table) -> Iterator[tuple[str, str]]:
+def _texts_of(table: QuerySet[Any]) -> Iterator[tuple[str, str]]:
     """The field and the text of every value that is not too long."""
-    fields = table.fields
+    fields = _fields_of(table.model)
     # As the field reads it, so that what the site encrypts is found too.
     values = [
         Case(When(LessThanOrEqual(_length(each), MOST_CHARACTERS), then=F(each.attname)))
         for each in fields
     ]
-    rows = table.rows.order_by("pk").values_list("pk", *values)
+    rows = table.order_by("pk").values_list("pk", *values)
     piece = list(rows[:ROWS_AT_ONCE])
     while piece:
         for _key, *held in piece:
@@ -202,13 +184,13 @@ def _texts_of(table: Table) -> Iterator[tuple[str, str]]:
         piece = list(rows.filter(pk__gt=piece[-1][0])[:ROWS_AT_ONCE])
 
 
-def _too_long(table: Table) -> dict[str, int]:
+def _too_long(table: QuerySet[Any]) -> dict[str, int]:
     """Field -> number of values that were not read."""
     counts = {
         each.name: Count("pk", filter=GreaterThan(_length(each), MOST_CHARACTERS))
-        for each in table.fields
+        for each in _fields_of(table.model)
     }
-    return {name: number for name, number in table.rows.aggregate(**counts).items() if number}
+    return {name: number for name, number in table.aggregate(**counts).items() if number}
 
 
 def _cached_texts(cache: BaseCache) -> Iterator[str]:
@@ -231,6 +213,13 @@ def _as_text(model: type[models.Model], value: Any) -> str:
     if isinstance(value, (bytes, memoryview)):
         return bytes(value).decode(errors="ignore")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _fields_of(model: type[models.Model]) -> list[models.Field[Any, Any]]:
+    """The columns in which there may be text. Those of a parent are in the parent's table."""
+    local = model._meta.local_concrete_fields
+    held = [each for each in local if (model, each.name) not in KEPT_BY_US]
+    return [each for each in held if not isinstance(_target(each), WITHOUT_TEXT)]
 
 
 def _length(each: models.Field[Any, Any]) -> Length:

@@ -112,10 +112,6 @@ def _apply(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
         is_deletion = row.event_type == EventType.DATA_DELETION_REQUESTED
         if is_deletion or (row.subject and handlers_of(row.event_type)):
             row.next_attempt_at = timezone.now()
-        is_applied = row.outcome == EventOutcome.APPLIED
-        if is_applied and row.event_type == EventType.CONSENT_REVOKED and identity.connect_only:
-            # The link is deleted, so the event is about nobody who is linked.
-            vars(row).update(withdrawal.EMPTIED, next_attempt_at=None)
     row.save(update_fields=[*withdrawal.EMPTIED, "outcome", "next_attempt_at", "updated_at"])
     signals.announce(signals.event_received, WebhookEvent, event=row)
     if row.event_type in (EventType.CONSENT_REVOKED, EventType.CLAIM_REVOKED):
@@ -202,6 +198,9 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
     is_code = identity.linked_via == LinkedVia.CONNECT
     if is_code or identity.consent == Consent.GRANTED:
         withdrawal.revoke(identity, at=event.occurred_at, by=RevokedBy.PERSON)
+        if is_code:
+            # The link is deleted, so the event is about nobody who is linked.
+            vars(event).update(withdrawal.EMPTIED)
     elif identity.revoked_at is not None and identity.revoked_at < event.occurred_at:
         identity.revoked_at = event.occurred_at
         identity.save()
