@@ -101,7 +101,6 @@ def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenA
         identity.refetch_due_at = timezone.now()
         background.nudge_on_commit(background.TaskName.REFETCH_DUE, identity.application, 1)
     else:
-        identity.refetch_due_at = refetch.next_due(
-            request.application, identity, level_said_at=identity.kyc_said_at, claims_until=until
-        )
+        due_at = refetch.next_due(request.application, identity, claims_until=until)
+        identity.refetch_due_at = due_at
     tokens.store(request.application, identity, answer)

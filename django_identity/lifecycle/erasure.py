@@ -130,11 +130,8 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
     receipt = due.first()
     if receipt is None:
         return False
-    seconds = backoff.pause(receipt.attempts)
-    taken = due.filter(attempts=receipt.attempts).update(
-        attempts=F("attempts") + 1, next_attempt_at=now + timedelta(seconds=seconds), updated_at=now
-    )
-    if not taken:
+    next_at = now + timedelta(seconds=backoff.pause(receipt.attempts))
+    if not due.update(attempts=F("attempts") + 1, next_attempt_at=next_at, updated_at=now):
         return False
     try:
         known = _erase(receipt_id)

@@ -48,19 +48,14 @@ def fetch(identity: LinkedIdentity) -> bool:
     application = conf.application(identity.application)
     reader = Reader(application, identity, ServiceClient(application))
     level, failure = _read_level(reader)
-    try:
-        found = _read_claims(reader) if covers(identity, CLAIMS_SCOPE) else None
-        if found is None and not level and failure is None:
-            reader.token()  # A grant that nothing else uses is refreshed before it expires.
-    except exceptions.IdentityError as error:
-        # Without a grant nobody vouches for the level any more.
-        if level and not isinstance(error, exceptions.ReauthorizationNeeded):
-            _store(identity, level, None)
-        raise
-    said_at = level.get("kyc_said_at", identity.kyc_said_at)
+    if level and not _store(identity, level, None):
+        return False
+    found = _read_claims(reader) if covers(identity, CLAIMS_SCOPE) else None
+    if found is None and not level and failure is None:
+        reader.token()  # A grant that nothing else uses is refreshed before it expires.
     until = claims.lasts_until(*found) if found else None
-    due_at = next_due(application, identity, level_said_at=said_at, claims_until=until)
-    columns = {"refetch_due_at": due_at, "refetch_failures": 0, "last_error": "", **level}
+    due_at = next_due(application, identity, claims_until=until)
+    columns = {"refetch_due_at": due_at, "refetch_failures": 0, "last_error": ""}
     columns |= claims.columns_of(found[1]) if found else {}
     is_stored = _store(identity, columns, found)
     if failure is not None:
@@ -155,15 +150,11 @@ def level_columns(answer: KycStatus, *, said_at: datetime) -> dict[str, Any]:
 
 
 def next_due(
-    application: Application,
-    identity: LinkedIdentity,
-    *,
-    level_said_at: datetime | None,
-    claims_until: datetime | None,
+    application: Application, identity: LinkedIdentity, *, claims_until: datetime | None
 ) -> datetime:
     """After about three quarters of what ends first: the claims, the level or the grant.
 
-    ``level_said_at``, ``claims_until``: None if level or claims were never read.
+    ``claims_until``: None if no claims were read.
     """
     now = timezone.now()
     dates = [_due_at(identity, begins=now, ends=now + REFRESH_TOKEN_LIFETIME)]
@@ -173,7 +164,7 @@ def next_due(
         # With claims, the level is read together with them, if it lasts until then.
         holds = application.kyc_holds
         life = min(holds, LONGEST_LEVEL_LIFE) if claims_until is None else holds
-        said_at = level_said_at or now
+        said_at = identity.kyc_said_at or now
         dates.append(_due_at(identity, begins=said_at, ends=said_at + life))
     return min(dates)
 

@@ -184,9 +184,8 @@ def take_due(application: Application, most: int = ROWS_AT_ONCE) -> list[LinkedI
     """Identities whose re-fetch is due, in random order. They are due again in five minutes."""
     # Not ``Now()``: MariaDB's session may have another time zone.
     now, found = timezone.now(), due(application)
-    skips = database.connection().features.has_select_for_update_skip_locked
     with database.atomic():
-        free = found.select_for_update(skip_locked=skips)
+        free = found.select_for_update(skip_locked=True)
         rows = list(free.order_by("refetch_due_at", "pk")[:most])
         found.filter(pk__in=[row.pk for row in rows]).update(refetch_due_at=now + HIDDEN_FOR)
     random.shuffle(rows)

@@ -429,7 +429,5 @@ def test_due_at_three_quarters_give_or_take_a_tenth(
     """The place in the spread is the identity's own, so that it stays when the day is over."""
     now = timezone.now()
     identity = LinkedIdentity(subject_digest=digest + "0" * 56, scopes=["claims:read"])
-    due_at = refetch.next_due(
-        conf.application(), identity, level_said_at=None, claims_until=now + 24 * HOUR
-    )
+    due_at = refetch.next_due(conf.application(), identity, claims_until=now + 24 * HOUR)
     assert (due_at - now) / (24 * HOUR) == pytest.approx(share, abs=0.001)
