@@ -1,33 +1,24 @@
 """A person with a browser: cookies, redirects, forms, and the approval at the sandbox."""
 
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from types import TracebackType
 from typing import Self
 from urllib.parse import urljoin
 
 import httpx
 
 from django_identity.testing.sandbox import SandboxPerson
-from tests.sites.people import PASSWORD
 from tests.sites.running import RunningSite
+from tests.sites.table import PASSWORD
 
 MOST_REDIRECTS = 10
 
 
-@dataclass
-class Form:
-    action: str
-    fields: dict[str, str] = field(default_factory=dict)
-    buttons: set[str] = field(default_factory=set)
-
-
-class _Page(HTMLParser):
-    """The forms of a page, and where it leads by itself."""
+class Page(HTMLParser):
+    """The forms of a page (address and fields), and where it leads by itself."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.forms: list[Form] = []
+        self.forms: list[tuple[str, dict[str, str]]] = []
         #: What needs ``unsafe-inline``, or leaves the site's prefix.
         self.inline: list[str] = []
         self.links: list[str] = []
@@ -41,13 +32,11 @@ class _Page(HTMLParser):
             self.inline.append(tag)
         self.inline += [name for name in given if name == "style" or name.startswith("on")]
         if tag == "form":
-            self.forms.append(Form(given.get("action", "")))
+            self.forms.append((given.get("action", ""), {}))
         elif tag == "meta" and given.get("http-equiv") == "refresh":
             self.leads_to = given["content"].partition("url=")[2]
         elif tag == "input" and self.forms and given.get("name"):
-            self.forms[-1].fields[given["name"]] = given.get("value", "")
-        elif tag == "button" and self.forms and given.get("name"):
-            self.forms[-1].buttons.add(given["name"])
+            self.forms[-1][1][given["name"]] = given.get("value", "")
 
 
 class Browser:
@@ -68,23 +57,18 @@ class Browser:
         """What a script of the page gets: no redirect is followed, and JSON is wanted."""
         return self._client.get(self._site.address + path, headers={"Accept": "application/json"})
 
-    def submit(self, action: str = "", *, holding: str = "", **typed: str) -> httpx.Response:
-        """Submit the form with this address and this field or button."""
-        forms = _Page(self.page.text).forms
-        fitting = [
-            form
-            for form in forms
-            if form.action.endswith(action) and (not holding or holding in form.fields)
-        ]
-        assert fitting, f"{self.page.status_code} {self.page.url}: {self.page.text}"
-        form = fitting[0]
+    def submit(self, *, holding: str, **typed: str) -> httpx.Response:
+        """Submit the form with this field."""
         here = str(self.page.url)
+        fitting = [form for form in Page(self.page.text).forms if holding in form[1]]
+        assert fitting, f"{self.page.status_code} {here}: {self.page.text}"
+        action, fields = fitting[0]
         self._form_action = _form_action(self.page)
         return self._follow(
             self._client.build_request(
                 "POST",
-                urljoin(here, form.action or here),
-                data={**form.fields, **typed},
+                urljoin(here, action or here),
+                data={**fields, **typed},
                 headers={"Referer": here},
             )
         )
@@ -123,27 +107,19 @@ class Browser:
         return self.submit(holding="password", username=login, login=login, password=PASSWORD)
 
     @property
-    def cookies(self) -> str:
-        """The header with which this browser shows who it is."""
-        return "; ".join(f"{name}={value}" for name, value in self._client.cookies.items())
-
-    @property
     def whoami(self) -> dict[str, object]:
         """Who this site says is signed in."""
         answer: dict[str, object] = self.open("/whoami/").json()
         return answer
 
     @property
-    def inline(self) -> list[str]:
-        """The inline styles and scripts of the open page."""
-        return _Page(self.page.text).inline
-
-    @property
-    def strayed(self) -> list[str]:
-        """The links of the open page that lead out of the site's prefix."""
-        links = _Page(self.page.text).links
-        local = [each for each in links if not each.startswith(("#", "?", "http"))]
-        return [each for each in local if not each.startswith(f"{self._site.prefix}/")]
+    def unwanted(self) -> list[str]:
+        """Inline styles and scripts of the open page, and links out of the site's prefix."""
+        page = Page(self.page.text)
+        local = [each for each in page.links if not each.startswith(("#", "?", "http"))]
+        return page.inline + [
+            each for each in local if not each.startswith(f"{self._site.prefix}/")
+        ]
 
     @property
     def path(self) -> str:
@@ -153,12 +129,7 @@ class Browser:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._client.close()
 
     def _follow(self, request: httpx.Request) -> httpx.Response:
@@ -173,7 +144,8 @@ class Browser:
     def _next_request(self) -> httpx.Request | None:
         if self.page.next_request is not None:
             return self.page.next_request
-        leads_to = _Page(self.page.text).leads_to if "html" in _kind(self.page) else ""
+        is_page = "html" in self.page.headers.get("Content-Type", "")
+        leads_to = Page(self.page.text).leads_to if is_page else ""
         if not leads_to:
             return None
         return self._client.build_request("GET", urljoin(str(self.page.url), leads_to))
@@ -183,7 +155,3 @@ def _form_action(page: httpx.Response) -> str:
     policy = page.headers.get("Content-Security-Policy", "")
     directives = [each.split(maxsplit=1) for each in policy.split(";") if each.strip()]
     return "".join(value for name, *rest in directives for value in rest if name == "form-action")
-
-
-def _kind(page: httpx.Response) -> str:
-    return str(page.headers.get("Content-Type", ""))

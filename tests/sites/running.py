@@ -6,18 +6,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from socket import create_server
 from urllib.parse import urlsplit
 
 import httpx
 
 from django_identity.testing.sandbox import RunningSandbox
+from example_project.demo.processes import ROOT, free_port
 from tests.sites.table import Site
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 WEBHOOK_SECRET = "a-webhook-secret-for-tests-of-sites"
 SECONDS = 120.0
 PAUSE = 0.02
@@ -131,22 +130,12 @@ def registered(sandbox: RunningSandbox, address: str, *, webhook: str) -> dict[s
     }
 
 
-def free_port() -> int:
-    with closing(create_server(("127.0.0.1", 0))) as listener:
-        port: int = listener.getsockname()[1]
-        return port
-
-
-def wait_until_it_answers(
-    process: subprocess.Popen[bytes], port: int, patience: float = SECONDS
-) -> None:
-    deadline = time.monotonic() + patience
+def wait_until_it_answers(process: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + SECONDS
     with httpx.Client(trust_env=False, verify=TLS) as client:
         while process.poll() is None and time.monotonic() < deadline:
-            try:
-                client.get(f"http://127.0.0.1:{port}/identity/login/")
-            except httpx.TransportError:
-                time.sleep(PAUSE)
-            else:
+            with suppress(httpx.TransportError):
+                client.get(f"http://127.0.0.1:{port}/identity/health/")
                 return
+            time.sleep(PAUSE)
     raise AssertionError("the site does not start")

@@ -5,10 +5,7 @@ Make every database, create the people with a password, and serve until SIGTERM.
 
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from importlib import import_module
-from typing import Any
 
 import django
 from django.conf import settings
@@ -20,7 +17,7 @@ from django.core.wsgi import get_wsgi_application
 from django.db import connections, models
 from django.utils.module_loading import import_string
 
-from tests.sites.people import MEMBERS, OPERATOR, PASSWORD
+from tests.sites.table import MEMBERS, OPERATOR, PASSWORD
 
 
 class Handler(WSGIRequestHandler):
@@ -34,17 +31,13 @@ class Server(ThreadedWSGIServer):
 
 def make_people() -> None:
     """Create an operator and members who sign in with a password."""
-    users = get_user_model()._default_manager
-    for name in (OPERATOR, *MEMBERS):
-        make = users.create_superuser if name == OPERATOR else users.create_user
-        make(password=PASSWORD, **_fields_of(name))
-
-
-def _fields_of(name: str) -> dict[str, Any]:
     model = get_user_model()
     is_email = isinstance(model._meta.get_field(model.USERNAME_FIELD), models.EmailField)
-    login = f"{name}@members.example" if is_email else name
-    return {model.USERNAME_FIELD: login, **settings.SITE_USER_FIELDS}
+    for name in (OPERATOR, *MEMBERS):
+        manager = model._default_manager
+        make = manager.create_superuser if name == OPERATOR else manager.create_user
+        login = {model.USERNAME_FIELD: f"{name}@members.example" if is_email else name}
+        make(password=PASSWORD, **login, **settings.SITE_USER_FIELDS)
 
 
 def serve_wsgi(port: int) -> None:
@@ -59,33 +52,16 @@ def serve_asgi(port: int) -> None:
     uvicorn.run(get_asgi_application(), host="127.0.0.1", port=port, log_level="error")
 
 
-@contextmanager
-def databases() -> Iterator[None]:
-    """Make the site's databases. Those on a server are dropped at the end."""
-    with ExitStack() as made:
-        for connection in connections.all():
-            if connection.vendor == "sqlite":
-                call_command("migrate", database=connection.alias, run_syncdb=True, verbosity=0)
-            else:
-                name = connection.settings_dict["NAME"]
-                connection.creation.create_test_db(verbosity=0, autoclobber=True, serialize=False)
-                made.callback(connection.creation.destroy_test_db, name, verbosity=0)
-        yield
-
-
 def main(server: str, port: str) -> None:
-    # The end of the process runs what drops the databases.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     django.setup()
-    with databases():
-        make_people()
-        if settings.SITE_READY:
-            import_string(settings.SITE_READY)()
-        connections.close_all()
-        if server == "asgi":
-            serve_asgi(int(port))
-        else:
-            serve_wsgi(int(port))
+    for alias in connections:
+        call_command("migrate", database=alias, run_syncdb=True, verbosity=0)
+    make_people()
+    if settings.SITE_READY:
+        import_string(settings.SITE_READY)()
+    connections.close_all()
+    (serve_asgi if server == "asgi" else serve_wsgi)(int(port))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,12 @@ from dataclasses import dataclass
 
 import pytest
 
+#: Of the people whom ``serve`` creates.
+PASSWORD = "a password for tests alone"
+OPERATOR = "olu"
+#: One for each step that begins with an account.
+LINKING, CONNECTING, MEMBER = MEMBERS = ("kemi", "tunde", "ada")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
@@ -35,18 +41,17 @@ SITES = (
 )
 
 
-def site_named(name: str) -> Site:
-    """The site for steps of its own."""
-    return next(site for site in SITES if site.name == name)
-
-
 def rows() -> list[object]:
     """The sites as parameters of a fixture. xdist gives one site's steps to one worker."""
     return [
-        pytest.param(
-            site,
-            id=site.name,
-            marks=pytest.mark.xdist_group(site.name),
-        )
-        for site in SITES
+        pytest.param(each, id=each.name, marks=pytest.mark.xdist_group(each.name)) for each in SITES
+    ]
+
+
+def steps_of(name: str) -> list[pytest.MarkDecorator]:
+    """The marks of a module with steps that one site takes alone."""
+    [site] = [each for each in SITES if each.name == name]
+    return [
+        pytest.mark.xdist_group(name),
+        pytest.mark.parametrize("site", [site], indirect=True, ids=[name]),
     ]

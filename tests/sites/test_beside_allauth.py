@@ -4,14 +4,10 @@ import pytest
 
 from django_identity.testing.sandbox import SandboxPerson
 from tests.sites.browser import Browser
-from tests.sites.people import MEMBER
 from tests.sites.running import RunningSite
-from tests.sites.table import site_named
+from tests.sites.table import MEMBER, steps_of
 
-pytestmark = [
-    pytest.mark.xdist_group("beside_allauth"),
-    pytest.mark.parametrize("site", [site_named("beside_allauth")], indirect=True, ids=["allauth"]),
-]
+pytestmark = steps_of("beside_allauth")
 ROWS = """
 from allauth.account.models import EmailAddress
 from allauth.socialaccount.models import SocialAccount

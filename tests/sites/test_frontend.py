@@ -9,12 +9,9 @@ import pytest
 
 from django_identity.testing.sandbox import SandboxPerson
 from tests.sites.running import RunningSite
-from tests.sites.table import site_named
+from tests.sites.table import steps_of
 
-pytestmark = [
-    pytest.mark.xdist_group("frontend"),
-    pytest.mark.parametrize("site", [site_named("frontend")], indirect=True, ids=["frontend"]),
-]
+pytestmark = steps_of("frontend")
 NONE: Mapping[str, str] = {}
 ORIGIN = "https://app.shop.example"
 
@@ -55,15 +52,6 @@ def frontend(site: RunningSite) -> Iterator[Frontend]:
         yield Frontend(site, client)
 
 
-def test_a_first_visit(frontend: Frontend) -> None:
-    """The first call says that nobody is signed in, and a gate what is missing."""
-    told = frontend.me()
-    assert (told["is_authenticated"], told["claims"]) == (False, {})
-    assert "claims:read" in told["scopes"]
-    closed = frontend.call("GET", "/shop/adults")
-    assert closed.status_code == 403
-
-
 def test_a_whole_sign_in(frontend: Frontend, person: SandboxPerson) -> None:
     """Gates open to the person, and say which value is missing."""
     assert frontend.sign_in(person, next_path="/basket")["next"] == "/basket"
@@ -97,14 +85,6 @@ def test_a_revoked_consent_ends_it(frontend: Frontend, person: SandboxPerson) ->
     site.settle()
     assert frontend.call("GET", "/shop/adults").status_code == 403
     assert frontend.call("POST", "/identity/api/disconnect").status_code == 401
-
-
-def test_the_only_way_in_stays(frontend: Frontend, person: SandboxPerson) -> None:
-    """The account that the sign-in made has no password, so the link is not removed."""
-    frontend.sign_in(person)
-    refused = frontend.call("POST", "/identity/api/disconnect")
-    assert (refused.status_code, refused.json()["code"]) == (409, "no_other_way_in")
-    assert frontend.call("GET", "/shop/adults").status_code == 200
 
 
 def test_another_site_cannot_begin_a_sign_in(frontend: Frontend) -> None:

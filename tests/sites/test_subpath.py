@@ -2,18 +2,13 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
-
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
 from tests.sites.browser import Browser
 from tests.sites.running import RunningSite
-from tests.sites.table import site_named
+from tests.sites.table import steps_of
 
 PEOPLE = 8
-pytestmark = [
-    pytest.mark.xdist_group("subpath"),
-    pytest.mark.parametrize("site", [site_named("subpath")], indirect=True, ids=["subpath"]),
-]
+pytestmark = steps_of("subpath")
 
 
 def test_a_template_of_an_async_view_asks(browser: Browser, person: SandboxPerson) -> None:

@@ -4,17 +4,12 @@ import hashlib
 import hmac
 import json
 
-import pytest
-
 from django_identity.testing.sandbox import SandboxPerson
 from tests.sites.browser import Browser
 from tests.sites.running import WEBHOOK_SECRET, RunningSite
-from tests.sites.table import site_named
+from tests.sites.table import steps_of
 
-pytestmark = [
-    pytest.mark.xdist_group("two_applications"),
-    pytest.mark.parametrize("site", [site_named("two_applications")], indirect=True, ids=["two"]),
-]
+pytestmark = steps_of("two_applications")
 
 
 def test_a_test_identity_opens_no_live_gate(browser: Browser, person: SandboxPerson) -> None:

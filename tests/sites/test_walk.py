@@ -6,31 +6,23 @@ import pytest
 
 from django_identity.testing.sandbox import SandboxPerson
 from tests.sites.browser import Browser
-from tests.sites.people import CONNECTING, LINKING, OPERATOR
 from tests.sites.running import RunningSite
+from tests.sites.table import CONNECTING, LINKING, OPERATOR
 
 
-def test_sign_up(browser: Browser, person: SandboxPerson) -> None:
-    """A new person gets an account, proven claims, and the page that they wanted."""
+def test_sign_up(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
+    """A new person gets an account, proven claims, and the page that they wanted.
+
+    The same person has the same account in another browser, and without a wanted page some page.
+    """
     arrived = browser.sign_in(person, next_path="/adults/")
     assert (arrived.status_code, arrived.text) == (200, "for adults")
     assert browser.whoami["user"]
     assert browser.whoami["claims"]["age_over_18"] is True
-
-
-def test_sign_up_without_a_wanted_page(browser: Browser, person: SandboxPerson) -> None:
-    """A sign-in that names no page ends on a page of the site."""
-    arrived = browser.sign_in(person)
-    assert arrived.status_code == 200, arrived.text
-
-
-def test_come_back(site: RunningSite, person: SandboxPerson) -> None:
-    """The same person has the same account, in another browser."""
-    with Browser(site) as first, Browser(site) as second:
-        first.sign_in(person)
-        second.sign_in(person)
-        assert first.whoami == second.whoami
-        assert first.whoami["user"]
+    with Browser(site) as second:
+        arrived = second.sign_in(person)
+        assert arrived.status_code == 200, arrived.text
+        assert second.whoami == browser.whoami
 
 
 def test_link(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
@@ -91,15 +83,6 @@ def test_revoked_consent(site: RunningSite, browser: Browser, person: SandboxPer
     assert "for adults" not in browser.open("/adults/").text
 
 
-def test_own_pages(browser: Browser, person: SandboxPerson) -> None:
-    """Our pages need nothing inline, and lead nowhere outside the site's prefix."""
-    for path in ("login/", "callback/"):
-        _looked_at(browser, f"/identity/{path}")
-    browser.sign_in(person)
-    for path in ("account/", "disconnect/", "connect/"):
-        _looked_at(browser, f"/identity/{path}")
-
-
 def test_erasure(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
     """A deletion request ends the session at once; then nothing of the person is left."""
     browser.sign_in(person, next_path="/adults/")
@@ -146,6 +129,10 @@ def _listed(operator: Browser, person: SandboxPerson) -> str:
     return found[0] if found else ""
 
 
-def _looked_at(browser: Browser, path: str) -> None:
-    browser.open(path)
-    assert (browser.inline, browser.strayed) == ([], []), browser.page.text
+def test_own_pages(browser: Browser, person: SandboxPerson) -> None:
+    """Our pages need nothing inline, and lead nowhere outside the site's prefix."""
+    for path in ("login/", "callback/", "account/", "disconnect/", "connect/"):
+        if path == "account/":
+            browser.sign_in(person)
+        browser.open(f"/identity/{path}")
+        assert browser.unwanted == [], browser.page.text

@@ -1,14 +1,8 @@
 """A site as the documentation makes it. The other sites change this one."""
 
 import os
-from importlib import import_module
 
-import dj_database_url
 import django
-
-if os.environ.get("DATABASE_URL", "").startswith("mysql:"):
-    # The only driver for MariaDB that installs without a compiler.
-    import_module("pymysql").install_as_MySQLdb()
 
 SECRET_KEY = "a key for tests alone, of no use anywhere else"
 DEBUG = False
@@ -67,10 +61,7 @@ FOLDER = os.environ.get("SITE_FOLDER", ".")
 
 
 def database(name: str) -> dict[str, object]:
-    """A database of this site alone: a file in its folder, or one on the server of DATABASE_URL."""
-    if "DATABASE_URL" in os.environ:
-        own = f"test_site_{os.environ.get('SITE_PORT', 0)}_{name}"
-        return {**dj_database_url.parse(os.environ["DATABASE_URL"]), "TEST": {"NAME": own}}
+    """A database of this site alone: a file in its folder."""
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": f"{FOLDER}/{name}.sqlite3",
