@@ -133,13 +133,6 @@ def test_a_code_that_verifies(visit: Visit, answering_site: Site, speaking: Fake
     assert "/oauth2/auth?" in visitor.page.url
 
 
-def test_too_many_codes(visit: Visit, example_site: Site) -> None:
-    """After five codes that were wrong the page says how long to wait."""
-    exhibit = Exhibit("connect-too-many", too_many, "unverified", EXTREMES)
-    visitor = look_at(visit, example_site, exhibit, "answers")
-    assert visitor.page.get_by_text("The limit is 5 codes in 10 minutes.").is_visible()
-
-
 def test_after_disconnecting(visit: Visit, answering_site: Site) -> None:
     """The last page of a person whose identity is no longer linked."""
     exhibit = Exhibit("disconnected", disconnected, "unlinked", EXTREMES)
@@ -160,11 +153,6 @@ def verified(code: str) -> Way:
         visitor.page.wait_for_url("**/identity/account/")
 
     return way
-
-
-def too_many(visitor: Visitor) -> None:
-    for _ in range(6):
-        handing_in(a_code())(visitor)
 
 
 def disconnected(visitor: Visitor) -> None:

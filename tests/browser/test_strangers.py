@@ -14,28 +14,24 @@ VICTIM, THIEF = MEMBERS
 
 
 def test_a_removed_stranger_stays_out(demo: Demo) -> None:
-    """Linked from an open session and disconnected by its owner: another account, never hers."""
-    session = demo.session_of(VICTIM)
+    """Linked from an open session and disconnected by its owner: another account, never hers.
+
+    Nor does a code help that the victim was talked into pasting.
+    """
+    session, stranger = demo.session_of(VICTIM), demo.window()
     demo.come_as(session, demo.people[1])
     assert demo.linked_accounts() == [VICTIM.name]
     demo.disconnect(session)
+    demo.paste_code(session, demo.code_of(stranger, demo.people[1]))
+    is_refused(demo, stranger, "strangers-1-code")
+    assert demo.linked_accounts() == []
+    demo.disconnect(session)
     stranger = demo.window()
     demo.come_as(stranger, demo.people[1])
-    shoot(stranger, "strangers-1-removed")
+    shoot(stranger, "strangers-2-removed")
     assert stranger.get_by_text("What Ajo Circle has confirmed").is_visible()
     assert len(demo.linked_accounts()) == 1
     assert demo.linked_accounts() != [VICTIM.name]
-
-
-def test_a_code_restores_no_power_to_sign_in(demo: Demo) -> None:
-    """Removed, then pasted as a code by the talked-into victim: the stranger is refused."""
-    session = demo.session_of(VICTIM)
-    demo.come_as(session, demo.people[1])
-    demo.disconnect(session)
-    stranger = demo.window()
-    demo.paste_code(session, demo.code_of(stranger, demo.people[1]))
-    is_refused(demo, stranger, "strangers-2-code")
-    assert demo.linked_accounts() == []
 
 
 def test_a_phished_code_erases_nobody(demo: Demo) -> None:

@@ -46,26 +46,24 @@ def test_every_control_is_reached_in_order(
     assert walked == expected
 
 
-def test_the_skip_link_skips(visit: Visit, example_site: Site) -> None:
-    """It stands in sight when it has focus, and leads into the content."""
-    visitor = visit(example_site)
-    visitor.go("/identity/login/")
-    visitor.page.keyboard.press("Tab")
-    assert visitor.page.locator(".identity-skip").bounding_box()["y"] >= 0
-    visitor.page.keyboard.press("Enter")
-    visitor.page.keyboard.press("Tab")
-    assert visitor.page.evaluate(FOCUSED)[0] == "Continue with your identity service"
-
-
-def test_what_is_held_unfolds_by_key(visit: Visit, example_site: Site) -> None:
-    """Everything held can be read with a keyboard alone."""
+def test_keys_alone_suffice(visit: Visit, example_site: Site) -> None:
+    """The skip link stands in sight and skips, what is held unfolds, a file is saved."""
     visitor = visit(example_site, person="proven")
+    page = visitor.page
     visitor.go("/identity/account/")
-    claims = visitor.page.locator(".identity-kind").nth(1)
-    for folded in (visitor.page.locator(".identity-held"), claims):
+    page.keyboard.press("Tab")
+    assert page.locator(".identity-skip").bounding_box()["y"] >= 0
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('main') !== null")
+    claims = page.locator(".identity-kind").nth(1)
+    for folded in (page.locator(".identity-held"), claims):
         folded.locator("summary").first.focus()
-        visitor.page.keyboard.press("Enter")
+        page.keyboard.press("Enter")
     assert claims.get_by_text("Valid until").first.is_visible()
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Download my data").press("Enter")
+    assert saved.value.suggested_filename == "my-identity.json"
 
 
 def test_nothing_needs_java_script(visit: Visit, example_site: Site) -> None:
@@ -75,15 +73,6 @@ def test_nothing_needs_java_script(visit: Visit, example_site: Site) -> None:
     assert visitor.page.get_by_text("Your proof ran out").is_visible()
     visitor.page.get_by_role("button", name="Check again with your identity service").click()
     assert "/oauth2/auth?" in visitor.page.url
-
-
-def test_the_download_is_a_file(visit: Visit, example_site: Site) -> None:
-    """The button on the account page saves a JSON file."""
-    visitor = visit(example_site, person="proven")
-    visitor.go("/identity/account/")
-    with visitor.page.expect_download() as saved:
-        visitor.page.get_by_role("link", name="Download my data").click()
-    assert saved.value.suggested_filename == "my-identity.json"
 
 
 @pytest.mark.parametrize("exhibit", SEEN_IN_FULL, ids=str)
