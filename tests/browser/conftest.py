@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from tests.browser.demo import demo  # noqa: F401
+from tests.browser.demo import demo, running_demo  # noqa: F401
 from tests.example_project.operators import REFETCHABLE
 from tests.example_project.site import BARE, OPERATED, Site, running_site
 from tests.fake_service import FakeService, serving

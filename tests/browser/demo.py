@@ -2,16 +2,17 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, Page
 
 from example_project.circle.management.commands.demo import pages_of, started
-from example_project.demo.members import Member
+from example_project.demo.members import MEMBERS, OPERATOR, SUPERUSER, Member
 from example_project.demo.processes import HOST, free_port
 
 WIDE = {"viewport": {"width": 1280, "height": 800}}
@@ -97,14 +98,32 @@ def give_password(page: Page, person: dict[str, str]) -> None:
     page.press("[name=password]", "Enter")
 
 
-@pytest.fixture
-def demo(chromium: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Demo]:
+@pytest.fixture(scope="session")
+def running_demo(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     """With ``SameSite=Strict``, and the service on another host."""
-    monkeypatch.setenv("DJANGO_SETTINGS_MODULE", "example_project.settings")
-    monkeypatch.setenv("SESSION_COOKIE_SAMESITE", "Strict")
-    port, sandbox_port = free_port(), free_port()
-    database = tmp_path / "demo.sqlite3"
-    with started(port, sandbox_port, database, tmp_path) as running:
+    folder, port, sandbox_port = tmp_path_factory.mktemp("demo"), free_port(), free_port()
+    database = folder / "demo.sqlite3"
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("DJANGO_SETTINGS_MODULE", "example_project.settings")
+            patch.setenv("SESSION_COOKIE_SAMESITE", "Strict")
+            stack.enter_context(started(port, sandbox_port, database, folder))
         control = f"http://{HOST}:{sandbox_port}/sandbox"
         pages = pages_of(sandbox_port)
-        yield Demo(f"http://{HOST}:{port}", pages, control, database, running.people, chromium)
+        yield Demo(f"http://{HOST}:{port}", pages, control, database, [], chromium)
+
+
+@pytest.fixture
+def demo(running_demo: Demo) -> Iterator[Demo]:
+    """People of its own, the second one verified. What it leaves at the site is gone after it."""
+    names = [member.name for member in (*MEMBERS, OPERATOR, SUPERUSER)]
+    users = f"{running_demo.control}/users"
+    people = [httpx.post(users, json={"verified": is_so}).json() for is_so in (False, True)]
+    yield replace(running_demo, people=people)
+    with closing(sqlite3.connect(running_demo.database, timeout=60)) as site, site:
+        tables = site.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        for (table,) in tables:
+            if table.startswith("django_identity_") or table == "django_session":
+                site.execute(f"DELETE FROM {table}")
+        kept = ", ".join("?" * len(names))
+        site.execute(f"DELETE FROM auth_user WHERE username NOT IN ({kept})", names)

@@ -37,7 +37,8 @@ def person(demo: Demo) -> Page:
 
 
 def pass_eleven_minutes(demo: Demo) -> None:
-    env = {**os.environ, "DATABASE_URL": f"sqlite:///{demo.database}"}
+    settings = {"DJANGO_SETTINGS_MODULE": "example_project.settings"}
+    env = {**os.environ, **settings, "DATABASE_URL": f"sqlite:///{demo.database}"}
     subprocess.run([sys.executable, "-c", ELEVEN_MINUTES], cwd=ROOT, env=env, check=True)
 
 

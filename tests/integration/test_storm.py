@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 BEGAN_AT = timezone.now().replace(microsecond=0) - timedelta(hours=2)
 PROCESSES = 8
-EVENTS = {"postgresql": 2_000}
+EVENTS = {"postgresql": 1_000}
 FEWER_EVENTS = 200
 TARGET = "tests.integration.storm:deliver_at_once"
 
