@@ -31,14 +31,7 @@ from django_identity.lifecycle import step_up
 from django_identity.lifecycle.requirements import Requirement, require_text
 from django_identity.lifecycle.standing import Shortfall, Standing, standing_of
 from django_identity.texts.labels import RECENT_SIGN_IN
-from django_identity.views.closed import (
-    NOT_SIGNED_IN,
-    SIGN_IN_NOT_RECENT,
-    Closed,
-    OnClosed,
-    answer,
-    keep_private,
-)
+from django_identity.views.closed import Closed, OnClosed, answer, keep_private
 
 __all__ = [
     "ClaimRequiredMixin",
@@ -65,10 +58,9 @@ class Gate:
 
     A claim is ``"age_over_18"``, which must be true, or ``"country_resident=NG"``. ``scope``: what
     the person must have allowed. ``minutes``: within which the person must have come back from the
-    service in this session. ``on_closed`` is
-    ``"redirect"`` (to the login page, which says what is missing and how to get it), ``"forbid"``
-    (403), or a callable that takes the request and a ``Closed`` and returns a response. Raises
-    ``ImproperlyConfigured`` if nothing is asked, or something that is not non-empty text.
+    service in this session. ``on_closed`` is ``"redirect"`` (to the login page, which says what is
+    missing), ``"forbid"`` (403), or a callable that takes the request and a ``Closed`` and returns
+    a response. Raises ``ImproperlyConfigured`` if nothing is asked, or what is not non-empty text.
     """
 
     def __init__(
@@ -112,7 +104,7 @@ def closed_to(gate: Gate, user: object, *, session: Session | None = None) -> Cl
     if shortfall is None:
         return None
     if not getattr(user, "is_authenticated", False):
-        code, shortfall = NOT_SIGNED_IN, None
+        code, shortfall = "not_signed_in", None
     return Closed(code, asked, gate.application, shortfall)
 
 
@@ -122,7 +114,7 @@ def missing_to(
     """Code, what is asked for, and why the gate is closed with this standing, if it is."""
     if gate.minutes:
         shortfall = step_up.shortfall(standing, session, minutes=gate.minutes)
-        return SIGN_IN_NOT_RECENT, RECENT_SIGN_IN, shortfall
+        return "sign_in_not_recent", RECENT_SIGN_IN, shortfall
     if gate.scope:
         return "scope_missing", gate.scope, standing.scope_shortfall(gate.scope)
     if gate.kyc_level:
@@ -153,14 +145,11 @@ def scope_required(
 
 
 def recent_sign_in_required(
-    minutes: float = 10,
-    *,
-    application: str = conf.DEFAULT_ALIAS,
-    on_closed: OnClosed = "redirect",
+    minutes: float = 10, *, application: str = conf.DEFAULT_ALIAS, on_closed: OnClosed = "redirect"
 ) -> Decorator:
-    """Open a view only to people who came back from the service within ``minutes``.
+    """Open a view only to people who came back from the service lately in this session.
 
-    In this session. The service may not ask them for a password again.
+    The service may not ask them for a password again.
     """
     return _decorator(Gate(minutes=minutes, application=application, on_closed=on_closed))
 
@@ -181,7 +170,8 @@ class GateMixin(View):
     """For class-based views, sync and async. Put it first among the bases.
 
     What the classes of a view ask for adds up: a subclass takes nothing away. Each class asks about
-    its own ``identity_application``.
+    its own ``identity_application``. Each mixin has its own ``dispatch``, because a class between
+    two of them may have one too.
     """
 
     identity_application: str = conf.DEFAULT_ALIAS
@@ -214,9 +204,6 @@ class GateMixin(View):
 
     def guarded(self, view: Callable[..., Any], name: str) -> Callable[..., Any]:
         return _guarded(view, self.declared(name), is_async=self.view_is_async)
-
-
-# Each mixin guards by itself, because a class between two of them may have a dispatch of its own.
 
 
 class ClaimRequiredMixin(GateMixin):

@@ -24,7 +24,6 @@ from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
 OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]
 
 NOT_SIGNED_IN = "not_signed_in"
-SIGN_IN_NOT_RECENT = "sign_in_not_recent"
 HTMX = ("HX-Request", "HX-Current-URL")
 PAGE, JSON = "text/html", ("application/json", MEDIA_TYPE)
 
@@ -106,7 +105,7 @@ def _own_answer(
         )
     application = conf.application(closed.application)
     # After a step-up the page of a form is shown again. A POST is never replayed.
-    is_page = request.method in ("GET", "HEAD") or closed.code == SIGN_IN_NOT_RECENT
+    is_page = request.method in ("GET", "HEAD") or closed.code == "sign_in_not_recent"
     next_url = _page_of(request) if is_page else ""
     way_in = address_of("login", application, next=next_url, missing=closed.asked)
     if on_closed == "forbid":

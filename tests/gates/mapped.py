@@ -74,7 +74,7 @@ class Decorated(TemplateView):
 
 
 class Endpoint(APIView):
-    permission_classes = [HasClaim("age_over_18") & ~(HasKycLevel("level_2") | IsAdminUser)]
+    permission_classes = [HasClaim("age_over_18") & ~(HasKycLevel("level_3") | IsAdminUser)]
 
 
 @api_view(["GET"])

@@ -43,7 +43,7 @@ def test_what_every_url_asks_for() -> None:
         "/at-url/": ["unique_human", "age_over_18"],
         "/decorated/": ["age_over_18", "age_over_18"],
         "/nothing/": [],
-        "/api/": ["(age_over_18 & ~(level_2 | IsAdminUser))"],
+        "/api/": ["(age_over_18 & ~(level_3 | IsAdminUser))"],
         "/api/function/": ["level_1"],
         "/a/door/": ["age_over_18"],
         "/b/door/": ["age_over_18"],
@@ -88,6 +88,7 @@ def test_each_gate_once() -> None:
         "age_over_18",
         "country_resident=NG",
         "unique_human",
+        "level_3",
         "level_1",
     ]
 
