@@ -68,9 +68,7 @@ def write(identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredent
     StoredClaim.objects.bulk_update([row for row in wanted.values() if row.pk], WRITTEN)
     new = [row for row in wanted.values() if not row.pk]
     StoredClaim.objects.bulk_create(new, ignore_conflicts=True)
-    if {key: _content(row) for key, row in held.items()} != {
-        key: _content(row) for key, row in wanted.items()
-    }:
+    if set(map(_content, held.values())) != set(map(_content, wanted.values())):
         signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
 
 
@@ -156,9 +154,10 @@ def _key(row: StoredClaim) -> Key:
     return row.claim_type, row.provider
 
 
-def _content(row: StoredClaim) -> tuple[str, datetime | None, bool]:
+def _content(row: StoredClaim) -> tuple[Key, str, datetime | None, bool]:
     """What a gate sees. As text, because in Python ``True`` equals ``1``, but not for a gate."""
-    return json.dumps(row.value, sort_keys=True), row.revoked_at, row.valid_until is None
+    value = json.dumps(row.value, sort_keys=True)
+    return _key(row), value, row.revoked_at, row.valid_until is None
 
 
 def _revoked_at(

@@ -83,7 +83,6 @@ class Dossier:
 
     identity: LinkedIdentity | None
     grant: TokenGrant | None
-    claims: tuple[StoredClaim, ...]
     kinds: tuple[HeldKind, ...]
     names: tuple[tuple[str | Promise, str], ...]
     elsewhere: tuple[LinkedIdentity, ...]
@@ -176,7 +175,6 @@ def dossier_of(user: AbstractBaseUser, *, application: Application) -> Dossier:
     return Dossier(
         identity,
         TokenGrant.objects.filter(identity=identity).first() if identity else None,
-        tuple(identity.claims.all()) if identity else (),
         tuple(kind for kind in _newest_about(person) if kind.records),
         tuple((labels.label_of(user, name), held) for name, held in _names_of(user).items()),
         tuple(each for each in others.values() if each.application in conf.aliases()),

@@ -7,7 +7,6 @@ ends early, or a worker that dies, delays twenty rows by that time. The order is
 row that kills its workers delays others only by chance.
 """
 
-import logging
 import random
 import time
 from collections import Counter
@@ -97,20 +96,13 @@ def tend(*, stop: Stop = lambda: False) -> int:
     return events
 
 
-def ask_workers() -> int:
-    """Publish a message for each 200 due rows, up to ``REFETCHES_PER_MINUTE``. Returns the rows."""
-    asked = 0
+def ask_workers() -> None:
+    """Publish a message for each 200 due rows, up to ``REFETCHES_PER_MINUTE``."""
     for site in conf.applications():
         left = 0 if backoff.is_paused(site) else due(site)[: site.refetches_per_minute].count()
         for start in range(0, left, ROWS_IN_A_MESSAGE):
             rows = min(left - start, ROWS_IN_A_MESSAGE)
-            try:
-                background.nudge(background.TaskName.REFETCH_DUE, site.alias, rows)
-            except Exception as error:  # noqa: BLE001  any transport's own errors
-                log_trouble(LogEvent.BROKER_FAILED, error, level=logging.WARNING)
-                return asked
-            asked += rows
-    return asked
+            background.nudge_on_commit(background.TaskName.REFETCH_DUE, site.alias, rows)
 
 
 def refetch_for_a_minute(

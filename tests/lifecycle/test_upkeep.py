@@ -208,7 +208,8 @@ def test_429_pauses_upkeep_of_the_application(service: FakeService, published: P
     service.answers["claims"] = SLOW
     assert all_refetched() == [Refetched.NOT_NOW]
     assert all_refetched() == []
-    assert (upkeep.ask_workers(), published()) == (0, [])
+    upkeep.ask_workers()
+    assert published() == []
     assert service.calls("claims") == 1
     assert upkeep.count_due() == 3
     assert LinkedIdentity.objects.filter(last_error="rate_limited").count() == 1
@@ -316,7 +317,7 @@ def test_messages_name_the_application_and_no_person(
     monkeypatch.setattr(upkeep, "ROWS_IN_A_MESSAGE", 4)
     for n in range(9):
         due(n)
-    assert upkeep.ask_workers() == 9
+    upkeep.ask_workers()
     assert published() == [["default", 4], ["default", 4], ["default", 1]]
     assert upkeep.count_due() == 9
 
@@ -327,14 +328,15 @@ def test_no_more_than_the_rate_is_handed_out(everybody: FakeService, published: 
         due(n)
     setting = {"default": everybody.settings(REFETCHES_PER_MINUTE=3)}
     with override_settings(DJANGO_IDENTITY=setting):
-        assert upkeep.ask_workers() == 3
+        upkeep.ask_workers()
+        assert published() == [["default", 3]]
         assert upkeep.run()[1].total() == 3
 
 
 def test_a_dead_broker_loses_nothing(service: FakeService, dead_broker: None) -> None:
     """What it does not take stays due."""
     due()
-    assert upkeep.ask_workers() == 0
+    upkeep.ask_workers()
     assert upkeep.count_due() == 1
 
 
