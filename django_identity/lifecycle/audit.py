@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 from django.apps import apps
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.core.cache import caches
@@ -83,8 +82,7 @@ def known_of_account(user: AbstractBaseUser) -> Known:
     fields = {each.name: each for each in user._meta.concrete_fields}
     kinds = (models.EmailField, models.URLField, models.FileField)
     wanted = {name for name, each in fields.items() if isinstance(each, kinds)}
-    model = get_user_model()
-    wanted |= {model.USERNAME_FIELD, model.get_email_field_name()} & fields.keys()
+    wanted |= {user.USERNAME_FIELD, user.get_email_field_name()} & fields.keys()
     names = [str(getattr(user, name)) for name in NAMES if getattr(user, name, "")]
     full_name = " ".join(names)
     texts = {str(getattr(user, name) or "") for name in wanted} | {full_name}

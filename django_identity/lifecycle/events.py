@@ -23,7 +23,6 @@ from django_identity.models import (
     ErasureReceipt,
     EventOutcome,
     LinkedIdentity,
-    LinkedVia,
     RevokedBy,
     StoredClaim,
     WebhookEvent,
@@ -195,10 +194,9 @@ def consent_granted(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
 
 def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     """End the consent at once."""
-    is_code = identity.linked_via == LinkedVia.CONNECT
-    if is_code or identity.consent == Consent.GRANTED:
+    if identity.connect_only or identity.consent == Consent.GRANTED:
         withdrawal.revoke(identity, at=event.occurred_at, by=RevokedBy.PERSON)
-        if is_code:
+        if identity.connect_only:
             # The link is deleted, so the event is about nobody who is linked.
             vars(event).update(withdrawal.EMPTIED)
     elif identity.revoked_at is not None and identity.revoked_at < event.occurred_at:
@@ -242,7 +240,7 @@ EFFECTS: Mapping[str, Effect] = {
 
 def _save_due(identity: LinkedIdentity) -> None:
     """Save the level. If there is a grant, the re-fetch is due now."""
-    if identity.consent == Consent.GRANTED and identity.linked_via == LinkedVia.OAUTH:
+    if identity.consent == Consent.GRANTED and not identity.connect_only:
         now = timezone.now()
         identity.refetch_due_at = min(identity.refetch_due_at or now, now)
     identity.save(update_fields=[*withdrawal.NO_LEVEL, "refetch_due_at"])

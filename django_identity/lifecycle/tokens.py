@@ -237,8 +237,6 @@ def _columns_of(
 def lease(grant: TokenGrant) -> bool:
     """Take the lease to refresh these tokens. Returns False if another worker has it."""
     now = timezone.now()
-    if grant.lease_until is not None and grant.lease_until > now:
-        return False
     # Not after an attempt that has failed since the grant was read.
     free = Q(lease_until=None) | Q(lease_until__lte=now)
     same = _same(grant).filter(free, retry_at=grant.retry_at)

@@ -21,7 +21,6 @@ from django_identity.models import (
     Consent,
     ErasureReceipt,
     LinkedIdentity,
-    LinkedVia,
     RevokedBy,
     StoredClaim,
     TokenGrant,
@@ -65,7 +64,7 @@ def revoke(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
 
     The row of an ``oauth`` identity stays, without data: by it the owner comes back.
     """
-    if identity.linked_via == LinkedVia.CONNECT:
+    if identity.connect_only:
         delete(identity)
     else:
         empty(identity, at=at, by=by)
@@ -134,7 +133,7 @@ def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool]:
     identities = list(LinkedIdentity.objects.filter(user_id=user.pk, application=alias))
     return {
         "is_only_way_in": not all(map(may_disconnect, identities)),
-        "signs_in": any(each.linked_via == LinkedVia.OAUTH for each in identities),
+        "signs_in": not all(each.connect_only for each in identities),
     }
 
 
