@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from django.apps import apps
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.core.cache import caches
@@ -82,7 +83,8 @@ def known_of_account(user: AbstractBaseUser) -> Known:
     fields = {each.name: each for each in user._meta.concrete_fields}
     kinds = (models.EmailField, models.URLField, models.FileField)
     wanted = {name for name, each in fields.items() if isinstance(each, kinds)}
-    wanted |= {user.USERNAME_FIELD, user.get_email_field_name()} & fields.keys()
+    named = {get_user_model().USERNAME_FIELD, user.get_email_field_name()}
+    wanted |= named & fields.keys()
     names = [str(getattr(user, name)) for name in NAMES if getattr(user, name, "")]
     full_name = " ".join(names)
     texts = {str(getattr(user, name) or "") for name in wanted} | {full_name}
