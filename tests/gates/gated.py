@@ -14,7 +14,6 @@ from django.test import RequestFactory
 from django.utils.decorators import method_decorator
 from django.views.generic import View
 from rest_framework.decorators import api_view, permission_classes
-from rest_framework.permissions import BasePermission
 from rest_framework.response import Response
 from rest_framework.test import APIRequestFactory, force_authenticate
 from rest_framework.views import APIView
@@ -77,16 +76,6 @@ class StackedAsync(VerifiedMixin, LocalMixin, AdultMixin, AsyncPage):
     """The other way round."""
 
 
-class Adults(ClaimRequiredMixin, Page):
-    required_claims = ("age_over_18",)
-
-
-class Sub(KycLevelRequiredMixin, LocalMixin, Adults):
-    """A subclass that puts its own gates above its parent's."""
-
-    required_kyc_level = "level_2"
-
-
 class Both(ClaimRequiredMixin, KycLevelRequiredMixin, Page):
     """One class with two kinds of gates."""
 
@@ -105,11 +94,6 @@ class DecoratedInside(LocalMixin, Page):
     pass
 
 
-class Closed(BasePermission):
-    def has_permission(self, request: Any, view: Any) -> bool:
-        return False
-
-
 class Api(APIView):
     permission_classes: Any = [
         HasClaim("age_over_18"), HasClaim("country_resident=NG"), HasKycLevel("level_2"),
@@ -117,19 +101,6 @@ class Api(APIView):
 
     def get(self, request: Any) -> Response:
         return Response(SECRET.decode())
-
-
-class ApiAnd(Api):
-    permission_classes: Any = [
-        HasClaim("age_over_18") & HasClaim("country_resident=NG") & HasKycLevel("level_2")
-    ]
-
-
-class ApiOr(Api):
-    permission_classes: Any = [
-        (Closed | HasClaim("age_over_18")) & (HasKycLevel("level_2") | Closed),
-        HasClaim("country_resident=NG") & ~(Closed & HasClaim("age_over_18")),
-    ]
 
 
 @api_view(["GET"])
@@ -208,14 +179,11 @@ WAYS: dict[str, Way] = {
     "decorators, async": by_request(verified(adult(local(async_view)))),
     "mixins": by_request(Stacked.as_view()),
     "mixins, async": by_request(StackedAsync.as_view()),
-    "subclass": by_request(Sub.as_view()),
     "subclass adds a claim": by_request(Added.as_view()),
     "as_view adds a claim": by_request(Both.as_view(required_claims=("age_over_18",))),
     "decorators of a class": by_request(DecoratedInside.as_view()),
     "decorators around mixins": by_request(adult(Both.as_view())),
     "permissions": by_api(Api.as_view()),
-    "permissions with &": by_api(ApiAnd.as_view()),
-    "permissions with | and ~": by_api(ApiOr.as_view()),
     "permissions of a function": by_api(api_function),
     "tag": by_template(TAG),
     **{f"filters, {shape}": by_template(text.format(*ASKED)) for shape, text in SHAPES.items()},

@@ -10,66 +10,34 @@ from django.http import HttpRequest, HttpResponse
 from django.test import AsyncClient, Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import include, path
-from django.views.generic import View
-from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from django_identity.api.permissions import HasClaim, HasKycLevel
-from django_identity.gates import (
-    ClaimRequiredMixin,
-    KycLevelRequiredMixin,
-    claim_required,
-    claims_of,
-    kyc_level_required,
-)
+from django_identity.gates import claims_of
 from tests.factories import make_claim, make_identity, make_user
+from tests.gates.gated import Api, Stacked, StackedAsync, adult, local, verified
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
 
 
-@claim_required("age_over_18")
-@kyc_level_required("level_2")
-@claim_required("country_resident=NG")
+@adult
+@verified
+@local
 def pages(request: HttpRequest) -> HttpResponse:
-    assert len(claims_of(request.user)) == 2
-    return HttpResponse("in")
+    return HttpResponse(sorted(claims_of(request.user)))
 
 
-@claim_required("age_over_18")
-@kyc_level_required("level_2")
-@claim_required("country_resident=NG")
+@adult
+@verified
+@local
 async def async_pages(request: HttpRequest) -> HttpResponse:
     return HttpResponse(sorted(claims_of(await request.auser())))
-
-
-class Classes(ClaimRequiredMixin, KycLevelRequiredMixin, View):
-    required_claims = ("age_over_18",)
-    required_kyc_level = "level_2"
-
-    @staticmethod
-    def get(request: HttpRequest) -> HttpResponse:
-        return HttpResponse(sorted(claims_of(request.user)))
-
-
-class AsyncClasses(Classes):
-    @staticmethod
-    async def get(request: HttpRequest) -> HttpResponse:
-        return HttpResponse(sorted(claims_of(await request.auser())))
-
-
-class Answers(APIView):
-    permission_classes = [HasClaim("age_over_18") & HasKycLevel("level_2"), HasClaim("age_over_18")]
-
-    def get(self, request: HttpRequest) -> Response:
-        return Response(sorted(claims_of(request.user)))
 
 
 urlpatterns = [
     path("pages/", pages),
     path("async-pages/", async_pages),
-    path("classes/", Classes.as_view()),
-    path("async-classes/", AsyncClasses.as_view()),
-    path("answers/", Answers.as_view()),
+    path("classes/", Stacked.as_view()),
+    path("async-classes/", StackedAsync.as_view()),
+    path("answers/", Api.as_view()),
     path("identity/", include("django_identity.urls")),
 ]
 
