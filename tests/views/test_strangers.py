@@ -12,7 +12,7 @@ from django_identity.lifecycle.erasure import retry_pending
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import ErasureReceipt, LinkedIdentity, LinkedVia
 from tests.deliveries import SECRET, deliver
-from tests.factories import make_identity, make_user
+from tests.factories import make_user
 from tests.fake_service import FakeService
 from tests.sign_in import is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
@@ -144,20 +144,6 @@ def test_a_redeemed_code_shows_nothing_of_the_owners_earlier_link(site: FakeServ
     deliver("consent.granted")
     account = thief.get(reverse("identity:account")).content.decode()
     assert "You gave your consent" in account
-
-
-def test_an_erasure_takes_the_account_that_is_shown(site: FakeService) -> None:
-    """Another account of the same person stays as it is."""
-    first = make_user("first")
-    make_identity(first, subject="subject-9")
-    browser = Client()
-    sign_in(browser)
-    made = User.objects.get(email="stranger@example.net")
-    browser.post(reverse("identity:erase"))
-    made.refresh_from_db()
-    first.refresh_from_db()
-    assert (made.is_active, first.is_active) == (False, True)
-    assert LinkedIdentity.objects.get().user == first
 
 
 def test_the_owner_gets_their_identity_back_from_a_thief(site: FakeService) -> None:

@@ -1,6 +1,5 @@
 """What of a person's profile gets into their account, by the policy and as far as it is valid."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from django.test import Client, override_settings
 
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
-from django_identity.testing.sandbox import RunningSandbox
 from tests.factories import make_user
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in
@@ -56,14 +54,10 @@ class Addressed(IdentityPolicy):
 
 
 class Careful(IdentityPolicy):
-    """Takes nobody with a high risk, and keeps the photo's address."""
+    """Takes nobody with a high risk."""
 
     def may_sign_up(self, *, profile: Profile, kyc: Any) -> bool:
         return profile.risk_score is None or profile.risk_score < 50
-
-    def new_user_fields(self, *, profile: Profile, kyc: Any) -> dict[str, Any]:
-        fields = super().new_user_fields(profile=profile, kyc=kyc)
-        return {**fields, "last_name": profile.photo_url}
 
 
 def by(policy: type[IdentityPolicy], given: dict[str, Any]) -> override_settings:
@@ -80,7 +74,6 @@ def by(policy: type[IdentityPolicy], given: dict[str, Any]) -> override_settings
         ({"first_name": "A" * 200, "last_name": "B" * 149}, ("", "B" * 149)),
         # Control characters and those that turn the direction of text go; what writing needs stays.
         ({"first_name": "Ada\u202egnihsihp"}, ("Adagnihsihp", "Obi")),
-        ({"first_name": "\u2066Ada\u2069"}, ("Ada", "Obi")),
         ({"first_name": "A\x07da\r\nBcc: x"}, ("A da Bcc: x", "Obi")),
         ({"first_name": "\u0645\u06cc\u200c\u062e"}, ("\u0645\u06cc\u200c\u062e", "Obi")),
         ({"email": "ada@example.org\nBcc: x@y.z"}, ("Ada", "Obi")),
@@ -209,18 +202,6 @@ def test_a_method_that_returns_nothing_is_named(
     with by(policy, service.settings()):
         assert sign_in(Client()).status_code == 500
     assert f"{method} returned None" in caplog.text
-
-
-def test_the_sandbox_tells_the_policy(
-    client: Client, settings: Any, identity_sandbox: RunningSandbox,
-    identity_sign_in: Callable[..., Any],
-) -> None:  # fmt: skip
-    """Outside live a photo may come from this machine by plain http, as the sandbox's do."""
-    with by(Careful, settings.DJANGO_IDENTITY["default"]):
-        assert identity_sign_in(client).status_code == 302
-    photo = User.objects.get().last_name
-    assert photo.startswith(f"{identity_sandbox.auth_url}/")
-    assert photo.startswith("http://127.0.0.1")
 
 
 @pytest.mark.parametrize(

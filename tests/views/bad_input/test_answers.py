@@ -62,7 +62,7 @@ def asked(service: FakeService) -> list[str]:
         (http(b'{"error": "unauthorized_client"}', status="400 Bad Request"), "client_rejected"),
         (http(b'{"error": "invalid_grant"}', status="503 Busy"), "service_unavailable"),
         (http(b'{"error": "invalid_request"}', status="400 Bad Request"), "service_unavailable"),
-        (http(b"", status="429 Slow", headers="Retry-After: 7\r\n"), "rate_limited"),
+        (http(b"", status="429 Slow", headers="Retry-After: 3000\r\n"), "rate_limited"),
         (http(b""), "service_unavailable"),
         (http(b"no", headers="Set-Cookie: k=at-secret\r\n"), "service_unavailable"),
         (b"", "service_unavailable"),
@@ -94,6 +94,7 @@ def test_a_bad_token_answer(
     refused(response, code, caplog)
     # A spent code is no fault of the service: no alarm for servers rings.
     assert (response.status_code == 400) is (code == "invalid_grant")
+    assert response.get("Retry-After") == {"rate_limited": "60"}.get(code)
     assert time.monotonic() - began < 20
     assert asked(service) == ["token"]
     assert nobody_was_made()
@@ -173,16 +174,20 @@ def test_answers_about_somebody_else(
         ({"kyc": {"status": {}}}, "malformed_answer"),
         ({"answers": {"kyc": "redirect"}}, "unexpected_redirect"),
         ({"answers": {"claims": "redirect"}}, "unexpected_redirect"),
+        ({"answers": {"kyc": fake_service.silent}}, "service_timeout"),
+        ({"answers": {"claims": fake_service.silent}}, "service_timeout"),
     ],
 )
 def test_what_cannot_be_read_opens_nothing(
     client: Client, service: FakeService, fields: dict[str, Any], error: str
 ) -> None:
     """The person is signed in with the rest, and it is asked for again soon."""
-    with serving() as elsewhere:
-        redirect = fake_service.redirect_to(elsewhere.origin, 307)
-        for name, value in fields.items():
-            setattr(service, name, dict.fromkeys(value, redirect) if name == "answers" else value)
+    for name, value in fields.items():
+        setattr(service, name, value)
+    with serving() as elsewhere, fake_service.impatient(service):
+        if error == "unexpected_redirect":
+            redirect = fake_service.redirect_to(elsewhere.origin, 307)
+            service.answers = dict.fromkeys(service.answers, redirect)
         assert sign_in(client).status_code == 302
         assert elsewhere.requests == []
     identity = LinkedIdentity.objects.get()

@@ -61,31 +61,24 @@ def test_a_code_that_is_good_no_more(
     assert hand_in(browser, person.make_code()).status_code == 302
 
 
+@pytest.mark.parametrize("lacks", ["proof of address", "level"])
 def test_a_policy_failure_spends_the_code(
-    sandbox: Sandbox, application: Application, browser: Client
+    sandbox: Sandbox, application: Application, browser: Client, lacks: str
 ) -> None:
-    """POA_REQUIRED: a link to get verified, and a new code after that."""
-    newcomer = Person(sandbox, verified=True)
-    application.require(proof_of_address=True)
+    """POA_REQUIRED, or any other code: a link to get verified, and a new code after that."""
+    newcomer = Person(sandbox, verified=lacks != "level")
+    wanted = {"kyc_level": "level_2"} if lacks == "level" else {"proof_of_address": True}
+    application.require(**wanted)
     code = newcomer.make_code()
     page = refused(hand_in(browser, code), "verification_policy_not_met")
     (link,) = re.findall(r'<a class="identity-button" href="([^"]+)"[^>]*>Get verified', page)
     assert link.startswith(sandbox.origin)
     assert newcomer.code_states() == ["used"]
     refused(hand_in(browser, code), "connect_code_used")
-    sandbox.control("POST", f"users/{newcomer.user_id}/proof-of-address")
-    assert hand_in(browser, newcomer.make_code()).status_code == 302
-
-
-def test_any_policy_code_is_understood(
-    sandbox: Sandbox, application: Application, browser: Client
-) -> None:
-    """A level that the person lacks is answered with another code than POA_REQUIRED."""
-    newcomer = Person(sandbox)
-    application.require(kyc_level="level_2")
-    page = refused(hand_in(browser, newcomer.make_code()), "verification_policy_not_met")
-    assert "Get verified" in page
-    sandbox.control("POST", f"users/{newcomer.user_id}/verify", bvn=VERIFIED_BVN)
+    if lacks == "level":
+        sandbox.control("POST", f"users/{newcomer.user_id}/verify", bvn=VERIFIED_BVN)
+    else:
+        sandbox.control("POST", f"users/{newcomer.user_id}/proof-of-address")
     assert hand_in(browser, newcomer.make_code()).status_code == 302
     assert LinkedIdentity.objects.get().kyc_level == "level_2"
 
