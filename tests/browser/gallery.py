@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 from tests.browser.conftest import Visit, Visitor
-from tests.browser.looking import overflow, shoot, unmarked_lists, violations
+from tests.browser.looking import Look, looks_well
 from tests.example_project.site import Site
 
 Way = Callable[[Visitor], None]
-Look = tuple[int, str]
 
 EVERY_LOOK: tuple[Look, ...] = tuple(
     (width, scheme) for scheme in ("light", "dark") for width in (320, 1280)
@@ -42,13 +41,7 @@ def look_at(
     exhibit.way(visitor)
     policy = [text for text in visitor.complaints if "Content Security Policy" in text]
     assert policy == [], "the strict policy of the site breaks something"
-    for width, scheme in looks or exhibit.looks:
-        visitor.page.emulate_media(color_scheme=scheme)
-        visitor.page.set_viewport_size({"width": width, "height": 800})
-        shoot(visitor.page, f"{folder}/{exhibit.name}-{width}-{scheme}")
-        assert overflow(visitor.page) == [], f"{width} px"
-        assert unmarked_lists(visitor.page) == []
-        assert violations(visitor.page) == [], f"{width} px, {scheme}"
+    looks_well(visitor.page, f"{folder}/{exhibit.name}", looks or exhibit.looks)
     return visitor
 
 

@@ -2,11 +2,14 @@
 
 import os
 import re
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page
+
+Look = tuple[int, str]
 
 SHOTS = os.environ.get("IDENTITY_SCREENSHOTS")
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
@@ -85,3 +88,18 @@ def _axe() -> str:
     if not AXE.exists():
         raise FileNotFoundError("axe-core is missing: run `npm ci --prefix tests/browser`")
     return AXE.read_text()
+
+
+def looks_well(page: Page, name: str, looks: Iterable[Look], *, ours: bool = True) -> None:
+    """In each width and colour scheme: nothing scrolls sideways, and axe finds nothing.
+
+    ``ours``: also that a list without bullets says that it is one, which Django's admin does not.
+    """
+    for width, scheme in looks:
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": 800})
+        shoot(page, f"{name}-{width}-{scheme}")
+        assert overflow(page) == [], f"{width} px"
+        assert not ours or unmarked_lists(page) == []
+        assert violations(page) == [], f"{width} px, {scheme}"
+    page.emulate_media(color_scheme="light")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.browser.conftest import Visitor
 from tests.browser.gallery import Exhibit
-from tests.browser.looking import overflow, shoot, violations
+from tests.browser.looking import looks_well
 
 LOOKS = ((320, "light"), (768, "light"), (1280, "dark"))
 DOCS = Path(__file__).parents[2] / "docs" / "admin.md"
@@ -20,15 +20,9 @@ def look(visitor: Visitor, name: str) -> None:
     """At 320, 768 and 1280 px: it fits, axe finds nothing, light and dark, the policy holds."""
     policy = [text for text in visitor.complaints if "Content Security Policy" in text]
     assert policy == []
-    for width, scheme in LOOKS:
-        visitor.page.emulate_media(color_scheme=scheme)
-        visitor.page.set_viewport_size({"width": width, "height": 800})
-        shoot(visitor.page, f"admin/{name}-{width}-{scheme}")
-        assert overflow(visitor.page) == [], width
-        assert width == 768 or violations(visitor.page) == [], scheme
+    looks_well(visitor.page, f"admin/{name}", LOOKS, ours=False)
     # axe tries styles of its own, which the policy refuses: not the page's doing.
     visitor.complaints.clear()
-    visitor.page.emulate_media(color_scheme="light")
 
 
 def of(username: str) -> Exhibit:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.browser.conftest import Visit, Visitor
 from tests.browser.gallery import Exhibit, at
-from tests.browser.looking import overflow, shoot, violations
+from tests.browser.looking import looks_well, shoot
 from tests.browser.operating import (
     DOCS,
     EVENTS,
@@ -60,11 +60,7 @@ def test_a_page_from_right_to_left(visit: Visit, operated_site: Site, exhibit: E
     exhibit.way(visitor)
     page = visitor.page
     assert page.evaluate("document.documentElement.dir") == "rtl"
-    for width in (320, 1280):
-        page.set_viewport_size({"width": width, "height": 800})
-        shoot(page, f"rtl/admin-{exhibit.name}-{width}")
-        assert overflow(page) == []
-    assert violations(page) == []
+    looks_well(page, f"rtl/admin-{exhibit.name}", ((320, "light"), (1280, "light")), ours=False)
 
 
 CUT = """() => [...document.querySelectorAll('.results, #result_list td, #result_list th')]

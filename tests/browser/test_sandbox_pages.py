@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Locator, Page
 
-from tests.browser.looking import overflow, shoot, unmarked_lists, violations
+from tests.browser.looking import looks_well
 from tests.sandbox.driver import Application, Person, Sandbox
 from tests.sandbox.receiver import Receiver
 
@@ -41,11 +41,7 @@ def follow(page: Page, control: Locator) -> None:
 def look_at(page: Page, name: str) -> None:
     """At 320 and 1280 px nothing scrolls sideways and axe finds nothing."""
     page.evaluate(UNFOLD)
-    for width in (320, 1280):
-        page.set_viewport_size({"width": width, "height": 900})
-        shoot(page, f"sandbox-{name}-{width}")
-        assert (overflow(page), violations(page)) == ([], []), f"{name}, {width} px"
-    assert unmarked_lists(page) == [], name
+    looks_well(page, f"sandbox-{name}", ((320, "light"), (1280, "light")))
 
 
 def test_a_person_looks_after_the_account(sandbox: Sandbox, page: Page) -> None:
@@ -62,13 +58,6 @@ def test_a_person_looks_after_the_account(sandbox: Sandbox, page: Page) -> None:
     for name in ("verify", "delete"):
         page.goto(f"/account/{name}")
         look_at(page, name)
-
-
-WINDOWS = {"phone": {"width": 320, "height": 640}, "zoom": {"width": 320, "height": 256}}
-FOCUSED = """() => {
-  const held = document.activeElement, top = held.getBoundingClientRect().top;
-  return [held.innerText, top >= 0 && top < innerHeight];
-}"""
 
 
 def test_a_developer_watches_and_acts(sandbox: Sandbox, page: Page) -> None:
@@ -101,16 +90,3 @@ def test_the_console_says_that_the_connection_is_lost(page: Page) -> None:
         page.get_by_text("Live", exact=True).wait_for()
         stopping.stop()
         page.get_by_text("Connection lost, trying again").wait_for()
-
-
-def test_the_console_works_without_scripts(sandbox: Sandbox, chromium: Browser) -> None:
-    """What happened is there after a reload."""
-    with chromium.new_context(base_url=sandbox.origin, java_script_enabled=False) as context:
-        page = context.new_page()
-        page.goto("/")
-        page.get_by_text("Reload to see what is new").wait_for()
-        sandbox.client.get("/api/v1/without-scripts")
-        page.reload()
-        page.get_by_text("GET /api/v1/without-scripts").wait_for()
-        page.get_by_role("button", name="Rotate it").click()
-        page.get_by_text("A new key signs").wait_for()

@@ -1,15 +1,12 @@
 """Other people's accounts in a real Chromium: a stranger who was removed, and a phished code."""
 
-from typing import Any
-
-import pytest
 from playwright.sync_api import Page
 
 from example_project.demo.members import MEMBERS
-from tests.browser.demo import WIDE, Demo
-from tests.browser.looking import overflow, shoot, violations
+from tests.browser.demo import Demo
+from tests.browser.gallery import EXTREMES
+from tests.browser.looking import looks_well, shoot
 
-NARROW = {"viewport": {"width": 320, "height": 640}}
 VICTIM, THIEF = MEMBERS
 
 
@@ -51,20 +48,18 @@ def test_a_phished_code_erases_nobody(demo: Demo) -> None:
     assert again.get_by_text("Your account is not connected").is_visible()
 
 
-@pytest.mark.parametrize("window", [WIDE, NARROW], ids=["1280", "320"])
-def test_a_strangers_code(demo: Demo, window: dict[str, Any]) -> None:
+def test_a_strangers_code(demo: Demo) -> None:
     """Pasted, named on the page after it, of no use to the stranger, and undone by one press."""
-    name = f"foreign-code-{window['viewport']['width']}"
-    stranger, victim = demo.window(**window), demo.session_of(VICTIM, **window)
+    stranger, victim = demo.window(), demo.session_of(VICTIM)
     demo.paste_code(victim, demo.code_of(stranger, demo.people[1]))
     victim.get_by_role("heading", name="Is this you?").wait_for()
     assert "***@" in victim.locator("bdi").inner_text()
-    looks_well(victim, f"{name}-1-is-this-you")
-    looks_well(demo.account(victim), f"{name}-2-account")
-    is_refused(demo, stranger, f"{name}-3-refused")
+    looks_well(victim, "foreign-code-1-is-this-you", EXTREMES)
+    looks_well(demo.account(victim), "foreign-code-2-account", EXTREMES)
+    is_refused(demo, stranger, "foreign-code-3-refused")
     victim.get_by_role("button", name="This is not me: undo").click()
     victim.get_by_role("heading", name="Undone").wait_for()
-    looks_well(victim, f"{name}-4-undone")
+    looks_well(victim, "foreign-code-4-undone", EXTREMES)
     demo.account(victim).get_by_text("Your account is not connected").wait_for()
 
 
@@ -73,11 +68,5 @@ def is_refused(demo: Demo, stranger: Page, name: str) -> None:
     stranger.get_by_role("button", name="Continue with your identity service").click()
     stranger.locator("button[name=allow]").click()
     stranger.get_by_role("heading", name="You were not signed in").wait_for()
-    looks_well(stranger, name)
+    looks_well(stranger, name, EXTREMES)
     assert "/identity/login/" in demo.account(stranger).url
-
-
-def looks_well(page: Page, name: str) -> None:
-    shoot(page, name)
-    assert overflow(page) == []
-    assert violations(page) == []

@@ -4,7 +4,7 @@ import pytest
 
 from tests.browser.conftest import Visit
 from tests.browser.gallery import EVERY_LOOK, EXAMPLE_PAGES, Exhibit
-from tests.browser.looking import latin_words, overflow, shoot, violations
+from tests.browser.looking import latin_words, looks_well
 from tests.example_project.site import Site
 
 SEEN_IN_FULL = [exhibit for exhibit in EXAMPLE_PAGES if exhibit.looks == EVERY_LOOK]
@@ -83,11 +83,7 @@ def test_from_right_to_left(visit: Visit, example_site: Site, exhibit: Exhibit) 
     assert visitor.page.evaluate(
         "document.documentElement.dir + document.documentElement.lang"
     ) == ("rtlar")
-    for width in (320, 1280):
-        visitor.page.set_viewport_size({"width": width, "height": 800})
-        shoot(visitor.page, f"rtl/{exhibit.name}-{width}")
-        assert overflow(visitor.page) == []
-    assert violations(visitor.page) == []
+    looks_well(visitor.page, f"rtl/{exhibit.name}", ((320, "light"), (1280, "light")))
     assert latin_words(visitor.page) - NAMES == set()
 
 
