@@ -7,7 +7,6 @@ import http.client
 import os
 import signal
 import sys
-from types import TracebackType
 from typing import Self
 
 from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
@@ -68,12 +67,7 @@ class Web:
         self._child = self._heard()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._process.kill()
         # Its output ends only when the child has ended, too.
         self._process.communicate()

@@ -15,15 +15,6 @@ PAUSES = [1, 2, 5, 15, 60, 300, 1800, 7200]
 
 
 @pytest.fixture
-def unverified(sandbox: Sandbox, hearing: Application, receiver: Receiver) -> Person:
-    """A person who consented before any verification."""
-    person = Person(sandbox)
-    person.consent_to(hearing)
-    receiver.wait_for(1)
-    return person
-
-
-@pytest.fixture
 def known(hearing: Application, person: Person, receiver: Receiver) -> Person:
     """A verified person who consented."""
     person.consent_to(hearing)
@@ -47,12 +38,14 @@ def test_approval_is_a_consent(hearing: Application, person: Person, receiver: R
 
 
 @pytest.mark.parametrize("details", [True, False])
-def test_verification(unverified: Person, receiver: Receiver, details: bool) -> None:
+def test_verification(hearing: Application, receiver: Receiver, details: bool) -> None:
     """kyc.verified has the members the specification shows; each claim is told, then its end.
 
     With the details off all others carry the user id alone.
     """
-    unverified.sandbox.switch(event_details=details)
+    unverified = Person(hearing.sandbox)
+    unverified.consent_to(hearing)
+    hearing.sandbox.switch(event_details=details)
     unverified.cause("verify", bvn="00000000000")  # where nothing changed, nothing is told
     unverified.cause("verify", bvn="22222222222")
     unverified.cause("verify", bvn="11111111111")
