@@ -34,7 +34,6 @@ from django_identity.views.sign_in import (
     set_browser_cookie,
 )
 
-CALLBACK = ("state", "code", "error")
 # Schemes that a browser never adds to a request by itself.
 TOKEN_SCHEMES = ("bearer", "jwt", "token")
 
@@ -140,7 +139,9 @@ class CallbackView(_Endpoint):
     @sensitive_variables()
     def post(self, request: Request, **_alias: str) -> Response:
         query = self.asked()
-        texts = {name: [query[name]] if name in query else [] for name in CALLBACK}
+        texts = {
+            name: [query[name]] if name in query else [] for name in ("state", "code", "error")
+        }
         completed = sign_in.complete(
             self.application,
             sign_in.Callback.parse(**texts),

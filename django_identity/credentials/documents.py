@@ -22,7 +22,6 @@ MOST_KEYS_TRIED: Final = 4
 CONTENT_ENCRYPTIONS: Final = ("A128GCM", "A192GCM", "A256GCM", "A128CBC-HS256", "A256CBC-HS512")
 # No "zip": a small document could inflate to a huge one. No "crit", no header that brings a key.
 HEADER_MEMBERS: Final = frozenset({"alg", "enc", "kid", "epk", "typ", "cty", "apu", "apv"})
-TYPES_OF_JWE: Final = ("jose", "jwe")
 
 
 class Registry(jwe.JWERegistry):
@@ -97,7 +96,7 @@ def _is_allowed(header: Mapping[str, Any], kind: str) -> bool:
         and all(isinstance(text, str) for text in texts)
         and "alg" in header
         and header.get("enc") in CONTENT_ENCRYPTIONS
-        and media_type(header.get("typ", "jwe")) in TYPES_OF_JWE
+        and media_type(header.get("typ", "jwe")) in ("jose", "jwe")
         and media_type(header.get("cty", kind)) == kind
     )
 

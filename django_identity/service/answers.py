@@ -33,7 +33,6 @@ MOST_DOCUMENTS = 20
 LARGEST_DOCUMENTS = 24 * 1024 * 1024
 # RFC 6749 appendix A.4, or empty. The limit of the length is our own.
 SCOPE = re.compile(r"[\x20\x21\x23-\x5b\x5d-\x7e]{0,1000}")
-COUNTRY = re.compile(r"[A-Z]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ class Profile:
             email=read.text("email"),
             first_name=read.name("first_name"),
             last_name=read.name("last_name"),
-            country=country if COUNTRY.fullmatch(country) else "",
+            country=country if re.fullmatch("[A-Z]{2}", country) else "",
             kyc_level=read.text("kyc_level", longest=LONGEST_CODE),
             photo_url=safe_url(body.get("photo_url"), environment=environment),
             risk_score=_number(body.get("risk_score")),

@@ -13,7 +13,6 @@ FIRST, LONGEST = 60.0, 6 * 3600.0
 # Beyond it every pause is the longest one, and the power stays a number.
 MOST_DOUBLINGS = 16
 PAUSE = "django_identity.pause.{}"
-SHORTEST_PAUSE = 1.0
 
 
 def pause(failures: int) -> float:
@@ -42,10 +41,9 @@ def is_paused(application: Application) -> bool:
 
 
 def begin_pause(application: Application, error: RateLimited) -> None:
-    """Pause for as long as the service asked for."""
+    """Pause for as long as the service asked for, at least a second."""
     try:
-        pause = max(error.pause, SHORTEST_PAUSE)
-        cache.set(PAUSE.format(application.alias), True, timeout=pause)
+        cache.set(PAUSE.format(application.alias), True, timeout=max(error.pause, 1.0))
     except Exception as failure:  # noqa: BLE001  any cache's own errors
         _log_cache(application, failure)
 
