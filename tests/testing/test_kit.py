@@ -146,6 +146,8 @@ def test_the_sandbox_moves_with_the_clock(
     assert LinkedIdentity.objects.get().consent == Consent.REVOKED
     with pytest.raises(SandboxError, match="no endpoint of that name"):
         identity_sandbox.fail_next("tokens")
+    # What is left here must not reach the next test.
+    identity_sandbox.fail_next("token", times=9)
 
 
 def test_the_sandbox_begins_anew(
