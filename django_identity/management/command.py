@@ -1,7 +1,5 @@
 """What the package's commands share: errors, results, a clean stop, times, the portal's token."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
@@ -74,16 +72,13 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
     The current piece of work can then be finished first. A second signal interrupts at once.
     """
     asked = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
-        return
 
     def ask(number: int, _frame: object) -> None:
         asked.set()
-        signal.signal(number, before[signal.Signals(number)])
+        signal.signal(number, before[number])
 
     wanted = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, ask) for number in wanted}
+    before: dict[int, Any] = {number: signal.signal(number, ask) for number in wanted}
     try:
         yield asked.is_set
     finally:

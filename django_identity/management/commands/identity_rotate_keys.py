@@ -1,5 +1,6 @@
 """Re-encrypt the stored tokens under the first of the ``ENCRYPTION_KEYS``."""
 
+from collections import Counter
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -20,27 +21,22 @@ class Command(IdentityCommand):
         parser.add_argument("--after", type=int, default=0, help="Go on behind this grant.")
 
     def handle(self, *, after: int, **_options: Any) -> None:
-        done: list[rotation.Batch] = []
+        fates = Counter({rotation.RESEALED: 0})
         total = TokenGrant.objects.filter(pk__gt=after).count()
         try:
             with tqdm(total=total, disable=None) as progress:
-                for batch in rotation.rotate_keys(after=after):
-                    done.append(batch)
-                    progress.update(batch.seen)
+                for last, batch in rotation.rotate_keys(after=after):
+                    after = last
+                    fates.update(batch)
+                    progress.update(batch.total())
         except KeyboardInterrupt:
-            last = done[-1].last if done else after
-            said = f"Stopped. To go on: identity_rotate_keys --after {last}"
+            said = f"Stopped. To go on: identity_rotate_keys --after {after}"
             raise CommandError(said, returncode=INTERRUPTED) from None
         finally:
-            self._report(done)
-        if any(batch.unreadable for batch in done):
+            for fate, count in fates.items():
+                self.stdout.write(f"{count} grant(s) {fate}")
+        if fates[rotation.UNREADABLE]:
             raise CommandError(
                 "Some tokens are opened by no key and left as they are. If no key is missing from "
                 "ENCRYPTION_KEYS, these people have to sign in again."
             )
-
-    def _report(self, done: list[rotation.Batch]) -> None:
-        resealed, overtaken = sum(b.resealed for b in done), sum(b.overtaken for b in done)
-        self.stdout.write(f"{resealed} grant(s) re-encrypted, {overtaken} renewed meanwhile")
-        if unreadable := sum(batch.unreadable for batch in done):
-            self.stdout.write(f"{unreadable} opened by no key")

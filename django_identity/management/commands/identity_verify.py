@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf
-from django_identity.credentials import KeySet, VerifiedCredential
+from django_identity.credentials import KeySet
 from django_identity.credentials.form import MAX_CHARACTERS
 from django_identity.exceptions import CredentialRejected
 from django_identity.lifecycle.key_sets import verify_credential
@@ -48,22 +48,16 @@ class Command(IdentityCommand):
             proven = verify_credential(registered, credential, subject=subject, keys=keys)
         except CredentialRejected as error:
             raise CommandError(f"rejected: {error.reason}") from None
-        self._show(proven)
-
-    def _show(self, proven: VerifiedCredential) -> None:
-        """Write what is proven. The issuer's texts are ASCII, so no control character gets out."""
-        facts: dict[str, object] = {
+        facts = {
             "subject": proven.subject,
             "environment": proven.environment,
             "key": proven.kid,
             "issued": proven.issued_at and proven.issued_at.isoformat(),
             "expires": proven.expires_at.isoformat(),
+            "claims": proven.claims_as_json(),
         }
-        claims = proven.claims_as_json()
-        facts |= {f"claim {json.dumps(name)}": value for name, value in claims.items()}
-        self.stdout.write("verified:")
-        for label, value in facts.items():
-            self.stdout.write(f"  {label}: {json.dumps(value)}")
+        # In ASCII, so that no control character of the issuer's texts gets out.
+        self.stdout.write(json.dumps(facts, indent=2))
 
 
 def _read(name: str) -> bytes:
