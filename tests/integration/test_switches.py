@@ -25,8 +25,8 @@ from django_identity.service import ServiceClient
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
 from tests.factories import make_user
 from tests.sandbox.receiver import until
-from tests.views.connect.pages import browser_of
-from tests.views.connect_sandbox.pages import hand_in, refused
+from tests.views.connect.pages import browser_of, hand_in
+from tests.views.connect_sandbox.pages import refused
 
 SCOPES = ("profile:read", "kyc:read", "claims:read")
 SCOPE_SETS = [chosen for size in (3, 2, 1) for chosen in itertools.combinations(SCOPES, size)]

@@ -3,8 +3,7 @@
 import re
 
 from django.http import HttpResponse
-from django.test import Client, override_settings
-from django.urls import reverse
+from django.test import override_settings
 
 from tests.sandbox.driver import Application
 
@@ -19,10 +18,6 @@ def site_of(application: Application, **changes: object) -> override_settings:
         **changes,
     }
     return override_settings(DJANGO_IDENTITY={"default": settings})
-
-
-def hand_in(client: Client, code: str) -> HttpResponse:
-    return client.post(reverse("identity:connect"), {"connect_code": code})
 
 
 def refused(response: HttpResponse, code: str) -> str:

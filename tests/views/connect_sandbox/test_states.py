@@ -19,7 +19,8 @@ from django_identity.models import Consent, LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.service import ServiceClient
 from tests.sandbox.driver import VERIFIED_BVN, Application, Person, Sandbox
-from tests.views.connect_sandbox.pages import hand_in, refused, site_of
+from tests.views.connect.pages import hand_in
+from tests.views.connect_sandbox.pages import refused, site_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
