@@ -304,19 +304,22 @@ def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) 
     assert reverse("identity:disconnect", args=["default"]) not in page
 
 
-def test_people_erase_themselves(client: Client, ada: User) -> None:
-    """The page says what becomes of the account; then there is a receipt, and nothing else."""
+@pytest.mark.parametrize("made", [True, False], ids=["made", "older"])
+def test_people_erase_themselves(client: Client, ada: User, made: bool) -> None:
+    """The page says what becomes of accounts; then there is a receipt, and an older account."""
     hold_everything(ada)
+    LinkedIdentity.objects.update(account_made=made)
     question = client.get(reverse("identity:erase")).content.decode()
     assert "Your account here is closed or deleted, too." in question
     assert LinkedIdentity.objects.exists()
     page = client.post(reverse("identity:erase")).content.decode()
     receipt = ErasureReceipt.objects.earliest("pk")
     assert f"The number of your receipt is {receipt.pk}." in page
+    assert ("Your account stays." in page) is not made
     assert not LinkedIdentity.objects.exists()
     ada.refresh_from_db()
-    assert not ada.is_active
-    assert client.get(reverse("identity:account")).status_code == 302
+    assert ada.is_active is not made
+    assert client.get(reverse("identity:account")).status_code == (302 if made else 200)
 
 
 def test_a_site_may_switch_the_erasure_off(client: Client, ada: User, settings: Any) -> None:
