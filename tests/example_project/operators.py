@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 from django.contrib.auth.models import Permission, User
-from django.test import Client
 from django.utils import timezone
 
 from django_identity.models import (
@@ -13,6 +12,7 @@ from django_identity.models import (
     LinkedIdentity,
     Purpose,
 )
+from tests.example_project.people import MODEL_BACKEND, SCOPES, session_of
 from tests.factories import (
     make_claim,
     make_event,
@@ -21,8 +21,6 @@ from tests.factories import (
     make_identity_by_code,
 )
 
-MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
-SCOPES = ["profile:read", "kyc:read", "claims:read"]
 #: Nobody at the service that the other tests sign in with.
 REFETCHABLE = "0a1b2c3d-operated-by-hand"
 #: The person who cannot pass the age gate, in the test of a new operator.
@@ -36,19 +34,11 @@ def settle_operators() -> dict[str, str]:
     _to_erase()
     _by_code()
     _receipts()
-    operator = User.objects.create_superuser("operator", email="operator@example.org")
-    browser = Client()
-    browser.force_login(operator, backend=MODEL_BACKEND)
-    return {"operator": browser.cookies["sessionid"].value, "looker": _looker()}
-
-
-def _looker() -> str:
-    """The session key of an operator who may look at everything, and do nothing."""
+    User.objects.create_superuser("operator", email="operator@example.org")
+    # May look at everything, and do nothing.
     looker = User.objects.create_user("looker", is_staff=True)
     looker.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
-    browser = Client()
-    browser.force_login(looker, backend=MODEL_BACKEND)
-    return browser.cookies["sessionid"].value
+    return {name: session_of(name, MODEL_BACKEND) for name in ("operator", "looker")}
 
 
 def _refetchable() -> None:
@@ -103,12 +93,9 @@ def _by_code() -> None:
 def _receipts() -> None:
     now = timezone.now()
     ErasureReceipt.objects.create(
-        application="default",
-        requested_at=now - timedelta(hours=5),
-        next_attempt_at=now + timedelta(hours=1),
-        attempts=3,
-        error="SiteDown",
-    )
+        application="default", requested_at=now - timedelta(hours=5), attempts=3,
+        next_attempt_at=now + timedelta(hours=1), error="SiteDown",
+    )  # fmt: skip
     ErasureReceipt.objects.create(
         application="default", requested_at=now - timedelta(days=9),
         erased_at=now - timedelta(days=9),

@@ -26,7 +26,7 @@ PATIENT = "tests.example_project.patient_settings"
 
 @dataclass(frozen=True)
 class Site:
-    """Where it answers, and the session key of each person of ``people.PEOPLE``."""
+    """Where it answers, and the session key of each person of ``people.settle``."""
 
     address: str
     sessions: dict[str, str]
