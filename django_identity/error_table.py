@@ -53,7 +53,6 @@ def _answer(sentence: str | Promise, hint: str | Promise = "", *, status: int = 
 _RETRY, _RESTART, _CONTACT = Recovery.RETRY, Recovery.RESTART, Recovery.CONTACT
 _SIGN_IN = Recovery.SIGN_IN_TO_LINK
 _NOT_IN = _("You were not signed in")
-_HAS_ACCOUNT = _("You have an account here")
 _SILENT = _("%(service)s is not answering")
 _WRONG = _("Something went wrong. Please try again.")
 _ENDED = _("Your permission has ended. Please sign in again.")
@@ -114,10 +113,7 @@ ERRORS: Mapping[str, Row] = {
         _("You used a different account at %(service)s from the one connected here.")),
     "email_taken": Row(
         403, _SIGN_IN, _("An account with your e-mail address already exists here."),
-        title=_HAS_ACCOUNT),
-    "email_held_by_identity": Row(
-        403, _RESTART, _("Another identity opens the account with your e-mail address here."),
-        title=_HAS_ACCOUNT),
+        title=_("You have an account here")),
     "sign_up_refused": _refused(_("This site is not taking new accounts in this way.")),
     "user_fields_refused": _refused(
         _("This site cannot create an account from what %(service)s says.")),

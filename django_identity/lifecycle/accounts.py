@@ -11,7 +11,6 @@ from django.core.exceptions import ValidationError
 from django_identity import database, exceptions, policy
 from django_identity.conf import Application
 from django_identity.logs import LogEvent, log
-from django_identity.models import LinkedIdentity
 from django_identity.service.answers import KycStatus, Profile
 
 
@@ -25,11 +24,8 @@ def sign_up(
     or ``LinkingRefused``. Must run inside a transaction.
     """
     site = policy.load(application.policy)
-    holder = site.account_with_email(profile.email)
-    if holder is not None:
-        made = LinkedIdentity.objects.filter(user_id=holder.pk, account_made=True)
-        is_only_way_in = not holder.has_usable_password() and made.exists()
-        raise exceptions.EmailTaken(code="email_held_by_identity" if is_only_way_in else "")
+    if site.account_with_email(profile.email) is not None:
+        raise exceptions.EmailTaken
     if not site.may_sign_up(profile=profile, kyc=kyc):
         raise exceptions.LinkingRefused(code="sign_up_refused")
     fields = policy.writable(

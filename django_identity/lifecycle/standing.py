@@ -150,17 +150,12 @@ class Standing:
         """Claim name -> ``True``, or a text that a gate may require, such as a country.
 
         It contains only claims that open a gate now, and no claims that the service denied. If two
-        providers prove a claim, the later expiry wins, then the first name.
+        providers prove a claim, the later expiry wins, then the last name.
         """
         now = timezone.now()
         proven = [claim for claim in self.claims if self.is_linked and claim.is_proven(now)]
-        proven.sort(key=lambda claim: claim.provider)
-        proven.sort(key=lambda claim: claim.valid_until or now, reverse=True)
-        told: dict[str, bool | str] = {}
-        for claim in proven:
-            if claim.said:
-                told.setdefault(claim.claim_type, claim.said)
-        return told
+        proven.sort(key=lambda claim: (claim.valid_until or now, claim.provider))
+        return {claim.claim_type: claim.said for claim in proven if claim.said}
 
 
 NOBODY = Standing(barrier=Shortfall(Reason.NOT_LINKED))

@@ -239,11 +239,11 @@ def test_a_policy_may_read_the_value(settings: Any) -> None:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_of_two_providers_the_longer_proof_speaks(order: int) -> None:
-    """Whatever the order of the rows; of two that end together, the first by name."""
+    """Whatever the order of the rows; of two that end together, the last by name."""
     user = make_user()
     identity = make_identity(user)
     soon, later = (timezone.now() + timedelta(hours=hours) for hours in (1, 2))
     rows = [("B", "GH", later), ("A", "NG", soon), ("C", "KE", later), ("D", False, later)]
     for provider, value, valid_until in rows[::order]:
         make_claim(identity, "country_resident", value, provider=provider, valid_until=valid_until)
-    assert claims_of(user) == {"country_resident": "GH"}
+    assert claims_of(user) == {"country_resident": "KE"}
