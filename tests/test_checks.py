@@ -55,7 +55,6 @@ def test_one_webhook_secret_for_both_environments() -> None:
 @pytest.mark.parametrize(
     ("changes", "number"),
     [
-        ({"AUTH_URL": "https://login.example.org/oauth2"}, "E037"),
         ({"WEBHOOK_SECRETS": []}, "W025"),
         ({"ENVIRONMENT": "live"}, "W026"),
         ({**LIVE, "REDIRECT_URI": "http://site.example.org/identity/callback/"}, "E005"),
@@ -103,13 +102,6 @@ def test_fields_that_an_erasure_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
         for policy in ("OwnErasure", "Deleting"):
             with configured(POLICY=f"tests.test_checks.{policy}"):
                 assert not reported("W032")
-
-
-def test_a_list_of_kept_claims_that_names_nothing_known() -> None:
-    with configured(KEEP_CLAIMS=["age_over_81"]):
-        assert reported("W034")
-    with configured(KEEP_CLAIMS=["age_over_81", "age_over_18"]):
-        assert not reported("W034")
 
 
 @pytest.mark.parametrize("kept_by", ["django-simple-history", "django-reversion"])

@@ -16,7 +16,6 @@ from django_identity.conf.rules import ADDRESSES, Problem, is_loopback
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
-from django_identity.texts.labels import CLAIMS
 
 SOMEBODY = Profile(
     id="somebody", email="somebody@example.org", first_name="Some", last_name="Body", country="NG"
@@ -26,12 +25,6 @@ SOMEBODY = Profile(
 def problems_of(application: Application) -> Iterator[Problem]:
     yield from _secrets(application)
     yield from _addresses(application)
-    if application.keep_claims and not {*application.keep_claims} & {*CLAIMS}:
-        yield Problem(
-            "W034",
-            f"KEEP_CLAIMS of the application {application.alias!r} has no claim that is known.",
-            f"Known are {', '.join(CLAIMS)}. Every other claim is dropped.",
-        )
     try:
         site = policy.load(application.policy)
     except ConfigurationError as error:
@@ -78,13 +71,6 @@ def _secrets(application: Application) -> Iterator[Problem]:
 
 def _addresses(application: Application) -> Iterator[Problem]:
     alias = application.alias
-    if urlsplit(application.auth_url).path.rstrip("/").endswith("/oauth2"):
-        yield Problem(
-            "E037",
-            f"AUTH_URL of the application {alias!r} ends in /oauth2. The package adds "
-            "/oauth2/auth and /oauth2/token itself.",
-            f"Set AUTH_URL = {application.auth_url.removesuffix('/oauth2')!r}.",
-        )
     for name in ADDRESSES:
         parts = urlsplit(getattr(application, name.lower()) or "")
         if parts.scheme == "http" and not is_loopback(parts.hostname):

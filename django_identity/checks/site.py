@@ -17,7 +17,6 @@ from django_identity.service.http import environment_problem
 NOT_FOR_SITES = ("django_identity.sandbox.", "django_identity.testing.")
 # The prefix of the public credentials of ``django_identity.sandbox.sandbox_application``.
 SANDBOX_VALUES = "sandbox-local-site"
-CACHE_MIDDLEWARE = "django.middleware.cache.UpdateCacheMiddleware"
 
 
 def development_problems() -> Iterator[Problem]:
@@ -70,15 +69,6 @@ def problems() -> Iterator[Problem]:
             "USE_TZ is off: the times of claims and revocations could not be compared.",
             "Set USE_TZ = True. Only the TIME_ZONE of pages is a matter of taste.",
         )
-    # Gated views mark their responses as private, but a gate in a template cannot.
-    if CACHE_MIDDLEWARE in settings.MIDDLEWARE:
-        yield Problem(
-            "W005",
-            "UpdateCacheMiddleware stores every page. A page that uses a gate in its template or "
-            "claims_of() may then be shown to another person.",
-            "Cache single views, below their gate, or mark such pages with "
-            "@cache_control(private=True).",
-        )
 
 
 def _live(live: list[conf.Application]) -> Iterator[Problem]:
@@ -117,12 +107,9 @@ def _pages() -> Iterator[Problem]:
             "and no webhook.",
             'Add path("identity/", include("django_identity.urls")).',
         )
-    given = getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None)
     try:
-        is_usable = given is None or (bool(str(given).strip()) and bool(resolve_url(given)))
+        resolve_url(getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None) or "/")
     except NoReverseMatch:
-        is_usable = False
-    if not is_usable:
         yield Problem(
             "E012",
             "IDENTITY_LOCAL_SIGN_IN_URL is neither an address nor a URL name.",

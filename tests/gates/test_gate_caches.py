@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
-from django.core.checks import run_checks
 from django.http import HttpRequest, HttpResponse
-from django.test import Client, modify_settings, override_settings
+from django.test import Client, override_settings
 from django.urls import include, path
 from django.views.decorators.cache import cache_page, never_cache
 from rest_framework.permissions import IsAdminUser
@@ -104,9 +103,3 @@ def test_a_word_of_the_views_own() -> None:
         gated = cached(adult(lambda request, page=page: page))
         assert answer_of(gated, user).content == b"secret"
         assert answer_of(gated, AnonymousUser()).status_code == 302
-
-
-@modify_settings(MIDDLEWARE={"prepend": "django.middleware.cache.UpdateCacheMiddleware"})
-def test_a_cache_of_the_whole_site_is_warned_of() -> None:
-    """It stores pages that decide in their templates."""
-    assert "django_identity.W005" in [message.id for message in run_checks()]
