@@ -20,25 +20,16 @@ from tests.factories import make_claim, make_identity, make_user
 pytestmark = pytest.mark.django_db
 
 
-class Adults(APIView):
-    permission_classes = [HasClaim("age_over_18") & HasKycLevel("level_2")]
-
+class Page(APIView):
     def get(self, request: Request) -> Response:
         return Response("in")
-
-
-class Locals(Adults):
-    permission_classes = [IsAuthenticated, HasClaim("country_resident=NG")]
-
-
-class Levels(Adults):
-    permission_classes = [HasKycLevel("level_3")]
 
 
 class OfObject(APIView):
     """The permission is asked about an object, after the view itself asked for none."""
 
     asked: ClassVar[list[Any]]
+    permission_classes = ()
 
     def get(self, request: Request) -> Response:
         self.permission_classes = self.asked
@@ -46,34 +37,24 @@ class OfObject(APIView):
         return Response("in")
 
 
-class SecondAdults(Adults):
-    permission_classes = [HasClaim("age_over_18", application="second")]
-
-
-class SecondLevels(Adults):
-    permission_classes = [HasKycLevel("level_2", application="second")]
-
-
-def ask(view: type[APIView], user: User | AnonymousUser) -> HttpResponse:
+def ask(user: User | AnonymousUser, *permissions: Any, kind: type[APIView] = Page) -> HttpResponse:
     request = APIRequestFactory().get("/")
     force_authenticate(request, user=user)
-    return view.as_view()(request).render()
-
-
-def status(view: type[APIView], user: User | AnonymousUser) -> int:
-    return ask(view, user).status_code
+    name = "permission_classes" if kind is Page else "asked"
+    return type("View", (kind,), {name: list(permissions)}).as_view()(request).render()
 
 
 def test_a_closed_permission_says_what_is_missing() -> None:
     """A stable code, as a closed gate's."""
     user = make_user()
     make_identity(user)
-    closed = ask(Locals, user).data["detail"]
-    assert closed.code == "claim_missing"
-    assert closed == closed_to(Gate("country_resident=NG"), user).detail
-    assert ask(Locals, user).data["missing"] == "country_resident=NG"
-    assert ask(Levels, user).data["detail"].code == "kyc_level_missing"
-    assert ask(Levels, AnonymousUser()).data["detail"].code == "not_signed_in"
+    closed = ask(user, IsAuthenticated, HasClaim("country_resident=NG")).data
+    assert closed["detail"].code == "claim_missing"
+    assert closed["detail"] == closed_to(Gate("country_resident=NG"), user).detail
+    assert closed["missing"] == "country_resident=NG"
+    level = HasKycLevel("level_3")
+    assert ask(user, level).data["detail"].code == "kyc_level_missing"
+    assert ask(AnonymousUser(), level).data["detail"].code == "not_signed_in"
 
 
 COMBINED = [
@@ -88,15 +69,13 @@ COMBINED = [
 ]
 
 
-def test_permissions_combine_as_django_rest_frameworks_own() -> None:
+@pytest.mark.parametrize("kind", [Page, OfObject])
+def test_permissions_combine_as_django_rest_frameworks_own(kind: type[APIView]) -> None:
     """About the request and about an object."""
     user = make_user()
     make_claim(make_identity(user))
     for number, (permission, is_open) in enumerate(COMBINED):
-        view = type("View", (Adults,), {"permission_classes": [permission]})
-        assert (status(view, user) == 200) is is_open, number
-        view = type("View", (OfObject,), {"asked": [permission]})
-        assert (status(view, user) == 200) is is_open, number
+        assert (ask(user, permission, kind=kind).status_code == 200) is is_open, number
 
 
 def test_a_permission_asks_about_its_application() -> None:
@@ -106,7 +85,9 @@ def test_a_permission_asks_about_its_application() -> None:
     make_claim(make_identity(user, application="second"))
     make_claim(make_identity(other, subject="subject-2"))
     with override_settings(DJANGO_IDENTITY={"default": default, "second": default}):
-        for view in (SecondAdults, SecondLevels):
-            assert status(view, user) == 200
-            assert status(view, other) == 403
-        assert status(Adults, user) == 403
+        for gate in (
+            HasClaim("age_over_18", application="second"),
+            HasKycLevel("level_2", application="second"),
+        ):
+            assert (ask(user, gate).status_code, ask(other, gate).status_code) == (200, 403)
+        assert ask(user, HasClaim("age_over_18")).status_code == 403
