@@ -114,6 +114,10 @@ def test_nobody_sees_secrets_or_somebody_elses(client: Client, ada: User, page: 
     content = client.get(reverse(f"identity:{page}")).getvalue().decode()
     assert "subject-1" in content
     assert "ada@example.org" in content
+    # What happened is told in words too, above all that is stored.
+    activity = content.partition("<h2>Activity</h2>")[2]
+    for words in ("You connected", "A proof was issued"):
+        assert (words in activity) is (page == "account")
     for hidden in (SECRET, "subject-of-eve", "unique_human"):
         assert hidden not in content
 
@@ -156,15 +160,6 @@ def test_the_page_shows_the_newest_and_counts_all(
     assert ("/wanted/100/" in page, "/wanted/0/" in page) == (True, False)
     AuthorizationRequest.objects.filter(next="/wanted/0/").delete()
     assert "These are the newest" not in account(client)
-
-
-def test_the_activity_is_in_words(client: Client, ada: User) -> None:
-    """A plain list of what happened; the raw events are below, among all that is stored."""
-    hold_everything(ada)
-    page = account(client)
-    shown = page[page.index("<h2>Activity</h2>") :]
-    assert "You connected" in shown
-    assert "A proof was issued" in shown
 
 
 # Proofs

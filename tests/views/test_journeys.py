@@ -16,7 +16,7 @@ from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back
-from tests.views.connect.pages import LOCAL, hand_in
+from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -74,13 +74,6 @@ def test_what_worked_is_said(client: Client, service: FakeService, how: str, don
     assert "<title>Needed:" in page
     assert "You are verified" not in page
     assert "You are verified" not in client.get("/identity/account/").content.decode()
-
-
-def test_a_code_says_that_it_worked(client: Client, service: FakeService) -> None:
-    """On the page that asks whose it is."""
-    client.force_login(make_user(), backend=LOCAL)
-    page = hand_in(client).headers["Location"]
-    assert '<p role="status">You are verified at level 2.</p>' in client.get(page).content.decode()
 
 
 @pytest.mark.parametrize(

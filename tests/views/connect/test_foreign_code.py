@@ -59,10 +59,11 @@ def test_a_code_writes_no_field_of_the_account(service: FakeService, browser: Cl
 
 
 def test_the_page_after_the_code_says_whose_it_was(service: FakeService, browser: Client) -> None:
-    """First name, initial and masked address; the way on, and one press to undo."""
+    """First name, initial and masked address; that it worked, the way on, and one press to undo."""
     response = hand_in(browser, next="/loans/")
     assert response["Location"] == "/identity/connected/?next=%2Floans%2F"
     page = browser.get(response["Location"]).content.decode()
+    assert '<p role="status">You are verified at level 2.</p>' in page
     assert 'href="/loans/"' in page
     assert "ada@example.org" not in page
     assert "Obi" not in page

@@ -9,7 +9,7 @@ from django.test import Client, override_settings
 
 from django_identity.models import LinkedIdentity
 from tests import fake_service
-from tests.factories import make_user
+from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService, http, refusal
 from tests.views.connect.pages import SECRETS, browser_of, hand_in, refused
 
@@ -91,7 +91,8 @@ def test_by_somebody_else(service: FakeService, browser: Client) -> None:
     beside = {"kyc_required": True, "kyc_url": "https://kyc.example/now"}
     service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
     refused(hand_in(browser), "verification_policy_not_met", 403)
-    page = refused(hand_in(browser_of(make_user("eve"))), "connect_code_used", 409)
+    eve = make_identity(make_user("eve"), subject="another").user
+    page = refused(hand_in(browser_of(eve)), "connect_code_used", 409)
     assert "/identity/account/" in page
     assert "kyc.example" not in page
     assert service.calls("request") == 1
