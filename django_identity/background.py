@@ -68,17 +68,20 @@ def nudge(task: TaskName, *arguments: object) -> None:
         app.send_task(task, arguments, expires=EXPIRES, **once)
 
 
+def try_nudge(task: TaskName, *arguments: object) -> bool:
+    """As ``nudge``, but a failure is only logged. Returns whether there was none."""
+    try:
+        nudge(task, *arguments)
+    except Exception as error:  # noqa: BLE001  any transport's own errors
+        log_trouble(LogEvent.BROKER_FAILED, error, level=logging.WARNING, task=task)
+        return False
+    return True
+
+
 def nudge_on_commit(task: TaskName, *arguments: object) -> None:
     """Publish ``task`` when the transaction has committed. A failure is only logged."""
-
-    def publish() -> None:
-        try:
-            nudge(task, *arguments)
-        except Exception as error:  # noqa: BLE001  any transport's own errors
-            log_trouble(LogEvent.BROKER_FAILED, error, level=logging.WARNING, task=task)
-
     if has_broker():
-        database.on_commit(publish)
+        database.on_commit(lambda: try_nudge(task, *arguments))
 
 
 def _connection(app: Celery) -> Connection:
