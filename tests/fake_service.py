@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from django.db import connections
 from django.test import override_settings
 
+from django_identity.testing.sandbox import DOCUMENT_PATHS
 from tests.credentials import issuer
 
 # A good answer gets there on the busiest machine; a bad one is waited for as long as it takes.
@@ -79,7 +80,7 @@ class FakeService:
         return {
             "ENVIRONMENT": "test", "BASE_URL": f"{self.origin}/api/v1", "AUTH_URL": self.origin,
             "CLIENT_ID": self.client_id, "CLIENT_SECRET": "a-client-secret-for-tests-alone",
-            "TIMEOUT": PATIENCE, **changes,
+            "TIMEOUT": PATIENCE, "DOCUMENT_PATHS": DOCUMENT_PATHS, **changes,
         }  # fmt: skip
 
     def calls(self, endpoint: str) -> int:

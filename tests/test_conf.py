@@ -15,6 +15,7 @@ from django_identity.exceptions import ConfigurationError
 from tests.service.environment import environment
 
 KEY = {"kty": "EC", "kid": "k", "alg": "ECDH-ES", "crv": "P-256", "d": "private"}
+PATHS = {"documents:read": "/users/{subject}/documents"}
 COMPLETE: dict[str, Any] = {
     "ENVIRONMENT": "test",
     "BASE_URL": "https://api.example.org/api/v1",
@@ -120,9 +121,9 @@ def test_no_secret_is_in_the_repr() -> None:
         ({"DOCUMENT_PATHS": {"documents:read": "/{subject}/{secret}"}}, "E004"),
         ({"DOCUMENT_PATHS": {"documents:read": "https://example.org/{subject}"}}, "E004"),
         ({"DOCUMENT_PATHS": {"documents:read": "/users/{subject}?all=1"}}, "E004"),
-        ({"SCOPES": ["documents:metadata", "openid"]}, "E019"),
-        ({"SCOPES": ["profile:read", "documents:metadata"], "DOCUMENT_PATHS": {}}, "E065"),
-        ({"SCOPES": ["profile:read", "documents:read"]}, "E066"),
+        ({"SCOPES": ["openid"]}, "E019"),
+        ({"SCOPES": ["profile:read", "documents:metadata"]}, "E065"),
+        ({"SCOPES": ["profile:read", "documents:read"], "DOCUMENT_PATHS": PATHS}, "E066"),
         ({"POLICY": "no.such.Policy"}, "E010"),
         ({"POLICY": "django_identity.conf.Application"}, "E010"),
     ],

@@ -161,10 +161,7 @@ def test_each_setting_has_its_default() -> None:
         "connect_scopes": ("profile:basic", "kyc:status"),
         "policy": "django_identity.policy.IdentityPolicy",
         "document_keys": (),
-        "document_paths": {
-            "documents:metadata": "/users/{subject}/documents/metadata",
-            "documents:read": "/users/{subject}/documents",
-        },
+        "document_paths": {},
         "redirect_uri": None, "timeout": 10.0,
         "event_days": 180,
     }  # fmt: skip

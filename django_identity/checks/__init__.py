@@ -21,7 +21,7 @@ def check_settings(**_kwargs: Any) -> list[CheckMessage]:
 
 def check_installation(**_kwargs: Any) -> list[CheckMessage]:
     """Check what the package depends on, once the setting can be used."""
-    if any(problem.fatal for problem in conf.problems()):
+    if not conf.is_usable():
         return []
     found = list(site.problems())
     for application in conf.applications():
@@ -31,8 +31,7 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
 
 def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
     """Check what a deployed site may not have (``check --deploy``)."""
-    is_usable = not any(problem.fatal for problem in conf.problems())
-    return _messages(site.sandbox_problems()) if is_usable else []
+    return _messages(site.sandbox_problems()) if conf.is_usable() else []
 
 
 def register_all() -> None:

@@ -63,19 +63,21 @@ def application(alias: str = DEFAULT_ALIAS) -> Application:
 
     Raises ``ConfigurationError`` if the alias is unknown or its settings are unusable.
     """
-    fatal = [problem for problem in problems() if problem.fatal]
-    if fatal:
-        raise ConfigurationError(" ".join(problem.message for problem in fatal))
+    if not is_usable():
+        raise ConfigurationError(" ".join(each.message for each in problems() if each.fatal))
     if alias not in aliases():
         raise ConfigurationError(f"{SETTING} has no application {alias!r}.")
     return _application(alias)
 
 
 def kept_claims(alias: str) -> tuple[str, ...] | None:
-    """``KEEP_CLAIMS`` of the application, also while its settings have mistakes."""
-    given = getattr(settings, SETTING, {})
-    held = given.get(alias, {}).get("KEEP_CLAIMS") if isinstance(given, Mapping) else None
-    return tuple(held) if isinstance(held, list | tuple) else None
+    """``KEEP_CLAIMS`` of the application. None, too, if its settings cannot be used."""
+    return application(alias).keep_claims if is_usable() and alias in aliases() else None
+
+
+def is_usable() -> bool:
+    """Whether the setting has no fatal mistake."""
+    return not any(problem.fatal for problem in problems())
 
 
 def applications() -> tuple[Application, ...]:
@@ -90,8 +92,8 @@ def aliases() -> tuple[str, ...]:
 @cache
 def problems() -> tuple[Problem, ...]:
     """All mistakes in the setting, in the order of the aliases."""
-    raw = getattr(settings, SETTING, None)
-    if not isinstance(raw, Mapping) or DEFAULT_ALIAS not in raw:
+    raw = _setting()
+    if DEFAULT_ALIAS not in raw:
         hint = 'Add DJANGO_IDENTITY = {"default": {…}} to the settings; see the README.'
         return (Problem("E001", f'{SETTING} must be a dict with the key "default".', hint),)
     return tuple(
@@ -100,15 +102,15 @@ def problems() -> tuple[Problem, ...]:
 
 
 def _setting() -> Mapping[str, Any]:
-    return getattr(settings, SETTING, None) or {}
+    """The setting, or an empty one if it is no dict."""
+    given = getattr(settings, SETTING, None)
+    return given if isinstance(given, Mapping) else {}
 
 
 @cache
 def _application(alias: str) -> Application:
     fields = rules.parse_fields(_setting()[alias])
     fields["api_origin"] = fields["api_origin"] or rules.origin_of(fields["base_url"])
-    if fields["document_paths"] is None:
-        fields["document_paths"] = rules.document_paths_of(fields["environment"])
     if not fields["encryption_keys"]:
         fields["encryption_keys"] = settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)
     fields["client_secret"] = Secret(fields["client_secret"])

@@ -124,11 +124,6 @@ def _document_paths(value: object) -> Mapping[str, str]:
     return dict(value)
 
 
-def document_paths_of(environment: object) -> Mapping[str, str]:
-    """The default of ``DOCUMENT_PATHS``: the sandbox's in test, and none in live."""
-    return {} if environment == "live" else SANDBOX_DOCUMENT_PATHS
-
-
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One key: its parser, a description of valid values, and its default.
@@ -141,12 +136,7 @@ class Rule:
     default: Any = REQUIRED
 
 
-# Scopes of documents, and the paths at which the sandbox serves them. The spec shows no path.
-SANDBOX_DOCUMENT_PATHS: Mapping[str, str] = {
-    "documents:metadata": "/users/{subject}/documents/metadata",
-    "documents:read": "/users/{subject}/documents",
-}
-DOCUMENT_SCOPES = SANDBOX_DOCUMENT_PATHS.keys()
+DOCUMENT_SCOPES = {"documents:metadata", "documents:read"}
 DOCUMENT_PATH = re.compile(r"(?:/\w[\w.~-]*)*/\{subject\}(?:/\w[\w.~-]*)*", re.ASCII)
 # Algorithm -> the type of its keys.
 DOCUMENT_ALGORITHMS = {
@@ -159,7 +149,7 @@ DOCUMENT_ALGORITHMS = {
 SHORTEST_MODULUS = 342  # 2048 bits in base64url
 CURVES = ("P-256", "P-384", "P-521")
 PRIVATE_JWKS = f"a list of private JWKs, each with kid and alg ({', '.join(DOCUMENT_ALGORITHMS)})"
-PATHS = "a dict from documents:metadata and documents:read to paths with {subject}, or None"
+PATHS = "a dict from documents:metadata and documents:read to paths with {subject}"
 SCOPES = ("profile:read", "kyc:read", "claims:read")
 SERVICE_NAME = "identity"
 ADDRESSES = ("BASE_URL", "AUTH_URL", "API_ORIGIN", "REDIRECT_URI", "SERVICE_ACCOUNT_URL")
@@ -182,7 +172,7 @@ RULES: Mapping[str, Rule] = {
     "POLICY": Rule(_text, "a dotted path", "django_identity.policy.IdentityPolicy"),
     "ENCRYPTION_KEYS": Rule(_list_of(_text), "a list of texts, or None", None),
     "DOCUMENT_KEYS": Rule(_list_of(_document_key), PRIVATE_JWKS, ()),
-    "DOCUMENT_PATHS": Rule(_document_paths, PATHS, None),
+    "DOCUMENT_PATHS": Rule(_document_paths, PATHS, {}),
     "REDIRECT_URI": Rule(_address, "the registered callback address, or None", None),
     "TIMEOUT": Rule(_between(0.001, 60, int, float), "a number of seconds up to 60", 10.0),
     "REFETCHES_PER_MINUTE": Rule(_between(1, 1_000_000, int), "a number", 1000),
@@ -259,10 +249,8 @@ def _address_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem
 def _document_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
     """A person must not consent to what the site then cannot read."""
     asked = {*fields["scopes"], *fields["later_scopes"]}
-    scopes, paths = DOCUMENT_SCOPES & asked, fields["document_paths"]
-    if paths is None:
-        paths = document_paths_of(fields["environment"])
-    for scope in sorted(scopes - {*paths}):
+    scopes = DOCUMENT_SCOPES & asked
+    for scope in sorted(scopes - {*fields["document_paths"]}):
         hint = "Set the path that the service named at the approval, or leave the scope out."
         problem = f"{where}: SCOPES has {scope}, and DOCUMENT_PATHS has no path for it."
         yield Problem("E065", problem, hint, fatal=False)

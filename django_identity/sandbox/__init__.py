@@ -37,6 +37,10 @@ SANDBOX = "http://127.0.0.1:9400"
 CLIENT_ID = "sandbox-local-site"
 CLIENT_SECRET = "sandbox-local-site-client-secret"
 WEBHOOK_SECRET = "sandbox-local-site-webhook-secret"
+DOCUMENT_PATHS = {
+    "documents:metadata": "/users/{subject}/documents/metadata",
+    "documents:read": "/users/{subject}/documents",
+}
 CALLBACK_PATH = "/identity/callback/"
 WEBHOOK_PATH = "/identity/webhook/"
 
@@ -59,4 +63,5 @@ def sandbox_application(sandbox: str = SANDBOX) -> dict[str, Any]:
         "CLIENT_SECRET": CLIENT_SECRET,
         "WEBHOOK_SECRETS": [WEBHOOK_SECRET],
         "SERVICE_ACCOUNT_URL": f"{sandbox}/account/",
+        "DOCUMENT_PATHS": DOCUMENT_PATHS,
     }

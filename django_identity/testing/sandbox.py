@@ -25,6 +25,11 @@ ANNOUNCED = {
     "Authorization server": "auth_url",
     "Portal session token": "portal_token",
 }
+# Where the sandbox serves the documents of each scope. The spec shows no path.
+DOCUMENT_PATHS = {
+    "documents:metadata": "/users/{subject}/documents/metadata",
+    "documents:read": "/users/{subject}/documents",
+}
 
 
 class SandboxError(Exception):
@@ -81,6 +86,7 @@ class RunningSandbox:
             "AUTH_URL": self.auth_url,
             "CLIENT_ID": made[environment]["client_id"],
             "CLIENT_SECRET": made[environment]["client_secret"],
+            "DOCUMENT_PATHS": DOCUMENT_PATHS,
         }
 
     def create_person(self, *, verified: bool = True, **account: Any) -> SandboxPerson:

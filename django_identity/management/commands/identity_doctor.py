@@ -48,7 +48,7 @@ class Command(BaseCommand):
 
 
 def _unused_scopes() -> Iterator[Finding]:
-    if any(problem.fatal for problem in conf.problems()):
+    if not conf.is_usable():
         return
     for alias, scope in gate_map.unused_scopes():
         said = f"{alias}: no gate asks for {scope} of LATER_SCOPES"

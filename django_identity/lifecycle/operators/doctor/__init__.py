@@ -22,7 +22,7 @@ def diagnose(*, probe: bool | None = None) -> Iterator[Finding]:
     None: only where no application is live. Fatal mistakes in the settings end the diagnosis.
     """
     yield from site_checks.check_settings()
-    if any(problem.fatal for problem in conf.problems()):
+    if not conf.is_usable():
         return
     yield from service_checks.check_key_sets()
     yield from site_checks.check_broker()
