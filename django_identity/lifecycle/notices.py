@@ -58,11 +58,9 @@ def masked(profile: Profile) -> str:
     """
     initial = f"{profile.last_name[:1]}." if profile.last_name else ""
     name = f"{profile.first_name[:LONGEST_MASKED_PART]} {initial}".strip()
-    return ", ".join(part for part in (name, _masked_address(profile.email)) if part)
-
-
-def _masked_address(email: str) -> str:
-    local, _, domain = email.rpartition("@")
-    if not local or not domain or not email.isprintable() or len(domain) > LONGEST_MASKED_PART:
-        return ""
-    return f"{local[0] if len(local) > 1 else ''}***@{domain}"
+    local, _, domain = profile.email.rpartition("@")
+    address = ""
+    if local and domain and profile.email.isprintable() and len(domain) <= LONGEST_MASKED_PART:
+        first = local[0] if len(local) > 1 else ""
+        address = f"{first}***@{domain}"
+    return ", ".join(part for part in (name, address) if part)

@@ -76,24 +76,18 @@ def test_the_page_says_why_and_what(browser: Client) -> None:
 
 
 @pytest.mark.parametrize("said", [BASE, f"{BASE} documents:metadata"])
-def test_an_answer_with_less_than_was_asked(
-    browser: Client, service: FakeService, said: str
-) -> None:
-    """The person took the tick away: signed in as before, the gate closed, and why."""
+def test_what_keeps_it_closed(browser: Client, service: FakeService, said: str) -> None:
+    """A refusal, or an answer with less than was asked: signed in as before, and told why."""
+    for error in ("access_denied", "invalid_scope"):
+        state, _ = asked_of_the_service(browser)
+        assert come_back(browser, state, code="", error=error).status_code >= 400
+        assert not is_open(browser)
     state, _ = asked_of_the_service(browser)
     service.token = {"scope": said}
     assert come_back(browser, state)["Location"] == "/papers/"
     page = browser.get("/papers/", follow=True).content.decode()
     assert "You have not allowed this yet" in page
     assert browser.get("/").content
-
-
-def test_a_refusal_or_an_unknown_scope_at_the_service(browser: Client) -> None:
-    for error in ("access_denied", "invalid_scope"):
-        state, _ = asked_of_the_service(browser)
-        assert come_back(browser, state, code="", error=error).status_code >= 400
-        assert not is_open(browser)
-        assert browser.get("/").content
 
 
 def test_taken_back_alone(browser: Client, service: FakeService) -> None:
