@@ -55,23 +55,16 @@ def ask_broker() -> None:
             connection.connect()
 
 
-def nudge(task: TaskName, *arguments: object) -> None:
-    """Publish ``task``, without anything about a person. Raises the transport's own errors.
+def nudge(task: TaskName, *arguments: object) -> bool:
+    """Publish ``task``, without anything about a person. Returns False if no broker took it.
 
     It blocks for a few seconds at most. A message that no worker took within a minute expires.
     """
-    if not has_broker():
-        return
-    (app,) = _apps
-    with _connection(app) as connection:
-        once: Any = {"connection": connection, "retry": False, "ignore_result": True}
-        app.send_task(task, arguments, expires=EXPIRES, **once)
-
-
-def try_nudge(task: TaskName, *arguments: object) -> bool:
-    """As ``nudge``, but a failure is only logged. Returns whether there was none."""
     try:
-        nudge(task, *arguments)
+        for app in _apps if has_broker() else ():
+            with _connection(app) as connection:
+                once: Any = {"connection": connection, "retry": False, "ignore_result": True}
+                app.send_task(task, arguments, expires=EXPIRES, **once)
     except Exception as error:  # noqa: BLE001  any transport's own errors
         log_trouble(LogEvent.BROKER_FAILED, error, level=logging.WARNING, task=task)
         return False
@@ -81,7 +74,7 @@ def try_nudge(task: TaskName, *arguments: object) -> bool:
 def nudge_on_commit(task: TaskName, *arguments: object) -> None:
     """Publish ``task`` when the transaction has committed. A failure is only logged."""
     if has_broker():
-        database.on_commit(lambda: try_nudge(task, *arguments))
+        database.on_commit(lambda: nudge(task, *arguments))
 
 
 def _connection(app: Celery) -> Connection:

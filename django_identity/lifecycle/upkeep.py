@@ -102,7 +102,7 @@ def ask_workers() -> None:
         left = 0 if backoff.is_paused(site) else due(site)[: site.refetches_per_minute].count()
         for start in range(0, left, ROWS_IN_A_MESSAGE):
             rows = min(left - start, ROWS_IN_A_MESSAGE)
-            if not background.try_nudge(background.TaskName.REFETCH_DUE, site.alias, rows):
+            if not background.nudge(background.TaskName.REFETCH_DUE, site.alias, rows):
                 return  # A silent broker costs two seconds, and not two for each message.
 
 
