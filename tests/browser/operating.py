@@ -1,13 +1,10 @@
 """What the tests of the admin share: its addresses, ways to its pages, and how to look at them."""
 
-from pathlib import Path
-
 from tests.browser.conftest import Visitor
 from tests.browser.gallery import Exhibit
 from tests.browser.looking import looks_well
 
 LOOKS = ((320, "light"), (768, "light"), (1280, "dark"))
-DOCS = Path(__file__).parents[2] / "docs" / "admin.md"
 HERE = "/admin/django_identity"
 IDENTITIES = f"{HERE}/linkedidentity/"
 EVENTS = f"{HERE}/webhookevent/"

@@ -103,16 +103,11 @@ def deliver_at_once(processes: str, count: str, began_at: str) -> list[int]:
 
 def statuses(bodies: list[bytes]) -> list[int]:
     """How the webhook answers them, one after another. The service delivers again after a 503."""
-    client = Client(raise_request_exception=False)
-    return [_status(body, client) for body in bodies]
-
-
-def _status(body: bytes, client: Client) -> int:
-    for _ in range(DELIVERIES):
-        status = post(body, client=client).status_code
-        if status != 503:
-            break
-    return status
+    client, answers = Client(raise_request_exception=False), []
+    for body in bodies:
+        tries = (post(body, client=client).status_code for _ in range(DELIVERIES))
+        answers.append(next((status for status in tries if status != 503), 503))
+    return answers
 
 
 def calm_end(bodies: list[bytes], began_at: datetime) -> list[str]:

@@ -12,7 +12,6 @@ from tests.sandbox.driver import (
     Application,
     Person,
     Pkce,
-    Sandbox,
     callback_parameters,
     refusal,
 )
@@ -160,25 +159,24 @@ def decide(person: Person, url: str, **body: object) -> httpx.Response:
 
 
 def test_a_decision_without_a_browser(application: Application, person: Person) -> None:
-    """The code is good for tokens, and the approval is a consent; a denial is none."""
+    """The code is good for tokens, and the approval is a consent; a denial is none.
+
+    A live person cannot decide for a test application, nor nobody, elsewhere, or a closed account.
+    """
     pkce = Pkce()
-    denied = decide(person, application.authorization_url(pkce), deny=True).json()["callback"]
+    address = application.authorization_url(pkce, state="s ä")
+    live = Person(application.sandbox, environment="live")
+    assert decide(live, address).status_code == 400
+    assert decide(person, "http://127.0.0.1/account/").status_code == 400
+    assert decide(person, address, user_id="nobody").status_code == 404
+    denied = decide(person, address, deny=True).json()["callback"]
     assert httpx.URL(denied).params["error"] == "access_denied"
     assert person.shown()["consents"] == {}
-    answer = decide(person, application.authorization_url(pkce, state="s ä"))
-    callback = httpx.URL(answer.json()["callback"])
+    callback = httpx.URL(decide(person, address).json()["callback"])
     assert str(callback).startswith(REDIRECT_URI)
     assert callback.params["state"] == "s ä"
     assert application.redeem(callback.params["code"], pkce).status_code == 200
     assert person.shown()["consents"] == {application.client_id: ALL_SCOPES.split()}
-
-
-def test_who_cannot_decide(sandbox: Sandbox, application: Application, person: Person) -> None:
-    """A live person for a test application, nobody, another address, or a closed account."""
-    address = application.authorization_url(Pkce())
-    assert decide(Person(sandbox, environment="live"), address).status_code == 400
-    assert decide(person, "http://127.0.0.1/account/").status_code == 400
-    assert decide(person, address, user_id="nobody").status_code == 404
     person.cause("deletion")
     assert "closed" in decide(person, address).json()["error"]["message"]
 

@@ -97,7 +97,10 @@ def test_credential_has_the_specified_form(person: Person, tokens: dict[str, str
 
 
 def test_values_can_be_bare(person: Person, tokens: dict[str, str]) -> None:
-    """Only ``kyc_verified`` is an object then, and ``iat`` can be left out; a claim can say no."""
+    """Only ``kyc_verified`` is an object then, and ``iat`` can be left out; a claim can say no.
+
+    Revocation shows in the list at once and leaves the credential; so does its own expiry.
+    """
     person.cause("claims/age_over_18", value=False)
     assert verified(person, tokens)["age_over_18"]["verified"] is False
     person.cause("claims/age_over_18", value=True)
@@ -107,10 +110,6 @@ def test_values_can_be_bare(person: Person, tokens: dict[str, str]) -> None:
     assert payload["country_resident"] == "NG"
     assert payload["kyc_verified"]["verified"] is True
     assert "iat" not in payload
-
-
-def test_revoked_claim_is_listed_and_not_disclosed(person: Person, tokens: dict[str, str]) -> None:
-    """Revocation shows in the list at once and leaves the credential; its own expiry too."""
     person.cause("claims/age_over_18/revoke")
     person.cause("claims/country_resident", expires_at="2001-01-01T00:00:00Z")
     content = claims_of(person, tokens)
