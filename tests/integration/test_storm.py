@@ -1,6 +1,14 @@
-"""A storm of events from many processes ends where calm would have ended."""
+"""A storm of events ends where calm would have ended.
 
+From many processes at once; or when the web process dies in the middle of it: what it acknowledged
+is there, and there once.
+"""
+
+import json
+import random
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -8,9 +16,11 @@ from django.db import connection
 from django.utils import timezone
 
 from django_identity.lifecycle import erasure
-from django_identity.models import WebhookEvent
+from django_identity.models import ErasureReceipt, WebhookEvent
 from tests import concurrency
+from tests.deliveries import event_body
 from tests.integration import storm
+from tests.integration.web import Web
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -19,6 +29,13 @@ PROCESSES = 8
 EVENTS = {"postgresql": 1_000}
 FEWER_EVENTS = 200
 TARGET = "tests.integration.storm:deliver_at_once"
+DELETION = "data.deletion_requested"
+SENDERS = 4
+SENDING = 300.0
+PAUSE = 0.02
+# Events and kills, by what the database can bear.
+SIZES = {"postgresql": (300, 12)}
+SMALLER = (80, 4)
 
 
 def test_a_storm_ends_as_calm_does() -> None:
@@ -33,3 +50,69 @@ def test_a_storm_ends_as_calm_does() -> None:
     assert WebhookEvent.objects.count() == count
     erasure.retry_pending()
     assert storm.differences(storm.end_state(), calm) == []
+
+
+@pytest.mark.server
+def test_a_killed_process_loses_nothing_and_repeats_nothing() -> None:
+    """SIGKILL at random moments of a stream; whoever got no answer sends again."""
+    count, kills = SIZES.get(connection.vendor, SMALLER)
+    bodies = stream(count)
+    calm = storm.calm_end(bodies, BEGAN_AT)
+    storm.clear()
+    storm.people(BEGAN_AT)
+    sender = Sender()
+    with Web() as web, ThreadPoolExecutor(SENDERS) as pool:
+        sending = [pool.submit(sender.send, web, body) for body in storm.shuffled(bodies)]
+        kill_at_random(web, sender, deliveries=len(sending), kills=kills)
+        assert all(each.result() for each in sending)
+    # 503: the lock of a process that is dead was not yet free.
+    assert set(sender.answers) <= {200, 503, None}
+    assert WebhookEvent.objects.count() == len(bodies)
+    # An effect that would show if it had come twice: each request writes a receipt of its own.
+    written = ErasureReceipt.objects.values_list("event_id", flat=True)
+    assert len(written) == len(set(written)) == len(set(requests_among(bodies)))
+    erasure.retry_pending()
+    assert storm.differences(storm.end_state(), calm) == []
+
+
+def stream(count: int) -> list[bytes]:
+    """Events of every kind, and at the end some people ask to be forgotten."""
+    requests = [
+        event_body(DELETION, subject=f"subject-{2 * n}", event_id=f"forget-{n}", at=BEGAN_AT)
+        for n in range(count // 10)
+    ]
+    return storm.in_order(count - len(requests), BEGAN_AT) + requests
+
+
+def requests_among(bodies: list[bytes]) -> list[str]:
+    """The ids of the requests of linked people to be forgotten."""
+    events = [event for event in map(json.loads, bodies) if event["event_type"] == DELETION]
+    linked = {f"subject-{number}" for number in range(0, storm.SUBJECTS, 2)}
+    return [event["event_id"] for event in events if event["data"]["user_id"] in linked]
+
+
+class Sender:
+    """Sends each event until it is acknowledged, for a limited time."""
+
+    def __init__(self) -> None:
+        self.answers: Counter[int | None] = Counter()
+        self.give_up = time.monotonic() + SENDING
+
+    def send(self, web: Web, body: bytes) -> bool:
+        while time.monotonic() < self.give_up:
+            status = web.deliver(body)
+            self.answers[status] += 1
+            if status == 200:
+                return True
+            time.sleep(PAUSE)
+        return False
+
+
+def kill_at_random(web: Web, sender: Sender, *, deliveries: int, kills: int) -> None:
+    """Kill it so many times, each in the middle of something."""
+    dice = random.Random()
+    for acknowledged in sorted(dice.sample(range(deliveries * 9 // 10), kills)):
+        while sender.answers[200] < acknowledged and time.monotonic() < sender.give_up:
+            time.sleep(0.001)
+        time.sleep(dice.uniform(0, 0.01))
+        web.kill()

@@ -66,7 +66,6 @@ def deliver_chunked(port: int, body: bytes, **headers: str) -> int:
         link.close()
 
 
-@pytest.mark.integration
 def test_gunicorn_hands_over_a_chunked_body(gunicorn: int) -> None:
     """It is read to its end, up to the bound, and what it says is done."""
     make_identity(make_user())
@@ -82,7 +81,6 @@ def test_gunicorn_hands_over_a_chunked_body(gunicorn: int) -> None:
     assert WebhookEvent.objects.count() == 1
 
 
-@pytest.mark.integration
 @pytest.mark.parametrize("end", [b"\r\n", b"\r\nnonsense\r\n", b"no end\r\n"])
 def test_a_chunked_body_that_is_cut_off_is_no_event(gunicorn: int, end: bytes) -> None:
     """Nothing of it is stored, though it was all there but for the end's mark."""
