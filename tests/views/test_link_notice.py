@@ -87,6 +87,7 @@ def test_a_link_names_the_site_and_leads_to_the_account(
     assert "to your account on this site, on " in older.body
     for told in (older, made):
         assert "https://ajo.example/identity/account/default/" in told.body
+    assert "can sign in to your account" in older.body
     assert "disconnect it" in older.body
     assert "disconnect" not in made.body
 

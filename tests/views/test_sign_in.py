@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -177,17 +178,20 @@ def test_tabs_each_keep_their_own_next(client: Client, service: FakeService) -> 
     assert service.calls("token") == 4
 
 
-@pytest.mark.parametrize("way", ["user_id", "sub", "id_token", "access_token", "none", "null"])
+@pytest.mark.parametrize(
+    "way", ["user_id", "sub", "id_token", "access_token", "for the API", "none", "null"]
+)
 def test_the_subject_is_learnt_in_several_ways(
     client: Client, service: FakeService, way: str
 ) -> None:
     """The token answer's own word, a token that the service signed, or else ``users/me``."""
-    signed = service.identity_token("subject-1", head={"typ": "at+jwt"})
+    signed = partial(service.identity_token, "subject-1", head={"typ": "at+jwt"})
     service.token = {
         "user_id": {"user_id": "subject-1"},
         "sub": {"sub": "subject-1"},
         "id_token": {"id_token": service.identity_token("subject-1")},
-        "access_token": {"access_token": signed},
+        "access_token": {"access_token": signed()},
+        "for the API": {"access_token": signed(aud=service.origin, client_id="test-client")},
         "none": {},
         "null": {"user_id": None, "sub": None, "id_token": None, "scope": None},
     }[way]
