@@ -12,7 +12,6 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import models
 
 KEPT = frozenset({"password", "date_joined"})
-PREFIX = "erased-"
 # Every database can store this time, in every time zone.
 LONG_PAST = datetime(1900, 1, 1, tzinfo=UTC)
 UNKNOWN: Final = object()
@@ -66,10 +65,7 @@ def _blank(field: models.Field[Any, Any]) -> object:
     if field.null:
         return None
     if isinstance(field, (models.CharField, models.TextField)):
-        text = uuid.uuid4().hex
-        longest = field.max_length or len(PREFIX + text)
-        unique = PREFIX + text if len(PREFIX + text) <= longest else text[:longest]
-        return unique if is_unique else ""
+        return f"{uuid.uuid4().hex}-erased"[: field.max_length] if is_unique else ""
     if field.unique:
         return UNKNOWN
     if field.has_default() or isinstance(field, models.FileField):

@@ -28,12 +28,10 @@ def send_on_commit(
 
     def send() -> None:
         try:
-            site, names = policy.load(application.policy), names_for(None, application)
+            names = names_for(None, application)
             context = facts | {name: names[name] for name in ("service", "site", "site_name")}
             context["site_address"] = _site_address(application)
-            if change == "linked":
-                is_needed = facts["identity"].account_made
-                context["is_only_way_in"] = is_needed and not site.has_other_way_in(user)
+            site = policy.load(application.policy)
             if notice := site.notice(user, change=change, **context):
                 notice.send()
         except Exception as error:  # noqa: BLE001  the site's own code and any mail backend; the change stands
