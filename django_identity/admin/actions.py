@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partialmethod
-from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
@@ -19,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from django_identity.admin.listing import RecordAdmin
 from django_identity.error_table import hint_of
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import Consent, LinkedIdentity
+from django_identity.models import LinkedIdentity
 from django_identity.texts.operators import Words
 
 CONFIRMED = "confirmed"
@@ -50,33 +49,26 @@ class IdentityActions(RecordAdmin):
     has_revoke_permission = partialmethod(RecordAdmin.may, verb="revoke")
     has_erase_permission = partialmethod(RecordAdmin.may, verb="erase")
 
-    def allowed_actions(self, request: HttpRequest, identity: LinkedIdentity) -> list[Any]:
-        """Name and title of each action that the operator may use and that can do something."""
-        useless = ("refetch", "revoke") if identity.consent == Consent.REVOKED else ()
-        found = self.get_action_choices(request, default_choices=[])
-        return [(name, title) for name, title in found if name not in useless]
-
     @admin.action(description=_("Re-fetch now"), permissions=["refetch"])
     def refetch(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
         """Fetch one while the operator waits; make several due now."""
         chosen = list(queryset.order_by("-pk")[:MOST_REFETCHED])
         self.note(request, chosen, CHANGE, gettext("Re-fetched."))
-        if len(chosen) > 1:
+        if len(chosen) != 1:
             due = interventions.make_due(chosen)
             messages.success(request, gettext("Re-fetches that are due now: %d") % due)
             return None
-        for identity in chosen:
-            if code := interventions.refetch(identity):
-                failed = gettext("The last re-fetch failed:")
-                messages.error(request, f"{failed} {hint_of(code)}")
-            else:
-                messages.success(request, gettext("Re-fetched."))
-            page = "admin:django_identity_linkedidentity_change"
-            return redirect(reverse(page, args=[identity.pk], current_app=self.admin_site.name))
-        return self.to_list()
+        [identity] = chosen
+        if code := interventions.refetch(identity):
+            failed = gettext("The last re-fetch failed:")
+            messages.error(request, f"{failed} {hint_of(code)}")
+        else:
+            messages.success(request, gettext("Re-fetched."))
+        page = "admin:django_identity_linkedidentity_change"
+        return redirect(reverse(page, args=[identity.pk], current_app=self.admin_site.name))
 
     @admin.action(description=_("Revoke at this site"), permissions=["revoke"])
-    def revoke(self, request: HttpRequest, queryset: Rows) -> HttpResponse:
+    def revoke(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
         if question := self.question(request, queryset, "revoke", LOST_BY_REVOKING):
             return question
         chosen = list(queryset)
@@ -84,10 +76,10 @@ class IdentityActions(RecordAdmin):
         text = ngettext("%d identity was revoked.", "%d identities were revoked.", revoked)
         messages.success(request, text % revoked)
         self.note(request, chosen, CHANGE, gettext("Revoked at this site."))
-        return self.to_list()
+        return None
 
     @admin.action(description=_("Disconnect"), permissions=["revoke"])
-    def disconnect(self, request: HttpRequest, queryset: Rows) -> HttpResponse:
+    def disconnect(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
         """Remove links. One that made its account stays, unless the owner has another way in."""
         if question := self.question(request, queryset, "disconnect", LOST_BY_DISCONNECTING):
             return question
@@ -101,10 +93,10 @@ class IdentityActions(RecordAdmin):
             text = gettext("The link of %(person)s stays: it is the only way in to the account.")
             messages.warning(request, text % {"person": self.name_of(request, identity)})
         self.note(request, removed, DELETION, gettext("Disconnected."))
-        return self.to_list()
+        return None
 
     @admin.action(description=_("Erase"), permissions=["erase"])
-    def erase(self, request: HttpRequest, queryset: Rows) -> HttpResponse:
+    def erase(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
         """Erase one person."""
         if question := self.question(request, queryset, "erase", LOST_BY_ERASING, most=1):
             return question
@@ -118,7 +110,7 @@ class IdentityActions(RecordAdmin):
                 "The identity is revoked; the site's own part of the erasure is still pending."
             )
             messages.warning(request, text)
-        return self.to_list()
+        return None
 
     def question(
         self,
@@ -134,7 +126,7 @@ class IdentityActions(RecordAdmin):
         if not 0 < len(chosen) <= most:
             refusal = ngettext("Choose %d identity.", "Choose %d identities at most.", most)
             messages.error(request, refusal % most)
-            return self.to_list()
+            return redirect(request.get_full_path())
         if CONFIRMED in request.POST:
             return None
         context = self.context(

@@ -66,7 +66,7 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
             "claims": identity.claims.order_by("claim_type", "provider")[:MOST_CLAIMS],
             "grant": grants.filter(identity=identity).first(),
             "timeline": timeline.timeline_of(identity),
-            "allowed_actions": self.allowed_actions(request, identity),
+            "allowed_actions": self.get_action_choices(request, default_choices=[]),
             "email": wording.email_of(identity.user) if may_see else "",
             "may_see_people": may_see,
             "user_opts": identity.user._meta,

@@ -10,8 +10,6 @@ from django.contrib.auth import get_user_model
 from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -94,11 +92,6 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def changelist_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
         """The list and its actions, outside a transaction, because a re-fetch needs that."""
         return super().changelist_view(*args, **kwargs)
-
-    def to_list(self) -> HttpResponse:
-        """To the list of the admin in which the operator is: a site may have several."""
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
-        return redirect(reverse(name, current_app=self.admin_site.name))
 
     def may_see_people(self, request: HttpRequest) -> bool:
         """Whether the operator may see the site's users, and so their e-mail addresses."""

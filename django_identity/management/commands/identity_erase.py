@@ -25,27 +25,20 @@ class Command(IdentityCommand):
             "--environment", choices=Environment.values, help="By default that of the settings."
         )
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
-        parser.add_argument(
-            "--audit",
-            action="store_true",
-            help="Search all tables afterwards, and exit with 1 if something is left.",
-        )
+        said = "Search all tables afterwards, and exit with 1 if something is left."
+        parser.add_argument("--audit", action="store_true", help=said)
 
-    def handle(
-        self,
-        *,
-        subject: str,
-        application: str,
-        environment: str | None,
-        yes: bool,
-        audit: bool,
-        **_options: Any,
-    ) -> None:
-        place = environment or withdrawal.application_of(application).environment
-        if not yes and input("Type the subject again to erase them for good: ") != subject:
+    def handle(self, *, subject: str, application: str, **options: Any) -> None:
+        place = options["environment"] or withdrawal.application_of(application).environment
+        if (
+            not options["yes"]
+            and input("Type the subject again to erase them for good: ") != subject
+        ):
             raise CommandError("That is another subject. Nothing was done.")
         try:
-            receipt = erasure.erase_subject(application, place, subject, with_audit=audit)
+            receipt = erasure.erase_subject(
+                application, place, subject, with_audit=options["audit"]
+            )
         except StorageUnavailable as error:
             raise CommandError(f"The database failed ({error}). This can be run again.") from None
         if receipt.erased_at is None:

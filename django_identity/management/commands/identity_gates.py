@@ -21,12 +21,8 @@ class Command(IdentityCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--open", action="store_true", help="List the URLs without a gate.")
         parser.add_argument("--json", action="store_true", help="Write JSON, for --diff.")
-        parser.add_argument(
-            "--diff",
-            type=Path,
-            metavar="OLD.json",
-            help="List what asks for less than in this file, and exit with 1 if anything does.",
-        )
+        said = "List what asks for less than in this file, and exit with 1 if anything does."
+        parser.add_argument("--diff", type=Path, metavar="OLD.json", help=said)
 
     def handle(self, *, diff: Path | None, **options: Any) -> None:
         listed = list(gate_map.entrances())

@@ -25,16 +25,11 @@ class Command(IdentityCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "file",
-            nargs="?",
-            default=STANDARD_INPUT,
-            help="The file with the credential, by default standard input.",
-        )
+        said = "The file with the credential, by default standard input."
+        parser.add_argument("file", nargs="?", default=STANDARD_INPUT, help=said)
         parser.add_argument("--application", default=conf.DEFAULT_ALIAS, help="Its alias.")
-        parser.add_argument(
-            "--jwks", metavar="FILE", help="Use this key set, without asking the service."
-        )
+        said = "Use this key set, without asking the service."
+        parser.add_argument("--jwks", metavar="FILE", help=said)
         parser.add_argument("--subject", help="The required subject.")
 
     @sensitive_variables()
