@@ -16,6 +16,7 @@ from django_identity.conf.rules import ADDRESSES, Problem, is_loopback
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
 from django_identity.service.answers import Profile
+from django_identity.texts.labels import CLAIMS
 
 SOMEBODY = Profile(
     id="somebody", email="somebody@example.org", first_name="Some", last_name="Body", country="NG"
@@ -25,6 +26,12 @@ SOMEBODY = Profile(
 def problems_of(application: Application) -> Iterator[Problem]:
     yield from _secrets(application)
     yield from _addresses(application)
+    if application.keep_claims and not {*application.keep_claims} & {*CLAIMS}:
+        yield Problem(
+            "W034",
+            f"KEEP_CLAIMS of the application {application.alias!r} has no claim that is known.",
+            f"Known are {', '.join(CLAIMS)}. Every other claim is dropped.",
+        )
     try:
         site = policy.load(application.policy)
     except ConfigurationError as error:
