@@ -46,7 +46,7 @@ SETUPS: list[tuple[Callable[[Site], None], str, Level, str, str]] = [
     (broken.broker_without_its_client, "broker", PROBLEM, "missing: No module named", "Install"),
     (broken.no_broker, "broker", WARNING, "identity_upkeep every minute", ""),
     (broken.dead_cache, "cache", PROBLEM, "does not answer", "CACHES"),
-    (broken.no_webhook_secret, "webhook", WARNING, "no WEBHOOK_SECRETS", "revocation"),
+    (broken.no_webhook_secret, "settings", WARNING, "no WEBHOOK_SECRETS", "Register"),
     (broken.no_events, "webhook", PROBLEM, "no event came in 7 days", "Register"),
     (broken.overdue_handlers, "handlers", PROBLEM, "1 event(s) wait", "identity_upkeep"),
     (broken.failed_events, "events", PROBLEM, "1 event(s) failed", "identity_replay"),

@@ -28,17 +28,13 @@ class Command(IdentityCommand):
         said = "Search all tables afterwards, and exit with 1 if something is left."
         parser.add_argument("--audit", action="store_true", help=said)
 
-    def handle(self, *, subject: str, application: str, **options: Any) -> None:
+    def handle(self, *, subject: str, application: str, audit: bool, **options: Any) -> None:
         place = options["environment"] or withdrawal.application_of(application).environment
-        if (
-            not options["yes"]
-            and input("Type the subject again to erase them for good: ") != subject
-        ):
+        question = "Type the subject again to erase them for good: "
+        if not options["yes"] and input(question) != subject:
             raise CommandError("That is another subject. Nothing was done.")
         try:
-            receipt = erasure.erase_subject(
-                application, place, subject, with_audit=options["audit"]
-            )
+            receipt = erasure.erase_subject(application, place, subject, with_audit=audit)
         except StorageUnavailable as error:
             raise CommandError(f"The database failed ({error}). This can be run again.") from None
         if receipt.erased_at is None:
