@@ -1,7 +1,5 @@
 """The actions on linked identities, each with its own permission. What cannot be undone asks."""
 
-from __future__ import annotations
-
 from functools import partialmethod
 
 from django.contrib import admin, messages

@@ -1,11 +1,9 @@
 """The service's published keys, parsed once and strictly into loaded verification keys."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -36,7 +34,7 @@ class KeySet:
         self._by_kid = dict(by_kid)
 
     @classmethod
-    def from_jwks(cls, document: object) -> KeySet:
+    def from_jwks(cls, document: object) -> Self:
         """The usable keys of a parsed document: an object with a list ``keys`` of at most 32.
 
         Raises only ``MalformedAnswer``. Prefer ``from_text`` for the text of a response, because a
@@ -54,7 +52,7 @@ class KeySet:
         return cls({kid: key for kid, key in keys.items() if key is not None})
 
     @classmethod
-    def from_text(cls, text: str | bytes) -> KeySet:
+    def from_text(cls, text: str | bytes) -> Self:
         """Like ``from_jwks``, for the document's text: at most 64 KB of strict JSON in UTF-8.
 
         Raises only ``MalformedAnswer``.

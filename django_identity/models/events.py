@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from django_identity.conf import Application
 from django_identity.handlers import KNOWN_TYPES, handlers_of
 from django_identity.models.choices import (
     DIGEST_LENGTH,
@@ -20,10 +21,7 @@ from django_identity.models.choices import (
     WhyIgnored,
 )
 from django_identity.models.querysets import WebhookEventManager, digest
-
-if TYPE_CHECKING:
-    from django_identity.conf import Application
-    from django_identity.service.webhooks import Event
+from django_identity.service.webhooks import Event
 
 #: The members of an event's data that the spec and this package name.
 KEPT_MEMBERS = ("user_id", "userId", "sub", "kyc_level", "status", "provider", "claim_type")

@@ -1,17 +1,11 @@
 """Started sign-ins and redemptions of Connect codes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from django_identity.models.choices import DIGEST_LENGTH, Environment, Purpose, Timestamped
-
-if TYPE_CHECKING:
-    from django_identity.vault import Context
+from django_identity.vault import Context
 
 
 class AuthorizationRequest(Timestamped):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -22,9 +22,7 @@ from django_identity.models.choices import (
     Timestamped,
 )
 from django_identity.models.querysets import LinkedIdentityManager, digest
-
-if TYPE_CHECKING:
-    from django_identity.vault import Context
+from django_identity.vault import Context
 
 
 class LinkedIdentity(Timestamped):

@@ -4,14 +4,12 @@ Each ``parse`` raises ``MalformedAnswer`` for what it cannot use. The specificat
 the members of documents nor those of ``/claims/verify``: these are the sandbox's.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NoReturn, TypeGuard
+from typing import Any, NoReturn, Self, TypeGuard
 
 from django_identity.secrets import Secret
 from django_identity.service.members import (
@@ -47,7 +45,7 @@ class TokenAnswer:
     id_token: Secret | None = None
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> TokenAnswer:
+    def parse(cls, body: Mapping[str, Any]) -> Self:
         """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
         kind, scope, read = body.get("token_type"), body.get("scope"), Members(body, "token")
         if kind is not None and not (isinstance(kind, str) and kind.lower() == "bearer"):
@@ -66,7 +64,7 @@ class TokenAnswer:
         )
 
     @classmethod
-    def parse_refreshed(cls, body: Mapping[str, Any]) -> TokenAnswer:
+    def parse_refreshed(cls, body: Mapping[str, Any]) -> Self:
         """As ``parse``, of the answer to a refresh: a usable pair is enough.
 
         The refresh token that was sent is spent by now, so what else is odd is left out.
@@ -114,7 +112,7 @@ class Profile:
     by_code: bool = False
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any], *, environment: str = "live") -> Profile:
+    def parse(cls, body: Mapping[str, Any], *, environment: str = "live") -> Self:
         read = Members(body, "profile")
         country = read.text("country", longest=LONGEST_CODE)
         return cls(
@@ -140,7 +138,7 @@ class KycStatus:
     subject: str | None = field(default=None, repr=False)
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> KycStatus:
+    def parse(cls, body: Mapping[str, Any]) -> Self:
         """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
         read = Members(body, "kyc")
         return cls(
@@ -163,7 +161,7 @@ class ListedClaim:
     expires_at: datetime | None
 
     @classmethod
-    def parse(cls, read: Members) -> ListedClaim:
+    def parse(cls, read: Members) -> Self:
         revoked = read.body.get("revoked")
         if not isinstance(revoked, bool | None):
             raise read.wrong("revoked is not a boolean")
@@ -185,7 +183,7 @@ class ClaimsAnswer:
     credential: str | None
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> ClaimsAnswer:
+    def parse(cls, body: Mapping[str, Any]) -> Self:
         read, has_one = Members(body, "claims"), body.get("credential") is not None
         if body.get("credential_format") not in (None, "dc+sd-jwt"):
             raise read.wrong("an unknown credential_format")
@@ -212,7 +210,7 @@ class Document:
     content: bytes = b""
 
     @classmethod
-    def parse_all(cls, body: Mapping[str, Any]) -> tuple[Document, ...]:
+    def parse_all(cls, body: Mapping[str, Any]) -> tuple[Self, ...]:
         return tuple(
             cls(
                 document_type=each.required("document_type", longest=LONGEST_CODE),
@@ -238,7 +236,7 @@ class RotatedSecret:
     client_secret: Secret
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> RotatedSecret:
+    def parse(cls, body: Mapping[str, Any]) -> Self:
         read = Members(body, "rotate_secret")
         secret = Secret(read.required("clientSecret"))
         return cls(read.required("mode"), read.required("clientId"), secret)
@@ -253,7 +251,7 @@ class NewTestUser:
     password: Secret
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> NewTestUser:
+    def parse(cls, body: Mapping[str, Any]) -> Self:
         read = Members(body, "test_users")
         password = Secret(read.required("password"))
         return cls(read.required("userId"), read.required("email"), password)

@@ -4,15 +4,13 @@ A code is ``CNX-XXXX-XXXX`` with upper-case letters and digits. People paste it 
 spaces or typographic dashes, without hyphens, or with the sentence around it.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 from django_identity.exceptions import FlowError, SubjectMismatch
 from django_identity.service.answers import KycStatus, Profile
@@ -62,7 +60,7 @@ class ConnectAnswer:
     received: Mapping[str, Any]
 
     @classmethod
-    def parse(cls, body: Mapping[str, Any], *, asked: Collection[str]) -> ConnectAnswer:
+    def parse(cls, body: Mapping[str, Any], *, asked: Collection[str]) -> Self:
         """Parse the ``data`` of the answer. Raises ``MalformedAnswer``; ``SubjectMismatch``."""
         read = Members(body, "connect")
         if body.get("status") != "approved":

@@ -1,14 +1,12 @@
 """Check the signature of a webhook delivery and parse its content. Pure functions."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 from django_identity.exceptions import EventRefused, MalformedAnswer
 from django_identity.handlers import CLAIM_TYPES, KNOWN_TYPES, KYC_TYPES, EventType, canonical
@@ -36,7 +34,7 @@ class KycChange:
     provider: str
 
     @classmethod
-    def parse(cls, content: Mapping[str, Any], event_type: str) -> KycChange:
+    def parse(cls, content: Mapping[str, Any], event_type: str) -> Self:
         """A rejection that calls itself verified stays a rejection. Raises ``MalformedAnswer``."""
         read = Members(content, ENDPOINT)
         implied = VERIFIED if event_type == EventType.KYC_VERIFIED else REJECTED
@@ -58,7 +56,7 @@ class NamedClaim:
     provider: str = ""
 
     @classmethod
-    def parse(cls, content: Mapping[str, Any]) -> NamedClaim:
+    def parse(cls, content: Mapping[str, Any]) -> Self:
         """A provider without a type names nothing. Raises ``MalformedAnswer``."""
         read = Members(content, ENDPOINT)
         claim_type = read.text("claim_type", longest=LONGEST_NAME)
@@ -80,7 +78,7 @@ class Event:
     content: Mapping[str, Any] = field(repr=False)
 
     @classmethod
-    def parse(cls, body: bytes) -> Event:
+    def parse(cls, body: bytes) -> "Event":
         """Parse ``body``. Raises ``EventRefused``, which has only the digest of the body."""
         try:
             if NUL.search(body):

@@ -463,3 +463,12 @@ def test_members_are_texts_and_known(
         answer = ask(signed_in, name, body)
         assert answer.status_code == 400
         assert answer.json()["code"] in codes
+
+
+def test_only_a_later_scope_can_be_added(service: FakeService, browser: APIClient) -> None:
+    given = {"default": service.settings(LATER_SCOPES=["documents:read"])}
+    with override_settings(DJANGO_IDENTITY=given):
+        refused = ask(browser, "login", {"scope": "documents:metadata"})
+        asked = ask(browser, "login", {"scope": "documents:read"})
+    assert (refused.status_code, refused.json()["code"]) == (400, "scope_refused")
+    assert "documents%3Aread" in asked.json()["authorization_url"]
