@@ -55,6 +55,7 @@ def test_one_webhook_secret_for_both_environments() -> None:
 @pytest.mark.parametrize(
     ("changes", "number"),
     [
+        ({"AUTH_URL": "https://login.example.org/oauth2"}, "E037"),
         ({"KEEP_CLAIMS": ["age_over_81"]}, "W034"),
         ({"WEBHOOK_SECRETS": []}, "W025"),
         ({"ENVIRONMENT": "live"}, "W026"),

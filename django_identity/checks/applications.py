@@ -78,6 +78,13 @@ def _secrets(application: Application) -> Iterator[Problem]:
 
 def _addresses(application: Application) -> Iterator[Problem]:
     alias = application.alias
+    if urlsplit(application.auth_url).path.rstrip("/").endswith("/oauth2"):
+        yield Problem(
+            "E037",
+            f"AUTH_URL of the application {alias!r} ends in /oauth2. The package adds "
+            "/oauth2/auth and /oauth2/token itself.",
+            f"Set AUTH_URL = {application.auth_url.removesuffix('/oauth2')!r}.",
+        )
     for name in ADDRESSES:
         parts = urlsplit(getattr(application, name.lower()) or "")
         if parts.scheme == "http" and not is_loopback(parts.hostname):
