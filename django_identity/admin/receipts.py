@@ -31,9 +31,9 @@ class ErasureReceiptAdmin(RecordAdmin):
     list_filter = (filters.APPLICATION, ("erased_at", admin.EmptyFieldListFilter), "requested_at")
     fields = (
         "application", "event_id", "requested_at", "erased", "attempts", "next_attempt_at",
-        "trouble", "covered", "account_kept", "left",
+        "error", "covered", "account_kept", "left",
     )  # fmt: skip
-    readonly_fields = ("erased", "trouble", "covered", "left")
+    readonly_fields = ("erased", "error", "covered", "left")
     actions = ("try_now",)
 
     def render_change_form(
@@ -57,13 +57,6 @@ class ErasureReceiptAdmin(RecordAdmin):
             text = ngettext("%d erasure is still pending.", "%d erasures are still pending.", left)
             messages.warning(request, text % left)
 
-    @admin.display(description=_("last error"))
-    def trouble(self, receipt: ErasureReceipt) -> SafeString | str:
-        """The error of the site's own erasure code, while the erasure is pending."""
-        if receipt.erased_at is not None or not receipt.error:
-            return "-"
-        return format_html('<code dir="ltr">{}</code>', receipt.error)
-
     @admin.display(description=_("tables that it covered"))
     def covered(self, receipt: ErasureReceipt) -> SafeString | str:
         kinds = ((labels.table_name(table), count) for table, count in receipt.counts.items())
@@ -74,17 +67,10 @@ class ErasureReceiptAdmin(RecordAdmin):
         """By model and field. A short or common word may be of somebody else."""
         if receipt.audit is None:
             return gettext("There was no audit.")
-        kinds = (
-            ("hits", gettext("left")), ("unsure", gettext("perhaps left")),
-            ("unread", gettext("not read")),
-        )  # fmt: skip
-        lines = (
-            (place, word, what)
-            for kind, word in kinds
-            for place, what in receipt.audit[kind].items()
-        )
-        found = format_html_join(mark_safe("<br>"), "<code>{}</code> {}: {}", lines)
-        return found or gettext("Nothing was left.")
+        found = {kind: places for kind, places in receipt.audit.items() if places}
+        if not found:
+            return gettext("Nothing was left.")
+        return format_html('<pre dir="ltr">{}</pre>', wording.as_json(found))
 
     @admin.display(description=_("erased"))
     def erased(self, receipt: ErasureReceipt) -> SafeString | str:

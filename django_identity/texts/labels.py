@@ -37,8 +37,6 @@ WORDS: Mapping[str, Text] = {
     "completed": _("completed"),
     "linked": _("you connected"),
     "signed_in": _("you signed in"),
-    "renewed": _("your details were checked again"),
-    "sign_in_failed": _("a sign-in did not work"),
     "refetched": _("your proofs were confirmed"),
     "code_redeemed": _("you used a code"),
     "consent_granted": _("you gave your consent"),

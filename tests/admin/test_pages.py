@@ -157,7 +157,7 @@ def test_the_page_of_an_identity(operator: Client, identity: LinkedIdentity) -> 
     text = page(operator, IDENTITY, identity.pk)
     for words in (
         "Signed proofs, such as being 18 or older", "sha256:proof", "ada@example.org", SUBJECT,
-        "Your identity service took too long to answer.", "Linked: sign-in", "Signed in",
+        "Your identity service took too long to answer.", "Linked: sign-in",
         "claim.issued",
     ):  # fmt: skip
         assert words in text
@@ -237,5 +237,6 @@ def test_what_an_audit_found(operator: Client) -> None:
         application="default", requested_at=now, erased_at=now, audit=audit
     )
     shown = page(operator, RECEIPT, receipt.pk)
-    assert "<code>shop.Order.address</code> left: 2" in shown
-    assert "<code>blog.Post.text</code> perhaps left: 1" in shown
+    assert all(
+        place in shown for place in ("shop.Order.address&quot;: 2", "blog.Post.text&quot;: 1")
+    )

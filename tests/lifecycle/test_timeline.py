@@ -1,7 +1,5 @@
 """What happened to an identity, newest first and bounded."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import pytest
@@ -9,42 +7,27 @@ from django.utils import timezone
 
 from django_identity.lifecycle.events import outcome_of
 from django_identity.lifecycle.operators.timeline import Kind, timeline_of
-from django_identity.models import AuthorizationRequest, Consent, LinkedIdentity, Purpose
+from django_identity.models import Consent, LinkedIdentity
 from tests.factories import make_event, make_identity, make_identity_by_code, make_user
 
 pytestmark = pytest.mark.django_db
 
 
-def make_request(identity: LinkedIdentity, number: int, **fields: object) -> None:
-    held = {
-        "purpose": Purpose.SIGN_IN, "completed_by": identity.user, "outcome": "completed",
-        "consumed_at": timezone.now() - timedelta(hours=number), **fields,
-    }  # fmt: skip
-    AuthorizationRequest.objects.create(
-        state_digest=f"s{number}", browser_digest="b", application="default", environment="test",
-        redirect_uri="/", expires_at=timezone.now(), **held,
-    )  # fmt: skip
-
-
 def test_everything_stands_in_one_line_of_time() -> None:
-    """Linked, signed in, renewed, failed, re-fetched, told by events, revoked: newest first."""
+    """Linked, re-fetched, told by events, signed in, revoked: newest first."""
     now = timezone.now()
     identity = make_identity(
         make_user(), consent=Consent.REVOKED, revoked_at=now,
-        credential_issued_at=now - timedelta(hours=6),
+        signed_in_at=now - timedelta(hours=2), credential_issued_at=now - timedelta(hours=6),
     )  # fmt: skip
     LinkedIdentity.objects.filter(pk=identity.pk).update(created_at=now - timedelta(days=9))
     identity.refresh_from_db()
-    make_request(identity, 2)
-    make_request(identity, 3, purpose=Purpose.RENEW)
-    make_request(identity, 4, completed_by=None, user=identity.user, outcome="service_timeout")
     event = make_event(identity, "claim.issued", occurred_at=now - timedelta(hours=5))
     seen = timeline_of(identity)
     assert [happening.kind for happening in seen] == [
-        Kind.CONSENT_REVOKED, Kind.SIGNED_IN, Kind.RENEWED, Kind.SIGN_IN_FAILED, Kind.EVENT,
-        Kind.REFETCHED, Kind.LINKED,
+        Kind.CONSENT_REVOKED, Kind.SIGNED_IN, Kind.EVENT, Kind.REFETCHED, Kind.LINKED,
     ]  # fmt: skip
-    assert (seen[3].detail, seen[4].event_id) == ("service_timeout", event.pk)
+    assert seen[2].event_id == event.pk
 
 
 def test_a_later_code_is_a_moment_of_its_own() -> None:
@@ -59,19 +42,18 @@ def test_a_later_code_is_a_moment_of_its_own() -> None:
 
 
 def test_other_people_are_not_in_it() -> None:
-    """Events of another subject and sign-ins of another user stand elsewhere."""
+    """Events of another subject stand elsewhere."""
     identity, other = make_identity(make_user()), make_identity(make_user("b"), subject="another")
     make_event(other, "claim.issued")
-    make_request(other, 1)
     assert [happening.kind for happening in timeline_of(identity)] == [Kind.LINKED]
 
 
 def test_it_is_bounded(django_assert_num_queries: object) -> None:
-    """The newest hundred of any number, in two queries."""
+    """The newest hundred of any number, in one query."""
     identity = make_identity(make_user())
     for _ in range(7):
         make_event(identity, "claim.issued")
-    with django_assert_num_queries(2):  # type: ignore[operator]
+    with django_assert_num_queries(1):  # type: ignore[operator]
         seen = timeline_of(identity, longest=5)
     assert [happening.kind for happening in seen].count(Kind.EVENT) <= 5
     assert len(seen) == 5

@@ -4,19 +4,11 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from django.db.models import Q, QuerySet, TextChoices
+from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.error_table import hint_of
-from django_identity.lifecycle.sign_in import COMPLETED
-from django_identity.models import (
-    AuthorizationRequest,
-    LinkedIdentity,
-    Purpose,
-    WebhookEvent,
-)
+from django_identity.models import LinkedIdentity, WebhookEvent
 
 LONGEST = 100
 MOST_FOR_PERSON = 20
@@ -26,9 +18,7 @@ class Kind(TextChoices):
     """With the words for operators. ``texts.labels`` has those for the person."""
 
     LINKED = "linked", _("Linked")
-    SIGNED_IN = "signed_in", _("Signed in")
-    RENEWED = "renewed", _("Consented again")
-    SIGN_IN_FAILED = "sign_in_failed", _("Sign-in failed")
+    SIGNED_IN = "signed_in", _("Signed in (the latest)")
     REFETCHED = "refetched", _("Credential issued (the latest)")
     CODE_REDEEMED = "code_redeemed", _("Connect code redeemed (the latest)")
     CONSENT_REVOKED = "consent_revoked", _("Consent revoked")
@@ -37,10 +27,10 @@ class Kind(TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One entry. ``detail`` is an event type, an error code or how it was linked.
+    """One entry. ``detail`` is an event type, or how it was linked.
 
-    ``outcome``: of an event or a failed sign-in, in words. ``event_id``: the primary key of the
-    stored event, if the entry is one. Nothing is personal data.
+    ``outcome``: of an event, in words. ``event_id``: the primary key of the stored event, if the
+    entry is one. Nothing is personal data.
     """
 
     at: datetime
@@ -51,11 +41,11 @@ class Happening:
 
 
 def timeline_of(identity: LinkedIdentity, *, longest: int = LONGEST) -> tuple[Happening, ...]:
-    """The newest ``longest`` entries, in two queries that each read at most that many rows.
+    """The newest ``longest`` entries, in one query.
 
-    Only the latest re-fetch is stored.
+    Only the latest sign-in, code and re-fetch are stored.
     """
-    happened = (*_own(identity), *_sign_ins(identity, longest), *_events(identity, longest))
+    happened = (*_own(identity), *_events(identity, longest))
     return tuple(heapq.nlargest(longest, happened, key=lambda happening: happening.at))
 
 
@@ -76,25 +66,10 @@ def _own(identity: LinkedIdentity) -> Iterator[Happening]:
     # A code that made the link was issued before it and gets no entry of its own.
     if by_code_at is not None and by_code_at > identity.created_at:
         yield Happening(by_code_at, Kind.CODE_REDEEMED)
+    if identity.signed_in_at > identity.created_at:
+        yield Happening(identity.signed_in_at, Kind.SIGNED_IN)
     if identity.credential_issued_at is not None:
         yield Happening(identity.credential_issued_at, Kind.REFETCHED)
-
-
-def _sign_ins(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
-    requests = AuthorizationRequest.objects.filter(
-        Q(completed_by_id=identity.user_id) | Q(user_id=identity.user_id),
-        application=identity.application,
-        environment=identity.environment,
-        consumed_at__isnull=False,
-    )
-    rows: QuerySet[Any, Any] = requests.values_list("consumed_at", "purpose", "outcome")
-    for at, purpose, outcome in rows.order_by("-consumed_at")[:longest]:
-        if outcome != COMPLETED:
-            yield Happening(at, Kind.SIGN_IN_FAILED, outcome, outcome=hint_of(outcome))
-        elif purpose == Purpose.SIGN_IN:
-            yield Happening(at, Kind.SIGNED_IN)
-        else:
-            yield Happening(at, Kind.RENEWED)
 
 
 def _events(identity: LinkedIdentity, longest: int) -> Iterator[Happening]:
