@@ -1,13 +1,13 @@
 """What the tests of the admin share: operators, addresses, and a way to press its buttons."""
 
-from __future__ import annotations
+from collections.abc import Iterator
 
 from django.contrib.auth.models import Permission, User
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from django_identity.models import LinkedIdentity
+from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
 
 MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
 IDENTITIES = "admin:django_identity_linkedidentity_changelist"
@@ -49,10 +49,15 @@ def press(
     return browser.post(reverse(into), chosen)
 
 
-def said(browser: Client) -> str:
-    """What stands on the list after the redirect, its messages included."""
-    return page(browser, IDENTITIES)
-
-
-def still_there(identity: LinkedIdentity) -> LinkedIdentity | None:
-    return LinkedIdentity.objects.filter(pk=identity.pk).first()
+def every_page(browser: Client) -> Iterator[str]:
+    """Every page of the admin, the questions that its actions ask included."""
+    for name in (IDENTITIES, EVENTS, RECEIPTS, OVERVIEW, "admin:index"):
+        yield page(browser, name)
+    for model in (LinkedIdentity, WebhookEvent, ErasureReceipt):
+        name = f"admin:django_identity_{model._meta.model_name}"
+        for row in model.objects.all():
+            yield page(browser, f"{name}_change", row.pk)
+            yield page(browser, f"{name}_history", row.pk)
+    for action in ("refetch", "revoke", "erase"):
+        yield press(browser, action, LinkedIdentity.objects.get()).content.decode()
+    yield press(browser, "replay", WebhookEvent.objects.get(), into=EVENTS).content.decode()

@@ -1,7 +1,5 @@
 """The admin's lists: what a row says, what finds it, and what a list costs."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from typing import Any
@@ -14,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
-from tests.admin.operators import EVENTS, IDENTITIES, RECEIPTS, page, superuser
+from tests.admin.operators import EVENTS, IDENTITIES, RECEIPTS, page
 from tests.factories import make_event, make_grant, make_identity, make_user
 
 pytestmark = pytest.mark.django_db
@@ -23,11 +21,6 @@ SUBJECT = "7d1f0c9e-1111-4a57-9c57-0c6bd37f2b11"
 YESTERDAY, TOMORROW = (
     (timezone.now() + timedelta(days=days)).strftime("%Y-%m-%d %H:%M:%S+00:00") for days in (-1, 1)
 )
-
-
-@pytest.fixture
-def operator() -> Client:
-    return superuser()
 
 
 @pytest.fixture
@@ -47,14 +40,9 @@ def test_a_row_says_how_fresh_it_is(operator: Client, identity: LinkedIdentity) 
     """Freshness, due and failing in words; the subject shortened, with the whole of it beside."""
     text = page(operator, IDENTITIES)
     for words in (
-        "level_2",
-        "verified",
-        "in 5\xa0hours",
-        "in 7\xa0minutes",
-        "failed 2 times",
-        "7d1f0c9e…",
+        "level_2", "verified", "in 5\xa0hours", "in 7\xa0minutes", "failed 2 times", "7d1f0c9e…",
         f'title="{SUBJECT}"',
-    ):
+    ):  # fmt: skip
         assert words in text
     LinkedIdentity.objects.update(credential_expires_at=timezone.now() - timedelta(hours=2))
     assert "2\xa0hours ago" in page(operator, IDENTITIES)
@@ -98,10 +86,7 @@ def test_a_list_costs_eight_queries_at_most(
     for number in range(60):
         other = make_identity(make_user(f"u{number}"), subject=f"subject-{number}")
         make_event(other, "claim.issued")
-        ErasureReceipt.objects.create(
-            application="default",
-            requested_at=timezone.now(),
-        )  # fmt: skip
+        ErasureReceipt.objects.create(application="default", requested_at=timezone.now())
     for query in queries:
         # As the first request of a process does.
         ContentType.objects.clear_cache()

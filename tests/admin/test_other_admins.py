@@ -1,7 +1,5 @@
 """Admins that are not set up as Django's tutorial does it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

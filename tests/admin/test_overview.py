@@ -1,7 +1,5 @@
 """The overview's figures and what needs attention."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from typing import Any

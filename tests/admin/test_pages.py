@@ -1,9 +1,6 @@
 """The admin's pages: what they show, and what they never show."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -30,10 +27,10 @@ from tests.admin.operators import (
     OVERVIEW,
     RECEIPT,
     RECEIPTS,
+    every_page,
     page,
     press,
     staff,
-    superuser,
 )
 from tests.factories import make_claim, make_event, make_grant, make_identity, make_user
 
@@ -43,11 +40,6 @@ SUBJECT = "7d1f0c9e-1111-4a57-9c57-0c6bd37f2b11"
 PLAIN = ("at-plain-secret", "rt-plain-secret", "credential-plain-secret")
 VERIFIER = "sealed-verifier"
 LISTS = (IDENTITIES, EVENTS, RECEIPTS)
-
-
-@pytest.fixture
-def operator() -> Client:
-    return superuser()
 
 
 @pytest.fixture
@@ -71,21 +63,6 @@ def identity() -> LinkedIdentity:
     ErasureReceipt.objects.create(application="default", requested_at=now)
     made.refresh_from_db()
     return made
-
-
-def every_page(browser: Client) -> Iterator[str]:
-    """Every page of the admin, the questions that its actions ask included."""
-    for name in (*LISTS, OVERVIEW, "admin:index"):
-        yield page(browser, name)
-    for model in (LinkedIdentity, WebhookEvent, ErasureReceipt):
-        for row in model.objects.all():
-            for view in ("change", "history"):
-                yield page(
-                    browser, f"admin:django_identity_{model._meta.model_name}_{view}", row.pk
-                )
-    for action in ("refetch", "revoke", "erase"):
-        yield press(browser, action, LinkedIdentity.objects.get()).content.decode()
-    yield press(browser, "replay", WebhookEvent.objects.get(), into=EVENTS).content.decode()
 
 
 def test_no_secret_stands_on_any_page(operator: Client, identity: LinkedIdentity) -> None:
@@ -124,7 +101,10 @@ def test_a_page_needs_its_permission(name: str) -> None:
 def test_test_data_is_marked_in_words(
     operator: Client, identity: LinkedIdentity, settings: Any
 ) -> None:
-    """On pages, the confirmation and the overview; on lists where there is another application."""
+    """On pages, the confirmation and the overview; on lists where there is another application.
+
+    Nothing of a live application is marked, nor of one that is gone.
+    """
     assert "TEST DATA" not in page(operator, EVENTS)
     given = settings.DJANGO_IDENTITY["default"]
     settings.DJANGO_IDENTITY = {"default": given, "other": given}
@@ -137,17 +117,9 @@ def test_test_data_is_marked_in_words(
         page(operator, OVERVIEW),
     ):
         assert "TEST DATA" in text
-
-
-def test_an_event_of_a_live_application_is_not_marked(
-    operator: Client, identity: LinkedIdentity, settings: Any
-) -> None:
-    """Nor one of an application that is gone: the mark says what is known."""
-    event = WebhookEvent.objects.get()
-    given = settings.DJANGO_IDENTITY["default"]
     live = {"ENVIRONMENT": "live", "BASE_URL": "https://a.example/api/v1"}
     settings.DJANGO_IDENTITY = {"default": {**given, **live, "AUTH_URL": "https://a.example"}}
-    assert "TEST DATA" not in page(operator, EVENT, event.pk)
+    assert "TEST DATA" not in page(operator, EVENT, WebhookEvent.objects.get().pk)
     WebhookEvent.objects.update(application="gone")
     assert "TEST DATA" not in page(operator, EVENTS)
 
@@ -179,11 +151,18 @@ def test_what_the_service_wrote_is_escaped(operator: Client, identity: LinkedIde
 
 
 def test_an_event_shows_its_payload_indented(operator: Client, identity: LinkedIdentity) -> None:
-    """As readable JSON, or that it is no longer held."""
+    """As readable JSON without control characters, or that it is no longer held."""
     event = WebhookEvent.objects.get()
     assert "{\n  &quot;user_id&quot;: &quot;" in page(operator, EVENT, event.pk)
-    WebhookEvent.objects.update(payload=None)
-    assert "no longer held" in page(operator, EVENT, event.pk)
+    WebhookEvent.objects.update(payload={"note": "gpj\u202e.exe"})
+    text = page(operator, EVENT, event.pk)
+    assert "\u202e" not in text
+    assert "gpj\\u202e.exe" in text
+    WebhookEvent.objects.update(payload=None, event_id="", outcome="failed", error="names_nobody")
+    text = page(operator, EVENT, event.pk)
+    for words in ("no longer held", "The event names nobody"):
+        assert words in text
+    assert "Replay it" not in text, "no handler of the site has failed"
 
 
 def test_charts_are_tables(operator: Client, identity: LinkedIdentity) -> None:
@@ -193,12 +172,6 @@ def test_charts_are_tables(operator: Client, identity: LinkedIdentity) -> None:
     assert re.search(r"granted · level_2</th>\s*<td><svg .*?</svg></td>\s*<td>1</td>", text)
     assert "<style" not in text
     assert " style=" not in text
-
-
-def test_another_application_has_its_own_overview(
-    operator: Client, identity: LinkedIdentity
-) -> None:
-    """A name that is not set up shows the first, and is not repeated on the page."""
     assert "nonsense" not in page(operator, OVERVIEW, of="nonsense")
 
 

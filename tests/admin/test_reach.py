@@ -1,25 +1,18 @@
 """How far operators who may only look can see: no sealed column, no address that is not theirs."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
+from django_identity.models import ErasureReceipt, LinkedIdentity
 from tests.admin.operators import (
-    EVENT,
     EVENTS,
     IDENTITIES,
     IDENTITY,
-    OVERVIEW,
     RECEIPTS,
+    every_page,
     page,
-    press,
     staff,
 )
 from tests.factories import make_claim, make_event, make_grant, make_identity, make_user
@@ -28,7 +21,6 @@ pytestmark = pytest.mark.django_db
 
 VIEW = ("view_linkedidentity", "view_webhookevent", "view_erasurereceipt")
 MAY_DO = tuple(f"{verb}_linkedidentity" for verb in ("refetch", "revoke", "erase"))
-ACTIONS = ("refetch", "revoke", "erase")
 ADDRESS = "ada@example.org"
 
 # What a list must not be asked, with a value that would find the row.
@@ -62,18 +54,6 @@ def identity(request: pytest.FixtureRequest) -> LinkedIdentity:
         user=made.user, requested_at=timezone.now(), next_attempt_at=timezone.now(),
     )  # fmt: skip
     return made
-
-
-def every_page(browser: Client) -> Iterator[str]:
-    """All that the admin shows of a person, the questions of the actions included."""
-    identity, event = LinkedIdentity.objects.get(), WebhookEvent.objects.get()
-    for name in (IDENTITIES, EVENTS, RECEIPTS, OVERVIEW, "admin:index"):
-        yield page(browser, name)
-    yield page(browser, IDENTITY, identity.pk)
-    yield page(browser, EVENT, event.pk)
-    yield page(browser, "admin:django_identity_linkedidentity_history", identity.pk)
-    for action in ACTIONS:
-        yield press(browser, action, identity).content.decode()
 
 
 @pytest.mark.parametrize(
