@@ -1,4 +1,7 @@
-"""The authentication backend for sessions of the identity sign-in, which end with the consent."""
+"""The authentication backend for sessions of the identity sign-in, which end with the consent.
+
+``lifecycle/sessions.py`` has on what a session rests, and what ends it.
+"""
 
 from collections.abc import Iterator
 from copy import copy
@@ -12,7 +15,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
 
 from django_identity import database
-from django_identity.lifecycle import standing, withdrawal
+from django_identity.lifecycle import sessions, standing, withdrawal
 from django_identity.models import Consent, LinkedIdentity, digest
 
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
@@ -30,8 +33,8 @@ class IdentityBackend(BaseBackend):
         Django compares the hash in the session with the user's hash at every request. This user's
         hash covers the oldest such identity and its epoch, which rises with each revocation.
         """
-        identities = standing.identities_of(user_id)
-        identity = standing.signing_in(identities)
+        identities = sessions.identities_of(user_id)
+        identity = sessions.signing_in(identities)
         if identity is None or not identity.user.is_active:
             return None
         standing.remember(identity.user, identities)
@@ -43,7 +46,7 @@ def bound(user: AbstractBaseUser, identity: LinkedIdentity) -> AbstractBaseUser:
 
     Bind before ``login()``, with the identity as the transaction of the sign-in read it.
     """
-    stamp = f".{identity.pk}.{identity.session_epoch}"
+    stamp = sessions.mark_of(identity)
     vars(user).update(
         identity_stamp=stamp,
         get_session_auth_hash=partial(_hash, user, stamp),
@@ -65,7 +68,7 @@ def rests_on_identity(request: HttpRequest) -> bool:
     return session is not None and session.get(auth.BACKEND_SESSION_KEY) == BACKEND_PATH
 
 
-def session_end(request: HttpRequest) -> tuple[str, datetime | None]:
+def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
     """Why and when this browser's session ended: a revocation's reason, or ``"erased"``.
 
     The reason is empty if neither a revocation nor an erasure ended the session.
@@ -109,7 +112,7 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
         return
     if is_bound:
         del user.identity_stamp, user.get_session_auth_hash, user.get_session_auth_fallback_hash
-    elif identity := standing.signing_in(standing.identities_of(user.pk)):
+    elif identity := sessions.signing_in(sessions.identities_of(user.pk)):
         bound(user, identity)
     session[auth.HASH_SESSION_KEY] = user.get_session_auth_hash()
 

@@ -1,4 +1,7 @@
-"""The service's published keys, parsed once and strictly into loaded verification keys."""
+"""The service's published keys, parsed once and strictly into loaded verification keys.
+
+Which set is believed, and for how long, is in ``lifecycle/key_sets.py``.
+"""
 
 from collections import Counter
 from collections.abc import Mapping

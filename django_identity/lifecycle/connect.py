@@ -1,7 +1,9 @@
 """Connect: ``redeem`` verifies the person's account with a pasted code.
 
 A code can be phished, so it never signs in and never signs up: it verifies the account that is
-signed in.
+signed in. What its link may be is in ``linking.DECISIONS``, how long its level holds in
+``kyc.HELD_BY_CODE``; ``withdrawal.revoke`` deletes the link, and ``erasure`` offers no erasure of
+the account for it alone.
 """
 
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The service's current key set, and what it verifies: credentials, and tokens that are JWTs.
+"""The key set that is believed now, and what it verifies: credentials, and tokens that are JWTs.
 
 Each process fetches the set; it is at most 5 minutes old. Processes share nothing, so write access
 to the cache does not allow anybody to forge credentials.

@@ -17,7 +17,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, OperationalError
 
 from django_identity import database, exceptions, policy, signals
-from django_identity.lifecycle import accounts, arrivals, events, notices, standing, withdrawal
+from django_identity.lifecycle import accounts, arrivals, events, notices, sessions, withdrawal
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
 from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent, digest
@@ -219,7 +219,7 @@ def _grant(
     identity.save()
     session = None
     if request.arrival is Arrival.SIGN_IN:
-        session = standing.signing_in(standing.identities_of(user.pk))
+        session = sessions.signing_in(sessions.identities_of(user.pk))
     linked = Linked(identity, user, session)
     _announce(request, linked, before, is_new=is_new)
     return linked

@@ -1,7 +1,8 @@
 """One re-fetch: read the level and the claims of a person, verify them, store what is proven.
 
 ``fetch`` is the whole of it, and the functions below it stand in its order. A claim needs a
-credential that proves it; a KYC level comes from the service's own answer.
+credential that proves it; a KYC level comes from the service's own answer. ``next_due`` says when
+the next one is due; after a failure and after an event ``upkeep._note`` and ``events`` do.
 """
 
 from collections.abc import Mapping

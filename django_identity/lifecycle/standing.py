@@ -10,20 +10,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models.manager import BaseManager
 from django.utils import timezone
 
 from django_identity import conf, database
-from django_identity.lifecycle import kyc
+from django_identity.lifecycle import kyc, sessions
 from django_identity.lifecycle.requirements import HeldClaim, Requirement
 from django_identity.models import (
     Consent,
     LinkedIdentity,
-    LinkedVia,
     RevokedBy,
     StoredClaim,
     TokenGrant,
@@ -184,7 +181,7 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
         return NOBODY
     memory: _Memory | None = getattr(user, MEMORY, None)
     if memory is None or memory.read_at <= time.monotonic() - REMEMBERED_FOR:
-        memory = remember(user, identities_of(user.pk))
+        memory = remember(user, sessions.identities_of(user.pk))
     if application not in memory.standings:
         memory.standings[application] = _read(memory.identities, conf.application(application))
     return memory.standings[application]
@@ -227,31 +224,6 @@ def revocation_reason(revoked_by: str) -> Reason:
     return Reason.ENDED_BY_SITE if revoked_by == RevokedBy.SITE else Reason.CONSENT_REVOKED
 
 
-def signing_in(identities: Iterable[LinkedIdentity]) -> LinkedIdentity | None:
-    """The oldest identity on which a session may rest.
-
-    It is granted, linked by a full sign-in, and of a configured application in its present
-    environment.
-    """
-    served = {(each.alias, each.environment) for each in conf.applications()}
-    for each in identities:
-        is_granted = each.consent == Consent.GRANTED and each.linked_via == LinkedVia.OAUTH
-        if is_granted and (each.application, each.environment) in served:
-            return each
-    return None
-
-
-def identities_of(user_id: Any) -> list[LinkedIdentity]:
-    """All identities of the user with the user's row, the oldest first. One query.
-
-    Users whom the site's own default manager hides have none here.
-    """
-    found = LinkedIdentity.objects.filter(user_id=user_id).select_related("user")
-    if type(get_user_model()._default_manager).get_queryset is not BaseManager.get_queryset:
-        found = found.filter(user__in=database.users().filter(pk=user_id))
-    return sorted(found, key=lambda identity: identity.pk)
-
-
 def remember(user: AbstractBaseUser, identities: Iterable[LinkedIdentity]) -> _Memory:
     """Keep the identities on the user instance, so that gates start from them."""
     memory = _Memory(list(identities))
@@ -284,10 +256,5 @@ def standing_with(
         claims=tuple(HeldClaim.of(row, application=application.alias) for row in rows),
         connect_only=identity.connect_only,
         scopes=tuple(identity.scopes),
-        mark=mark_of(identity),
+        mark=sessions.mark_of(identity),
     )
-
-
-def mark_of(identity: LinkedIdentity) -> str:
-    """What stands for the identity in a session. It changes when all its sessions end."""
-    return f"{identity.pk}.{identity.session_epoch}"

@@ -163,11 +163,11 @@ class Reader:
             return None
         grant.generation += 1
         if answer.scopes is not None:
-            _take_back(self.identity, {*self.application.later_scopes} - {*answer.scopes})
+            _drop_scopes(self.identity, {*self.application.later_scopes} - {*answer.scopes})
         return HeldToken(answer.access_token, grant, fresh=True)
 
 
-def _take_back(identity: LinkedIdentity, scopes: set[str]) -> None:
+def _drop_scopes(identity: LinkedIdentity, scopes: set[str]) -> None:
     """A refresh may bring less than the person had allowed (RFC 6749 §6): its gates close."""
     if scopes.isdisjoint(identity.scopes):
         return

@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database, exceptions, policy, signals
 from django_identity.conf import Application
 from django_identity.handlers import EventType
-from django_identity.lifecycle import notices
+from django_identity.lifecycle import notices, sessions
 from django_identity.models import (
     Consent,
     ErasureReceipt,
@@ -75,7 +75,7 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     """Revoke the consent, delete tokens, claims' values and level, and end the sessions."""
     TokenGrant.objects.filter(identity_id=identity.pk).delete()
     _empty_claims(identity)
-    end_sessions(identity.user_id)
+    sessions.end_all(identity.user_id)
     identity.session_epoch += 1
     vars(identity).update(NOTHING_HELD)
     newest = max(at, identity.revoked_at or at)
@@ -98,7 +98,7 @@ def _empty_claims(identity: LinkedIdentity) -> int:
 def delete(identity: LinkedIdentity) -> None:
     """Delete the link with all that it holds, and end the sessions. The account stays."""
     empty_events(WebhookEvent.objects.filter(subject_digest=identity.subject_digest))
-    end_sessions(identity.user_id)
+    sessions.end_all(identity.user_id)
     user = identity.user
     # By a query: the instance keeps its key, which receivers of signals need.
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
@@ -114,14 +114,6 @@ def empty_events(events: QuerySet[WebhookEvent]) -> int:
     """
     events.exclude(event_type=EventType.DATA_DELETION_REQUESTED).update(next_attempt_at=None)
     return events.update(**EMPTIED)
-
-
-def end_sessions(user_id: Any) -> None:
-    """End every session of the user that began with the identity sign-in.
-
-    The epoch of every identity rises: a session may rest on any of them later.
-    """
-    LinkedIdentity.objects.filter(user_id=user_id).change(session_epoch=F("session_epoch") + 1)
 
 
 def parting(user: AbstractBaseUser, *, alias: str) -> dict[str, bool]:

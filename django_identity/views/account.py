@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods
 from django_identity import conf, policy
 from django_identity.backends import end_unlinked_session
 from django_identity.exceptions import NoOtherWayIn
-from django_identity.lifecycle import dossier, erasure, standing, withdrawal
+from django_identity.lifecycle import dossier, erasure, sessions, standing, withdrawal
 from django_identity.lifecycle.operators import timeline
 from django_identity.logs import LogEvent, log
 from django_identity.texts import advice, labels
@@ -51,7 +51,7 @@ def sign_out(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespo
         return redirect(address_of("account", application))
     user = flow.signed_in_user(request)
     if "everywhere" in request.POST and user is not None:
-        withdrawal.end_sessions(user.pk)
+        sessions.end_all(user.pk)
     logout(request)
     tell(request, _("You are signed out."))
     return redirect(settings.LOGOUT_REDIRECT_URL or get_script_prefix())

@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from django_identity import policy
-from django_identity.backends import session_end
+from django_identity.backends import why_session_ended
 from django_identity.conf import Application
 from django_identity.exceptions import IdentityError
 from django_identity.models import LinkedIdentity
@@ -37,7 +37,7 @@ def page(
     Above a closed gate (``is_closed``) and an ended session, our older messages would contradict
     the page. They are dropped.
     """
-    ended, ended_at = session_end(request)
+    ended, ended_at = why_session_ended(request)
     names: dict[str, Any] = {
         **advice.names_for(request, application),
         "page_links": advice.page_links(application),

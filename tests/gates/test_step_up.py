@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from django_identity.gates import Gate, closed_to
-from django_identity.lifecycle import step_up, withdrawal
+from django_identity.lifecycle import sessions, step_up
 from django_identity.models import LinkedIdentity
 from django_identity.testing.clock import Clock
 from tests.factories import make_identity, make_user
@@ -179,7 +179,7 @@ def test_it_ends_with_the_identity_and_its_sessions(browser: Client) -> None:
     local.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
     sign_in(local)
     assert is_open(local)
-    withdrawal.end_sessions(user.pk)
+    sessions.end_all(user.pk)
     assert not is_open(local)
 
 

@@ -14,7 +14,7 @@ from django.urls import include, path, reverse
 from pytest_django import DjangoAssertNumQueries
 
 from django_identity.backends import BACKEND_PATH, IdentityBackend
-from django_identity.lifecycle import withdrawal
+from django_identity.lifecycle import sessions, withdrawal
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_identity, make_user
@@ -102,7 +102,7 @@ def test_an_ended_session_never_lives_again(site: FakeService, first: str) -> No
 def take(*steps: str) -> None:
     user = make_user("owner", email="ada@example.org")
     make_identity(user, account_made=False)
-    sessions = [session_of(user)]
+    begun = [session_of(user)]
     ended: list[Client] = []
     for step in steps:
         if step == "revoke":
@@ -111,14 +111,14 @@ def take(*steps: str) -> None:
             for identity in LinkedIdentity.objects.filter(user=user):
                 withdrawal.disconnect(identity)
         elif step == "everywhere":
-            withdrawal.end_sessions(user.pk)
+            sessions.end_all(user.pk)
         else:
             linking = Client()
             linking.force_login(user, backend=LOCAL)
             sign_in(linking)
-            sessions.append(session_of(user))
+            begun.append(session_of(user))
         if step != "sign in":
-            ended += sessions
+            ended += begun
         assert not any(map(is_signed_in, ended)), steps
 
 

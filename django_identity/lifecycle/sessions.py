@@ -1,0 +1,53 @@
+"""Sessions of the identity sign-in: on which identity one rests, and what ends it.
+
+Whatever ends a session calls ``end_all``: a revocation, an erasure, disconnecting, "sign out
+everywhere". ``backends.IdentityBackend`` compares the session with ``mark_of`` at every request.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.db.models import F
+from django.db.models.manager import BaseManager
+
+from django_identity import conf, database
+from django_identity.models import Consent, LinkedIdentity, LinkedVia
+
+
+def identities_of(user_id: Any) -> list[LinkedIdentity]:
+    """All identities of the user with the user's row, the oldest first. One query.
+
+    Users whom the site's own default manager hides have none here.
+    """
+    found = LinkedIdentity.objects.filter(user_id=user_id).select_related("user")
+    if type(get_user_model()._default_manager).get_queryset is not BaseManager.get_queryset:
+        found = found.filter(user__in=database.users().filter(pk=user_id))
+    return sorted(found, key=lambda identity: identity.pk)
+
+
+def signing_in(identities: Iterable[LinkedIdentity]) -> LinkedIdentity | None:
+    """The oldest identity on which a session may rest.
+
+    It is granted, linked by a full sign-in, and of a configured application in its present
+    environment.
+    """
+    served = {(each.alias, each.environment) for each in conf.applications()}
+    for each in identities:
+        is_granted = each.consent == Consent.GRANTED and each.linked_via == LinkedVia.OAUTH
+        if is_granted and (each.application, each.environment) in served:
+            return each
+    return None
+
+
+def mark_of(identity: LinkedIdentity) -> str:
+    """What stands for the identity in a session. It changes when all its sessions end."""
+    return f"{identity.pk}.{identity.session_epoch}"
+
+
+def end_all(user_id: Any) -> None:
+    """End every session of the user that began with the identity sign-in.
+
+    The epoch of every identity rises: a session may rest on any of them later.
+    """
+    LinkedIdentity.objects.filter(user_id=user_id).change(session_epoch=F("session_epoch") + 1)
