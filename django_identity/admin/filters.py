@@ -25,7 +25,7 @@ def filter_of(name: str, title_: Words, choices_of_rows: Callable[[], Iterable[C
     """A filter with these choices. It is shown where there is more than one."""
 
     class Choices(admin.SimpleListFilter):
-        title = title_
+        title = title_  # type: ignore[assignment]  # the stubs know lazy texts apart
         parameter_name = name
 
         def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
@@ -59,6 +59,10 @@ def _freshness() -> list[Choice]:
     ]
 
 
+def _yes_or_no(name: str, title: Words, rows: Q) -> Filter:
+    return filter_of(name, title, lambda: [("yes", _("yes"), rows), ("no", _("no"), ~rows)])
+
+
 APPLICATION = filter_of(
     "of",
     _("application"),
@@ -78,19 +82,5 @@ EVENT_TYPE = filter_of(
     "type", _("type"), lambda: _known("event_type", [(each, each) for each in EventType])
 )
 FRESHNESS = filter_of("fresh", _("freshness"), _freshness)
-FAILING = filter_of(
-    "failing",
-    _("re-fetch failing"),
-    lambda: [
-        ("yes", _("yes"), Q(refetch_failures__gt=0)),
-        ("no", _("no"), Q(refetch_failures=0)),
-    ],
-)
-LOST = filter_of(
-    "lost",
-    _("needs a new consent"),
-    lambda: [
-        ("yes", _("yes"), Q(grant__needs_reauthorization=True)),
-        ("no", _("no"), Q(grant__needs_reauthorization=False)),
-    ],
-)
+FAILING = _yes_or_no("failing", _("re-fetch failing"), Q(refetch_failures__gt=0))
+LOST = _yes_or_no("lost", _("needs a new consent"), Q(grant__needs_reauthorization=True))

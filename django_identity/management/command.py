@@ -1,14 +1,12 @@
-"""What the package's commands share: errors, results, a clean stop, times, the portal's token."""
+"""What the package's commands share: errors, results, a clean stop, the portal's token."""
 
 import os
 import re
 import signal
 import threading
-from argparse import ArgumentTypeError
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from getpass import getpass
 from typing import Any
 
@@ -17,7 +15,6 @@ from django.core.management.base import BaseCommand, CommandError
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import upkeep
 from django_identity.secrets import Secret
-from django_identity.service.moments import NotAMoment, parse_moment
 
 INTERRUPTED = 130
 PORTAL_TOKEN = "IDENTITY_PORTAL_TOKEN"  # noqa: S105  the name of the variable
@@ -44,14 +41,6 @@ class IdentityCommand(BaseCommand):
             raise CommandError("The service takes no calls at the moment. The rest stays due.")
         if tally and not tally.keys() - upkeep.FAILURES:
             raise CommandError("Nothing could be re-fetched. It is tried again later; see the log.")
-
-
-def moment(text: str) -> datetime:
-    """The type of an argument: a time in ISO 8601, in UTC without an offset."""
-    try:
-        return parse_moment(text)
-    except NotAMoment:
-        raise ArgumentTypeError("not a time in ISO 8601, such as 2026-11-20T12:00:00Z") from None
 
 
 def portal_token() -> Secret:

@@ -1,11 +1,10 @@
 """Texts for operators: names of codes, times and reasons."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING
 
+from django.contrib.auth.models import AbstractBaseUser
+from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -14,13 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from django_identity import conf
 from django_identity.models import Environment, ErasureReceipt, LinkedIdentity, WebhookEvent
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
-    from django.utils.functional import _StrPromise
-
-    Words = str | _StrPromise
-else:
-    Words = object
+Words = str | Promise
 
 SHOWN_OF_SUBJECT = 8
 # The user names of accounts that the package makes.

@@ -5,7 +5,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_identity.lifecycle import follow_up
-from django_identity.management.command import IdentityCommand, moment
+from django_identity.management.command import IdentityCommand
+from django_identity.service.moments import parse_moment
 
 
 class Command(IdentityCommand):
@@ -18,7 +19,9 @@ class Command(IdentityCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("event_ids", nargs="*", help="Event ids of the service.")
         parser.add_argument("--failed", action="store_true", help="Events that failed for good.")
-        parser.add_argument("--since", type=moment, help="Events received since this time (UTC).")
+        parser.add_argument(
+            "--since", type=parse_moment, help="Events received since this time (ISO 8601, UTC)."
+        )
         parser.add_argument("--again", action="store_true", help="Succeeded handlers too.")
 
     def handle(self, **options: Any) -> None:
