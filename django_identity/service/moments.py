@@ -36,8 +36,3 @@ def bounded(moment: datetime) -> datetime:
         return min(max(aware.astimezone(UTC), BEGINNING), NO_END)
     except OverflowError:
         return BEGINNING if aware.year < BEGINNING.year else NO_END
-
-
-def has_no_end(moment: datetime) -> bool:
-    """Whether ``moment`` means "never"."""
-    return moment >= NO_END

@@ -10,13 +10,11 @@ from django.template.defaultfilters import yesno
 from django.utils import timezone
 from django.utils.formats import get_format
 from django.utils.functional import Promise
-from django.utils.html import escape, format_html, format_html_join
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
 
 from django_identity.lifecycle.requirements import HeldClaim
 from django_identity.models import StoredClaim
-from django_identity.service.moments import has_no_end
 from django_identity.texts import labels
 from django_identity.texts.advice import distance
 
@@ -30,8 +28,6 @@ register.filter("opens_by_code", labels.is_level)
 @register.filter
 def moment(given: datetime) -> SafeString:
     """A ``<time>`` element with date and time in the site's time zone."""
-    if has_no_end(given):
-        return escape(_("no end"))
     local = timezone.localtime(given)
     # Not ``DATETIME_FORMAT``: Django has none for Arabic and would use the English one.
     shown = formatted_date(local, f"{get_format('DATE_FORMAT')} {get_format('TIME_FORMAT')} T")
@@ -54,8 +50,6 @@ def said(claim: StoredClaim) -> bool | str | None:
 def held(value: Any) -> str | Promise | SafeString:
     """One stored value as text for the page."""
     if isinstance(value, datetime):
-        if has_no_end(value):
-            return _("no end")
         return format_html("{} ({})", moment(value), distance(value))
     if isinstance(value, bool):
         return str(yesno(value))

@@ -28,7 +28,6 @@ from django_identity.conf import Application
 from django_identity.conf.rules import SERVICE_NAME
 from django_identity.error_table import ERRORS
 from django_identity.exceptions import IdentityError
-from django_identity.service.moments import has_no_end
 from django_identity.service.refusals import POLICY_CODE
 from django_identity.texts import labels
 from django_identity.texts.labels import Text
@@ -146,8 +145,6 @@ def distance(moment: datetime | None) -> str:
     now = timezone.now()
     if moment is None:
         return ""
-    if has_no_end(moment):
-        return gettext("no end")
     if abs((moment - now).total_seconds()) < 60:
         return gettext("just now")
     if moment > now:
