@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from django_identity.credentials import RejectionReason
+from django_identity.credentials import RejectionReason, verify
 from django_identity.exceptions import CredentialRejected, IdentityError
 from tests.credentials.issuer import (
     CLAIMS,
@@ -42,23 +42,15 @@ def test_now_in_any_zone():
     assert rejection(text, now=later) is R.PAYLOAD_EXPIRED
 
 
-def test_naive_now_is_the_callers_mistake():
-    """A naive time is no instant."""
+def test_the_callers_mistakes():
+    """A naive time, a leeway that is no duration, and expectations that could be swapped."""
     with pytest.raises(ValueError, match="aware"):
         check(credential(), now=datetime(2026, 11, 20, 12, 0))  # noqa: DTZ001  the mistake itself
-
-
-@pytest.mark.parametrize("leeway", [-1, float("nan"), float("inf"), -0.001])
-def test_leeway_is_a_duration(leeway):
-    """A leeway that is no finite duration is the caller's mistake."""
-    with pytest.raises(ValueError, match="leeway"):
-        check(credential(), leeway=leeway)
-
-
-def test_expectations_are_keywords():
-    """What could be swapped can only be given by name."""
+    for leeway in (-1, float("nan"), float("inf"), -0.001):
+        with pytest.raises(ValueError, match="leeway"):
+            check(credential(), leeway=leeway)
     with pytest.raises(TypeError):
-        check.__globals__["verify"](credential(), None, "issuer", "audience", "test")
+        verify(credential(), None, "issuer", "audience", "test")
 
 
 @pytest.mark.parametrize("name", ["issuer", "audience", "environment"])

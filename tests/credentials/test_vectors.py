@@ -57,10 +57,8 @@ def test_accepted() -> None:
     """What stands beside each rule: the claims come out as they went in, types included."""
     for text, claims in ACCEPTED:
         found = check(text).claims_as_json()
-        assert (found, list(map(type, found.values()))) == (
-            claims,
-            list(map(type, claims.values())),
-        )
+        assert found == claims
+        assert [*map(type, found.values())] == [*map(type, claims.values())]
 
 
 def test_whom_a_valid_credential_names() -> None:
@@ -68,6 +66,8 @@ def test_whom_a_valid_credential_names() -> None:
     assert (verified.subject, verified.environment, verified.kid) == (SUBJECT, "test", "key-1")
     assert check(credential(sub="Ọlá 😀")).subject == "Ọlá 😀"
     assert verified.issued_at == NOW - timedelta(seconds=60)
+    assert verified.expires_at == NOW + timedelta(days=1)
+    assert verified.expires_at.tzinfo is verified.issued_at.tzinfo is UTC
     assert check(credential(iat=ABSENT)).issued_at is None
 
 

@@ -18,10 +18,7 @@ import respx
 import trustme
 
 from django_identity import conf
-from django_identity.exceptions import (
-    MalformedAnswer,
-    ServiceUnavailable,
-)
+from django_identity.exceptions import MalformedAnswer, ServiceUnavailable
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from django_identity.service.http import Answer, Call, environment_problem, exchange
@@ -236,9 +233,7 @@ def test_a_certificate_that_nobody_vouches_for() -> None:
         assert raised.value.network_error == "SSLCertVerificationError"
 
 
-def test_a_private_authority_is_trusted_where_the_environment_names_it(
-    tmp_path: Path,
-) -> None:
+def test_a_private_authority_is_trusted_where_the_environment_names_it(tmp_path: Path) -> None:
     """``SSL_CERT_FILE`` vouches for the name that it was given for, and for no other one."""
     authority, file = trustme.CA(), tmp_path / "authority.pem"
     authority.cert_pem.write_to_path(file)
@@ -250,9 +245,7 @@ def test_a_private_authority_is_trusted_where_the_environment_names_it(
             send(Call("profile", origin))
 
 
-def test_a_proxy_sees_a_tunnel_and_nothing_of_what_goes_through_it(
-    tmp_path: Path,
-) -> None:
+def test_a_proxy_sees_a_tunnel_and_nothing_of_what_goes_through_it(tmp_path: Path) -> None:
     """TLS is between the site and the service; the proxy learns the host alone."""
     authority, file = trustme.CA(), tmp_path / "authority.pem"
     authority.cert_pem.write_to_path(file)

@@ -73,11 +73,8 @@ def test_what_is_no_event_is_refused_by_its_digest_alone(body: bytes) -> None:
 def test_an_event_is_read_once() -> None:
     """Type, id, moment, subject, and what the type says."""
     event = Event.parse(body_with())
-    assert (event.event_type, event.event_id, event.subject) == (
-        "kyc.verified",
-        "evt_1",
-        "subject-1",
-    )
+    assert (event.event_type, event.event_id) == ("kyc.verified", "evt_1")
+    assert event.subject == "subject-1"
     assert event.occurred_at == datetime(2026, 11, 21, 15, tzinfo=UTC)
     stated = KycChange.parse(event.content, event.event_type)
     assert (stated.level, stated.status, stated.provider) == ("level_2", "verified", "")
@@ -96,11 +93,10 @@ def test_what_is_at_the_limits_is_read() -> None:
 @pytest.mark.parametrize(
     ("name", "known"),
     [
-        ("consent_revoked", "consent.revoked"),
-        ("user_deleted", "data.deletion_requested"),
+        ("consent_revoked", "consent.revoked"), ("user_deleted", "data.deletion_requested"),
         ("something.new", "something.new"),
     ],
-)
+)  # fmt: skip
 def test_two_types_have_other_names(name: str, known: str) -> None:
     """The spec's policy text calls them otherwise; unknown ones keep theirs."""
     assert Event.parse(body_with(event_type=name)).event_type == known
@@ -133,14 +129,6 @@ def test_a_rejection_stays_one() -> None:
     assert KycChange.parse(event.content, event.event_type).status == "rejected"
 
 
-@pytest.mark.parametrize("secrets", [[SECRET], ["x" * 20, SECRET], [SECRET, "x" * 20]])
-def test_every_active_secret_is_accepted(secrets: list[str]) -> None:
-    """Several while rotating."""
-    assert signing_secret(
-        b"body", signature=signed(b"body"), secrets=map(Secret, secrets)
-    ) == Secret(SECRET)
-
-
 @pytest.mark.parametrize(
     "signature",
     [
@@ -150,12 +138,8 @@ def test_every_active_secret_is_accepted(secrets: list[str]) -> None:
     ],
 )  # fmt: skip
 def test_every_other_signature_is_refused(signature: str) -> None:
-    """Exactly the lowercase hexadecimal digest over exactly these bytes."""
+    """Exactly the lowercase hexadecimal digest over these bytes; no secrets open nothing."""
     assert not signing_secret(b"body", signature=signature, secrets=[Secret(SECRET)])
-
-
-def test_without_a_secret_nothing_is_authentic() -> None:
-    """An empty list of secrets opens nothing."""
     assert not signing_secret(b"", signature=signed(b"", secret=""), secrets=[])
 
 
