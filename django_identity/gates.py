@@ -31,23 +31,8 @@ from django_identity.lifecycle import step_up
 from django_identity.lifecycle.requirements import Requirement, require_text
 from django_identity.lifecycle.standing import Shortfall, Standing, standing_of
 from django_identity.texts.labels import RECENT_SIGN_IN
-from django_identity.views.closed import Closed, OnClosed, answer, keep_private
-
-__all__ = [
-    "ClaimRequiredMixin",
-    "Closed",
-    "Gate",
-    "KycLevelRequiredMixin",
-    "RecentSignInRequiredMixin",
-    "ScopeRequiredMixin",
-    "aclaims_of",
-    "claim_required",
-    "claims_of",
-    "closed_to",
-    "kyc_level_required",
-    "recent_sign_in_required",
-    "scope_required",
-]
+from django_identity.views.closed import Closed as Closed
+from django_identity.views.closed import OnClosed, answer, keep_private
 
 Session = MutableMapping[str, Any]
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

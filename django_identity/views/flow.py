@@ -31,10 +31,10 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
 OwnPage = Callable[[HttpRequest, conf.Application, AbstractBaseUser], HttpResponseBase]
 
 
-def flow_view(view: View[P]) -> View[P]:
+def flow_view(view: View[P], *, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> View[P]:
     """Decorate a view of the flow: not cached, not framed, no referrer, forms with a CSRF token.
 
-    An ``IdentityError`` becomes its page.
+    An ``IdentityError`` becomes its page, and is logged as ``failed``.
     The view is reachable under ``LoginRequiredMiddleware``. It runs outside ``ATOMIC_REQUESTS``, so
     that committed changes stay if the rest of the request fails.
     """
@@ -47,7 +47,7 @@ def flow_view(view: View[P]) -> View[P]:
             response = protected(request, *args, **kwargs)
         except IdentityError as error:
             application = application_or_404(str(kwargs.get("alias", conf.DEFAULT_ALIAS)))
-            response = failure(request, LogEvent.SIGN_IN_FAILED, error, application)
+            response = failure(request, failed, error, application)
         response["Cache-Control"] = "no-store"
         response["Referrer-Policy"] = "no-referrer"
         response["X-Frame-Options"] = "DENY"
@@ -74,12 +74,9 @@ def own_page(
             if user is None:
                 back = address_of("account", application)
                 return redirect(address_of("login", application, next=back))
-            try:
-                return view(request, application, user)
-            except IdentityError as error:
-                return failure(request, failed, error, application)
+            return view(request, application, user)
 
-        return flow_view(require_http_methods(methods)(wrapped))
+        return flow_view(require_http_methods(methods)(wrapped), failed=failed)
 
     return decorate
 
