@@ -18,8 +18,6 @@ from django_identity.gates import Gate, GateMixin, missing_to
 from django_identity.lifecycle.standing import standing_with
 from django_identity.models import LinkedIdentity
 
-LANGUAGE = "<language>/"
-FORBIDDEN = "forbid"
 # Django REST framework's operators of permissions by their names: a site may run without it.
 SIGNS = {"AND": " & ", "OR": " | "}
 
@@ -120,7 +118,7 @@ def _below(resolver: URLResolver, prefix: str) -> Iterator[Entrance]:
         return
     for each in patterns:
         has_language = isinstance(each.pattern, LocalePrefixPattern)
-        url = prefix + (LANGUAGE if has_language else str(each.pattern))
+        url = prefix + ("<language>/" if has_language else str(each.pattern))
         if isinstance(each, URLResolver):
             yield from _below(each, url)
         else:
@@ -147,7 +145,7 @@ def _requirements(view: Any) -> Iterator[Requirement]:
     permissions = getattr(getattr(view, "cls", None), "permission_classes", ())
     for permission in given.get("permission_classes", permissions):
         if found := tuple(_gates_in(permission)):
-            yield Requirement(_text_of(permission), found[0].application, FORBIDDEN, found)
+            yield Requirement(_text_of(permission), found[0].application, "forbid", found)
 
 
 def _gates_in(permission: Any) -> Iterator[Gate]:

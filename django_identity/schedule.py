@@ -4,10 +4,8 @@ from typing import Any
 
 from django_identity.background import TaskName
 
-MINUTE = 60.0
 
-
-def beat_schedule(*, every: float = MINUTE) -> dict[str, dict[str, Any]]:
+def beat_schedule(*, every: float = 60.0) -> dict[str, dict[str, Any]]:
     """The entry for Celery's beat: ``CELERY_BEAT_SCHEDULE = beat_schedule()`` in the settings.
 
     ``every``: seconds. A message that no worker took before the next one expires.

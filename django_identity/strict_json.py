@@ -11,7 +11,6 @@ from typing import Any, Final, NoReturn
 
 MAX_DEPTH: Final = 32
 
-_INFINITY: Final = float("inf")
 _WHITESPACE: Final = " \t\n\r"
 
 
@@ -73,7 +72,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _finite(digits: str) -> float:
     number = float(digits)
-    if abs(number) == _INFINITY:
+    if abs(number) == float("inf"):
         raise NotStrictJSON("a number too large")
     return number
 

@@ -19,7 +19,6 @@ from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
 from django_identity.texts.operators import Words
 
-CONFIRMED = "confirmed"
 MOST_REFETCHED = 1_000
 MOST_CONFIRMED = 100
 Rows = QuerySet[LinkedIdentity]
@@ -125,7 +124,7 @@ class IdentityActions(RecordAdmin):
             refusal = ngettext("Choose %d identity.", "Choose %d identities at most.", most)
             messages.error(request, refusal % most)
             return redirect(request.get_full_path())
-        if CONFIRMED in request.POST:
+        if "confirmed" in request.POST:
             return None
         context = self.context(
             request,

@@ -14,7 +14,6 @@ from django_identity.service.webhooks import VERIFIED, KycChange, NamedClaim
 
 #: Time-stamps with a smaller difference do not tell which came first: then a withdrawal wins.
 CLOCK_SKEW = timedelta(minutes=5)
-CLAIM = "kyc_verified"
 #: The scope of a sign-in, with which upkeep re-reads the level.
 SCOPE = "kyc:read"
 #: What a sign-in and what a Connect code call the scope that covers KYC.
@@ -64,7 +63,7 @@ def state(identity: LinkedIdentity, stated: KycChange, event: WebhookEvent) -> b
 def is_about_level(event: WebhookEvent) -> bool:
     """Whether the event says something about the level: KYC, or the end of its claim or of all."""
     if event.event_type == EventType.CLAIM_REVOKED:
-        return NamedClaim.parse(event.payload or {}).claim_type in ("", CLAIM)
+        return NamedClaim.parse(event.payload or {}).claim_type in ("", "kyc_verified")
     return event.event_type in KYC_TYPES
 
 

@@ -16,7 +16,6 @@ from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener
 
-READY = "Ready."
 SECONDS = 60.0
 PAUSE = 0.01
 # What stands before each value that the sandbox prints when it starts.
@@ -162,7 +161,7 @@ def _read_announcement(process: subprocess.Popen[str]) -> dict[str, str]:
     said: dict[str, str] = {}
     for line in process.stdout or ():
         words, _, value = line.strip().rpartition("  ")
-        if line.strip() == READY:
+        if line.strip() == "Ready.":
             return said
         if words.strip() in ANNOUNCED:
             said[ANNOUNCED[words.strip()]] = value

@@ -21,8 +21,6 @@ from django_identity.views.addresses import address_of
 from django_identity.views.flow import flow_view, own_page
 from django_identity.views.pages import page, tell
 
-DOWNLOAD_NAME = "my-identity.json"
-
 
 @own_page("GET", "HEAD")
 def account(request: HttpRequest, application: conf.Application, user: Person) -> HttpResponseBase:
@@ -63,7 +61,7 @@ def download(request: HttpRequest, application: conf.Application, user: Person) 
     return JsonResponse(
         dossier.export_of(user),
         json_dumps_params={"indent": 1},
-        headers={"Content-Disposition": f'inline; filename="{DOWNLOAD_NAME}"'},
+        headers={"Content-Disposition": 'inline; filename="my-identity.json"'},
     )
 
 

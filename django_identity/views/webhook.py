@@ -16,7 +16,6 @@ from django_identity.views.flow import application_or_404
 
 # The names in ``request.META``, because building ``request.headers`` costs more.
 SIGNATURE = "HTTP_X_WEBHOOK_SIGNATURE"
-RETRY_AFTER = "30"  # seconds
 
 
 @csrf_exempt
@@ -33,7 +32,7 @@ def webhook(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpRespon
     except (EventRefused, StorageUnavailable) as error:
         log_failure(LogEvent.EVENT_REFUSED, error, application=application.alias)
         if error.http_status == 503:
-            headers["Retry-After"] = RETRY_AFTER
+            headers["Retry-After"] = "30"
         refusal = {"received": False, "error": {"code": error.code}}
         return JsonResponse(refusal, status=error.http_status, headers=headers)
     return JsonResponse({"received": True}, headers=headers)

@@ -1,6 +1,6 @@
 """Erase a person by hand, as a deletion event does."""
 
-from collections.abc import Mapping
+import json
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
@@ -47,13 +47,6 @@ class Command(IdentityCommand):
         if receipt.account_kept:
             self.stdout.write(f"The account stays: {receipt.get_account_kept_display()}")
         if receipt.audit is not None:
-            self._tell(receipt.audit)
-
-    def _tell(self, found: Mapping[str, Mapping[str, Any]]) -> None:
-        """Write what was found, by model and field."""
-        for kind, said in (("hits", "Left"), ("unsure", "Perhaps left"), ("unread", "Not read")):
-            for place, what in found[kind].items():
-                self.stdout.write(f"{said}: {place}: {what}")
-        if found["hits"]:
-            raise CommandError("The erasure left something. Extend the policy's erase_user.")
-        self.stdout.write("The audit found nothing that was left.")
+            self.stdout.write(json.dumps({"audit": receipt.audit}, indent=1))
+            if receipt.audit["hits"]:
+                raise CommandError("The erasure left something. Extend the policy's erase_user.")

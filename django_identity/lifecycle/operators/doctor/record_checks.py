@@ -22,7 +22,6 @@ from django_identity.models import (
 from django_identity.models.querysets import under
 
 OVERDUE = timedelta(minutes=15)
-MONTH = timedelta(days=30)
 SILENT_DAYS = 7
 MANY_FAILURES = 5
 MOST_REASONS = 5
@@ -73,10 +72,10 @@ def _counted(now: datetime) -> Iterator[Counted]:
     waiting = WebhookEvent.objects.filter(next_attempt_at__lte=late)
     said = "event(s) wait for their handlers for over 15 minutes"
     yield "handlers", problem, waiting, said, IS_UPKEEP_RUNNING
-    audited = ErasureReceipt.objects.filter(erased_at__gte=now - MONTH).exclude(audit=None)
-    left, said = audited.exclude(audit__hits={}), "erasure(s) left something of the person"
+    audited = ErasureReceipt.objects.exclude(audit=None).exclude(audit__hits={})
+    left = audited.filter(erased_at__gte=now - timedelta(days=30))
     remedy = "The receipt in the admin names model and field: extend the policy's erase_user."
-    yield "audits", warning, left, said, remedy
+    yield "audits", warning, left, "erasure(s) left something of the person", remedy
     pending = ErasureReceipt.objects.filter(erased_at=None, requested_at__lt=late)
     remedy = "The receipt in the admin has the error, and a button that tries again."
     yield "erasures", problem, pending, "not done", remedy
