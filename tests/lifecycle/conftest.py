@@ -1,7 +1,5 @@
 """Brokers that take what is published, or do not."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress

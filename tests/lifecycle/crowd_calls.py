@@ -1,7 +1,5 @@
 """What the processes of ``tests.concurrency`` call."""
 
-from __future__ import annotations
-
 import os
 import signal
 from typing import Any

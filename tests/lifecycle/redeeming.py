@@ -1,7 +1,5 @@
 """A redemption of a Connect code without a page around it."""
 
-from __future__ import annotations
-
 from django.contrib.auth.models import User
 
 from django_identity import conf

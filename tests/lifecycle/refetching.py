@@ -1,7 +1,5 @@
 """Re-fetches in a test: of one identity, and of all that is due."""
 
-from __future__ import annotations
-
 from django_identity.lifecycle.upkeep import Refetched, refetch_all, refetch_these
 from django_identity.models import LinkedIdentity
 

@@ -1,7 +1,5 @@
 """What an erasure left is found by model and field, and never told by its value."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """A service that is away costs no due row its turn, and nobody rushes at it when it is back."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Documents that a misbehaving service sends: a typed error and one log line."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from typing import Any

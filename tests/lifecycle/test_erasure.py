@@ -1,7 +1,5 @@
 """Erasure: nobody is left, nothing is done by halves, and who asks decides what goes."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What Django mails to a site's operators when something fails shows no token and no credential."""
 
-from __future__ import annotations
-
 import pickle
 import socket
 import traceback

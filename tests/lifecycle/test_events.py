@@ -1,7 +1,5 @@
 """Events: stored once, applied once, alike in every order."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """The site's handlers: each by itself, again until it succeeds or is given up."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta

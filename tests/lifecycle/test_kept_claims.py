@@ -1,7 +1,5 @@
 """``KEEP_CLAIMS``: what is not in the list is verified and dropped at the door."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """A KYC level opens gates only as long as the service vouches for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Linking: one decision table, and a new identity in two steps."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

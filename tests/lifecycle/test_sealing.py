@@ -1,7 +1,5 @@
 """Key rotation: every token moves under the first key, and no newer one is lost."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import signal

@@ -1,7 +1,5 @@
 """Sessions end with the consent, and none that ended lives again."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

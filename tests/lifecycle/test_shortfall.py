@@ -1,7 +1,5 @@
 """Why a gate is closed: one reason for each state, and none when it is open."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Signals: which one tells the site of what, each once and after the commit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """What holds for a user now: promise 1, only proven claims open a gate."""
 
-from __future__ import annotations
-
 import pickle
 import time
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """What the three journeys cost the database. A lock (``SELECT … FOR UPDATE``) is not counted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

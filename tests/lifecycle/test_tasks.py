@@ -1,7 +1,5 @@
 """Tasks are thin: one verb, and no harm from being lost, late or repeated."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Tries of codes in ten minutes: five for each user."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """What is due is taken once, worked on once, and comes back if its worker dies."""
 
-from __future__ import annotations
-
 import logging
 import signal
 from collections import Counter

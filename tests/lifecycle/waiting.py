@@ -1,7 +1,5 @@
 """Deliveries that must wait for a transaction of somebody else, whose end they then see."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

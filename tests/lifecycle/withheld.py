@@ -3,8 +3,6 @@
 Whoever adds a column decides: ``shown`` in the dossier, or withheld here.
 """
 
-from __future__ import annotations
-
 from django.db.models import Model
 
 from django_identity import models

@@ -1,7 +1,5 @@
 """A service whose key set misbehaves, and the site that asks it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """The service's origin as the key set's tests need it: real, and misbehaving on demand."""
 
-from __future__ import annotations
-
 import json
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """What the key set's tests do: let time pass, let fetches fail, ask with an unknown key."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable

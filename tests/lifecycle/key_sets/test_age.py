@@ -1,7 +1,5 @@
 """How long a key set serves: five minutes from the start of its fetch, at most."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 

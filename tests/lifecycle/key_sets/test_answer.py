@@ -1,7 +1,5 @@
 """How the key set is asked for, and which answers are one."""
 
-from __future__ import annotations
-
 import gzip
 import time
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What happens while the service gives no key set."""
 
-from __future__ import annotations
-
 import pytest
 
 from django_identity.conf import Application

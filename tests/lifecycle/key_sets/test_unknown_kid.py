@@ -1,7 +1,5 @@
 """What an unknown ``kid`` costs: two fetches in 30 seconds, whoever asks."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
