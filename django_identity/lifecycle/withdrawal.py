@@ -99,7 +99,7 @@ def delete(identity: LinkedIdentity) -> None:
     """Delete the link with all that it holds, and end the sessions. The account stays."""
     empty_events(WebhookEvent.objects.filter(subject_digest=identity.subject_digest))
     sessions.end_all(identity.user_id)
-    user = identity.user
+    user = database.all_users().get(pk=identity.user_id)
     # By a query: the instance keeps its key, which receivers of signals need.
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
     signals.announce(
@@ -161,7 +161,8 @@ def disconnect(identity: LinkedIdentity) -> bool:
             raise exceptions.NoOtherWayIn
         delete(locked)
         application = application_of(locked.application)
-        notices.send_on_commit(application, locked.user, change="disconnected")
+        user = database.all_users().get(pk=locked.user_id)
+        notices.send_on_commit(application, user, change="disconnected")
     return True
 
 
@@ -170,7 +171,8 @@ def may_disconnect(identity: LinkedIdentity) -> bool:
     if not identity.account_made:
         return True
     site = policy.load(application_of(identity.application).policy)
-    return site.has_other_way_in(identity.user)
+    # Not ``identity.user``: a router may read it from a replica.
+    return site.has_other_way_in(database.all_users().get(pk=identity.user_id))
 
 
 def is_being_erased(identity: LinkedIdentity) -> bool:
