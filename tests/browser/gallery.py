@@ -112,6 +112,7 @@ PAGES = (
     Exhibit("connect", at("/identity/connect/"), "unlinked"),
     Exhibit("connect-no-code", handing_in("hello"), "unlinked"),
     Exhibit("disconnect", at("/identity/disconnect/"), "proven"),
+    Exhibit("erase", at("/identity/erase/"), "proven", looks=EXTREMES),
     Exhibit("gate-nobody", at("/residents/"), looks=EXTREMES),
     Exhibit("gate-not-linked", at("/residents/"), "unlinked", looks=EXTREMES),
     Exhibit("gate-by-code", at("/residents/"), "by_code", looks=EXTREMES),

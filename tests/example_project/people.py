@@ -114,7 +114,8 @@ def _identity(user: User, **fields: Any) -> LinkedIdentity:
     held = {
         "subject": f"7d1f0c9e-{user.pk:04d}-4a57-9c57-0c6bd37f2b11", "scopes": SCOPES,
         "kyc_provider": "Verify Ltd", "kyc_verified_at": _in(days=-40),
-        "kyc_said_at": _in(hours=-3), "credential_issued_at": _in(hours=-4), **fields,
+        "signed_in_at": _in(days=-40), "kyc_said_at": _in(hours=-3),
+        "credential_issued_at": _in(hours=-4), **fields,
     }  # fmt: skip
     identity = make_identity(user, **held)
     LinkedIdentity.objects.filter(pk=identity.pk).update(created_at=_in(days=-40))
