@@ -1,6 +1,6 @@
 """Gates: open a view only to people with proven claims, a KYC level, a scope or a fresh sign-in.
 
-Whether one is open, and why it is closed, is the standing's to say (``lifecycle/standing.py``)::
+``lifecycle/standing.py`` (for a fresh sign-in ``step_up.py``) says which is closed, and why::
 
     @claim_required("age_over_18")
     def bar(request): ...

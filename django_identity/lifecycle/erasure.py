@@ -1,7 +1,9 @@
 """Erase a person and keep a receipt without personal data: first revoke, then erase, then retry.
 
 What is erased depends on who asks. The person and the operator: the account that they see, with all
-its identities. The service's signed deletion event: its subject, wherever it is linked.
+its identities. The service's signed deletion event (``events.data_deletion_requested``) and the
+command: the subject, wherever it is linked. ``dossier.PLACES`` has the tables, and the policy's
+``erase_user`` treats the account.
 """
 
 import time

@@ -124,7 +124,10 @@ def _apply(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
 def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
     """Apply the event to the identity, and save the identity.
 
-    Without its payload a withdrawal acts as usual; any other event only makes the re-fetch due.
+    A late event, from before the newest sign-in or code, is superseded; what takes something away
+    counts up to five minutes longer, and a deletion always, but for what its effect says. Of two
+    statements about the level ``kyc.state`` takes the newer one. Without its payload a withdrawal
+    acts as usual; any other event only makes the re-fetch due.
     """
     effect = EFFECTS.get(row.event_type)
     if effect is None:

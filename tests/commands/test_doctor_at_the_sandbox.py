@@ -30,7 +30,7 @@ def test_a_right_set_up_has_no_problem(
     client: Client, identity_application: conf.Application, identity_sign_in: SignIn
 ) -> None:
     """The service knows the client, and refuses what does not exist."""
-    identity_sign_in(client)
+    assert identity_sign_in(client).status_code == 302
     assert problems() == []
     answering = [finding.message for finding in diagnose() if finding.check == "address"]
     assert answering == ["default: AUTH_URL answers", "default: BASE_URL answers"]
