@@ -11,8 +11,6 @@ from typing import Any, Final, NoReturn
 
 MAX_DEPTH: Final = 32
 
-_WHITESPACE: Final = " \t\n\r"
-
 
 class NotStrictJSON(ValueError):
     """The bytes are not one strict JSON text. The message says why, without quoting the text."""
@@ -24,7 +22,7 @@ def read(octets: bytes, *, deepest: int = MAX_DEPTH) -> Any:
     Raises only ``NotStrictJSON``. The work is linear in the length, which the caller must limit.
     """
     try:
-        text = octets.decode("utf-8").strip(_WHITESPACE)
+        text = octets.decode("utf-8").strip(" \t\n\r")
         value, end = _scan(text, 0)
         if end != len(text):
             raise NotStrictJSON("not JSON")

@@ -61,6 +61,10 @@ def asked_to_stop() -> Iterator[Callable[[], bool]]:
     The current piece of work can then be finished first. A second signal interrupts at once.
     """
     asked = threading.Event()
+    # Python takes signals in the main thread alone; a scheduler may run commands in another one.
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set
+        return
 
     def ask(number: int, _frame: object) -> None:
         asked.set()

@@ -30,17 +30,14 @@ from typing import Any
 
 __all__ = ["sandbox_application"]
 
-NAME = "Local site"
 SITES = ("http://127.0.0.1:8000", "http://localhost:8000")
 SANDBOX = "http://127.0.0.1:9400"
 # Public knowledge: the package's check keeps them out of live.
 CLIENT_ID = "sandbox-local-site"
 CLIENT_SECRET = "sandbox-local-site-client-secret"
 WEBHOOK_SECRET = "sandbox-local-site-webhook-secret"
-DOCUMENT_PATHS = {
-    "documents:metadata": "/users/{subject}/documents/metadata",
-    "documents:read": "/users/{subject}/documents",
-}
+_READ = "/users/{subject}/documents"
+DOCUMENT_PATHS = {"documents:read": _READ, "documents:metadata": _READ + "/metadata"}
 CALLBACK_PATH = "/identity/callback/"
 WEBHOOK_PATH = "/identity/webhook/"
 

@@ -30,7 +30,6 @@ ENDPOINTS = ("token", "profile", "kyc", "claims", "connect", "jwks", "authorize"
 #: Kinds of faults that need no more to be said.
 FAULTS = ("status", "rate_limit", "malformed", "drop", "drop_midway")
 MOST_CHARACTERS = 200_000
-OFFERED = 50
 _CODE = re.compile(r"`([^`]+)`")
 
 
@@ -41,7 +40,7 @@ class PersonForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        newest = User.objects.order_by("-is_cast", "-pk").values_list("pk", flat=True)[:OFFERED]
+        newest = User.objects.order_by("-is_cast", "-pk").values_list("pk", flat=True)[:50]
         offered = User.objects.filter(pk__in=list(newest)).order_by("-is_cast", "pk")
         self.fields["person"].queryset = offered  # type: ignore[attr-defined]
 

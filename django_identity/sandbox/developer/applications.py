@@ -50,7 +50,7 @@ def register_local_site(sites: Sequence[str]) -> None:
     if known.exists() and not sites:
         return
     if not known.exists():
-        application = Application.objects.create(name=sandbox.NAME)
+        application = Application.objects.create(name="Local site")
         _issue(application, Environment.TEST, (), sandbox.CLIENT_ID, sandbox.CLIENT_SECRET)
         _issue(application, Environment.LIVE, (), generate_client_id())
     addresses = [site.rstrip("/") for site in sites or sandbox.SITES]

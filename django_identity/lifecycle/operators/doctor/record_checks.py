@@ -24,7 +24,6 @@ from django_identity.models.querysets import under
 OVERDUE = timedelta(minutes=15)
 SILENT_DAYS = 7
 MANY_FAILURES = 5
-MOST_REASONS = 5
 MOST_COUNTED = 100_000
 IS_UPKEEP_RUNNING = "Run a worker with beat, or identity_upkeep every minute."
 # The failures of a sign-in that the site's settings cause.
@@ -40,7 +39,7 @@ def check_records() -> Iterator[Finding]:
         if count := rows.count():
             yield Finding(check, level, f"{count} {said}", remedy)
     failing = LinkedIdentity.objects.filter(refetch_failures__gt=0).values_list("last_error")
-    for code, count in failing.annotate(count=Count("pk")).order_by("-count")[:MOST_REASONS]:
+    for code, count in failing.annotate(count=Count("pk")).order_by("-count")[:5]:
         said = f"{count} failing: {code or 'no reason kept'}"
         yield Finding("refetches", Level.WARNING, said, hint_of(code))
     failed = AuthorizationRequest.objects.filter(outcome__in=OF_SETTINGS)
