@@ -1,6 +1,6 @@
 """The kit, used as a site would use it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -118,17 +118,24 @@ def test_a_whole_sign_in(
     assert claims_of(as_seen_now())["age_over_18"] is True
 
 
-def test_the_site_is_the_application(
-    request: pytest.FixtureRequest, identity_sandbox: RunningSandbox
-) -> None:
-    """Its addresses are the sandbox's; its other settings and applications stay as they are."""
+@pytest.fixture
+def two_applications() -> Iterator[None]:
     second = {**OWN, "CLIENT_ID": "second-client"}
     with override_settings(DJANGO_IDENTITY={"default": OWN, "second": second}):
-        registered = request.getfixturevalue("identity_application")
-        assert registered == conf.application()
-        assert registered.base_url == identity_sandbox.base_url
-        assert registered.webhook_secrets == (Secret("a-webhook-secret-for-tests-alone"),)
-        assert conf.application("second").client_id == "second-client"
+        yield
+
+
+def test_the_site_is_the_application(
+    two_applications: None,
+    identity_application: conf.Application,
+    identity_sandbox: RunningSandbox,
+) -> None:
+    """Its addresses are the sandbox's; its other settings and applications stay as they are."""
+    assert identity_application == conf.application()
+    assert identity_application.base_url == identity_sandbox.base_url
+    secrets = (Secret("a-webhook-secret-for-tests-alone"),)
+    assert identity_application.webhook_secrets == secrets
+    assert conf.application("second").client_id == "second-client"
 
 
 def test_the_sandbox_moves_with_the_clock(
