@@ -1,5 +1,7 @@
 """What the benchmarks share: contenders in turn, an empty database, rows by the million."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
