@@ -79,6 +79,13 @@ def rotate(**options: Any) -> str:
     return out.getvalue()
 
 
+def test_a_new_sealed_column_is_rotated_too() -> None:
+    """What a grant keeps as text without an end is sealed."""
+    fields = TokenGrant._meta.concrete_fields
+    texts = [field.name for field in fields if field.get_internal_type() == "TextField"]
+    assert tuple(texts) == rotation.SEALED
+
+
 def test_everything_moves_under_the_first_key() -> None:
     """Afterwards the older key may go, and everything opens as before."""
     with ring(OLD):
