@@ -34,7 +34,7 @@ def test_records_have_their_columns(record: str) -> None:
     """Those that are promised and no more, two time-stamps, and what is unique."""
     meta = apps.get_model("django_identity", record)._meta
     columns = {each.name for each in meta.concrete_fields}
-    assert columns == {*RECORDS[record].split(), "id", "created_at", "updated_at"}
+    assert columns == {*RECORDS[record].split(), "id", "created_at"}
     unique = {each.fields for each in meta.constraints if isinstance(each, UniqueConstraint)}
     assert unique >= UNIQUE.get(record, set())
 

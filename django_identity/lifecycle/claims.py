@@ -20,7 +20,7 @@ from django_identity.service.moments import NotAMoment, bounded, parse_moment
 
 CREDENTIAL_LIFETIME = timedelta(hours=24)
 WRITTEN = (
-    "value", "proof_hash", "issued_at", "expires_at", "valid_until", "revoked_at", "updated_at",
+    "value", "proof_hash", "issued_at", "expires_at", "valid_until", "revoked_at",
 )  # fmt: skip
 
 Key = tuple[str, str]
@@ -57,11 +57,11 @@ def write(identity: LinkedIdentity, answer: ClaimsAnswer, proof: VerifiedCredent
     In the transaction that has written or locked the row of the identity: every writer locks it
     first. Keys are compared in Python, because collations may ignore case.
     """
-    wanted, now = _rows(identity, answer, proof), timezone.now()
+    wanted = _rows(identity, answer, proof)
     held = {_key(row): row for row in StoredClaim.objects.filter(identity_id=identity.pk)}
     for key in held.keys() & wanted.keys():
         row = wanted[key]
-        row.pk, row.updated_at = held[key].pk, now
+        row.pk = held[key].pk
         row.revoked_at = _revoked_at(held[key], row, _issued_at(proof))
     gone = [held[key].pk for key in held.keys() - wanted.keys()]
     StoredClaim.objects.filter(pk__in=gone).delete()
@@ -179,10 +179,9 @@ def revoke_listed(identity: LinkedIdentity, answer: ClaimsAnswer) -> None:
     standing = StoredClaim.objects.filter(identity_id=identity.pk, revoked_at=None)
     hit = [row.pk for row in standing if _key(row) in revoked] if revoked else []
     if hit:
-        now = timezone.now()
         with database.atomic():
             LinkedIdentity.objects.filter(pk=identity.pk).change()
-            StoredClaim.objects.filter(pk__in=hit).update(revoked_at=now, updated_at=now)
+            StoredClaim.objects.filter(pk__in=hit).update(revoked_at=timezone.now())
         identity.version += 1
         signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
 

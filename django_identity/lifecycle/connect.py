@@ -135,5 +135,4 @@ def _linked_before(
 
 
 def _close(redemption: ConnectRedemption, *, outcome: str) -> None:
-    rows = ConnectRedemption.objects.filter(pk=redemption.pk)
-    rows.update(outcome=outcome, updated_at=timezone.now())
+    ConnectRedemption.objects.filter(pk=redemption.pk).update(outcome=outcome)

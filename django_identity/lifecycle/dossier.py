@@ -120,7 +120,6 @@ PLACES: tuple[Place, ...] = (
             "revoked_by", "linked_via", "account_made", "scopes", "kyc_level", "kyc_status",
             "kyc_provider", "kyc_verified_at", "kyc_said_at", "credential_issued_at",
             "credential_expires_at", "connect_issued_at", "connect_person", "created_at",
-            "updated_at",
         ),
     ),
     Place(

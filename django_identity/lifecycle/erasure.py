@@ -133,7 +133,7 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
     if receipt is None:
         return False
     next_at = now + timedelta(seconds=backoff.pause(receipt.attempts))
-    if not due.update(attempts=F("attempts") + 1, next_attempt_at=next_at, updated_at=now):
+    if not due.update(attempts=F("attempts") + 1, next_attempt_at=next_at):
         return False
     try:
         known = _erase(receipt_id)

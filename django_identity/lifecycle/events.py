@@ -111,7 +111,7 @@ def _apply(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
         is_deletion = row.event_type == EventType.DATA_DELETION_REQUESTED
         if is_deletion or (row.subject and handlers_of(row.event_type)):
             row.next_attempt_at = timezone.now()
-    row.save(update_fields=[*withdrawal.EMPTIED, "outcome", "next_attempt_at", "updated_at"])
+    row.save(update_fields=[*withdrawal.EMPTIED, "outcome", "next_attempt_at"])
     signals.announce(signals.event_received, WebhookEvent, event=row)
     if row.event_type in (EventType.CONSENT_REVOKED, EventType.CLAIM_REVOKED):
         return  # No broker delays the answer to a revocation. Its handlers wait for upkeep.
@@ -182,7 +182,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
         if named.provider and of_provider.exists():
             claims = of_provider
         older = Q(revoked_at=None) | Q(revoked_at__lt=at)
-        claims.filter(older).update(revoked_at=at, updated_at=timezone.now())
+        claims.filter(older).update(revoked_at=at)
     if kyc.is_about_level(event) and kyc.is_covered(identity):
         kyc.state(identity, kyc.NOTHING_STATED, event)
     _save_due(identity)

@@ -61,7 +61,7 @@ def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> int:
     changes: dict[str, Any] = {"handled_by": []} if again else {}
     # What a worker has is due later, and has no error.
     rows = events.exclude(event_id="").exclude(next_attempt_at__gt=now, error="")
-    return rows.update(attempts=0, next_attempt_at=now, handled_at=None, updated_at=now, **changes)
+    return rows.update(attempts=0, next_attempt_at=now, handled_at=None, **changes)
 
 
 def choose_events(
@@ -81,9 +81,7 @@ def _take(event_id: int) -> WebhookEvent | None:
     """The event, if its next attempt is due. It is due again after ten minutes."""
     now = timezone.now()
     due = WebhookEvent.objects.filter(pk=event_id, next_attempt_at__lte=now)
-    taken = due.update(
-        attempts=F("attempts") + 1, next_attempt_at=now + HIDDEN_FOR, error="", updated_at=now
-    )
+    taken = due.update(attempts=F("attempts") + 1, next_attempt_at=now + HIDDEN_FOR, error="")
     return WebhookEvent.objects.get(pk=event_id) if taken else None
 
 
@@ -106,7 +104,7 @@ def _conclude(event: WebhookEvent, failures: list[str]) -> bool:
     now = timezone.now()
     row = WebhookEvent.objects.filter(pk=event.pk)
     if not failures:
-        done = {"handled_at": now, "next_attempt_at": None, "error": "", "updated_at": now}
+        done = {"handled_at": now, "next_attempt_at": None, "error": ""}
         if event.outcome == EventOutcome.FAILED:
             is_known = event.event_type in KNOWN_TYPES
             done["outcome"] = EventOutcome.APPLIED if is_known else EventOutcome.IGNORED
@@ -118,6 +116,5 @@ def _conclude(event: WebhookEvent, failures: list[str]) -> bool:
         error=failures[0][:255],
         outcome=EventOutcome.FAILED if gave_up else event.outcome,
         next_attempt_at=None if gave_up else now + pause,
-        updated_at=now,
     )
     return False

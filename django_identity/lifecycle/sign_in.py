@@ -174,7 +174,7 @@ def _claim(request: AuthorizationRequest) -> None:
     if request.consumed_at is None and request.expires_at <= now:
         raise exceptions.FlowError(code="request_expired")
     unused = AuthorizationRequest.objects.filter(pk=request.pk, consumed_at=None)
-    if not unused.update(consumed_at=now, updated_at=now):
+    if not unused.update(consumed_at=now):
         raise exceptions.FlowError(code="request_used")
 
 
@@ -243,8 +243,5 @@ def _close(
 ) -> None:
     """Record how a claimed sign-in ended, and delete its code verifier."""
     AuthorizationRequest.objects.filter(pk=request.pk).update(
-        outcome=outcome,
-        completed_by=completed_by,
-        code_verifier="",
-        updated_at=timezone.now(),
+        outcome=outcome, completed_by=completed_by, code_verifier=""
     )

@@ -154,9 +154,8 @@ class Reader:
                 raise exceptions.ReauthorizationNeeded(f"refresh: {error.code}") from error
             return None
         except exceptions.ServiceError as error:
-            now = timezone.now()
-            retry_at = now + timedelta(seconds=error.retry_after or UNANSWERED_PAUSE)
-            _same(grant).update(lease_until=None, retry_at=retry_at, updated_at=now)
+            pause = timedelta(seconds=error.retry_after or UNANSWERED_PAUSE)
+            _same(grant).update(lease_until=None, retry_at=timezone.now() + pause)
             raise
         changed = _columns_of(self.application, self.identity, answer, asked_at=asked_at)
         if not _replace(grant, changed):
@@ -172,9 +171,7 @@ def _drop_scopes(identity: LinkedIdentity, scopes: set[str]) -> None:
     if scopes.isdisjoint(identity.scopes):
         return
     identity.scopes = [each for each in identity.scopes if each not in scopes]
-    LinkedIdentity.objects.filter(pk=identity.pk).update(
-        scopes=identity.scopes, updated_at=timezone.now()
-    )
+    LinkedIdentity.objects.filter(pk=identity.pk).update(scopes=identity.scopes)
 
 
 def access_token_for(identity: LinkedIdentity, *, rejected: Secret | None = None) -> Secret:
@@ -224,7 +221,6 @@ def _columns_of(
         "lease_until": None,
         "retry_at": None,
         "needs_reauthorization": False,
-        "updated_at": timezone.now(),
     }
     if answer.refresh_token is not None:
         changed["refresh_token"] = seal(answer.refresh_token, "refresh_token")
@@ -240,7 +236,7 @@ def lease(grant: TokenGrant) -> bool:
     # Not after an attempt that has failed since the grant was read.
     free = Q(lease_until=None) | Q(lease_until__lte=now)
     same = _same(grant).filter(free, retry_at=grant.retry_at)
-    return bool(same.update(lease_until=now + LEASE, updated_at=now))
+    return bool(same.update(lease_until=now + LEASE))
 
 
 def _replace(grant: TokenGrant, changed: dict[str, Any]) -> bool:
@@ -273,7 +269,7 @@ def _mark_dead(
         LinkedIdentity.objects.locked(identity.subject_digest)  # first, as every writer
         marked = _same(grant).update(
             generation=F("generation") + 1, needs_reauthorization=True, lease_until=None,
-            retry_at=None, updated_at=timezone.now(), **dropped,
+            retry_at=None, **dropped,
         )  # fmt: skip
         if marked and not grant.needs_reauthorization:
             LinkedIdentity.objects.filter(pk=identity.pk).change(**NO_LEVEL)

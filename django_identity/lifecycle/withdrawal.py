@@ -11,7 +11,6 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import Q, QuerySet
-from django.utils import timezone
 
 from django_identity import conf, database, exceptions, policy, signals
 from django_identity.conf import Application
@@ -92,7 +91,7 @@ def take_claims_back(identity: LinkedIdentity) -> None:
 def _empty_claims(identity: LinkedIdentity) -> int:
     held = StoredClaim.objects.filter(identity_id=identity.pk)
     held = held.exclude(value=None, proof_hash="", expires_at=None, valid_until=None)
-    return held.update(**NO_VALUE, updated_at=timezone.now())
+    return held.update(**NO_VALUE)
 
 
 def delete(identity: LinkedIdentity) -> None:

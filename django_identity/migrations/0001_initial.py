@@ -20,7 +20,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
-                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated')),
                 ('state_digest', models.CharField(max_length=64, unique=True)),
                 ('browser_digest', models.CharField(max_length=64)),
                 ('application', models.CharField(max_length=64)),
@@ -46,7 +45,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
-                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated')),
                 ('code_digest', models.CharField(max_length=64, unique=True)),
                 ('application', models.CharField(max_length=64)),
                 ('expires_at', models.DateTimeField(db_index=True)),
@@ -63,7 +61,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
-                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated')),
                 ('application', models.CharField(max_length=64, verbose_name='application')),
                 ('environment', models.CharField(choices=[('live', 'live'), ('test', 'test')], max_length=4, verbose_name='environment')),
                 ('subject', models.CharField(max_length=255, verbose_name='subject')),
@@ -103,7 +100,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
-                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated')),
                 ('application', models.CharField(max_length=64, verbose_name='application')),
                 ('event_id', models.CharField(blank=True, max_length=255, verbose_name='event id')),
                 ('requested_at', models.DateTimeField(verbose_name='requested')),
@@ -128,7 +124,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
-                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated')),
                 ('claim_type', models.CharField(max_length=128, verbose_name='claim')),
                 ('provider', models.CharField(blank=True, max_length=128, verbose_name='provider')),
                 ('value', models.JSONField(null=True, verbose_name='value')),
@@ -149,7 +144,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
-                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated')),
                 ('access_token', models.TextField()),
                 ('refresh_token', models.TextField(blank=True)),
                 ('scopes', models.JSONField(default=list, verbose_name='What it lets this site read')),
@@ -171,7 +165,6 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
-                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated')),
                 ('application', models.CharField(max_length=64, verbose_name='application')),
                 ('event_id', models.CharField(blank=True, max_length=255, verbose_name='event id')),
                 ('event_digest', models.CharField(max_length=64)),

@@ -1,4 +1,4 @@
-"""What several tables share: lengths, choices with their labels, manager, time-stamps."""
+"""What several tables share: lengths, choices with their labels, manager."""
 
 from datetime import UTC, datetime
 
@@ -70,11 +70,10 @@ class WhyIgnored(models.TextChoices):
     NOT_COVERED = "not_covered", _("ignored: the consent does not cover the level")
 
 
-class Timestamped(models.Model):
+class Record(models.Model):
     """A table whose rows are read where they are written, along relations too."""
 
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
-    updated_at = models.DateTimeField(_("updated"), auto_now=True)
 
     objects = database.Manager()
 

@@ -17,7 +17,7 @@ from django_identity.models.choices import (
     SUBJECT_LENGTH,
     AccountKept,
     EventOutcome,
-    Timestamped,
+    Record,
     WhyIgnored,
 )
 from django_identity.models.querysets import WebhookEventManager, digest
@@ -28,7 +28,7 @@ KEPT_MEMBERS = ("user_id", "userId", "sub", "kyc_level", "status", "provider", "
 NOT_APPLIED_IS_DUE_AFTER = timedelta(minutes=1)
 
 
-class WebhookEvent(Timestamped):
+class WebhookEvent(Record):
     """The content of one webhook delivery. About a subject that is not linked it has no content."""
 
     application = models.CharField(_("application"), max_length=64)
@@ -121,7 +121,7 @@ class WebhookEvent(Timestamped):
         return str(why.label) if why else self.get_outcome_display()
 
 
-class ErasureReceipt(Timestamped):
+class ErasureReceipt(Record):
     """A record, without personal data, that an erasure was requested and done.
 
     While it is pending it points at what is to be erased: the ``identity`` of a request that came

@@ -4,11 +4,11 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from django_identity.models.choices import DIGEST_LENGTH, Environment, Purpose, Timestamped
+from django_identity.models.choices import DIGEST_LENGTH, Environment, Purpose, Record
 from django_identity.vault import Context
 
 
-class AuthorizationRequest(Timestamped):
+class AuthorizationRequest(Record):
     """One started sign-in. A conditional UPDATE of ``consumed_at`` lets it be used once."""
 
     state_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
@@ -47,7 +47,7 @@ class AuthorizationRequest(Timestamped):
         return (self.application, self.environment, self.state_digest, column)
 
 
-class ConnectRedemption(Timestamped):
+class ConnectRedemption(Record):
     """One Connect code that was entered on this site. The unique digest lets it be sent once."""
 
     code_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)

@@ -18,14 +18,14 @@ from django_identity.models.choices import (
     Consent,
     Environment,
     LinkedVia,
+    Record,
     RevokedBy,
-    Timestamped,
 )
 from django_identity.models.querysets import LinkedIdentityManager, digest
 from django_identity.vault import Context
 
 
-class LinkedIdentity(Timestamped):
+class LinkedIdentity(Record):
     """The link between one subject and one user, under one application and environment."""
 
     user = models.ForeignKey(
@@ -108,7 +108,7 @@ class LinkedIdentity(Timestamped):
         self.subject_digest = digest(self.application, self.environment, self.subject)
         self.version += 1
         if update_fields is not None:
-            update_fields = {*update_fields, "version", "updated_at"}
+            update_fields = {*update_fields, "version"}
         super().save(*args, update_fields=update_fields, **kwargs)
 
     @property
@@ -139,7 +139,7 @@ class LinkedIdentity(Timestamped):
         return (self.application, self.environment, self.subject, column)
 
 
-class TokenGrant(Timestamped):
+class TokenGrant(Record):
     """The access and refresh token of a linked identity. No page shows them."""
 
     identity = models.OneToOneField(LinkedIdentity, on_delete=models.CASCADE, related_name="grant")
@@ -169,7 +169,7 @@ class TokenGrant(Timestamped):
         return f"grant #{self.pk}, generation {self.generation}"
 
 
-class StoredClaim(Timestamped):
+class StoredClaim(Record):
     """One claim. The credential proves it if ``valid_until`` is set; else it is only listed."""
 
     identity = models.ForeignKey(LinkedIdentity, on_delete=models.CASCADE, related_name="claims")

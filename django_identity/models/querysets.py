@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.auth import get_user_model
 from django.db import models
 from django.db.models import F
-from django.utils import timezone
 
 from django_identity import database
 from django_identity.conf import Application
@@ -66,7 +65,7 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
 
     def change(self, **columns: Any) -> int:
         """Update these columns and raise ``version``. Returns the number of rows."""
-        return self.update(version=F("version") + 1, updated_at=timezone.now(), **columns)
+        return self.update(version=F("version") + 1, **columns)
 
 
 class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):

@@ -45,7 +45,7 @@ KINDS: tuple[tuple[str, int, dict[str, Any]], ...] = (
     ("wallet.opened", 4, {"colour": "blue"}),
 )
 # What the clock, the database or the last of several equals decides.
-UNCOMPARED = {"id", "user", "identity", "created_at", "updated_at", "version"}
+UNCOMPARED = {"id", "user", "identity", "created_at", "version"}
 PER_EVENT = {"received_at", "outcome", "next_attempt_at"}
 PER_RECEIPT = {"requested_at", "erased_at", "counts", "attempts", "next_attempt_at"}
 
