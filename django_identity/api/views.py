@@ -25,7 +25,7 @@ from django_identity.lifecycle import connect, sign_in, withdrawal
 from django_identity.lifecycle.standing import standing_of
 from django_identity.logs import LogEvent, log, log_failure
 from django_identity.views import flow
-from django_identity.views.flow import flow_view
+from django_identity.views.flow import in_flow
 from django_identity.views.problems import CHALLENGE
 from django_identity.views.sign_in import (
     begin_sign_in,
@@ -51,7 +51,7 @@ class _Endpoint(APIView):
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        return flow_view(super().as_view(**initkwargs))
+        return in_flow(super().as_view(**initkwargs))
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Authenticate; then a request that changes something needs the CSRF token.

@@ -7,7 +7,6 @@ from django.http import HttpRequest, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, resolve_url
 from django.urls import get_script_prefix
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
 
 from django_identity import conf, policy
 from django_identity.backends import end_unlinked_session
@@ -18,7 +17,7 @@ from django_identity.logs import LogEvent, log
 from django_identity.texts import advice, labels
 from django_identity.views import flow
 from django_identity.views.addresses import address_of
-from django_identity.views.flow import flow_view, own_page
+from django_identity.views.flow import flow_page, own_page
 from django_identity.views.pages import page, tell
 
 
@@ -37,14 +36,12 @@ def account(request: HttpRequest, application: conf.Application, user: Person) -
     return page(request, application, "django_identity/account.html", context)
 
 
-@flow_view
-@require_http_methods(["GET", "HEAD", "POST"])
-def sign_out(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+@flow_page("GET", "HEAD", "POST")
+def sign_out(request: HttpRequest, application: conf.Application) -> HttpResponseBase:
     """POST ends the browser's session; with ``everywhere`` all sessions of the identity sign-in.
 
     GET leads to the account page, which has the buttons.
     """
-    application = flow.application_of(request, alias)
     if request.method != "POST":
         return redirect(address_of("account", application))
     user = flow.signed_in_user(request)

@@ -8,7 +8,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
-from django.views.decorators.http import require_http_methods
 
 from django_identity import conf
 from django_identity.backends import end_unlinked_session
@@ -18,17 +17,15 @@ from django_identity.logs import LogEvent, log, log_failure
 from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views import flow
 from django_identity.views.addresses import address_of
-from django_identity.views.flow import flow_view, own_page
+from django_identity.views.flow import flow_page, own_page
 from django_identity.views.pages import error_page, page, status_words, why_asked
 
 
-@flow_view
-@require_http_methods(["GET", "HEAD", "POST"])
+@flow_page("GET", "HEAD", "POST")
 @sensitive_post_parameters("connect_code")
 @sensitive_variables()
-def connect(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+def connect(request: HttpRequest, application: conf.Application) -> HttpResponseBase:
     """GET shows the form and the requested scopes. POST redeems the code."""
-    application = flow.application_of(request, alias)
     user = flow.signed_in_user(request)
     given = request.POST if request.method == "POST" else request.GET
     next_url = flow.safe_next(given.get("next", ""))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -19,64 +19,73 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf, database
-from django_identity.exceptions import FlowError, IdentityError, Recovery
+from django_identity.exceptions import FlowError, IdentityError
 from django_identity.logs import LogEvent, log_failure
 from django_identity.views.addresses import address_of, path_of
 from django_identity.views.pages import error_page
 
 LONGEST_NEXT = 2000
 
-P = ParamSpec("P")
-View = Callable[Concatenate[HttpRequest, P], HttpResponseBase]
-OwnPage = Callable[[HttpRequest, conf.Application, AbstractBaseUser], HttpResponseBase]
+View = Callable[..., HttpResponseBase]
 
 
-def flow_view(view: View[P], *, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> View[P]:
-    """Decorate a view of the flow: not cached, not framed, no referrer, forms with a CSRF token.
+def in_flow(view: View) -> View:
+    """Decorate a view of the flow: its responses are not cached, not framed, without a referrer.
 
-    An ``IdentityError`` becomes its page, and is logged as ``failed``.
     The view is reachable under ``LoginRequiredMiddleware``. It runs outside ``ATOMIC_REQUESTS``, so
-    that committed changes stay if the rest of the request fails.
+    that committed changes stay if the rest of the request fails. The site's middleware does not
+    check the CSRF token: the view does.
     """
 
-    protected = view if getattr(view, "csrf_exempt", False) else _with_token(view)
-
     @wraps(view)
-    def wrapped(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
-        try:
-            response = protected(request, *args, **kwargs)
-        except IdentityError as error:
-            application = application_or_404(str(kwargs.get("alias", conf.DEFAULT_ALIAS)))
-            response = failure(request, failed, error, application)
+    def wrapped(request: HttpRequest, /, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = view(request, *args, **kwargs)
         response["Cache-Control"] = "no-store"
         response["Referrer-Policy"] = "no-referrer"
         response["X-Frame-Options"] = "DENY"
         return response
 
-    # Exempt from the site's middleware only: ``_with_token`` checks, with a page of our own.
     return csrf_exempt(login_not_required(database.non_atomic(wrapped)))
+
+
+def flow_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Callable[[View], View]:
+    """Decorate a page of the flow. It is called with its application, and forms need a CSRF token.
+
+    An ``IdentityError`` becomes its page, and is logged as ``failed``.
+    """
+
+    def decorate(view: View) -> View:
+        protected: View = require_http_methods(methods)(_with_token(view))
+
+        @wraps(view)
+        def wrapped(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+            try:
+                return protected(request, application_of(request, alias))
+            except IdentityError as error:
+                return failure(request, failed, error, conf.application(alias))
+
+        return in_flow(wrapped)
+
+    return decorate
 
 
 def own_page(
     *methods: str, failed: LogEvent = LogEvent.DISCONNECT_FAILED
-) -> Callable[[OwnPage], View[...]]:
+) -> Callable[[View], View]:
     """Decorate a page of the signed-in person. It is called with application and user.
 
-    Others go to the login page, which leads back to the account page. ``failed``: what an error of
-    the page is logged as.
+    Others go to the login page, which leads back to the account page.
     """
 
-    def decorate(view: OwnPage) -> View[...]:
+    def decorate(view: View) -> View:
         @wraps(view)
-        def wrapped(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
-            application = application_of(request, alias)
-            user = signed_in_user(request)
-            if user is None:
-                back = address_of("account", application)
-                return redirect(address_of("login", application, next=back))
-            return view(request, application, user)
+        def wrapped(request: HttpRequest, application: conf.Application) -> HttpResponseBase:
+            if (user := signed_in_user(request)) is not None:
+                return view(request, application, user)
+            back = address_of("account", application)
+            return redirect(address_of("login", application, next=back))
 
-        return flow_view(require_http_methods(methods)(wrapped), failed=failed)
+        return flow_page(*methods, failed=failed)(wrapped)
 
     return decorate
 
@@ -163,9 +172,8 @@ def failure(
     """Log the error and show the page with the error and the next step."""
     log_failure(event, error, application=application.alias)
     restart_url = _restart_url(request, error, application)
-    context: dict[str, Any] = {"restart_url": restart_url, "local_sign_in_url": None}
-    if error.recovery is Recovery.SIGN_IN_TO_LINK:
-        context["local_sign_in_url"] = local_sign_in_url(coming_back_to=restart_url)
+    own = local_sign_in_url(coming_back_to=restart_url)
+    context = {"restart_url": restart_url, "local_sign_in_url": own}
     return error_page(request, application, "django_identity/error.html", error, context)
 
 

@@ -7,9 +7,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.utils.translation import gettext_lazy
-from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_GET, require_http_methods
 
 from django_identity import conf
 from django_identity.backends import begin_session
@@ -20,7 +18,7 @@ from django_identity.models import Purpose
 from django_identity.texts import advice, labels
 from django_identity.views import flow
 from django_identity.views.addresses import address_of, path_of
-from django_identity.views.flow import flow_view
+from django_identity.views.flow import flow_page
 from django_identity.views.pages import page, status_words, tell, why_asked
 
 DONE = {
@@ -32,11 +30,9 @@ HOP_MARK = "same_site"
 BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-@flow_view
-@require_http_methods(["GET", "HEAD", "POST"])
-def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+@flow_page("GET", "HEAD", "POST")
+def login(request: HttpRequest, application: conf.Application) -> HttpResponseBase:
     """GET shows the button and the requested scopes. POST starts the sign-in."""
-    application = flow.application_of(request, alias)
     if request.method != "POST":
         return _button_page(request, application)
     next_url, more = flow.safe_next(request.POST.get("next", "")), request.POST.get("scope", "")
@@ -47,13 +43,10 @@ def login(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponse
 
 
 # The HEAD request of a link preview must not spend the code.
-@flow_view
-@csrf_exempt
-@require_GET
+@flow_page("GET")
 @sensitive_variables()
-def callback(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
+def callback(request: HttpRequest, application: conf.Application) -> HttpResponseBase:
     """Complete the sign-in when the service redirects the person back. GET only."""
-    application = flow.application_of(request, alias)
     given = {name: request.GET.getlist(name) for name in ("state", "code", "error")}
     returned = sign_in.Callback.parse(**given)
     # From the service, a browser leaves out a strict session cookie.
