@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
-from typing import Any, ParamSpec
+from dataclasses import dataclass
+from typing import Any
 
 from django import template
 from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
@@ -24,7 +24,6 @@ SIZES = ("small", "medium", "large")
 THEMES = ("filled", "outline", "dark", "light")
 GATE_ARGUMENTS = {"level", "user", "application"}
 
-P = ParamSpec("P")
 register = template.Library()
 register.filter(labels.in_words)
 
@@ -58,38 +57,31 @@ def identity_login_button(
     }
 
 
-def _no_if_it_fails(ask: Callable[P, bool]) -> Callable[P, bool]:
-    """Log any exception of ``ask`` and return False."""
-
-    @wraps(ask)
-    def asked(*args: P.args, **kwargs: P.kwargs) -> bool:
-        try:
-            return ask(*args, **kwargs)
-        except Exception as error:  # noqa: BLE001  whatever it is, the gate stays closed
-            known = isinstance(error, ImproperlyConfigured | SynchronousOnlyOperation)
-            reason = str(error) if known else type(error).__name__
-            log(LogEvent.GATE_FAILED, level=logging.ERROR, reason=reason)
-            return False
-
-    return asked
+def _no_if_it_fails(ask: Callable[[], bool]) -> bool:
+    """What ``ask`` returns. Any exception of it is logged, and counts as False."""
+    try:
+        return ask()
+    except Exception as error:  # noqa: BLE001  whatever it is, the gate stays closed
+        known = isinstance(error, ImproperlyConfigured | SynchronousOnlyOperation)
+        reason = str(error) if known else type(error).__name__
+        log(LogEvent.GATE_FAILED, level=logging.ERROR, reason=reason)
+        return False
 
 
 @register.filter
-@_no_if_it_fails
 def has_claim(user: object, asked: str) -> bool:
     """``user|has_claim:"age_over_18"`` or ``user|has_claim:"country_resident=NG"``.
 
     The filter never raises, because Django treats an exception under ``not``, ``or`` or ``==`` as
     false and would show the other branch. It logs the exception and returns False.
     """
-    return _is_open(user, Gate(asked))
+    return _no_if_it_fails(lambda: _is_open(user, Gate(asked)))
 
 
 @register.filter
-@_no_if_it_fails
 def has_kyc_level(user: object, level: str) -> bool:
     """``user|has_kyc_level:"level_2"``. It never raises, like ``has_claim``."""
-    return _is_open(user, Gate(kyc_level=level))
+    return _no_if_it_fails(lambda: _is_open(user, Gate(kyc_level=level)))
 
 
 @register.tag
@@ -119,25 +111,20 @@ def identity_gate(parser: Parser, token: Token) -> GateNode:
     return GateNode(claims, named, opened, closed)
 
 
+@dataclass(eq=False)
 class GateNode(template.Node):
     """The two parts of ``identity_gate`` and its requirements."""
 
     child_nodelists = ("opened", "closed")
-
-    def __init__(
-        self,
-        claims: Sequence[FilterExpression],
-        named: Mapping[str, FilterExpression],
-        opened: template.NodeList,
-        closed: template.NodeList,
-    ) -> None:
-        self.claims, self.named = claims, named
-        self.opened, self.closed = opened, closed
+    claims: Sequence[FilterExpression]
+    named: Mapping[str, FilterExpression]
+    opened: template.NodeList
+    closed: template.NodeList
 
     def render(self, context: Context) -> SafeString:
-        return (self.opened if self._opens(context) else self.closed).render(context)
+        is_open = _no_if_it_fails(lambda: self._opens(context))
+        return (self.opened if is_open else self.closed).render(context)
 
-    @_no_if_it_fails
     def _opens(self, context: Context) -> bool:
         named = {name: given.resolve(context) for name, given in self.named.items()}
         application = named.get("application", conf.DEFAULT_ALIAS)
