@@ -223,11 +223,8 @@ class CredentialRejected(IdentityError):
     code = "credential_rejected"
 
     def __init__(self, reason: RejectionReason) -> None:
-        super().__init__(reason.value)
+        super().__init__(reason)
         self.reason = reason
-
-    def __reduce__(self) -> tuple[type[CredentialRejected], tuple[RejectionReason]]:
-        return type(self), (self.reason,)
 
 
 class DocumentUnreadable(IdentityError):
