@@ -1,7 +1,6 @@
 """Filters for the admin's pages; no promise to sites."""
 
 from django import template
-from django.contrib.auth.models import AbstractBaseUser
 
 from django_identity.error_table import hint_of
 from django_identity.gates import Closed
@@ -13,15 +12,10 @@ register = template.Library()
 
 register.filter(distance)
 register.filter("as_json", wording.as_json)
+register.filter("person", wording.person_name)
 register.filter(in_words)
 register.filter("error_in_words", hint_of)
 register.filter("environment_badge", wording.environment_badge)
-
-
-@register.filter
-def person(user: AbstractBaseUser, may_see_people: bool) -> str:
-    """The person's user name, as far as the operator may see it."""
-    return wording.person_name(user, may_see=may_see_people)
 
 
 @register.filter

@@ -7,6 +7,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.utils.functional import Promise
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -15,12 +16,12 @@ from django_identity.models import Environment, ErasureReceipt, LinkedIdentity, 
 
 Words = str | Promise
 
-SHOWN_OF_SUBJECT = 8
+LONGEST_SUBJECT = 9
 # The user names of accounts that the package makes.
 GENERATED = re.compile(r"identity-[0-9a-f]{32}")
 
 
-def person_name(user: AbstractBaseUser, *, may_see: bool) -> str:
+def person_name(user: AbstractBaseUser, may_see: bool) -> str:
     """The person's user name.
 
     A generated user name is replaced by the e-mail address. Without ``may_see`` (the permission to
@@ -45,11 +46,8 @@ def as_json(value: object) -> str:
 
 def short_subject(subject: str) -> SafeString:
     """The beginning of a subject, with the full subject as a tooltip."""
-    if len(subject) <= SHOWN_OF_SUBJECT + 1:
-        return format_html('<bdi class="identity-subject">{}</bdi>', subject)
-    return format_html(
-        '<bdi class="identity-subject" title="{}">{}…</bdi>', subject, subject[:SHOWN_OF_SUBJECT]
-    )
+    shown = Truncator(subject).chars(LONGEST_SUBJECT)
+    return format_html('<bdi class="identity-subject" title="{}">{}</bdi>', subject, shown)
 
 
 def badge_of(row: LinkedIdentity | ErasureReceipt | WebhookEvent) -> SafeString | str:
