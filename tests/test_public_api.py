@@ -128,8 +128,8 @@ def test_errors_have_one_root_and_codes_of_their_own() -> None:
     for code, row in ERRORS.items():
         error = IdentityError(code=code)
         assert (error.http_status, error.recovery) == (row.status, row.recovery)
-        title, sentence = advice.words_of(error, None, conf.application())
-        assert all((title, sentence, hint_of(code)))
+        assert advice.words_of(error, None, conf.application())[1]
+        assert hint_of(code)
 
 
 def test_each_code_in_the_source_is_in_the_table() -> None:

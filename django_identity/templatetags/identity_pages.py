@@ -21,6 +21,7 @@ from django_identity.texts.advice import distance
 register = template.Library()
 
 register.filter(distance)
+register.filter(labels.table_name)
 # A Connect code may open the gate: it brings a KYC level, but no claims.
 register.filter("opens_by_code", labels.is_level)
 

@@ -7,9 +7,8 @@ reason, ``when``, ``day`` and ``held``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django.apps import apps
 from django.conf import settings
@@ -36,11 +35,11 @@ if TYPE_CHECKING:
     from django_identity.lifecycle.standing import Shortfall
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(NamedTuple):
     """What a page says about a reason, and its button.
 
-    ``first``: what the person must do at the service before a sign-in opens the gate.
+    ``first``: what the person must do at the service before a sign-in opens the gate. Without it
+    the sign-in opens the gate.
     """
 
     title: Text
@@ -48,11 +47,6 @@ class Advice:
     step: Text
     button: Text
     first: Text = ""
-
-    @property
-    def helps(self) -> bool:
-        """Whether the sign-in at the service opens the gate."""
-        return not self.first
 
 
 _AGAIN = _("Check again with %(service)s")
@@ -126,18 +120,13 @@ def fill(text: Text, names: Mapping[str, Any]) -> str:
 
 
 def words_of(
-    error: IdentityError,
-    request: HttpRequest | None,
-    application: Application,
-    *,
-    by_code: bool = False,
+    error: IdentityError, request: HttpRequest | None, application: Application
 ) -> tuple[str, str]:
-    """The title of the error's page, and its sentence. ``by_code``: a Connect code failed."""
+    """The error's own title of a page, which most errors have none of, and its sentence."""
     names = names_for(request, application)
     is_about_address = getattr(error, "service_code", "") == POLICY_CODE
     row = ERRORS["verification_policy_not_met.poa" if is_about_address else error.code]
-    failed = _("Your code was not accepted") if by_code else _("We could not sign you in")
-    return fill(row.title or failed, names), fill(row.sentence, names)
+    return fill(row.title, names), fill(row.sentence, names)
 
 
 def distance(moment: datetime | None) -> str:
@@ -156,9 +145,8 @@ def site_name_of(request: HttpRequest | None, application: Application) -> str:
     """The site's name by its policy or ``django.contrib.sites``, or an empty text."""
     if given := policy.load(application.policy).site_name:
         return str(given)
-    if not apps.is_installed("django.contrib.sites"):
-        return ""
-    if request is None and not hasattr(settings, "SITE_ID"):
+    is_known = request is not None or hasattr(settings, "SITE_ID")
+    if not is_known or not apps.is_installed("django.contrib.sites"):
         return ""
     return str(get_current_site(request).name)
 
@@ -203,9 +191,4 @@ def advice_on(
         "claim": labels.in_words(shortfall.claim_type),
         "held": labels.show_value(shortfall.held),
     }
-    given = REASONS[shortfall.reason]
-    texts: dict[str, Any] = {
-        name: fill(getattr(given, name), names)
-        for name in ("title", "sentence", "step", "button", "first")
-    }
-    return replace(given, **texts)
+    return Advice(*(fill(text, names) for text in REASONS[shortfall.reason]))

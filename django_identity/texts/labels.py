@@ -39,7 +39,6 @@ WORDS: Mapping[str, Text] = {
     "signed_in": _("you signed in"),
     "refetched": _("your proofs were confirmed"),
     "code_redeemed": _("you used a code"),
-    "consent_granted": _("you gave your consent"),
     "consent_revoked": _("the permission ended"),
     "kyc.verified": _("you were verified"),
     "kyc.rejected": _("your verification was rejected"),
@@ -101,11 +100,6 @@ def in_words(code: str) -> Text:
     if claim_type == "country_resident":
         return format_lazy(_("you live in {country}"), country=_lazy_country(value))
     return format_lazy("{}: {}", WORDS.get(claim_type, claim_type), value)
-
-
-def name_counts(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Each table of ``counts`` by its name, without the empty ones."""
-    return [(table_name(table), count) for table, count in counts.items() if count]
 
 
 def show_value(value: str) -> Text:

@@ -8,21 +8,21 @@ from django.shortcuts import redirect, resolve_url
 from django.urls import get_script_prefix
 from django.utils.translation import gettext as _
 
-from django_identity import conf, policy
+from django_identity import policy
 from django_identity.backends import end_unlinked_session
+from django_identity.conf import Application
 from django_identity.exceptions import NoOtherWayIn
 from django_identity.lifecycle import dossier, erasure, sessions, standing, withdrawal
 from django_identity.lifecycle.operators import timeline
 from django_identity.logs import LogEvent, log
-from django_identity.texts import advice, labels
+from django_identity.texts import advice
 from django_identity.views import flow
 from django_identity.views.addresses import address_of
-from django_identity.views.flow import flow_page, own_page
 from django_identity.views.pages import page, tell
 
 
-@own_page("GET", "HEAD")
-def account(request: HttpRequest, application: conf.Application, user: Person) -> HttpResponseBase:
+@flow.own_page("GET", "HEAD")
+def account(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
     """Show all data that this site stores about the person."""
     held = dossier.dossier_of(user, application=application)
     shortfall = standing.shortfall_of_account(held.identity, held.grant)
@@ -36,8 +36,8 @@ def account(request: HttpRequest, application: conf.Application, user: Person) -
     return page(request, application, "django_identity/account.html", context)
 
 
-@flow_page("GET", "HEAD", "POST")
-def sign_out(request: HttpRequest, application: conf.Application) -> HttpResponseBase:
+@flow.open_page("GET", "HEAD", "POST")
+def sign_out(request: HttpRequest, application: Application) -> HttpResponseBase:
     """POST ends the browser's session; with ``everywhere`` all sessions of the identity sign-in.
 
     GET leads to the account page, which has the buttons.
@@ -52,8 +52,8 @@ def sign_out(request: HttpRequest, application: conf.Application) -> HttpRespons
     return redirect(settings.LOGOUT_REDIRECT_URL or get_script_prefix())
 
 
-@own_page("GET", "HEAD")
-def download(request: HttpRequest, application: conf.Application, user: Person) -> HttpResponseBase:
+@flow.own_page("GET", "HEAD")
+def download(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
     """All data that this site stores about the person, as a JSON file that browsers show."""
     return JsonResponse(
         dossier.export_of(user),
@@ -62,8 +62,8 @@ def download(request: HttpRequest, application: conf.Application, user: Person) 
     )
 
 
-@own_page("GET", "HEAD", "POST", failed=LogEvent.ERASURE_FAILED)
-def erase(request: HttpRequest, application: conf.Application, user: Person) -> HttpResponseBase:
+@flow.own_page("GET", "HEAD", "POST", failed=LogEvent.ERASURE_FAILED)
+def erase(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
     """GET says what goes. POST erases the person, and shows the receipt."""
     if not erasure.may_erase_themselves(user, application=application):
         return redirect(address_of("account", application))
@@ -72,14 +72,11 @@ def erase(request: HttpRequest, application: conf.Application, user: Person) -> 
     receipt = erasure.erase_account(user, application=application)
     if not receipt.account_kept:
         logout(request)
-    context = {"receipt": receipt, "counts": labels.name_counts(receipt.counts)}
-    return page(request, application, "django_identity/erased.html", context)
+    return page(request, application, "django_identity/erased.html", {"receipt": receipt})
 
 
-@own_page("GET", "HEAD", "POST")
-def disconnect(
-    request: HttpRequest, application: conf.Application, user: Person
-) -> HttpResponseBase:
+@flow.own_page("GET", "HEAD", "POST")
+def disconnect(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
     """GET asks for confirmation. POST disconnects the identity and ends its sessions."""
     if request.method == "POST":
         try:

@@ -15,7 +15,6 @@ from django_identity import conf
 from django_identity.exceptions import Recovery
 from django_identity.lifecycle.standing import Shortfall
 from django_identity.texts import advice
-from django_identity.texts.advice import REASONS
 from django_identity.texts.labels import in_words
 from django_identity.views.addresses import address_of, path_of
 from django_identity.views.pages import page, why_asked
@@ -64,16 +63,12 @@ class Closed:
         """The JSON body of the answer."""
         if self.shortfall is None:
             recovery = Recovery.SIGN_IN_TO_LINK
-        elif REASONS[self.shortfall.reason].helps:
-            recovery = Recovery.RESTART
-        else:
+        elif advice.REASONS[self.shortfall.reason].first:
             recovery = Recovery.VERIFY
+        else:
+            recovery = Recovery.RESTART
         return problem_body(
-            self.status,
-            code=self.code,
-            detail=self.detail,
-            missing=self.asked,
-            recovery=recovery,
+            self.status, code=self.code, detail=self.detail, missing=self.asked, recovery=recovery
         )
 
 

@@ -9,22 +9,21 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
-from django_identity import conf
 from django_identity.backends import end_unlinked_session
+from django_identity.conf import Application
 from django_identity.exceptions import IdentityError
 from django_identity.lifecycle import connect as codes
 from django_identity.logs import LogEvent, log, log_failure
 from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views import flow
 from django_identity.views.addresses import address_of
-from django_identity.views.flow import flow_page, own_page
 from django_identity.views.pages import error_page, page, status_words, why_asked
 
 
-@flow_page("GET", "HEAD", "POST")
+@flow.open_page("GET", "HEAD", "POST")
 @sensitive_post_parameters("connect_code")
 @sensitive_variables()
-def connect(request: HttpRequest, application: conf.Application) -> HttpResponseBase:
+def connect(request: HttpRequest, application: Application) -> HttpResponseBase:
     """GET shows the form and the requested scopes. POST redeems the code."""
     user = flow.signed_in_user(request)
     given = request.POST if request.method == "POST" else request.GET
@@ -35,7 +34,7 @@ def connect(request: HttpRequest, application: conf.Application) -> HttpResponse
         own = flow.local_sign_in_url(coming_back_to=back)
         return redirect(own or address_of("login", application, next=back))
     if request.method != "POST":
-        return _page(request, application, next_url)
+        return _page(request, application, next_url, None)
     try:
         codes.redeem(application, request.POST.get("connect_code", ""), user=user)
     except IdentityError as error:
@@ -45,10 +44,8 @@ def connect(request: HttpRequest, application: conf.Application) -> HttpResponse
     return redirect(address_of("connected", application, next=next_url))
 
 
-@own_page("GET", "HEAD", "POST")
-def connected(
-    request: HttpRequest, application: conf.Application, user: Person
-) -> HttpResponseBase:
+@flow.own_page("GET", "HEAD", "POST")
+def connected(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
     """GET says whose code it was. POST undoes it: it removes the link that the code made."""
     account = address_of("account", application)
     if request.method == "POST":
@@ -67,16 +64,10 @@ def connected(
 
 
 def _page(
-    request: HttpRequest,
-    application: conf.Application,
-    next_url: str,
-    error: IdentityError | None = None,
+    request: HttpRequest, application: Application, next_url: str, error: IdentityError | None
 ) -> HttpResponse:
-    """The empty form below the error of the previous code."""
-    code = error.code if error is not None else ""
-    is_about_code = code in {"connect_code_malformed", "invalid_connect_code"}
+    """The empty form, below the error of the previous code if there was one."""
     context: dict[str, Any] = {
-        "is_about_code": is_about_code,
         "longest": LONGEST_PASTE,
         "next": next_url,
         "scopes": why_asked(application, *application.connect_scopes),
@@ -85,6 +76,7 @@ def _page(
     if error is None:
         return page(request, application, template, context)
     context |= {
+        "is_about_code": error.code in ("connect_code_malformed", "invalid_connect_code"),
         "is_spent": codes.is_spent(error),
         "most": codes.MOST_TRIES,
         "until": timezone.now() + timedelta(seconds=error.retry_after),

@@ -27,6 +27,7 @@ from django_identity.views.pages import error_page
 LONGEST_NEXT = 2000
 
 View = Callable[..., HttpResponseBase]
+Decorator = Callable[[View], View]
 
 
 def in_flow(view: View) -> View:
@@ -48,7 +49,7 @@ def in_flow(view: View) -> View:
     return csrf_exempt(login_not_required(database.non_atomic(wrapped)))
 
 
-def flow_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Callable[[View], View]:
+def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Decorator:
     """Decorate a page of the flow. It is called with its application, and forms need a CSRF token.
 
     An ``IdentityError`` becomes its page, and is logged as ``failed``.
@@ -69,9 +70,7 @@ def flow_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Call
     return decorate
 
 
-def own_page(
-    *methods: str, failed: LogEvent = LogEvent.DISCONNECT_FAILED
-) -> Callable[[View], View]:
+def own_page(*methods: str, failed: LogEvent = LogEvent.DISCONNECT_FAILED) -> Decorator:
     """Decorate a page of the signed-in person. It is called with application and user.
 
     Others go to the login page, which leads back to the account page.
@@ -85,7 +84,7 @@ def own_page(
             back = address_of("account", application)
             return redirect(address_of("login", application, next=back))
 
-        return flow_page(*methods, failed=failed)(wrapped)
+        return open_page(*methods, failed=failed)(wrapped)
 
     return decorate
 
@@ -93,9 +92,7 @@ def own_page(
 class _TokenCheck(CsrfViewMiddleware):
     """Django's check of the CSRF token, with a page of our own in place of Django's."""
 
-    def process_view(
-        self, request: HttpRequest, callback: Any, args: Any, kwargs: dict[str, Any]
-    ) -> Any:
+    def process_view(self, request: HttpRequest, callback: Any, args: Any, kwargs: Any) -> Any:
         if super().process_view(request, callback, args, kwargs) is None:
             return None
         error = FlowError("no valid CSRF token", code="form_expired")

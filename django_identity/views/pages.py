@@ -70,9 +70,13 @@ def error_page(
     *,
     by_code: bool = False,
 ) -> HttpResponse:
-    """Render ``template`` with the title and the sentence of ``error``, and its status."""
-    title, sentence = advice.words_of(error, request, application, by_code=by_code)
-    told = {"error": error, "error_title": title, "error_sentence": sentence}
+    """Render ``template`` with the title and the sentence of ``error``, and its status.
+
+    ``by_code``: a Connect code failed.
+    """
+    title, sentence = advice.words_of(error, request, application)
+    failed = _("Your code was not accepted") if by_code else _("We could not sign you in")
+    told = {"error": error, "error_title": title or failed, "error_sentence": sentence}
     response = page(request, application, template, {**context, **told}, status=error.http_status)
     if seconds := math.ceil(error.retry_after):
         response["Retry-After"] = str(seconds)
@@ -83,7 +87,6 @@ def status_words(identity: LinkedIdentity) -> str:
     """A status line: how far the person is verified."""
     if identity.kyc_status != VERIFIED:
         return _("You are not verified yet.")
-    if not identity.kyc_level:
-        return _("You are verified.")
     level = identity.kyc_level.removeprefix("level_")
-    return _("You are verified at level %(level)s.") % {"level": level}
+    text = _("You are verified at level %(level)s.") if level else _("You are verified.")
+    return text % {"level": level}

@@ -18,7 +18,6 @@ from django_identity.models import Purpose
 from django_identity.texts import advice, labels
 from django_identity.views import flow
 from django_identity.views.addresses import address_of, path_of
-from django_identity.views.flow import flow_page
 from django_identity.views.pages import page, status_words, tell, why_asked
 
 DONE = {
@@ -30,7 +29,7 @@ HOP_MARK = "same_site"
 BROWSER_KEY = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
-@flow_page("GET", "HEAD", "POST")
+@flow.open_page("GET", "HEAD", "POST")
 def login(request: HttpRequest, application: conf.Application) -> HttpResponseBase:
     """GET shows the button and the requested scopes. POST starts the sign-in."""
     if request.method != "POST":
@@ -43,7 +42,7 @@ def login(request: HttpRequest, application: conf.Application) -> HttpResponseBa
 
 
 # The HEAD request of a link preview must not spend the code.
-@flow_page("GET")
+@flow.open_page("GET")
 @sensitive_variables()
 def callback(request: HttpRequest, application: conf.Application) -> HttpResponseBase:
     """Complete the sign-in when the service redirects the person back. GET only."""
@@ -129,13 +128,11 @@ def begin_sign_in(
     return address, browser_key
 
 
-def set_browser_cookie(
-    response: HttpResponseBase, browser_key: str, *, request: HttpRequest
-) -> None:
+def set_browser_cookie(response: HttpResponseBase, key: str, *, request: HttpRequest) -> None:
     """Set the browser's cookie, for as long as a sign-in may take."""
     response.set_cookie(
         _cookie_name(request),
-        browser_key,
+        key,
         max_age=sign_in.SIGN_IN_LIFETIME,
         secure=request.is_secure(),
         httponly=True,
