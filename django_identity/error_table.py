@@ -12,6 +12,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+Text = str | Promise
+
 
 class Recovery(StrEnum):
     """What the person can do next."""
@@ -27,42 +29,54 @@ class Recovery(StrEnum):
 class Row:
     """One code: status of the response, recovery, the person's sentence, the operator's hint.
 
-    ``title``: of the page; by default that the person could not be signed in.
+    ``title``: of the page; by default that the person could not be signed in, or that the code
+    was not accepted.
     """
 
     status: int
     recovery: Recovery
-    sentence: str | Promise
-    hint: str | Promise = ""
-    title: str | Promise = ""
-
-
-def _again(sentence: str | Promise, *, title: str | Promise = "") -> Row:
-    return Row(400, Recovery.RESTART, sentence, title=title)
-
-
-def _refused(sentence: str | Promise) -> Row:
-    return Row(403, Recovery.CONTACT, sentence)
-
-
-def _answer(sentence: str | Promise, hint: str | Promise = "", *, status: int = 502) -> Row:
-    """The service has no answer that can be used. Another try may have one."""
-    return Row(status, Recovery.RETRY, sentence, hint, _SILENT)
+    sentence: Text
+    hint: Text = ""
+    title: Text = ""
 
 
 _RETRY, _RESTART, _CONTACT = Recovery.RETRY, Recovery.RESTART, Recovery.CONTACT
-_SIGN_IN = Recovery.SIGN_IN_TO_LINK
 _NOT_IN = _("You were not signed in")
 _SILENT = _("%(service)s is not answering")
 _WRONG = _("Something went wrong. Please try again.")
 _ENDED = _("Your permission has ended. Please sign in again.")
-_REFUSED = _("Your code was not accepted")
-_STEP = _("One step is missing")
 _UNUSABLE = _("%(service)s gave an answer that %(site)s cannot use.")
 _UNREACHABLE = _("%(service)s cannot be reached at the moment.")
 _SERVICE_REFUSED = _("%(service)s refused. Please start again.")
 _REFUSED_US = _("The service refused the call. The person may have to consent again.")
 _CONSENT_AGAIN = _("The grant is dead. The person has to consent again at their next visit.")
+
+
+def _again(sentence: Text) -> Row:
+    return Row(400, Recovery.RESTART, sentence)
+
+
+def _refused(sentence: Text) -> Row:
+    return Row(403, Recovery.CONTACT, sentence)
+
+
+def _sign_in(sentence: Text, title: Text = _NOT_IN) -> Row:
+    return Row(403, Recovery.SIGN_IN_TO_LINK, sentence, title=title)
+
+
+def _verify(sentence: Text) -> Row:
+    return Row(403, Recovery.VERIFY, sentence, title=_("One step is missing"))
+
+
+def _bad_answer(sentence: Text, hint: Text = "") -> Row:
+    """The service's answer cannot be used. Another try may have a better one."""
+    return Row(502, Recovery.RETRY, sentence, hint, _SILENT)
+
+
+def _not_now(hint: Text, sentence: Text = _UNREACHABLE) -> Row:
+    """The service cannot be asked at the moment."""
+    return Row(503, Recovery.RETRY, sentence, hint, _SILENT)
+
 
 # fmt: off
 ERRORS: Mapping[str, Row] = {
@@ -100,20 +114,17 @@ ERRORS: Mapping[str, Row] = {
         _("This identity is already linked to another account on this site.")),
     "user_holds_another": _refused(
         _("Your account is linked to another identity. Disconnect it first.")),
-    "linked_by_code": Row(
-        403, _SIGN_IN,
-        _("A code linked this identity to an account here. It does not sign you in."),
-        title=_NOT_IN),
+    "linked_by_code": _sign_in(
+        _("A code linked this identity to an account here. It does not sign you in.")),
     "link_not_allowed": _refused(_("Your account on this site may not be linked in this way.")),
-    "sign_in_not_allowed": Row(
-        403, _SIGN_IN, _("Your account on this site may not be signed in to in this way."),
-        title=_NOT_IN),
+    "sign_in_not_allowed": _sign_in(
+        _("Your account on this site may not be signed in to in this way.")),
     "subject_changed": Row(
         403, _RESTART,
         _("You used a different account at %(service)s from the one connected here.")),
-    "email_taken": Row(
-        403, _SIGN_IN, _("An account with your e-mail address already exists here."),
-        title=_("You have an account here")),
+    "email_taken": _sign_in(
+        _("An account with your e-mail address already exists here."),
+        _("You have an account here")),
     "sign_up_refused": _refused(_("This site is not taking new accounts in this way.")),
     "user_fields_refused": _refused(
         _("This site cannot create an account from what %(service)s says.")),
@@ -128,58 +139,48 @@ ERRORS: Mapping[str, Row] = {
         title=_("You took back your consent")),
 
     # Connect codes.
-    "connect_code_malformed": Row(
-        400, _RETRY, _("Enter a code like CNX-XXXX-XXXX."), title=_REFUSED),
+    "connect_code_malformed": Row(400, _RETRY, _("Enter a code like CNX-XXXX-XXXX.")),
     "connect_code_in_use": Row(
         409, _RETRY, _("This code is being redeemed at this moment. Look at your account."),
         title=_("Your code is being checked")),
     "connect_code_used": Row(
-        409, _RESTART, _("This code was handed in here before. A code works once."),
-        title=_REFUSED),
+        409, _RESTART, _("This code was handed in here before. A code works once.")),
     "too_many_tries": Row(
         429, _RETRY, _("Too many codes were entered in a short time."), title=_("Too many codes")),
     "connect_outcome_unknown": Row(
         502, _RESTART, _("%(service)s did not say whether it took your code."), title=_SILENT),
     "invalid_connect_code": _again(
-        _("This code is wrong, used or older than 10 minutes. Make a new one."), title=_REFUSED),
+        _("This code is wrong, used or older than 10 minutes. Make a new one.")),
     "connect_code_required": Row(
         502, _CONTACT, _("%(service)s did not find the code in this site's request.")),
-    "verification_policy_not_met": Row(
-        403, Recovery.VERIFY,
-        _("%(site)s needs a verification that you do not have yet. Add it at %(service)s."),
-        title=_STEP),
-    "verification_policy_not_met.poa": Row(
-        403, Recovery.VERIFY, _("%(site)s needs proof of address. Add it at %(service)s."),
-        title=_STEP),
+    "verification_policy_not_met": _verify(
+        _("%(site)s needs a verification that you do not have yet. Add it at %(service)s.")),
+    "verification_policy_not_met.poa": _verify(
+        _("%(site)s needs proof of address. Add it at %(service)s.")),
 
     # Answers of the service.
-    "service_error": _answer(_UNUSABLE),
-    "service_unavailable": _answer(
-        _UNREACHABLE, _("The service could not be reached. It is tried again by itself."),
-        status=503),
-    "service_timeout": _answer(_("%(service)s took too long to answer."), status=503),
-    "unexpected_redirect": _answer(
-        _UNREACHABLE,
-        _("The service pointed elsewhere, which this site never follows. Check BASE_URL."),
-        status=503),
-    "keys_unavailable": _answer(
-        _UNREACHABLE,
-        _("The service's keys could not be read, so nothing could be verified. It is tried again."),
-        status=503),
-    "refresh_pending": _answer(
-        _UNREACHABLE, _("A refresh of the tokens is on its way. Try again in a minute."),
-        status=503),
-    "rate_limited": _answer(
-        _("%(service)s is busy at the moment."),
-        _("The service asked this site to slow down. It is tried again."), status=503),
-    "malformed_answer": _answer(_UNUSABLE),
-    "subject_mismatch": _answer(
+    "service_error": _bad_answer(_UNUSABLE),
+    "malformed_answer": _bad_answer(_UNUSABLE),
+    "subject_mismatch": _bad_answer(
         _("%(service)s answered about somebody else."),
         _("The service answered about somebody else. Nothing was stored; tell the service.")),
     "subject_unknown": Row(
         502, _CONTACT, _("%(service)s did not say who you are."),
         _("The service did not say whom its answer is about. Nothing was stored; check SCOPES."),
         _SILENT),
+    "service_unavailable": _not_now(
+        _("The service could not be reached. It is tried again by itself.")),
+    "service_timeout": _not_now("", _("%(service)s took too long to answer.")),
+    "unexpected_redirect": _not_now(
+        _("The service pointed elsewhere, which this site never follows. Check BASE_URL.")),
+    "keys_unavailable": _not_now(
+        _("The service's keys could not be read, so nothing could be verified. "
+          "It is tried again.")),
+    "refresh_pending": _not_now(
+        _("A refresh of the tokens is on its way. Try again in a minute.")),
+    "rate_limited": _not_now(
+        _("The service asked this site to slow down. It is tried again."),
+        _("%(service)s is busy at the moment.")),
     "service_refusal": Row(502, _RESTART, _SERVICE_REFUSED, _REFUSED_US),
     "invalid_grant": Row(400, _RESTART, _SERVICE_REFUSED, _CONSENT_AGAIN),
     "access_token_rejected": Row(502, _RESTART, _SERVICE_REFUSED, _REFUSED_US),
@@ -216,8 +217,8 @@ ERRORS: Mapping[str, Row] = {
 
 
 def hint_of(code: str) -> str:
-    """What an operator reads about ``code``, which may have a detail after a colon."""
-    row = ERRORS.get(code.partition(":")[0].strip())
+    """What an operator reads about ``code``."""
+    row = ERRORS.get(code)
     if row is None:
         return code
     names = {"service": gettext("your identity service"), "site": gettext("this site")}
