@@ -19,7 +19,7 @@ from django_identity.models import (
 )
 from tests.sandbox.driver import Application, SecureSandbox
 from tests.service.environment import environment
-from tests.views.connect_sandbox.pages import refused
+from tests.views.connect.pages import page_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -112,6 +112,6 @@ def test_a_code_of_the_other_environment_links_nobody(
     code = parse_qs(urlsplit(foreign).query)["code"][0]
     state = parse_qs(urlsplit(site.begin(client, mode)).query)["state"][0]
     answer = client.get(address("callback", mode), {"code": code, "state": state}, secure=True)
-    refused(answer, "environment_mismatch")
+    page_of(answer, "environment_mismatch")
     assert not LinkedIdentity.objects.exists()
     assert not User.objects.exists()

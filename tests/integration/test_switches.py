@@ -25,8 +25,7 @@ from django_identity.service import ServiceClient
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
 from tests.factories import make_user
 from tests.sandbox.receiver import until
-from tests.views.connect.pages import browser_of, hand_in
-from tests.views.connect_sandbox.pages import refused
+from tests.views.connect.pages import browser_of, hand_in, page_of
 
 SCOPES = ("profile:read", "kyc:read", "claims:read")
 SCOPE_SETS = [chosen for size in (3, 2, 1) for chosen in itertools.combinations(SCOPES, size)]
@@ -79,7 +78,7 @@ def _sign_in(row: Row, site: RunningSandbox, sign_in: Callable[..., HttpResponse
     person, browser = site.create_person(), Client()
     response = sign_in(browser, person)
     if not _is_named(row):
-        refused(response, "subject_unknown")
+        page_of(response, "subject_unknown")
         assert SESSION_KEY not in browser.session
         return
     assert response.status_code == 302, row
@@ -124,7 +123,7 @@ def _hand_in_codes(row: Row, site: RunningSandbox) -> None:
     """One that links; one of another environment; and a request without a code."""
     user = make_user(f"member-{User.objects.count()}")
     live = site.create_person(environment="live")
-    refused(hand_in(browser_of(user), _code_of(live, site)), "environment_mismatch")
+    page_of(hand_in(browser_of(user), _code_of(live, site)), "environment_mismatch")
     response = hand_in(browser_of(user), _code_of(site.create_person(), site))
     assert response.status_code == 302, row
     assert LinkedIdentity.objects.get(user=user).kyc_status == "verified"
