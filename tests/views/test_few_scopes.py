@@ -1,45 +1,19 @@
 """A site may ask for little, and a person may allow less: that much is read, and that much held."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.db import connection
-from django.test import Client, override_settings
+from django.test import Client
 
 from django_identity import signals
 from django_identity.gates import claims_of
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import LinkedIdentity, StoredClaim
-from django_identity.testing.sandbox import RunningSandbox, SandboxPerson
 from tests.fake_service import FakeService
-from tests.lifecycle.refetching import refetched
 from tests.sign_in import begin, come_back, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.mark.parametrize(
-    ("scopes", "token_subject"), [(("profile:read",), "sub"), (("kyc:read", "claims:read"), "none")]
-)
-def test_the_sandbox_signs_people_in(
-    client: Client, settings: Any, scopes: tuple[str, ...], token_subject: str,
-    identity_sandbox: RunningSandbox, identity_person: SandboxPerson,
-    identity_sign_in: Callable[..., Any],
-) -> None:  # fmt: skip
-    """Whatever was asked for, and whether or not the token answer names them."""
-    identity_sandbox.control("POST", "switches", token_subject=token_subject)
-    given = {**settings.DJANGO_IDENTITY["default"], "SCOPES": list(scopes)}
-    with override_settings(DJANGO_IDENTITY={"default": given}):
-        assert identity_sign_in(client).status_code == 302
-        identity = LinkedIdentity.objects.get()
-        assert identity.subject == identity_person.user_id
-        user = User.objects.get()
-        assert ("age_over_18" in claims_of(user)) is ("claims:read" in scopes)
-        assert (standing_of(user).level_shortfall("level_2") is None) is ("kyc:read" in scopes)
-        if "profile:read" not in scopes:
-            assert refetched(identity) == "stored"
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.gates import claims_of
-from django_identity.lifecycle import key_sets, step_up
+from django_identity.lifecycle import step_up
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredClaim, TokenGrant
 from tests.credentials.issuer import b64
 from tests.factories import make_user
-from tests.fake_service import FakeService, impatient, serving, silent
-from tests.lifecycle.refetching import all_refetched
+from tests.fake_service import FakeService, serving
 from tests.sign_in import begin, come_back, sign_in
 from tests.views.bad_input.refusals import nobody_was_made
 from tests.views.connect.pages import LOCAL
@@ -263,20 +262,6 @@ def test_an_odd_token_answer_is_a_good_one(
     left = (TokenGrant.objects.get().access_expires_at - timezone.now()).total_seconds()
     # A tenth of a token's life, a minute at most, is left unused.
     assert lives - 90 <= left <= max(lives, 1)
-
-
-def test_what_comes_too_late_is_left_to_upkeep(client: Client, service: FakeService) -> None:
-    """The person is in, and the next re-fetch opens the gate."""
-    service.answers["jwks"] = silent
-    with impatient(service):
-        assert sign_in(client).status_code == 302
-    identity = LinkedIdentity.objects.get()
-    assert signed_in_as(client) == identity.user.username
-    assert (claims_of(identity.user), identity.is_due) == ({}, True)
-    service.answers.clear()
-    key_sets.forget()
-    all_refetched()
-    assert claims_of(User.objects.get()) == {"age_over_18": True}
 
 
 def test_null_is_absent_in_every_answer(client: Client, service: FakeService) -> None:
