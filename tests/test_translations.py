@@ -61,13 +61,6 @@ def test_a_catalogue_is_complete(locale: Path, language: str) -> None:
         assert not message.fuzzy, english
 
 
-@pytest.mark.parametrize("locale", CATALOGUES, ids=lambda locale: locale.parent.name)
-def test_the_catalogues_hold_the_same_texts(locale: Path) -> None:
-    """What can be said in one language can be said in each."""
-    held = [messages_of(locale, language).keys() for language in LANGUAGES]
-    assert all(texts == held[0] for texts in held)
-
-
 @EACH
 def test_placeholders_and_tags_survive(locale: Path, language: str) -> None:
     """A translation takes the values and the markup of its text: all of them, and no others."""

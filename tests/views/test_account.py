@@ -209,35 +209,33 @@ def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) 
 # What can be done
 
 
-def test_a_dead_grant_offers_renewal(client: Client, ada: User) -> None:
-    """A banner says that only the person can bring fresh proofs."""
+@pytest.mark.parametrize(
+    ("how", "words", "action"),
+    [
+        ("dead grant", "Your permission has ended", "Check again with your identity service"),
+        ("person", "You took back your consent", "Allow again"),
+        ("site", "This site ended your connection on", "Connect again"),
+    ],
+)
+def test_what_keeps_an_account_back_is_said(
+    client: Client, ada: User, how: str, words: str, action: str
+) -> None:
+    """A banner says what it is, or who ended the connection, and what helps."""
     identity = make_identity(ada)
-    assert "Your permission has ended" not in account(client)
-    make_grant(identity, needs_reauthorization=True)
+    assert words not in account(client)
+    if how == "dead grant":
+        make_grant(identity, needs_reauthorization=True)
+    elif how == "site":
+        interventions.revoke([identity])
+    else:
+        LinkedIdentity.objects.update(consent=Consent.REVOKED)
+        # As a process leaves it that dies before the link is granted.
+        assert "It ended on" not in account(client)
+        LinkedIdentity.objects.update(revoked_at=timezone.now())
     page = account(client)
-    assert "Your permission has ended" in page
-    assert actions(page)[0] == "Check again with your identity service"
-
-
-def test_consent_taken_back_is_said(client: Client, ada: User) -> None:
-    """The page says so, and asks for it again instead of checking again."""
-    # As a process leaves it that dies before the link is granted: it has no time of an end.
-    identity = make_identity(ada, consent=Consent.REVOKED)
-    assert "It ended on" not in account(client)
-    identity.revoked_at = timezone.now()
-    identity.save()
-    page = account(client)
-    assert "You took back your consent" in page
-    assert actions(page)[0] == "Allow again"
-
-
-def test_an_operators_revocation_is_not_the_persons(client: Client, ada: User) -> None:
-    """The site ended the connection: the page says so, and that the person can connect again."""
-    interventions.revoke([make_identity(ada)])
-    page = account(client)
-    assert "This site ended your connection on" in page
-    assert "You took back your consent" not in page
-    assert actions(page)[0] == "Connect again"
+    assert words in page
+    assert ("You took back your consent" in page) is (how == "person")
+    assert actions(page)[0] == action
 
 
 def test_a_code_alone_is_not_renewed(client: Client, ada: User) -> None:
@@ -275,21 +273,19 @@ def test_where_a_check_cannot_help_it_is_not_the_big_button(
 
 
 def test_a_sign_out_is_on_the_page(client: Client, ada: User) -> None:
-    """It ends the session, by POST only."""
-    assert client.get(reverse("identity:sign_out"))["Location"] == "/identity/account/"
-    assert client.get(reverse("identity:account")).status_code == 200
-    assert client.post(reverse("identity:sign_out")).status_code == 302
-    assert "sessionid" not in client.cookies or not client.cookies["sessionid"].value
+    """It ends the session, by POST only.
 
-
-def test_a_sign_out_stays_below_the_sites_path(client: Client, ada: User) -> None:
-    """Without ``LOGOUT_REDIRECT_URL`` it leads to the site's home, not to another site's."""
+    Without ``LOGOUT_REDIRECT_URL`` it leads to the site's home, not to another site's.
+    """
     address = reverse("identity:sign_out")
+    assert client.get(address)["Location"] == "/identity/account/"
+    assert client.get(reverse("identity:account")).status_code == 200
     set_script_prefix("/portal/")
     try:
         assert client.post(address)["Location"] == "/portal/"
     finally:
         clear_script_prefix()
+    assert not client.cookies["sessionid"].value
 
 
 def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) -> None:
@@ -317,14 +313,11 @@ def test_people_erase_themselves(client: Client, ada: User, made: bool) -> None:
     assert client.get(reverse("identity:account")).status_code == (302 if made else 200)
 
 
-def test_a_site_may_switch_the_erasure_off(client: Client, ada: User, settings: Any) -> None:
-    given = settings.DJANGO_IDENTITY["default"]
-    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": f"{__name__}.Keeping"}}
+def test_a_site_may_switch_the_erasure_off(
+    client: Client, ada: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(IdentityPolicy, "people_may_erase", False)
     make_identity(ada)
     assert "Erase my data" not in account(client)
     client.post(reverse("identity:erase"))
     assert LinkedIdentity.objects.exists()
-
-
-class Keeping(IdentityPolicy):
-    people_may_erase = False

@@ -1,7 +1,7 @@
 """What people are told on their way: names, what worked, what ended, what was open too long."""
 
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -21,29 +21,22 @@ from tests.views.connect.pages import LOCAL
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Failing(IdentityPolicy):
-    def erase_user(self, user: Any) -> None:
-        raise OSError
+def fail(*_given: Any) -> None:
+    raise OSError
 
 
-class Named(IdentityPolicy):
-    help_url = "/help/"
-
-    site_name = "Ajo Circle"
-    reasons: ClassVar = {"age_over_18": "A circle is a contract."}
-
-
-def with_policy(settings: Any, policy: type[IdentityPolicy], **more: Any) -> None:
-    given = {**settings.DJANGO_IDENTITY["default"], **more}
-    settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": f"{__name__}.{policy.__name__}"}}
-
-
-def test_pages_name_the_service_and_the_site(client: Client, settings: Any) -> None:
+def test_pages_name_the_service_and_the_site(
+    client: Client, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The titles, the button, and the sentences; the site's links and reasons."""
     page = client.get("/identity/login/").content.decode()
     assert "testserver" not in page
     assert "<title>Continue with your identity service</title>" in page
-    with_policy(settings, Named, SERVICE_NAME="VerifyMe")
+    given = {**settings.DJANGO_IDENTITY["default"], "SERVICE_NAME": "VerifyMe"}
+    settings.DJANGO_IDENTITY = {"default": given}
+    monkeypatch.setattr(IdentityPolicy, "help_url", "/help/")
+    monkeypatch.setattr(IdentityPolicy, "site_name", "Ajo Circle")
+    monkeypatch.setattr(IdentityPolicy, "reasons", {"age_over_18": "A circle is a contract."})
     page = client.get("/identity/login/?missing=age_over_18").content.decode()
     assert "<title>Needed: you are 18 or older \N{EN DASH} Ajo Circle</title>" in page
     assert "You will go to VerifyMe, sign in there, and decide what Ajo Circle may know." in page
@@ -82,7 +75,9 @@ def test_what_worked_is_said(client: Client, service: FakeService, how: str, don
      ("erasure", "your data here is erased, as you asked."),
      ("erasure that is pending", "your data here is erased, as you asked.")],
 )  # fmt: skip
-def test_a_session_that_ended_says_why(client: Client, settings: Any, how: str, words: str) -> None:
+def test_a_session_that_ended_says_why(
+    client: Client, monkeypatch: pytest.MonkeyPatch, how: str, words: str
+) -> None:
     """The person took back the consent, an operator ended the connection, or all is erased."""
     identity = make_identity(make_user())
     client.force_login(identity.user, backend=BACKEND_PATH)
@@ -94,7 +89,7 @@ def test_a_session_that_ended_says_why(client: Client, settings: Any, how: str, 
         identity.save()
     else:
         if how == "erasure that is pending":
-            with_policy(settings, Failing)
+            monkeypatch.setattr(IdentityPolicy, "erase_user", fail)
         erasure.erase_subject("default", "test", identity.subject)
     page = client.get(reverse("identity:account"), follow=True).content.decode()
     assert "You were signed out" in page

@@ -1,14 +1,11 @@
 """Who may be signed in as whom, and where they go next."""
 
-from functools import partial
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
 from django.urls import reverse
 
 from django_identity.models import LinkedIdentity
-from tests.concurrency import at_once
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
@@ -80,19 +77,6 @@ def test_a_taken_address(
     assert (button.context["purpose"], button.context["next"]) == ("link", "/adults/")
     assert sign_in(client, button.context["next"])["Location"] == "/adults/"
     assert LinkedIdentity.objects.get().user == user
-
-
-@pytest.mark.parametrize("email", ["ada@example.org", ""])
-def test_two_browsers_sign_one_new_subject_up(service: FakeService, email: str) -> None:
-    """One of them makes the account, and both end up in it."""
-    service.profile = {"email": email}
-    browsers = [Client(), Client()]
-    states = [begin(browser) for browser in browsers]
-    callers = [partial(come_back, *pair) for pair in zip(browsers, states, strict=True)]
-    assert [response.status_code for response in at_once(callers)] == [302, 302]
-    user = User.objects.get()
-    assert LinkedIdentity.objects.get().user == user
-    assert {browser.get("/").content.decode() for browser in browsers} == {user.username}
 
 
 def test_a_site_that_takes_no_newcomers(
