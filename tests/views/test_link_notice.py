@@ -26,11 +26,6 @@ class Down(BaseEmailBackend):
         raise ConnectionRefusedError("no such server for other@example.org")
 
 
-@pytest.fixture
-def browser() -> Client:
-    return browser_of(make_user(email="other@example.org"))
-
-
 def test_a_link_by_a_code_is_told(service: FakeService, browser: Client) -> None:
     """To the account's own address: whose identity it was, masked, and that it signs nobody in.
 

@@ -306,7 +306,7 @@ def test_a_strict_session_cookie_gets_its_hop(
 
 def test_every_page_has_its_manners(client: Client, service: FakeService) -> None:
     """Never stored, never framed, naming nobody where the person came from."""
-    for page in ("login", "account", "disconnect", "callback"):
+    for page in ("login", "account", "disconnect", "callback", "connect"):
         response = client.get(reverse(f"identity:{page}"))
         assert response["Cache-Control"] == "no-store"
         assert response["Referrer-Policy"] == "no-referrer"

@@ -13,7 +13,6 @@ from django_identity.service.answers import Profile
 from tests.factories import make_user
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in
-from tests.views.bad_input.refusals import refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -174,14 +173,13 @@ def test_a_method_that_returns_nothing_is_named(
      (50.5, True), ("99", True), (True, False), ([1], False)],
 )  # fmt: skip
 def test_a_risk_score_is_a_number(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, says: Says, score: Any,
-    is_refused: bool,
-) -> None:  # fmt: skip
+    client: Client, service: FakeService, refused: Any, says: Says, score: Any, is_refused: bool
+) -> None:
     """Or a text that is one; a high score is never taken for none."""
     service.profile = {"risk_score": score}
     says("may_sign_up", lambda profile: profile.risk_score is None or profile.risk_score < 50)
     response = sign_in(client)
     if is_refused:
-        refused(response, "sign_up_refused", caplog)
+        refused(response, "sign_up_refused")
     else:
         assert response.status_code == 302

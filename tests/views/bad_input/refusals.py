@@ -14,8 +14,8 @@ from django_identity.exceptions import IdentityError
 from django_identity.models import LinkedIdentity, TokenGrant
 
 SECRETS = ("at-secret", "rt-secret", "a-code", "a-client-secret", "ada@example.org", "subject-1",
-           "Obi")  # fmt: skip
-WAY_ON = re.compile(r'<a class="identity-button" href="/[^"/]')
+           "Obi", "<script")  # fmt: skip
+WAY_ON = re.compile(r'<a class="identity-button" href="/(?!/)')
 
 
 def refused(
@@ -33,12 +33,13 @@ def refused(
     assert 400 <= response.status_code < 600
     page = response.content.decode()
     # A denial is no failure to report.
-    if code != "access_denied":
-        assert f"<code>{error.reference}</code> · <code>{code}</code>" in page
+    is_calm = code == "access_denied"
+    assert (f"<code>{error.reference}</code> · <code>{code}</code>" in page) is not is_calm
+    assert ("<title>Error:" in page) is not is_calm
     assert f"autofocus>{escape(response.context['error_title'])}</h1>" in page
     assert escape(response.context["error_sentence"]) in page
-    assert WAY_ON.search(page) or '<a class="identity-button" href="/">' in page
-    (line,) = lines_of_ours(caplog)
+    assert len(WAY_ON.findall(page)) == page.count('class="identity-button"') == 1
+    (line,) = [each for each in lines_of_ours(caplog) if ".failed " in each]
     assert line.startswith(f"identity.sign_in.failed application={application} ")
     assert f" code={code} " in line
     assert f" reference={error.reference} " in line
@@ -46,6 +47,7 @@ def refused(
     assert not [secret for secret in (*SECRETS, *_carried(response)) if secret in everything]
     assert _made_by_us().count() == TokenGrant.objects.count() == made
     unchanged(response)
+    caplog.clear()
 
 
 def unchanged(response: HttpResponse) -> None:

@@ -17,7 +17,7 @@ from django_identity.models import AuthorizationRequest, LinkedIdentity
 from tests import fake_service
 from tests.fake_service import FakeService, http, refusal, serving
 from tests.sign_in import sign_in
-from tests.views.bad_input.refusals import nobody_was_made, refused
+from tests.views.bad_input.refusals import nobody_was_made
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -73,7 +73,7 @@ def asked(service: FakeService) -> list[str]:
     ids=lambda value: getattr(value, "__name__", None) or str(value)[:30],
 )  # fmt: skip
 def test_a_bad_token_answer(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture,
+    client: Client, service: FakeService, refused: Any,
     answer: bytes | Callable[[socket.socket], None], code: str,
 ) -> None:  # fmt: skip
     """However badly the token endpoint answers: one call, no user, a page within the deadline."""
@@ -81,7 +81,7 @@ def test_a_bad_token_answer(
     began = time.monotonic()
     with fake_service.impatient(service):
         response = sign_in(client)
-    refused(response, code, caplog)
+    refused(response, code)
     # A spent code is no fault of the service: no alarm for servers rings.
     assert (response.status_code == 400) is (code == "invalid_grant")
     assert response.get("Retry-After") == {"rate_limited": "60"}.get(code)
@@ -93,15 +93,14 @@ def test_a_bad_token_answer(
 @pytest.mark.parametrize("status", [302, 307])
 @pytest.mark.parametrize("endpoint", ["token", "me", "profile"])
 def test_a_redirect_is_not_followed(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, endpoint: str,
-    status: int,
-) -> None:  # fmt: skip
+    client: Client, service: FakeService, refused: Any, endpoint: str, status: int
+) -> None:
     """Neither the secret nor a token ever arrives at another host, and no further call is sent."""
     if endpoint == "profile":
         service.token = {"user_id": service.subject}
     with serving() as elsewhere:
         service.answers[endpoint] = fake_service.redirect_to(elsewhere.origin, status)
-        refused(sign_in(client), "unexpected_redirect", caplog)
+        refused(sign_in(client), "unexpected_redirect")
         assert elsewhere.requests == []
     assert asked(service)[-1] == endpoint
     assert nobody_was_made()
@@ -139,13 +138,12 @@ def test_a_redirect_is_not_followed(
     ids=str,
 )  # fmt: skip
 def test_answers_about_somebody_else(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture,
-    fields: dict[str, Any], code: str, last: str,
-) -> None:  # fmt: skip
+    client: Client, service: FakeService, refused: Any, fields: dict[str, Any], code: str, last: str
+) -> None:
     """All is about one named subject, or nobody is signed in as a guess; no call follows."""
     for name, value in fields.items():
         setattr(service, name, value)
-    refused(sign_in(client), code, caplog)
+    refused(sign_in(client), code)
     assert asked(service)[-1] == last
     assert nobody_was_made()
     request = AuthorizationRequest.objects.get()

@@ -1,5 +1,7 @@
 """Who may be signed in as whom, and where they go next."""
 
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
@@ -9,7 +11,7 @@ from django_identity.models import LinkedIdentity
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, sign_in
-from tests.views.bad_input.refusals import nobody_was_made, refused
+from tests.views.bad_input.refusals import nobody_was_made
 from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -46,7 +48,7 @@ def test_a_forged_host(client: Client, service: FakeService) -> None:
 
 @pytest.mark.parametrize("becomes", ["deleted", "disabled"])
 def test_a_user_who_is_gone_when_the_service_has_answered(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, becomes: str
+    client: Client, service: FakeService, refused: Any, becomes: str
 ) -> None:
     """There is nobody left to link to: a page says so, and nothing is stored."""
     client.force_login(make_user(), backend=LOCAL)
@@ -57,18 +59,16 @@ def test_a_user_who_is_gone_when_the_service_has_answered(
         User.objects.update(is_active=False)
 
     service.meanwhile["claims"] = go
-    refused(sign_in(client), "user_inactive", caplog)
+    refused(sign_in(client), "user_inactive")
     assert not LinkedIdentity.objects.exists()
 
 
 @pytest.mark.parametrize("email", ["ada@example.org", "ADA@Example.ORG"])
-def test_a_taken_address(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, email: str
-) -> None:
+def test_a_taken_address(client: Client, service: FakeService, refused: Any, email: str) -> None:
     """Accounts are never merged silently; after the local sign-in the linking goes on."""
     user = make_user(email=email)
     response = sign_in(client, "/adults/")
-    refused(response, "email_taken", caplog)
+    refused(response, "email_taken")
     assert not LinkedIdentity.objects.exists()
     other_way = response.context["local_sign_in_url"]
     assert f'href="{other_way}"' in response.content.decode()
@@ -80,14 +80,13 @@ def test_a_taken_address(
 
 
 def test_a_site_that_takes_no_newcomers(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    client: Client, service: FakeService, refused: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Proven or not, nobody gets an account; whoever has one comes in."""
     monkeypatch.setattr(
         "django_identity.policy.IdentityPolicy.may_sign_up", lambda self, *, profile, kyc: False
     )
-    refused(sign_in(client), "sign_up_refused", caplog)
+    refused(sign_in(client), "sign_up_refused")
     assert nobody_was_made()
     make_identity(make_user())
     assert sign_in(client).status_code == 302
@@ -95,9 +94,8 @@ def test_a_site_that_takes_no_newcomers(
 
 @pytest.mark.parametrize("field", ["is_staff", "is_superuser", "is_active", "password", "pk", "id"])
 def test_fields_that_no_policy_may_overwrite(
-    client: Client, service: FakeService, caplog: pytest.LogCaptureFixture, field: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+    client: Client, service: FakeService, refused: Any, field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nor of somebody who comes again."""
     user = make_user()
     make_identity(user)
@@ -106,5 +104,5 @@ def test_fields_that_no_policy_may_overwrite(
         "django_identity.policy.IdentityPolicy.changed_user_fields",
         lambda self, user, *, profile, kyc: {"first_name": "x", field: 1},
     )
-    refused(sign_in(client), "configuration", caplog)
+    refused(sign_in(client), "configuration")
     assert User.objects.values().get() == before
