@@ -1,6 +1,7 @@
-"""Somebody who is signed in and their browser, and how a sign-in is refused."""
+"""Somebody who is signed in and their browser, a site's policy, and how a sign-in is refused."""
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -8,9 +9,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from django_identity.policy import IdentityPolicy
+from django_identity.service.answers import Profile
 from tests.factories import make_user
 from tests.views.bad_input import refusals
 from tests.views.connect.pages import browser_of
+
+Says = Callable[[str, Callable[[Profile], Any]], None]
 
 
 @pytest.fixture
@@ -28,3 +33,16 @@ def refused(caplog: pytest.LogCaptureFixture) -> Any:
     """``refused(response, code)``: the sign-in ended as ``refusals.refused`` says."""
     caplog.set_level(logging.DEBUG)
     return partial(refusals.refused, caplog=caplog)
+
+
+@pytest.fixture
+def says(monkeypatch: pytest.MonkeyPatch) -> Says:
+    """``says("may_sign_up", answer)``: what the site's policy makes of a profile."""
+
+    def answer_with(method: str, answer: Callable[[Profile], Any]) -> None:
+        def method_of(_policy: IdentityPolicy, *_user: User, profile: Profile, kyc: Any) -> Any:
+            return answer(profile)
+
+        monkeypatch.setattr(IdentityPolicy, method, method_of)
+
+    return answer_with

@@ -2,14 +2,14 @@
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import clear_script_prefix, reverse, set_script_prefix
-from django.utils import timezone, translation
+from django.utils import timezone
 
 from django_identity.lifecycle.dossier import PLACES
 from django_identity.lifecycle.operators import interventions
@@ -24,7 +24,6 @@ from django_identity.models import (
     TokenGrant,
 )
 from django_identity.policy import IdentityPolicy
-from django_identity.templatetags.identity_pages import moment
 from tests.factories import (
     make_claim,
     make_event,
@@ -100,7 +99,6 @@ def test_nobody_sees_nothing(client: Client, page: str) -> None:
     """Whoever is not signed in is sent to sign in, and never told anything."""
     hold_everything(make_user())
     response = client.get(reverse(f"identity:{page}"))
-    assert response.status_code == 302
     assert response["Location"].startswith("/identity/login/")
     assert response["Cache-Control"] == "no-store"
 
@@ -187,17 +185,6 @@ def test_a_proof_says_whether_it_holds(
     assert ("<span>valid</span>" in page) is (claim == {} or "claim_type" in claim)
 
 
-@pytest.mark.parametrize(
-    ("language", "words"),
-    [("en", "Nov. 21, 2026 9:09 p.m. UTC"), ("fr", "21 novembre 2026 21:09 UTC"),
-     ("ar", "21 نوفمبر، 2026 9:09 م UTC")],
-)  # fmt: skip
-def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) -> None:
-    """Django knows no date with a time in Arabic, and falls back to the English order."""
-    with translation.override(language), timezone.override(UTC):
-        assert words in moment(datetime(2026, 11, 21, 21, 9, tzinfo=UTC))
-
-
 # What can be done
 
 
@@ -255,8 +242,8 @@ def test_where_a_check_cannot_help_it_is_not_the_big_button(
     client: Client, ada: User, settings: Any, address: str | None
 ) -> None:
     """Somebody never verified is told to get verified, with a link to the service if known."""
-    settings.DJANGO_IDENTITY["default"]["SERVICE_ACCOUNT_URL"] = address
-    settings.DJANGO_IDENTITY = settings.DJANGO_IDENTITY
+    given = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = {"default": {**given, "SERVICE_ACCOUNT_URL": address}}
     make_identity(ada, kyc_status="unverified", kyc_level="")
     page = account(client)
     first = ["Get verified"] if address else []
@@ -265,10 +252,7 @@ def test_where_a_check_cannot_help_it_is_not_the_big_button(
 
 
 def test_a_sign_out_is_on_the_page(client: Client, ada: User) -> None:
-    """It ends the session, by POST only.
-
-    Without ``LOGOUT_REDIRECT_URL`` it leads to the site's home, not to another site's.
-    """
+    """It ends the session, by POST only, and leads to the site's home below its path."""
     address = reverse("identity:sign_out")
     assert client.get(address)["Location"] == "/identity/account/"
     assert client.get(reverse("identity:account")).status_code == 200

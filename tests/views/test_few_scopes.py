@@ -11,6 +11,7 @@ from django_identity.gates import claims_of
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import LinkedIdentity, StoredClaim
 from tests.fake_service import FakeService
+from tests.lifecycle.held import announced
 from tests.sign_in import begin, come_back, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -56,18 +57,10 @@ def test_without_kyc_read_the_level_goes(client: Client, service: FakeService) -
 def test_without_claims_read_proofs_go_once(client: Client, service: FakeService) -> None:
     """The claims' values go, the credential is not kept, and only the first sign-in says so."""
     sign_in_with(service, client, "profile:read kyc:read claims:read")
-    heard = []
-
-    def hear(**_sent: object) -> None:
-        heard.append(True)
-
-    signals.claims_changed.connect(hear)
-    try:
+    with announced(signals.claims_changed) as heard:
         for _ in range(2):
             identity = sign_in_with(service, client, "profile:read kyc:read")
-    finally:
-        signals.claims_changed.disconnect(hear)
-    assert heard == [True]
+    assert heard == [identity]
     assert claims_of(identity.user) == {}
     assert set(StoredClaim.objects.values_list("value", "valid_until")) == {(None, None)}
     assert (identity.credential_issued_at, identity.credential_expires_at) == (None, None)

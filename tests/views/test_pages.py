@@ -1,15 +1,17 @@
 """The people's pages: what they say, and what they may not contain."""
 
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 
 import django_identity
+from django_identity.templatetags.identity_pages import moment
 from tests.factories import make_claim, make_identity, make_identity_by_code, make_user
 from tests.views.connect.pages import browser_of
 
@@ -111,3 +113,14 @@ def test_every_page_offers_its_application_alone(settings: Any) -> None:
     for name in ("login", "download", "disconnect"):
         assert reverse(f"identity:{name}", args=["shop"]) in page
     assert "Test environment" not in page
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [("en", "Nov. 21, 2026 9:09 p.m. UTC"), ("fr", "21 novembre 2026 21:09 UTC"),
+     ("ar", "21 نوفمبر، 2026 9:09 م UTC")],
+)  # fmt: skip
+def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) -> None:
+    """Django knows no date with a time in Arabic, and falls back to the English order."""
+    with translation.override(language), timezone.override(UTC):
+        assert words in moment(datetime(2026, 11, 21, 21, 9, tzinfo=UTC))

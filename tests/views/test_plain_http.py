@@ -1,7 +1,7 @@
 """A live application over plain http: no page, no cookie, no code, no session."""
 
 import json
-from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from django.test import Client, override_settings
@@ -15,14 +15,10 @@ from tests.views.connect.pages import browser_of
 pytestmark = pytest.mark.django_db
 
 LIVE = {
-    "default": {
-        "ENVIRONMENT": "live",
-        "BASE_URL": "https://id.example/api/v1",
-        "AUTH_URL": "https://id.example",
-        "CLIENT_ID": "c",
-        "CLIENT_SECRET": "s" * 40,
-        "REDIRECT_URI": "https://site.example/identity/callback/",
-    }
+    "ENVIRONMENT": "live",
+    "BASE_URL": "https://id.example/api/v1",
+    "AUTH_URL": "https://id.example",
+    "REDIRECT_URI": "https://site.example/identity/callback/",
 }
 PAGES = ("login", "callback", "connect", "disconnect", "account", "download")
 DEEDS = ("login", "connect", "disconnect")
@@ -36,12 +32,12 @@ PROXIED = {"SECURE_PROXY_SSL_HEADER": ("HTTP_X_FORWARDED_PROTO", "https")}
 
 
 @pytest.fixture
-def browser() -> Iterator[Client]:
+def browser(settings: Any) -> Client:
     """Somebody with a linked identity, signed in with a password."""
+    settings.DJANGO_IDENTITY = {"default": {**settings.DJANGO_IDENTITY["default"], **LIVE}}
     user = make_user()
     make_identity(user, environment="live")
-    with override_settings(DJANGO_IDENTITY=LIVE):
-        yield browser_of(user)
+    return browser_of(user)
 
 
 @pytest.mark.parametrize(("method", "name"), REQUESTS)

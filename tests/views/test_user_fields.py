@@ -1,6 +1,5 @@
 """What of a person's profile gets into their account, by the policy and as far as it is valid."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,27 +7,12 @@ from django.contrib.auth.models import User, UserManager
 from django.core.exceptions import ValidationError
 from django.test import Client
 
-from django_identity.policy import IdentityPolicy
-from django_identity.service.answers import Profile
 from tests.factories import make_user
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in
+from tests.views.conftest import Says
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-Says = Callable[[str, Callable[[Profile], Any]], None]
-
-
-@pytest.fixture
-def says(monkeypatch: pytest.MonkeyPatch) -> Says:
-    """``says("may_sign_up", answer)``: what the site's policy makes of a profile."""
-
-    def answer_with(method: str, answer: Callable[[Profile], Any]) -> None:
-        method_of = lambda _self, *_user, profile, kyc: answer(profile)  # noqa: E731
-        monkeypatch.setattr(IdentityPolicy, method, method_of)
-
-    return answer_with
-
 
 # A new account
 

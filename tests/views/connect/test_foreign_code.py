@@ -1,35 +1,18 @@
 """A pasted code may be another person's: the page says whose it was, and one press undoes it."""
 
-from typing import Any
-
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client, override_settings
+from django.test import Client
 
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from django_identity.service.answers import Profile
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in
+from tests.views.conftest import Says
 from tests.views.connect.pages import browser_of, hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class TakesOver(IdentityPolicy):
-    """Names follow the identity, and staff may use a code."""
-
-    def changed_user_fields(self, user: Any, *, profile: Profile, kyc: Any) -> dict[str, Any]:
-        return {"first_name": profile.first_name}
-
-    def may_link(self, user: Any, profile: Any) -> bool:
-        return True
-
-
-def taking_over(service: FakeService) -> override_settings:
-    settings = service.settings(POLICY=f"{__name__}.TakesOver")
-    return override_settings(DJANGO_IDENTITY={"default": settings})
 
 
 def signed_in_as(client: Client) -> str:
@@ -37,25 +20,29 @@ def signed_in_as(client: Client) -> str:
 
 
 @pytest.mark.parametrize("flag", ["is_staff", "is_superuser"])
-def test_staff_are_not_linked_by_a_code(service: FakeService, browser: Client, flag: str) -> None:
+def test_staff_are_not_linked_by_a_code(
+    service: FakeService, browser: Client, monkeypatch: pytest.MonkeyPatch, flag: str
+) -> None:
     """Unless the site's policy says so. A full sign-in links them."""
     User.objects.update(**{flag: True})
     refused(hand_in(browser), "link_not_allowed", 403)
     assert not LinkedIdentity.objects.exists()
-    with taking_over(service):
-        assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
-    LinkedIdentity.objects.all().delete()
     assert sign_in(browser).status_code == 302
+    LinkedIdentity.objects.all().delete()
+    monkeypatch.setattr(IdentityPolicy, "may_link", lambda *_given: True)
+    assert hand_in(browser, "CNX-AB12-CD35").status_code == 302
 
 
-def test_a_code_writes_no_field_of_the_account(service: FakeService, browser: Client) -> None:
+def test_a_code_writes_no_field_of_the_account(
+    service: FakeService, browser: Client, says: Says
+) -> None:
     """What the site takes over at a sign-in is not taken from somebody else's code."""
-    with taking_over(service):
-        hand_in(browser)
-        hand_in(browser, "CNX-AB12-CD35")
-        assert User.objects.get().first_name == ""
-        sign_in(browser)
-        assert User.objects.get().first_name == "Ada"
+    says("changed_user_fields", lambda profile: {"first_name": profile.first_name})
+    hand_in(browser)
+    hand_in(browser, "CNX-AB12-CD35")
+    assert User.objects.get().first_name == ""
+    sign_in(browser)
+    assert User.objects.get().first_name == "Ada"
 
 
 def test_the_page_after_the_code_says_whose_it_was(service: FakeService, browser: Client) -> None:
