@@ -8,7 +8,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
-from django.db.models.signals import pre_save
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -21,7 +20,6 @@ from tests.credentials.issuer import b64
 from tests.factories import make_user
 from tests.fake_service import FakeService, serving
 from tests.sign_in import begin, come_back, sign_in
-from tests.views.bad_input.refusals import nobody_was_made
 from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -263,20 +261,6 @@ def test_null_is_absent_in_every_answer(client: Client, service: FakeService) ->
     assert claims_of(User.objects.get()) == {"age_over_18": True}
 
 
-def test_an_account_that_is_made_inactive_is_refused(client: Client, service: FakeService) -> None:
-    """A site whose accounts wait for approval: nobody is signed in, and no account is left."""
-
-    def wait_for_approval(instance: User, **_kwargs: Any) -> None:
-        instance.is_active = False
-
-    pre_save.connect(wait_for_approval, sender=User)
-    try:
-        assert sign_in(client).status_code == 403
-    finally:
-        pre_save.disconnect(wait_for_approval, sender=User)
-    assert nobody_was_made()
-
-
 def test_a_strict_session_cookie_gets_its_hop(
     client: Client, service: FakeService, settings
 ) -> None:
@@ -290,8 +274,13 @@ def test_a_strict_session_cookie_gets_its_hop(
     assert come_back(client, state, same_site="1").status_code == 302
 
 
-def test_every_page_has_its_manners(client: Client, service: FakeService) -> None:
-    """Never stored, never framed, naming nobody where the person came from."""
+def test_every_page_has_its_manners(client: Client, service: FakeService, settings: Any) -> None:
+    """Never stored, never framed, naming nobody where the person came from.
+
+    Also where a site asks for a sign-in everywhere: these are the way in.
+    """
+    closed = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+    settings.MIDDLEWARE = [*settings.MIDDLEWARE, closed]
     for page in ("login", "account", "disconnect", "callback", "connect"):
         response = client.get(reverse(f"identity:{page}"))
         assert response["Cache-Control"] == "no-store"

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models.signals import pre_save
 from django.test import Client, override_settings
 from django.urls import reverse
 
@@ -106,3 +107,17 @@ def test_fields_that_no_policy_may_overwrite(
     )
     refused(sign_in(client), "configuration")
     assert User.objects.values().get() == before
+
+
+def test_an_account_that_is_made_inactive_is_refused(client: Client, service: FakeService) -> None:
+    """A site whose accounts wait for approval: nobody is signed in, and no account is left."""
+
+    def wait_for_approval(instance: User, **_kwargs: Any) -> None:
+        instance.is_active = False
+
+    pre_save.connect(wait_for_approval, sender=User)
+    try:
+        assert sign_in(client).status_code == 403
+    finally:
+        pre_save.disconnect(wait_for_approval, sender=User)
+    assert nobody_was_made()
