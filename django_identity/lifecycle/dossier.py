@@ -213,4 +213,6 @@ def _record(row: Model, columns: tuple[str, ...]) -> list[Held]:
 
 def _names_of(user: AbstractBaseUser) -> dict[str, str]:
     """The fields of the account that a profile fills, as far as the user model has them."""
-    return {name: held for name in PROFILE_FIELDS if (held := getattr(user, name, ""))}
+    known = {field.name for field in user._meta.get_fields()}
+    names = {name: getattr(user, name) for name in PROFILE_FIELDS if name in known}
+    return {name: held for name, held in names.items() if held}
