@@ -3,7 +3,6 @@
 from functools import partialmethod
 
 from django.contrib import admin, messages
-from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.models import CHANGE, DELETION
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -17,25 +16,10 @@ from django_identity.admin.listing import RecordAdmin
 from django_identity.error_table import hint_of
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import LinkedIdentity
-from django_identity.texts.operators import Words
 
 MOST_REFETCHED = 1_000
 MOST_CONFIRMED = 100
 Rows = QuerySet[LinkedIdentity]
-
-LOST_BY_REVOKING = _(
-    "Gates close at once, tokens and proofs are deleted and sessions that rest on the identity "
-    "end. The consent at the service stays as it is; the person can come back by signing in."
-)
-LOST_BY_DISCONNECTING = _(
-    "The link is deleted: this identity no longer signs in to the account. A deletion that the "
-    "person asks for at the service afterwards finds nobody here."
-)
-LOST_BY_ERASING = _(
-    "Everything that this site holds about the person through the identity is deleted for "
-    "good. The account is treated as the site's policy says; one that is older than its link "
-    "stays. This cannot be undone."
-)
 
 
 class IdentityActions(RecordAdmin):
@@ -66,7 +50,7 @@ class IdentityActions(RecordAdmin):
 
     @admin.action(description=_("Revoke at this site"), permissions=["revoke"])
     def revoke(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
-        if question := self.question(request, queryset, "revoke", LOST_BY_REVOKING):
+        if question := self.question(request, queryset, "revoke"):
             return question
         chosen = list(queryset)
         revoked = interventions.revoke(chosen)
@@ -78,7 +62,7 @@ class IdentityActions(RecordAdmin):
     @admin.action(description=_("Disconnect"), permissions=["revoke"])
     def disconnect(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
         """Remove links. One that made its account stays, unless the owner has another way in."""
-        if question := self.question(request, queryset, "disconnect", LOST_BY_DISCONNECTING):
+        if question := self.question(request, queryset, "disconnect"):
             return question
         chosen = list(queryset)
         kept = interventions.disconnect(chosen)
@@ -95,7 +79,7 @@ class IdentityActions(RecordAdmin):
     @admin.action(description=_("Erase"), permissions=["erase"])
     def erase(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
         """Erase one person."""
-        if question := self.question(request, queryset, "erase", LOST_BY_ERASING, most=1):
+        if question := self.question(request, queryset, "erase", most=1):
             return question
         identity = queryset.get()
         receipt = interventions.erase(identity)
@@ -110,13 +94,7 @@ class IdentityActions(RecordAdmin):
         return None
 
     def question(
-        self,
-        request: HttpRequest,
-        queryset: Rows,
-        action: str,
-        text: Words,
-        *,
-        most: int = MOST_CONFIRMED,
+        self, request: HttpRequest, queryset: Rows, action: str, *, most: int = MOST_CONFIRMED
     ) -> HttpResponse | None:
         """The confirmation page of the action, or None if the operator has confirmed it."""
         chosen = queryset.order_by("pk")[: most + 1]
@@ -126,12 +104,6 @@ class IdentityActions(RecordAdmin):
             return redirect(request.get_full_path())
         if "confirmed" in request.POST:
             return None
-        context = self.context(
-            request,
-            dict(self.get_action_choices(request))[action],
-            text=text,
-            action=action,
-            chosen=chosen,
-            checkbox_name=ACTION_CHECKBOX_NAME,
-        )
+        title = dict(self.get_action_choices(request))[action]
+        context = self.context(request, title, action=action, chosen=chosen)
         return TemplateResponse(request, "admin/django_identity/confirm.html", context)

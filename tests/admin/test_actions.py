@@ -62,7 +62,7 @@ def test_what_cannot_be_undone_asks_first(
     text = question.content.decode()
     assert ">ada<" in text
     assert ">Cancel</a>" in text
-    told = "The account is treated as the site&#x27;s policy says" in text
+    told = "The account is treated as the site's policy says" in text
     assert told is (action == "erase")
     assert service.requests == []
     assert standing_of(identity.user).is_linked
