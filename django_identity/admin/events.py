@@ -1,12 +1,11 @@
 """The admin of webhook events."""
 
 from functools import partialmethod
-from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -14,7 +13,6 @@ from django_identity.admin import filters
 from django_identity.admin.listing import RecordAdmin
 from django_identity.lifecycle import follow_up
 from django_identity.models import WebhookEvent
-from django_identity.texts import operators as wording
 
 MOST_REPLAYED = 100
 
@@ -30,18 +28,6 @@ class WebhookEventAdmin(RecordAdmin):
     fields = ("event_type",)
     actions = ("replay",)
     has_replay_permission = partialmethod(RecordAdmin.may, verb="replay")
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        event = context["original"]
-        context |= {
-            "payload": "" if event.payload is None else wording.as_json(event.payload),
-            "badge": wording.badge_of(event),
-            "may_replay": self.may(request, "replay"),
-            "title": gettext("Event"),
-        }
-        return super().render_change_form(request, context, *args, **kwargs)
 
     @admin.action(description=_("Replay the site's handlers"), permissions=["replay"])
     def replay(self, request: HttpRequest, queryset: QuerySet[WebhookEvent]) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Value
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -41,11 +41,10 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
     fields = ("application",)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LinkedIdentity]:
-        return overview.with_erasures(super().get_queryset(request).select_related("user"))
-
-    def get_list_display(self, request: HttpRequest) -> list[Any]:
-        first = "person" if self.may_see_people(request) else "masked_person"
-        return [first, *super().get_list_display(request)[1:]]
+        """With what a row needs to know of the operator, because a column has no request."""
+        found = super().get_queryset(request).select_related("user")
+        seen = found.annotate(may_see=Value(self.may_see_people(request)))
+        return overview.with_erasures(seen)
 
     def get_search_fields(self, request: HttpRequest) -> tuple[str, ...]:
         """Whoever may not see users finds none: even a match would tell something about one."""
@@ -66,7 +65,6 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
             "claims": identity.claims.order_by("claim_type", "provider")[:MOST_CLAIMS],
             "grant": grants.filter(identity=identity).first(),
             "timeline": timeline.timeline_of(identity),
-            "allowed_actions": self.get_action_choices(request, default_choices=[]),
             "email": wording.email_of(identity.user) if may_see else "",
             "may_see_people": may_see,
             "user_opts": identity.user._meta,
@@ -76,11 +74,7 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
 
     @admin.display(description=_("person"))
     def person(self, identity: LinkedIdentity) -> str:
-        return wording.person_name(identity.user, may_see=True)
-
-    @admin.display(description=_("person"))
-    def masked_person(self, identity: LinkedIdentity) -> str:
-        return wording.person_name(identity.user, may_see=False)
+        return wording.person_name(identity.user, may_see=getattr(identity, "may_see", False))
 
     @admin.display(description=_("consent"))
     def state(self, identity: LinkedIdentity) -> SafeString | str:

@@ -55,11 +55,7 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         return _that_differ(super().get_list_display(request))
@@ -92,6 +88,13 @@ class RecordAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     def changelist_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
         """The list and its actions, outside a transaction, because a re-fetch needs that."""
         return super().changelist_view(*args, **kwargs)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> HttpResponse:
+        """A page has a button for each action that the operator may do."""
+        context["allowed_actions"] = dict(self.get_action_choices(request, default_choices=[]))
+        return super().render_change_form(request, context, *args, **kwargs)
 
     def may_see_people(self, request: HttpRequest) -> bool:
         """Whether the operator may see the site's users, and so their e-mail addresses."""

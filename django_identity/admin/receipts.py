@@ -1,11 +1,9 @@
 """The admin of erasure receipts, which contain no personal data."""
 
-from typing import Any
-
 from django.contrib import admin, messages
 from django.contrib.admin.models import CHANGE
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.formats import localize
 from django.utils.html import format_html, format_html_join
@@ -35,13 +33,6 @@ class ErasureReceiptAdmin(RecordAdmin):
     )  # fmt: skip
     readonly_fields = ("erased", "error", "covered", "left")
     actions = ("try_now",)
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        is_pending = context["original"].erased_at is None
-        context["may_try_now"] = is_pending and self.has_erase_permission(request)
-        return super().render_change_form(request, context, *args, **kwargs)
 
     def has_erase_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("django_identity.erase_linkedidentity")
