@@ -1,6 +1,6 @@
 """Filters with fixed choices, so that they need no query for the choices."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -12,10 +12,11 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.handlers import EventType
-from django_identity.texts.labels import LEVELS, in_words
+from django_identity.texts.labels import LEVELS, WORDS
 from django_identity.texts.operators import Words
 
 SOON = timedelta(hours=6)
+STATUSES = {each: WORDS[each] for each in ("verified", "rejected")}
 # The value of a choice in the address, its label, and the condition of its rows.
 Choice = tuple[str, Words, Q]
 Filter = type[admin.SimpleListFilter]
@@ -41,12 +42,10 @@ def filter_of(name: str, title_: Words, choices_of_rows: Callable[[], Iterable[C
     return Choices
 
 
-def _known(column: str, named: Iterable[tuple[str, Words]]) -> list[Choice]:
-    """The known values of a text column, and the empty one."""
-    return [
-        *((value, label, Q(**{column: value})) for value, label in named),
-        ("none", _("none"), Q(**{column: ""})),
-    ]
+def _known(name: str, title: Words, column: str, labels: Mapping[str, Words]) -> Filter:
+    """By the known values of a text column, and by the empty one."""
+    named = [(value, label, Q(**{column: value})) for value, label in labels.items()]
+    return filter_of(name, title, lambda: [*named, ("none", _("none"), Q(**{column: ""}))])
 
 
 def _freshness() -> list[Choice]:
@@ -68,19 +67,9 @@ APPLICATION = filter_of(
     _("application"),
     lambda: [(alias, alias, Q(application=alias)) for alias in conf.aliases()],
 )
-KYC_LEVEL = filter_of(
-    "level",
-    _("KYC level"),
-    lambda: _known("kyc_level", [(each, each) for each in LEVELS]),
-)
-KYC_STATUS = filter_of(
-    "status",
-    _("KYC status"),
-    lambda: _known("kyc_status", [(n, str(in_words(n))) for n in ("verified", "rejected")]),
-)
-EVENT_TYPE = filter_of(
-    "type", _("type"), lambda: _known("event_type", [(each, each) for each in EventType])
-)
+KYC_LEVEL = _known("level", _("KYC level"), "kyc_level", {each: each for each in LEVELS})
+KYC_STATUS = _known("status", _("KYC status"), "kyc_status", STATUSES)
+EVENT_TYPE = _known("type", _("type"), "event_type", {each: each for each in EventType})
 FRESHNESS = filter_of("fresh", _("freshness"), _freshness)
 FAILING = _yes_or_no("failing", _("re-fetch failing"), Q(refetch_failures__gt=0))
 LOST = _yes_or_no("lost", _("needs a new consent"), Q(grant__needs_reauthorization=True))

@@ -1,6 +1,6 @@
 """The overview page: whether an application is healthy, what is not, and its figures."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -34,7 +34,7 @@ class Chart(NamedTuple):
     """A title, and the label and number of each bar."""
 
     title: Words
-    bars: list[tuple[Words, int]]
+    bars: Sequence[tuple[Words, int]]
 
     @property
     def highest(self) -> int:
@@ -72,7 +72,7 @@ class OverviewPage(RecordAdmin):
 
 def _charts(figures: Figures) -> list[Chart]:
     names, none = dict(Consent.choices), _("no KYC level")
-    consents: list[tuple[Words, int]] = [
+    consents = [
         (f"{names.get(consent, consent)} · {level or none}", count)
         for (consent, level), count in figures.by_consent.most_common()
     ]
@@ -90,10 +90,9 @@ def _passed(application: conf.Application) -> Chart:
     granted = LinkedIdentity.objects.under(application).filter(consent=Consent.GRANTED)
     newest = granted.order_by("-pk")[:COUNTED]
     passed = gate_map.passed_by(newest, application=application)
-    bars: list[tuple[Words, int]] = [(str(gate), count) for gate, count in passed]
     title = _("Who passes the site's gates now, of the newest %(most)d people") % {"most": COUNTED}
-    return Chart(title, bars)
+    return Chart(title, [(str(gate), count) for gate, count in passed])
 
 
-def _days(counts: Mapping[date, int]) -> list[tuple[Words, int]]:
+def _days(counts: Mapping[date, int]) -> list[tuple[str, int]]:
     return [(formats.date_format(day, "DATE_FORMAT"), count) for day, count in counts.items()]
