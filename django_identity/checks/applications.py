@@ -27,11 +27,9 @@ def problems_of(application: Application) -> Iterator[Problem]:
     yield from _secrets(application)
     yield from _addresses(application)
     if application.keep_claims and not {*application.keep_claims} & {*CLAIMS}:
-        yield Problem(
-            "W034",
-            f"KEEP_CLAIMS of the application {application.alias!r} has no claim that is known.",
-            f"Known are {', '.join(CLAIMS)}. Every other claim is dropped.",
-        )
+        said = f"KEEP_CLAIMS of the application {application.alias!r} has no claim that is known."
+        hint = f"Known are {', '.join(CLAIMS)}. Every other claim is dropped."
+        yield Problem("W034", said, hint)
     try:
         site = policy.load(application.policy)
     except ConfigurationError as error:
@@ -48,11 +46,9 @@ def problems_of(application: Application) -> Iterator[Problem]:
 def _secrets(application: Application) -> Iterator[Problem]:
     alias, is_live = application.alias, application.environment == "live"
     if application.document_keys and find_spec("joserfc") is None:
-        yield Problem(
-            "E067",
-            f"The application {alias!r} has DOCUMENT_KEYS, and joserfc is missing.",
-            'Install the extra: pip install "django-identity[trusted]"',
-        )
+        said = f"The application {alias!r} has DOCUMENT_KEYS, and joserfc is missing."
+        hint = 'Install the extra: pip install "django-identity[trusted]"'
+        yield Problem("E067", said, hint)
     if not application.webhook_secrets:
         yield Problem(
             "W025",

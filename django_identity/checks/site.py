@@ -64,22 +64,17 @@ def problems() -> Iterator[Problem]:
             "http://[user:password@]host:port.",
         )
     if not settings.USE_TZ:
-        yield Problem(
-            "E039",
-            "USE_TZ is off: the times of claims and revocations could not be compared.",
-            "Set USE_TZ = True. Only the TIME_ZONE of pages is a matter of taste.",
-        )
+        said = "USE_TZ is off: the times of claims and revocations could not be compared."
+        hint = "Set USE_TZ = True. Only the TIME_ZONE of pages is a matter of taste."
+        yield Problem("E039", said, hint)
 
 
 def _live(live: list[conf.Application]) -> Iterator[Problem]:
     """Without ``Secure`` a browser also sends the cookie over plain http."""
     for setting in ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE"):
         if not getattr(settings, setting):
-            yield Problem(
-                "E011",
-                f"{setting} is not set, and an application is live.",
-                f"Set {setting} = True, and serve the site only over https.",
-            )
+            hint = f"Set {setting} = True, and serve the site only over https."
+            yield Problem("E011", f"{setting} is not set, and an application is live.", hint)
     of_live = {secret for each in live for secret in each.webhook_secrets}
     others = [each for each in conf.applications() if each.environment != "live"]
     if of_live & {secret for each in others for secret in each.webhook_secrets}:
@@ -110,11 +105,9 @@ def _pages() -> Iterator[Problem]:
     try:
         resolve_url(getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None) or "/")
     except NoReverseMatch:
-        yield Problem(
-            "E012",
-            "IDENTITY_LOCAL_SIGN_IN_URL is neither an address nor a URL name.",
-            "Set it to the site's own sign-in page, or to None if there is no such page.",
-        )
+        said = "IDENTITY_LOCAL_SIGN_IN_URL is neither an address nor a URL name."
+        hint = "Set it to the site's own sign-in page, or to None if there is no such page."
+        yield Problem("E012", said, hint)
 
 
 def _databases() -> Iterator[Problem]:
