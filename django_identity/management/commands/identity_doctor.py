@@ -2,12 +2,12 @@
 
 import json
 from argparse import BooleanOptionalAction
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, InterfaceError
+from django.db import Error
 
 from django_identity import conf, gate_map
 from django_identity.exceptions import ConfigurationError
@@ -32,7 +32,11 @@ class Command(BaseCommand):
         )
 
     def handle(self, **options: Any) -> None:
-        findings = [*diagnose(probe=options["probe"]), *_unused_scopes()]
+        findings = list(diagnose(probe=options["probe"]))
+        for alias, scope in gate_map.unused_scopes() if conf.is_usable() else ():
+            said = f"{alias}: no gate asks for {scope} of LATER_SCOPES"
+            remedy = "Leave it out, or use scope_required."
+            findings.append(Finding("scopes", Level.WARNING, said, remedy))
         problems = sum(finding.level is Level.PROBLEM for finding in findings)
         if options["json"]:
             listed = [asdict(finding) for finding in findings]
@@ -47,17 +51,8 @@ class Command(BaseCommand):
             raise CommandError(f"{problems} finding(s) need a person.")
 
 
-def _unused_scopes() -> Iterator[Finding]:
-    if not conf.is_usable():
-        return
-    for alias, scope in gate_map.unused_scopes():
-        said = f"{alias}: no gate asks for {scope} of LATER_SCOPES"
-        yield Finding("scopes", Level.WARNING, said, "Leave it out, or use scope_required.")
-
-
 def _figures() -> dict[str, float]:
     """None while the database does not answer or the settings are unusable: both are findings."""
-    try:
+    with suppress(Error, ConfigurationError):
         return figures()
-    except (DatabaseError, InterfaceError, ConfigurationError):
-        return {}
+    return {}

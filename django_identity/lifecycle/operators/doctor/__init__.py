@@ -6,7 +6,7 @@ parts · ``service_checks`` the service · ``record_checks`` the stored rows
 
 from collections.abc import Iterator
 
-from django.db import DatabaseError, InterfaceError
+from django.db import Error
 
 from django_identity import conf
 from django_identity.lifecycle.operators.doctor import record_checks, service_checks, site_checks
@@ -31,7 +31,7 @@ def diagnose(*, probe: bool | None = None) -> Iterator[Finding]:
     try:
         yield from site_checks.check_database()
         yield from record_checks.check_records()
-    except (DatabaseError, InterfaceError) as error:
+    except Error as error:
         said = f"it does not answer ({type(error).__name__})"
         remedy = "Start it, correct DATABASES, or run manage.py migrate."
         yield Finding("database", Level.PROBLEM, said, remedy)

@@ -38,21 +38,25 @@ def check_records() -> Iterator[Finding]:
     for check, level, rows, said, remedy in _counted(timezone.now()):
         if count := rows.count():
             yield Finding(check, level, f"{count} {said}", remedy)
-    failing = LinkedIdentity.objects.filter(refetch_failures__gt=0).values_list("last_error")
-    for code, count in failing.annotate(count=Count("pk")).order_by("-count")[:5]:
+    failing = LinkedIdentity.objects.filter(refetch_failures__gt=0)
+    for code, count in _grouped(failing, "last_error")[:5]:
         said = f"{count} failing: {code or 'no reason kept'}"
         yield Finding("refetches", Level.WARNING, said, hint_of(code))
     failed = AuthorizationRequest.objects.filter(outcome__in=OF_SETTINGS)
-    by_code = failed.values_list("application", "outcome").annotate(count=Count("pk")).order_by()
-    for alias, code, count in by_code:
+    for alias, code, count in _grouped(failed, "application", "outcome"):
         said = f"{alias}: {count} failed lately: {code}"
         yield Finding("sign_ins", Level.PROBLEM, said, hint_of(code))
     stray = LinkedIdentity.objects.exclude(under(conf.applications()))
-    by_place = stray.values_list("application", "environment").annotate(count=Count("pk"))
-    for alias, environment, count in by_place.order_by("application", "environment"):
+    for alias, environment, count in _grouped(stray, "application", "environment"):
         said = f"{count} identities of {alias}/{environment}, which the settings do not have"
         remedy = "Put it back, or erase them (identity_erase --application --environment)."
         yield Finding("applications", Level.WARNING, said, remedy)
+
+
+def _grouped(rows: QuerySet[Any], *columns: str) -> list[tuple[Any, ...]]:
+    """Values of these columns and how many rows have them, the most frequent first."""
+    counted = rows.values_list(*columns).annotate(count=Count("pk"))
+    return list(counted.order_by("-count", *columns))
 
 
 def _counted(now: datetime) -> Iterator[Counted]:
@@ -101,20 +105,19 @@ def figures() -> dict[str, float]:
     ours = LinkedIdentity.objects.filter(under(conf.applications()))
     waiting = WebhookEvent.objects.filter(next_attempt_at__lte=now)
     pending = ErasureReceipt.objects.filter(erased_at=None)
-    newest = WebhookEvent.objects.aggregate(at=Max("received_at"))["at"]
     return {
         "failing": ours.filter(refetch_failures__gt=0)[:MOST_COUNTED].count(),
         "due": ours.filter(refetch_due_at__lte=now)[:MOST_COUNTED].count(),
-        "oldest_due": _age(ours, "refetch_due_at", now),
+        "oldest_due": _age(ours, Min("refetch_due_at"), now),
         "waiting_events": waiting[:MOST_COUNTED].count(),
-        "oldest_waiting_event": _age(waiting, "next_attempt_at", now),
+        "oldest_waiting_event": _age(waiting, Min("next_attempt_at"), now),
         "pending_erasures": pending[:MOST_COUNTED].count(),
-        "oldest_erasure": _age(pending, "requested_at", now),
-        "no_event_for": (now - newest).total_seconds() if newest else 0.0,
+        "oldest_erasure": _age(pending, Min("requested_at"), now),
+        "no_event_for": _age(WebhookEvent.objects.all(), Max("received_at"), now),
     }
 
 
-def _age(rows: QuerySet[Any], column: str, now: datetime) -> float:
-    """The seconds since the oldest time in ``column``; 0 if there is none in the past."""
-    oldest = rows.aggregate(at=Min(column))["at"]
-    return max(0.0, (now - oldest).total_seconds()) if oldest else 0.0
+def _age(rows: QuerySet[Any], time: Min | Max, now: datetime) -> float:
+    """The seconds since the oldest or newest time; 0 if it is not in the past, or there is none."""
+    at = rows.aggregate(at=time)["at"]
+    return max(0.0, (now - at).total_seconds()) if at else 0.0

@@ -33,25 +33,21 @@ SYNCHRONISE = "Synchronise the clocks (NTP). If all others differ alike, it is t
 
 def check_key_sets() -> Iterator[Finding]:
     """Fetch each key set, and compare it and the service's clock with what the site has."""
-    for site in {site.api_origin: site for site in conf.applications()}.values():
-        yield from _check_key_set(site)
-
-
-def _check_key_set(site: Application) -> Iterator[Finding]:
-    try:
-        answer = ServiceClient(site).key_set()
-        keys = KeySet.from_text(answer.body)
-    except exceptions.ServiceError as error:
-        cause, remedy = _why(error, setting="API_ORIGIN")
-        yield Finding("key_set", Level.PROBLEM, f"{site.api_origin}: {cause}", remedy)
-        return
-    count = f"{site.api_origin}: {len(keys)} usable key(s)"
-    if not keys:
-        said = f"{count}: every credential is rejected"
-        yield Finding("key_set", Level.PROBLEM, said, "Tell the service.")
-    else:
-        yield Finding("key_set", Level.FINE, count)
-    yield from _compare_clocks(parse_http_date_safe(answer.headers.get("date", "")))
+    for origin, site in {site.api_origin: site for site in conf.applications()}.items():
+        try:
+            answer = ServiceClient(site).key_set()
+            keys = KeySet.from_text(answer.body)
+        except exceptions.ServiceError as error:
+            cause, remedy = _why(error, setting="API_ORIGIN")
+            yield Finding("key_set", Level.PROBLEM, f"{origin}: {cause}", remedy)
+            continue
+        count = f"{origin}: {len(keys)} usable key(s)"
+        if keys:
+            yield Finding("key_set", Level.FINE, count)
+        else:
+            said = f"{count}: every credential is rejected"
+            yield Finding("key_set", Level.PROBLEM, said, "Tell the service.")
+        yield from _compare_clocks(parse_http_date_safe(answer.headers.get("date", "")))
 
 
 def _compare_clocks(their_now: int | None) -> Iterator[Finding]:
@@ -106,11 +102,10 @@ def _probe(
 def _why(error: exceptions.ServiceError, *, setting: str) -> tuple[str, str]:
     """The cause of a failed call, and its remedy."""
     if error.code == "service_timeout":
-        remedy = f"Does a firewall drop packets to {setting}?"
-        return f"no answer in time ({error.code})", remedy
+        return f"no answer in time ({error.code})", f"Does a firewall drop packets to {setting}?"
     if isinstance(error, exceptions.ServiceUnavailable) and error.network_error:
-        known = WHY_UNREACHABLE.get(error.network_error)
-        cause, remedy = known or ("it cannot be reached", f"Correct {setting}.")
+        other = ("it cannot be reached", f"Correct {setting}.")
+        cause, remedy = WHY_UNREACHABLE.get(error.network_error, other)
         return f"{cause} ({error.network_error})", remedy
     if isinstance(error, (exceptions.ServiceUnavailable, exceptions.MalformedAnswer)):
         remedy = f"The path or the host of {setting} is wrong, or something stands in between."

@@ -17,14 +17,10 @@ LABEL = "django_identity"
 
 def check_settings() -> Iterator[Finding]:
     """The package's system checks."""
-    found = [
-        message
-        for message in run_checks(tags=[Tags.security])
-        if str(message.id or "").startswith(f"{LABEL}.")
-    ]
-    for message in found:
-        level = Level.PROBLEM if message.is_serious() else Level.WARNING
-        yield Finding("settings", level, f"{message.id}: {message.msg}", message.hint or "")
+    found = [each for each in run_checks(tags=[Tags.security]) if f"{LABEL}." in str(each.id)]
+    for each in found:
+        level = Level.PROBLEM if each.is_serious() else Level.WARNING
+        yield Finding("settings", level, f"{each.id}: {each.msg}", each.hint or "")
     if not found:
         yield Finding("settings", Level.FINE, f"{len(conf.aliases())} application(s) set up")
 
@@ -82,5 +78,5 @@ def check_database() -> Iterator[Finding]:
 def _missing_migrations() -> list[str]:
     """The migrations of this package that are not applied, in their order."""
     executor = MigrationExecutor(database.connection())
-    leaves = [leaf for leaf in executor.loader.graph.leaf_nodes() if leaf[0] == LABEL]
-    return [migration.name for migration, _ in executor.migration_plan(leaves)]
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes(LABEL))
+    return [migration.name for migration, _ in plan]
