@@ -6,7 +6,6 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from django_identity import conf
-from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import erasure, withdrawal
 from django_identity.management.command import IdentityCommand
 from django_identity.models import Environment
@@ -33,10 +32,7 @@ class Command(IdentityCommand):
         question = "Type the subject again to erase them for good: "
         if not options["yes"] and input(question) != subject:
             raise CommandError("That is another subject. Nothing was done.")
-        try:
-            receipt = erasure.erase_subject(application, place, subject, with_audit=audit)
-        except StorageUnavailable as error:
-            raise CommandError(f"The database failed ({error}). This can be run again.") from None
+        receipt = erasure.erase_subject(application, place, subject, with_audit=audit)
         if receipt.erased_at is None:
             why = f": the site's part raised {receipt.error}" if receipt.error else " yet"
             raise CommandError(
