@@ -12,12 +12,7 @@ from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from django_identity.conf import Application
-from django_identity.models import (
-    ErasureReceipt,
-    EventOutcome,
-    LinkedIdentity,
-    WebhookEvent,
-)
+from django_identity.models import ErasureReceipt, EventOutcome, LinkedIdentity, WebhookEvent
 
 LISTED = 10
 DAYS = 7
@@ -81,13 +76,10 @@ def with_erasures(identities: QuerySet[LinkedIdentity]) -> QuerySet[LinkedIdenti
 def _count(application: Application) -> Figures:
     """Count. The table of identities is read once, because nothing else is cheaper."""
     now, identities = timezone.now(), LinkedIdentity.objects.under(application)
-    figures = Figures(
-        now,
-        linked=_per_day(identities, "created_at", now),
-        received=_per_day(
-            WebhookEvent.objects.filter(application=application.alias), "received_at", now
-        ),
-    )
+    events = WebhookEvent.objects.filter(application=application.alias)
+    linked = _per_day(identities, "created_at", now)
+    received = _per_day(events, "received_at", now)
+    figures = Figures(now, linked=linked, received=received)
     ends = "credential_expires_at"
     spans = [
         When(**{f"{ends}__lte": now + timedelta(hours=hours)}, then=Value(span))

@@ -1,6 +1,5 @@
 """The history of one identity from all tables, newest first."""
 
-import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,16 +45,13 @@ def timeline_of(identity: LinkedIdentity, *, longest: int = LONGEST) -> tuple[Ha
     Only the latest sign-in, code and re-fetch are stored.
     """
     happened = (*_own(identity), *_events(identity, longest))
-    return tuple(heapq.nlargest(longest, happened, key=lambda happening: happening.at))
+    return tuple(sorted(happened, key=lambda each: each.at, reverse=True)[:longest])
 
 
 def activity_of(identity: LinkedIdentity) -> list[tuple[datetime, str]]:
     """For the person: when something happened, and its code, newest first."""
     newest = timeline_of(identity, longest=MOST_FOR_PERSON)
-    return [
-        (happening.at, happening.detail if happening.kind is Kind.EVENT else happening.kind)
-        for happening in newest
-    ]
+    return [(each.at, each.detail if each.kind is Kind.EVENT else each.kind) for each in newest]
 
 
 def _own(identity: LinkedIdentity) -> Iterator[Happening]:
