@@ -1,47 +1,43 @@
-"""Ways to set a site up wrongly, one function each. Each gets a site that is all right."""
+"""Ways to set a site up wrongly, each with a name. Each gets a site that is all right."""
 
+import json
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import pytest
 import trustme
 from celery import Celery
+from django.db import InterfaceError, OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 from django.utils.http import http_date
 
 from django_identity import background
-from django_identity.models import (
-    AuthorizationRequest,
-    ErasureReceipt,
-    EventOutcome,
-)
+from django_identity.models import AuthorizationRequest, ErasureReceipt, EventOutcome
+from tests.credentials.issuer import jwk
 from tests.databases import read_only
 from tests.deliveries import SECRET
 from tests.factories import make_event, make_grant, make_identity, make_user
-from tests.fake_service import FakeService, answer, html, http, refusal, silent
+from tests.fake_service import Answer, FakeService, answer, html, http, refusal, silent
 from tests.service.environment import environment
 from tests.service.forward_proxy import ForwardProxy
 
-LATE = timedelta(hours=1)
-DAYS = timedelta(days=1)
+NOW = timezone.now()
+LATE = NOW - timedelta(hours=1)
+LEFT = {"hits": {"shop.Order.address": 1}}
 
 
 @dataclass(frozen=True)
 class Site:
     service: FakeService
     settings: Any
-    patch: pytest.MonkeyPatch
     stack: ExitStack
-    folder: Path
 
     def configure(self, **changes: Any) -> None:
         """Change the application's settings."""
@@ -53,56 +49,56 @@ class Site:
         Celery("site", broker=url).set_current()
         background.remember_app()
 
-    def use_cache(self, address: str) -> None:
-        backend = "django.core.cache.backends.redis.RedisCache"
-        self.settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": address}}
+    def closed_port(self) -> int:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            return int(server.getsockname()[1])
 
+    def silent_port(self) -> int:
+        """The port of a server that accepts connections and says nothing."""
+        server = self.stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        return int(server.getsockname()[1])
 
-@contextmanager
-def _listening() -> Iterator[int]:
-    """The port of a server that accepts connections and says nothing."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield server.getsockname()[1]
+    def port(self, greet: Callable[[socket.socket], object]) -> int:
+        """The port of a server that greets whoever connects, and hangs up."""
+        server = self.stack.enter_context(socket.create_server(("127.0.0.1", 0)))
 
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    with connection:
+                        greet(connection)
 
-def _closed_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, daemon=True).start()
         return int(server.getsockname()[1])
 
 
-def _silent_port(site: Site) -> int:
-    return site.stack.enter_context(_listening())
+BreakIt = Callable[[Site], None]
 
 
 # The service
 
 
-def wrong_secret(site: Site) -> None:
-    site.service.answers["token"] = answer({"error": "invalid_client"}, status="401 No")
+def answering(endpoint: str, given: Answer) -> BreakIt:
+    def break_it(site: Site) -> None:
+        site.service.answers[endpoint] = given
+
+    return break_it
 
 
-def wrong_client_id(site: Site) -> None:
-    site.service.answers["token"] = answer({"error": "unauthorized_client"}, status="400 No")
+def oauth_error(code: str, status: str) -> bytes:
+    return answer({"error": code}, status=status)
 
 
-def wrong_environment(site: Site) -> None:
-    site.service.answers["token"] = refusal("ENVIRONMENT_MISMATCH", "403 Forbidden")
-
-
-def wrong_auth_path(site: Site) -> None:
-    site.service.answers["token"] = html("404 Not Found")
-
-
-def framework_at_auth_path(site: Site) -> None:
-    site.service.answers["token"] = answer({"error": "Not Found"}, status="404 Not Found")
-
-
-def forbidden_base_path(site: Site) -> None:
-    site.service.answers["profile"] = refusal("FORBIDDEN", "403 Forbidden")
-
-
-def wrong_base_path(site: Site) -> None:
-    site.service.answers["profile"] = html("404 Not Found")
+wrong_secret = answering("token", oauth_error("invalid_client", "401 No"))
+wrong_client_id = answering("token", oauth_error("unauthorized_client", "400 No"))
+wrong_environment = answering("token", refusal("ENVIRONMENT_MISMATCH", "403 Forbidden"))
+wrong_auth_path = answering("token", html("404 Not Found"))
+framework_at_auth_path = answering("token", oauth_error("Not Found", "404 Not Found"))
+forbidden_base_path = answering("profile", refusal("FORBIDDEN", "403 Forbidden"))
+wrong_base_path = answering("profile", html("404 Not Found"))
+malformed_key_set = answering("jwks", answer([]))
+keys_of_no_use = answering("jwks", {"keys": [jwk("a", use="enc")]})
 
 
 def unknown_host(site: Site) -> None:
@@ -113,12 +109,12 @@ def unknown_host(site: Site) -> None:
             raise socket.gaierror
         return resolve(host, *given, **more)
 
-    site.patch.setattr(socket, "getaddrinfo", refuse)
+    site.stack.enter_context(patch.object(socket, "getaddrinfo", refuse))
     site.configure(API_ORIGIN="https://nowhere.example")
 
 
 def refused_connection(site: Site) -> None:
-    site.configure(API_ORIGIN=f"http://127.0.0.1:{_closed_port()}")
+    site.configure(API_ORIGIN=f"http://127.0.0.1:{site.closed_port()}")
 
 
 def untrusted_certificate(site: Site) -> None:
@@ -129,28 +125,12 @@ def untrusted_certificate(site: Site) -> None:
         with suppress(ssl.SSLError):
             context.wrap_socket(connection, server_side=True)
 
-    site.configure(API_ORIGIN=f"https://127.0.0.1:{_serving(site, greet)}")
+    site.configure(API_ORIGIN=f"https://127.0.0.1:{site.port(greet)}")
 
 
 def no_tls(site: Site) -> None:
-    port = _serving(site, lambda connection: connection.sendall(b"HTTP/1.1 400 Bad Request\r\n"))
+    port = site.port(lambda connection: connection.sendall(b"HTTP/1.1 400 Bad Request\r\n"))
     site.configure(API_ORIGIN=f"https://127.0.0.1:{port}")
-
-
-def _serving(site: Site, greet: Callable[[socket.socket], object]) -> int:
-    """The port of a server that greets whoever connects, and hangs up."""
-    server = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        with suppress(OSError):
-            while True:
-                connection, _ = server.accept()
-                with connection:
-                    greet(connection)
-
-    site.stack.callback(server.close)
-    threading.Thread(target=serve, daemon=True).start()
-    return int(server.getsockname()[1])
 
 
 def refusing_proxy(site: Site) -> None:
@@ -168,105 +148,131 @@ def silent_service(site: Site) -> None:
 
 def services_clock(site: Site) -> None:
     date = http_date(timezone.now().timestamp() + 95)
-    body = b'{"keys": []}'
+    body = json.dumps({"keys": [jwk()]}).encode()
     site.service.answers["jwks"] = http(body, headers=f"Date: {date}\r\n")
 
 
-# Database, broker, cache
+# Settings, database, broker, cache
 
 
-def never_migrated(site: Site) -> None:
-    _unapply(site, number=None)
+def configured(**changes: Any) -> BreakIt:
+    return lambda site: site.configure(**changes)
 
 
-def migration_pending(site: Site) -> None:
-    _unapply(site, number=1)
+unusable_settings = configured(ENVIRONMENT="life")
+no_webhook_secret = configured(WEBHOOK_SECRETS=[])
 
 
-def _unapply(site: Site, *, number: int | None) -> None:
-    """Forget the newest migrations until the test ends."""
-    applied = MigrationRecorder.Migration.objects.filter(app="django_identity")
-    forgotten = list(applied.order_by("-name")[:number])
-    applied.filter(pk__in=[each.pk for each in forgotten]).delete()
-    site.stack.callback(MigrationRecorder.Migration.objects.bulk_create, forgotten)
+def unapplying(number: int | None) -> BreakIt:
+    """Forget so many of the newest migrations until the test ends."""
+
+    def break_it(site: Site) -> None:
+        applied = MigrationRecorder.Migration.objects.filter(app="django_identity")
+        forgotten = list(applied.order_by("-name")[:number])
+        applied.filter(pk__in=[each.pk for each in forgotten]).delete()
+        site.stack.callback(MigrationRecorder.Migration.objects.bulk_create, forgotten)
+
+    return break_it
+
+
+never_migrated, migration_pending = unapplying(None), unapplying(1)
 
 
 def read_only_database(site: Site) -> None:
     site.stack.enter_context(read_only())
 
 
-def dead_broker(site: Site) -> None:
-    site.use_broker(f"redis://127.0.0.1:{_closed_port()}/0")
+def failing_statements(work: Callable[..., Any]) -> BreakIt:
+    """``work`` is done in place of each statement."""
+    return lambda site: site.stack.enter_context(connection.execute_wrapper(work))
 
 
-def silent_broker(site: Site) -> None:
-    site.use_broker(f"redis://127.0.0.1:{_silent_port(site)}/0")
+def _cut(*_statement: Any) -> Any:
+    raise OperationalError
 
 
-def broker_without_its_client(site: Site) -> None:
-    site.use_broker("mongodb://127.0.0.1")
+def _close(*_statement: Any) -> Any:
+    raise InterfaceError
 
 
-def no_broker(site: Site) -> None:
-    site.use_broker("")
+def _miss(execute: Any, *_statement: Any) -> Any:
+    return execute("SELECT * FROM a_table_that_is_missing", None, False, {})
+
+
+cut_connection, closed_connection, no_tables = map(failing_statements, (_cut, _close, _miss))
+
+
+def broker(address: Callable[[Site], str]) -> BreakIt:
+    return lambda site: site.use_broker(address(site))
+
+
+dead_broker = broker(lambda site: f"redis://127.0.0.1:{site.closed_port()}/0")
+silent_broker = broker(lambda site: f"redis://127.0.0.1:{site.silent_port()}/0")
+broker_without_its_client = broker(lambda _site: "mongodb://127.0.0.1")
+no_broker = broker(lambda _site: "")
 
 
 def dead_cache(site: Site) -> None:
-    site.use_cache(f"redis://127.0.0.1:{_closed_port()}")
+    backend = "django.core.cache.backends.redis.RedisCache"
+    address = f"redis://127.0.0.1:{site.closed_port()}"
+    site.settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": address}}
 
 
-# Webhooks
+# What is stored
 
 
-def no_webhook_secret(site: Site) -> None:
-    site.configure(WEBHOOK_SECRETS=[])
+def identity(**fields: Any) -> BreakIt:
+    def break_it(_site: Site) -> None:
+        make_identity(make_user(), **fields)
+
+    return break_it
 
 
-def no_events(site: Site) -> None:
-    make_identity(make_user(), signed_in_at=timezone.now())
-
-
-# Upkeep and rows
+no_events = identity(signed_in_at=NOW)
+overdue_rows = identity(refetch_due_at=LATE)
+removed_application = identity(application="former")
+changed_environment = identity(environment="live")
 
 
 def overdue_handlers(site: Site) -> None:
-    event = make_event(make_identity(make_user()), "kyc.verified")
-    type(event).objects.update(next_attempt_at=timezone.now() - LATE)
+    make_event(make_identity(make_user()), "kyc.verified", next_attempt_at=LATE)
 
 
 def failed_events(site: Site) -> None:
-    make_event(make_identity(make_user()), "kyc.verified", outcome=EventOutcome.FAILED)
-
-
-def overdue_rows(site: Site) -> None:
-    make_identity(make_user(), refetch_due_at=timezone.now() - LATE)
+    """One can be replayed; the other's content is deleted."""
+    linked = make_identity(make_user())
+    for fields in ({}, {"event_id": "", "payload": None}):
+        make_event(linked, "kyc.verified", outcome=EventOutcome.FAILED, **fields)
 
 
 def failing_rows(site: Site) -> None:
-    make_identity(make_user(), refetch_failures=6, last_error="credential_rejected")
+    reasons = ("credential_rejected", "service_timeout", "service_timeout")
+    for number, (failures, reason) in enumerate(zip((1, 2, 5), reasons, strict=True)):
+        failing = {"refetch_failures": failures, "last_error": reason}
+        make_identity(make_user(f"user-{number}"), subject=f"subject-{number}", **failing)
 
 
-def pending_erasure(site: Site) -> None:
-    ErasureReceipt.objects.create(
-        application="default", requested_at=timezone.now() - DAYS,
-    )  # fmt: skip
+def erasures_left_undone(site: Site) -> None:
+    ErasureReceipt.objects.create(application="default", requested_at=LATE)
+
+
+def erasures_that_left_something(site: Site) -> None:
+    """One lately; two left nothing that is known, and one is over a month old."""
+    for audit, days in ((LEFT, 1), ({"hits": {}}, 1), (None, 1), (LEFT, 40)):
+        at = NOW - timedelta(days=days)
+        receipt = ErasureReceipt(application="default", requested_at=at, erased_at=at, audit=audit)
+        receipt.save()
 
 
 def lost_grants(site: Site) -> None:
-    make_grant(make_identity(make_user()), needs_reauthorization=True)
-
-
-def removed_application(site: Site) -> None:
-    make_identity(make_user(), application="former")
+    """One can come back; the other's consent is over."""
+    for consent in ("granted", "revoked"):
+        linked = make_identity(make_user(consent), subject=consent, consent=consent)
+        make_grant(linked, needs_reauthorization=True)
 
 
 def failing_sign_ins(site: Site) -> None:
-    now = timezone.now()
     AuthorizationRequest.objects.create(
         application="default", environment="test", purpose="sign_in", outcome="credential_rejected",
-        expires_at=now, state_digest="s", browser_digest="b", scopes=[],
+        expires_at=NOW, state_digest="s", browser_digest="b", scopes=[],
     )  # fmt: skip
-
-
-def unusable_settings(site: Site) -> None:
-    site.configure(ENVIRONMENT="life")

@@ -1,0 +1,217 @@
+"""``identity_doctor``: everything an operator can do something about, and nothing else."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from celery import current_app
+from django.db import connection
+from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_identity import background, conf
+from django_identity.lifecycle.operators.doctor import Level, diagnose
+from django_identity.lifecycle.operators.doctor.service_checks import check_credentials
+from django_identity.models import ErasureReceipt
+from tests.commands import broken_setups as broken
+from tests.commands.broken_setups import BreakIt, Site
+from tests.commands.running import run
+from tests.credentials.issuer import OTHER_KEY, jwk
+from tests.factories import make_event, make_identity, make_user
+from tests.fake_service import answer, refusal, serving
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PROBLEM, WARNING = Level.PROBLEM, Level.WARNING
+# What is broken · the check · its level · the cause · the remedy
+SETUPS = [
+    ("wrong_secret", "credentials", PROBLEM, "invalid_client", "CLIENT_SECRET"),
+    ("wrong_client_id", "credentials", PROBLEM, "unauthorized_client", "CLIENT_ID"),
+    ("wrong_environment", "credentials", PROBLEM, "environment test", "ENVIRONMENT"),
+    ("wrong_auth_path", "address", PROBLEM, "AUTH_URL is not usable", "path"),
+    ("framework_at_auth_path", "address", PROBLEM, "AUTH_URL is not usable", "path"),
+    ("forbidden_base_path", "address", PROBLEM, "BASE_URL is not usable", "BASE_URL"),
+    ("wrong_base_path", "address", PROBLEM, "BASE_URL is not usable", "path"),
+    ("malformed_key_set", "key_set", PROBLEM, "malformed_answer", "API_ORIGIN"),
+    ("keys_of_no_use", "key_set", PROBLEM, "every credential is rejected", "Tell the service"),
+    ("unknown_host", "key_set", PROBLEM, "host name is unknown", "resolver"),
+    ("refused_connection", "key_set", PROBLEM, "nothing listens there", "port"),
+    ("untrusted_certificate", "key_set", PROBLEM, "is not trusted", "SSL_CERT_FILE"),
+    ("no_tls", "key_set", PROBLEM, "speaks no TLS", "scheme"),
+    ("refusing_proxy", "key_set", PROBLEM, "the proxy refuses", "PROXY"),
+    ("silent_service", "key_set", PROBLEM, "no answer in time", "firewall"),
+    ("services_clock", "clock", WARNING, "the service is 9", "NTP"),
+    ("unusable_settings", "settings", PROBLEM, "ENVIRONMENT is invalid", "live"),
+    ("no_webhook_secret", "settings", WARNING, "no WEBHOOK_SECRETS", "Register"),
+    ("never_migrated", "migrations", PROBLEM, "the first is 0001_initial", "migrate"),
+    ("migration_pending", "migrations", PROBLEM, "1 migration(s)", "migrate"),
+    ("read_only_database", "database", PROBLEM, "takes no writes", "read-only"),
+    ("cut_connection", "database", PROBLEM, "OperationalError", "DATABASES"),
+    ("closed_connection", "database", PROBLEM, "InterfaceError", "DATABASES"),
+    ("no_tables", "database", PROBLEM, "does not answer", "migrate"),
+    ("dead_broker", "broker", PROBLEM, "does not answer", "CELERY_BROKER_URL"),
+    ("silent_broker", "broker", PROBLEM, "does not answer", "CELERY_BROKER_URL"),
+    ("broker_without_its_client", "broker", PROBLEM, "missing: No module named", "Install"),
+    ("no_broker", "broker", WARNING, "identity_upkeep every minute", ""),
+    ("dead_cache", "cache", PROBLEM, "does not answer", "CACHES"),
+    ("no_events", "webhook", PROBLEM, "no event came in 7 days", "Register"),
+    ("overdue_handlers", "handlers", PROBLEM, "1 event(s) wait", "identity_upkeep"),
+    ("failed_events", "events", PROBLEM, "1 event(s) failed", "identity_replay"),
+    ("overdue_rows", "due_rows", PROBLEM, "1 row(s) due", "identity_upkeep"),
+    ("failing_rows", "refetches", WARNING, "1 failing: credential_rejected", "issuer"),
+    ("failing_rows", "refetches", WARNING, "2 failing: service_timeout", ""),
+    ("failing_rows", "refetches", PROBLEM, "1 failed 5 times in a row or more", "admin"),
+    ("erasures_left_undone", "erasures", PROBLEM, "1 not done", "receipt"),
+    ("erasures_that_left_something", "audits", WARNING, "1 erasure(s) left", "erase_user"),
+    ("lost_grants", "grants", WARNING, "1 grant(s) wait", "grant.lost"),
+    ("removed_application", "applications", WARNING, "1 identities of former/test", "Put it back"),
+    ("changed_environment", "applications", WARNING, "1 identities of default/live", "Put it back"),
+    ("failing_sign_ins", "sign_ins", PROBLEM, "1 failed lately: credential_rejected", "issuer"),
+]
+
+
+@pytest.fixture
+def site(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """A site that is all right, and a service that knows nobody by the doctor's name."""
+    monkeypatch.delenv("CELERY_BROKER_URL", raising=False)
+    before = current_app._get_current_object()
+    shared = {"default": {"BACKEND": "tests.clock_cache.ClockCache"}}
+    with serving() as service, ExitStack() as stack, override_settings(CACHES=shared):
+        service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
+        service.answers["profile"] = refusal("UNAUTHORIZED", "401 Unauthorized")
+        made = Site(service, settings, stack)
+        made.configure()
+        made.use_broker("memory://")
+        yield made
+    before.set_current()
+    background.remember_app()
+
+
+@pytest.mark.parametrize(("setup", "check", "level", "cause", "remedy"), SETUPS)
+def test_what_is_broken_is_named(
+    site: Site, setup: str, check: str, level: Level, cause: str, remedy: str
+) -> None:
+    """With its cause and remedy, by no other check, and without anything of a person."""
+    getattr(broken, setup)(site)
+    found = [finding for finding in diagnose() if finding.level is not Level.FINE]
+    assert {finding.check for finding in found} == {check}
+    assert [
+        finding
+        for finding in found
+        if finding.level is level and cause in finding.message and remedy in finding.remedy
+    ], found
+    assert not re.search(r"\bada\b|subject-", "\n".join(finding.message for finding in found))
+
+
+def test_a_site_that_is_all_right_needs_nobody(site: Site) -> None:
+    """Keys of a type that is not used are no fault. Exit code 0."""
+    site.service.answers["jwks"] = {"keys": [7, "d", jwk("a"), jwk("c", OTHER_KEY, d="AAAA")]}
+    make_identity(make_user())
+    found = list(diagnose())
+    assert {finding.level for finding in found} == {Level.FINE}
+    assert f"{site.service.origin}: 1 usable key(s)" in {finding.message for finding in found}
+    assert run("identity_doctor").code == 0
+
+
+def test_the_figures_to_alert_on_are_in_the_json(site: Site) -> None:
+    """Counts and ages: of what is due, failing, waiting, and to be erased; beside the findings."""
+    ago = timezone.now() - timedelta(minutes=2)
+    identity = make_identity(make_user(), refetch_due_at=ago, refetch_failures=1)
+    make_identity(make_user("b"), subject="b", application="gone", refetch_due_at=ago)
+    make_event(identity, "claim.issued", next_attempt_at=ago)
+    ErasureReceipt.objects.create(application="default", requested_at=ago)
+    said = json.loads(run("identity_doctor", "--json").out)
+    assert said["problems"] == 0
+    assert {"check", "level", "message", "remedy"} == set(said["findings"][0])
+    figures = said["figures"]
+    ages = {name: figures.pop(name) for name in tuple(figures) if name.startswith("oldest_")}
+    assert 59 < figures.pop("no_event_for") < 120
+    assert figures == {"due": 1, "failing": 1, "waiting_events": 1, "pending_erasures": 1}
+    assert all(119 < age < 180 for age in ages.values())
+    assert len(ages) == 3
+
+
+def test_a_problem_ends_with_1(site: Site) -> None:
+    """So that a scheduler notices; each finding is printed, and its remedy below it."""
+    broken.wrong_secret(site)
+    ran = run("identity_doctor")
+    assert (ran.code, ran.error) == (1, "1 finding(s) need a person.")
+    lines = ran.out.splitlines()
+    [index] = [at for at, line in enumerate(lines) if line.startswith("PROBLEM")]
+    assert lines[index + 1].strip().startswith("-> Compare CLIENT_ID")
+
+
+@pytest.mark.parametrize("break_it", [broken.unusable_settings, broken.cut_connection])
+def test_what_cannot_be_counted_has_no_figures(site: Site, break_it: BreakIt) -> None:
+    """The findings say why."""
+    break_it(site)
+    ran = run("identity_doctor", "--json")
+    said = json.loads(ran.out)
+    assert (ran.code, said["problems"], said["figures"]) == (1, 1, {})
+
+
+def test_each_origin_is_asked_once_for_its_keys(site: Site) -> None:
+    second = site.service.settings(CLIENT_ID="client-2")
+    site.settings.DJANGO_IDENTITY = {**site.settings.DJANGO_IDENTITY, "second": second}
+    assert [finding.check for finding in diagnose()].count("key_set") == 1
+    assert site.service.calls("jwks") == 1
+
+
+@pytest.mark.parametrize(("probe", "asked"), [(None, False), (False, False), (True, True)])
+def test_a_live_application_is_probed_only_if_told(
+    site: Site, monkeypatch: pytest.MonkeyPatch, probe: bool | None, asked: bool
+) -> None:
+    """So that no refused call is counted against it."""
+    live = replace(conf.application(), environment="live")
+    monkeypatch.setattr(conf, "applications", lambda: (live,))
+    assert bool(list(check_credentials(probe))) is asked
+
+
+def test_no_probe_asks_nothing(site: Site) -> None:
+    broken.wrong_secret(site)
+    assert run("identity_doctor", "--no-probe").code == 0
+    assert site.service.calls("token") == 0
+
+
+@pytest.mark.urls("tests.gates.asking")
+def test_a_later_scope_for_which_no_gate_asks(site: Site) -> None:
+    site.configure(LATER_SCOPES=["documents:read", "documents:metadata"], DOCUMENT_KEYS=[])
+    out = run("identity_doctor").out
+    assert "no gate asks for documents:metadata" in out
+    assert "no gate asks for documents:read" not in out
+
+
+def test_the_number_of_queries_is_bounded(site: Site) -> None:
+    """However much is stored and wrong."""
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            list(diagnose())
+        return len(captured)
+
+    few = queries()
+    due = timezone.now() - timedelta(days=1)
+    for n in range(20):
+        failing = {"refetch_failures": n, "last_error": f"reason-{n}", "refetch_due_at": due}
+        make_identity(make_user(f"user-{n}"), subject=f"s-{n}", **failing)
+    assert queries() == few <= 26
+
+
+def test_the_whole_service_answers(
+    client: Client,
+    identity_application: conf.Application,
+    identity_sign_in: Callable[..., Any],
+) -> None:
+    """It knows the client, and refuses what does not exist."""
+    assert identity_sign_in(client).status_code == 302
+    of_service = ("key_set", "clock", "credentials", "address")
+    found = [finding for finding in diagnose() if finding.check in of_service]
+    assert {finding.level for finding in found} == {Level.FINE}
+    answering = [finding.message for finding in found if finding.check == "address"]
+    assert answering == ["default: AUTH_URL answers", "default: BASE_URL answers"]
