@@ -1,6 +1,5 @@
 """``manage.py identity_refetch`` does upkeep where there is no worker."""
 
-import io
 import os
 import signal
 import time
@@ -8,8 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.core.management import call_command
-from django.core.management.base import CommandError
 from django.test import override_settings
 from django.utils import timezone
 
@@ -17,6 +14,7 @@ from django_identity import conf
 from django_identity.exceptions import RateLimited
 from django_identity.models import LinkedIdentity
 from django_identity.service import backoff
+from tests.commands.running import Ran, run
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import FakeService, answer, http
 
@@ -32,16 +30,8 @@ def due(number: int, *, ago: int = 60, **fields: Any) -> LinkedIdentity:
     return identity
 
 
-def refetch(*arguments: object, stderr: io.StringIO | None = None, **options: Any) -> str:
-    out = io.StringIO()
-    try:
-        call_command(
-            "identity_refetch", *map(str, arguments), stdout=out, stderr=stderr or io.StringIO(),
-            **options,
-        )  # fmt: skip
-    except CommandError as error:
-        return f"{out.getvalue()}error {error.returncode}: {error}"
-    return out.getvalue()
+def refetch(*arguments: object) -> Ran:
+    return run("identity_refetch", *arguments)
 
 
 def still_due() -> int:
@@ -69,10 +59,10 @@ def test_all_that_is_due(service: FakeService, three: list[LinkedIdentity]) -> N
     with override_settings(DJANGO_IDENTITY=both):
         due(4, application="other")
         due(5, application="other")
-        assert refetch("--due", "--limit", 4).splitlines() == ["re-fetches, stored: 4"]
+        assert refetch("--due", "--limit", 4).out == "re-fetches, stored: 4\n"
         assert still_due() == 1
-        assert refetch("--due").splitlines() == ["re-fetches, stored: 1"]
-        assert refetch("--due") == ""
+        assert refetch("--due").out == "re-fetches, stored: 1\n"
+        assert refetch("--due") == ("", "", "", 0)
     assert service.calls("claims") == 5
 
 
@@ -80,27 +70,35 @@ def test_those_named_due_or_not(service: FakeService, three: list[LinkedIdentity
     """An id is enough; one that does not exist is passed over, and so are those over the limit."""
     refetch("--due")
     ids = (three[0].pk, 999_999, three[1].pk)
-    assert refetch(*ids, "--limit", 2).strip() == "re-fetches, stored: 1"
+    assert refetch(*ids, "--limit", 2).out == "re-fetches, stored: 1\n"
 
 
-@pytest.mark.parametrize("arguments", [(), ("--due", "1")])
-def test_senseless_arguments(service: FakeService, arguments: tuple[str, ...]) -> None:
-    """Neither ids nor ``--due``, or both: a sentence says what is wanted."""
-    assert "error 1: " in refetch(*arguments)
-
-
-def test_settings_that_cannot_be_used_are_a_sentence(
-    service: FakeService, three: list[LinkedIdentity]
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [((), "Name linked"), (("--due", 1), "Name linked"), ((999_999,), "No linked identity")],
+)
+def test_senseless_arguments(
+    service: FakeService, three: list[LinkedIdentity], arguments: tuple[object, ...], said: str
 ) -> None:
+    """Neither ids nor ``--due``, or both, or ids of which none can be re-fetched."""
+    ran = refetch(*arguments)
+    assert ran.error.startswith(said)
+    assert ran.code == 1
+
+
+def test_settings_that_cannot_be_used_are_a_sentence(three: list[LinkedIdentity]) -> None:
     """No traceback of the command."""
     with override_settings(DJANGO_IDENTITY={"default": {}}):
-        assert "error 1: configuration: " in refetch("--due")
+        ran = refetch("--due")
+    assert ran.error.startswith("configuration: ")
+    assert ran.code == 1
 
 
 def test_a_service_that_pauses_is_said(service: FakeService, three: list[LinkedIdentity]) -> None:
     """Nothing is asked, the command fails, and all stays due."""
     backoff.begin_pause(conf.application(), RateLimited(pause=60))
-    assert "error 1: The service takes no calls" in refetch("--due")
+    ran = refetch("--due")
+    assert (ran.error.partition(" at")[0], ran.code) == ("The service takes no calls", 1)
     assert (still_due(), service.calls("claims")) == (3, 0)
 
 
@@ -122,9 +120,9 @@ def press_ctrl_c(service: FakeService, times: int) -> None:
 def test_ctrl_c_ends_it_cleanly(service: FakeService, three: list[LinkedIdentity]) -> None:
     """What is under way is finished, and the summary is printed."""
     press_ctrl_c(service, 1)
-    said = refetch("--due")
-    assert "stored: 1" in said
-    assert "error 130: Stopped." in said
+    ran = refetch("--due")
+    assert ran.out == "re-fetches, stored: 1\n"
+    assert (ran.error.partition(".")[0], ran.code) == ("Stopped", 130)
     assert service.calls("claims") == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -141,14 +139,9 @@ def test_the_second_ctrl_c_ends_it_at_once(
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
-def test_nobody_is_an_error(service: FakeService, three: list[LinkedIdentity]) -> None:
-    """Ids of which none can be re-fetched are a typing error: exit code 1."""
-    assert "error 1: No linked identity" in refetch(999_999)
-
-
 def test_a_dead_service_without_keys_is_an_error(
     service: FakeService, three: list[LinkedIdentity]
 ) -> None:
     """Nothing could be verified, so a person has to look: cron hears of it."""
     service.answers["jwks"] = http(b"", status="500 Oops")
-    assert "error 1: " in refetch("--due")
+    assert refetch("--due").code == 1
