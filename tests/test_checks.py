@@ -1,21 +1,27 @@
 """Each wall that a new site meets is a check with a hint."""
 
 import sys
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 import pytest
 from django.apps import apps
+from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.checks import Tags, run_checks
+from django.core.checks import run_checks
 from django.test import override_settings
 
-from django_identity import anonymisation
+from django_identity import anonymisation, conf
+from django_identity.checks import site
 from django_identity.policy import IdentityPolicy
+from django_identity.sandbox import sandbox_application
 from tests.test_conf import COMPLETE, check_ids, configured
 
 LIVE = {"ENVIRONMENT": "live", "ENCRYPTION_KEYS": ["a-key-of-its-own-that-is-long-enough"]}
-SECURE = {"SESSION_COOKIE_SECURE": True, "CSRF_COOKIE_SECURE": True}
+SECURE = override_settings(SESSION_COOKIE_SECURE=True, CSRF_COOKIE_SECURE=True)
+SANDBOX = sandbox_application()
+OWN = {**COMPLETE, **LIVE}
 
 
 class OwnErasure(IdentityPolicy):
@@ -32,57 +38,41 @@ class OwnFields(IdentityPolicy):
         return {"username": "chosen-by-the-site"}
 
 
-def reported(number: str) -> bool:
+def reported(number: str, *, deploy: bool = False) -> bool:
     """Whether the check is reported, and has a hint."""
-    found = [each for each in run_checks(tags=[Tags.security]) if each.id.endswith(number)]
-    assert all(each.hint for each in found)
-    return bool(found)
+    found = run_checks(include_deployment_checks=deploy)
+    of_number = [each for each in found if each.id == f"django_identity.{number}"]
+    assert all(each.hint for each in of_number)
+    return bool(of_number)
 
 
-@override_settings(**SECURE)
+@pytest.mark.parametrize(
+    ("application", "of_django", "number"),
+    [
+        ({"AUTH_URL": "https://login.example.org/oauth2"}, {}, "E037"),
+        ({"KEEP_CLAIMS": ["age_over_81"]}, {}, "W034"),
+        ({"WEBHOOK_SECRETS": []}, {}, "W025"),
+        ({"ENVIRONMENT": "live"}, {}, "W026"),
+        (LIVE, {"DEBUG": True}, "E038"),
+        (LIVE, {"USE_TZ": False}, "E039"),
+        (LIVE, {"ROOT_URLCONF": "django.contrib.staticfiles.urls"}, "E040"),
+    ],
+)
+@SECURE
+def test_a_mistake(application: dict[str, Any], of_django: dict[str, Any], number: str) -> None:
+    with configured(**LIVE):
+        assert check_ids() == set()
+    with configured(**application), override_settings(**of_django):
+        assert reported(number)
+
+
+@SECURE
 def test_one_webhook_secret_for_both_environments() -> None:
     """Events of the test environment would be taken for live ones."""
-    test = COMPLETE
-    for secrets, is_shared in (
-        (test["WEBHOOK_SECRETS"], True),
-        (["another-secret-of-live"], False),
-    ):
-        live = {**COMPLETE, **LIVE, "WEBHOOK_SECRETS": secrets}
-        with override_settings(DJANGO_IDENTITY={"default": live, "trial": test}):
-            assert reported("E036") is is_shared
-
-
-@pytest.mark.parametrize(
-    ("changes", "number"),
-    [
-        ({"AUTH_URL": "https://login.example.org/oauth2"}, "E037"),
-        ({"KEEP_CLAIMS": ["age_over_81"]}, "W034"),
-        ({"WEBHOOK_SECRETS": []}, "W025"),
-        ({"ENVIRONMENT": "live"}, "W026"),
-        ({**LIVE, "REDIRECT_URI": "http://site.example.org/identity/callback/"}, "E005"),
-    ],
-)
-def test_an_application(changes: dict[str, Any], number: str) -> None:
-    with override_settings(**SECURE):
-        with configured(**changes):
-            assert reported(number)
-        with configured(**LIVE):
-            assert check_ids() == set()
-
-
-@pytest.mark.parametrize(
-    ("changes", "number"),
-    [
-        ({"DEBUG": True}, "E038"),
-        ({"USE_TZ": False}, "E039"),
-        ({"ROOT_URLCONF": "django.contrib.staticfiles.urls"}, "E040"),
-    ],
-)
-def test_a_setting_of_django(changes: dict[str, Any], number: str) -> None:
-    with override_settings(**SECURE), configured(**LIVE):
-        assert not reported(number)
-        with override_settings(**changes):
-            assert reported(number)
+    for secrets in (COMPLETE["WEBHOOK_SECRETS"], ["another-secret-of-live"]):
+        given = {"default": {**OWN, "WEBHOOK_SECRETS": secrets}, "trial": COMPLETE}
+        with override_settings(DJANGO_IDENTITY=given):
+            assert reported("E036") is (secrets == COMPLETE["WEBHOOK_SECRETS"])
 
 
 def test_a_required_field_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,11 +107,60 @@ def test_former_versions_of_the_user(kept_by: str, monkeypatch: pytest.MonkeyPat
             monkeypatch.setitem(sys.modules, "reversion", reversion)
             monkeypatch.setattr(apps, "is_installed", lambda name: name == "reversion")
         else:
-            monkeypatch.setattr(
-                User._meta, "simple_history_manager_attribute", "history", raising=False
-            )
+            name = "simple_history_manager_attribute"
+            monkeypatch.setattr(User._meta, name, "history", raising=False)
         assert reported("W033")
         with configured(POLICY="django_identity.allauth.AllauthPolicy"):
             assert reported("W033")
         with configured(POLICY="tests.test_checks.OwnErasure"):
             assert not reported("W033")
+
+
+# The sandbox, and what everybody knows of it
+
+
+def test_one_line_configures_a_site() -> None:
+    """Every check passes on a development machine, and the values are those of the check."""
+    with override_settings(DJANGO_IDENTITY={"default": SANDBOX}):
+        assert not conf.problems()
+        assert not reported("E018")
+    elsewhere = sandbox_application("http://127.0.0.1:9500")
+    assert elsewhere["SERVICE_ACCOUNT_URL"] == "http://127.0.0.1:9500/account/"
+    values = [SANDBOX["CLIENT_ID"], SANDBOX["CLIENT_SECRET"], *SANDBOX["WEBHOOK_SECRETS"]]
+    assert all(each.startswith(site.SANDBOX_VALUES) for each in values)
+
+
+@pytest.mark.parametrize(
+    ("applications", "deploy", "is_reported"),
+    [
+        ({"default": OWN, "try": SANDBOX}, False, True),
+        ({"default": {**OWN, "WEBHOOK_SECRETS": SANDBOX["WEBHOOK_SECRETS"]}}, False, True),
+        ({"default": {**OWN, "CLIENT_SECRET": SANDBOX["CLIENT_SECRET"]}}, False, True),
+        ({"default": SANDBOX}, True, True),
+        ({"default": OWN}, True, False),
+    ],
+)
+def test_what_everybody_knows_protects_nobody(
+    applications: Mapping[str, Any], deploy: bool, is_reported: bool
+) -> None:
+    """In live it never passes; on a server, in no environment."""
+    with override_settings(DJANGO_IDENTITY=applications):
+        assert reported("E018", deploy=deploy) is is_reported
+
+
+@pytest.mark.parametrize(
+    ("setting", "path", "count"),
+    [
+        ("INSTALLED_APPS", "django_identity.sandbox", 1),
+        ("INSTALLED_APPS", "django_identity.sandbox.apps.SandboxConfig", 1),
+        ("INSTALLED_APPS", "django_identity.testing", 1),
+        ("MIDDLEWARE", "django_identity.sandbox.middleware.SandboxMiddleware", 1),
+        ("MIDDLEWARE", "django_identity.sandboxes.Middleware", 0),
+    ],
+)
+def test_a_site_that_lists_it_fails_its_check(setting: str, path: str, count: int) -> None:
+    """An error names the setting; the sandbox's tables are not made in the site's database."""
+    with override_settings(**{setting: [*getattr(settings, setting), path]}):
+        found = [each for each in run_checks() if each.id == "django_identity.E013"]
+    assert len(found) == count
+    assert all(setting in each.msg for each in found)
