@@ -11,15 +11,13 @@ from functools import partial
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.decorators import permission_required
 from django.contrib.auth.models import Permission, User
-from django.db import connection
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
-from django.test.utils import CaptureQueriesContext
 from django.urls import path
 
 from django_identity.backends import BACKEND_PATH, IdentityBackend
 from django_identity.gates import claim_required
-from tests.benchmarks.harness import Figures, fresh_database, seconds_of
+from tests.benchmarks.harness import Figures, fresh_database, seconds_of, statements_of
 from tests.factories import make_claim, make_identity, make_user
 
 DJANGOS = "django.contrib.auth.backends.ModelBackend"
@@ -48,7 +46,7 @@ def run() -> Figures:
             "django_session": partial(ModelBackend().get_user, person.pk),
         }
         taken = seconds_of({**requests, **loading}, rounds=ROUNDS)
-        queries = {f"{name}_queries": count(get) for name, get in requests.items()}
+        queries = {f"{name}_queries": statements_of(get) for name, get in requests.items()}
     return {
         "ratio_permission_required": taken["permission"] / taken["claim"],
         "ratio_session": taken["django_session"] / taken["identity_session"],
@@ -75,9 +73,3 @@ def request(person: User, address: str, backend: str) -> Callable[[], None]:
         assert browser.get(address).content == b"in"
 
     return get
-
-
-def count(get: Callable[[], None]) -> float:
-    with CaptureQueriesContext(connection) as captured:
-        get()
-    return float(len(captured))

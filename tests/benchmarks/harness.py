@@ -9,7 +9,9 @@ from statistics import median
 from typing import Any
 
 from django.db import connection, connections, models
+from django.test.utils import CaptureQueriesContext
 
+BOUNDARIES = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE")
 #: What one benchmark found: a name with its unit, and the figure.
 Figures = dict[str, float]
 
@@ -25,6 +27,13 @@ def seconds_of(contenders: Mapping[str, Callable[[], object]], *, rounds: int) -
             contender()
             taken[name].append(time.perf_counter() - started)
     return {name: median(seconds) for name, seconds in taken.items()}
+
+
+def statements_of(work: Callable[[], object]) -> float:
+    """How many statements it sends, without those that begin and end transactions."""
+    with CaptureQueriesContext(connection) as captured:
+        work()
+    return float(sum(not each["sql"].startswith(BOUNDARIES) for each in captured))
 
 
 @contextmanager

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 from statistics import median
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import connection, connections, transaction
@@ -29,7 +29,7 @@ from django_identity import conf
 from django_identity.lifecycle import upkeep
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.testing.clock import moved_clock
-from tests.benchmarks.harness import Figures, fill, fresh_database
+from tests.benchmarks.harness import Figures, fill, fresh_database, statements_of
 from tests.factories import make_grant, make_identity, make_user
 from tests.integration.stand_in import StandIn, setting
 
@@ -51,21 +51,14 @@ def run() -> Figures:
 def threads() -> Figures:
     with served() as origin, fresh_database(), application(origin):
         make_people(IDENTITIES, scopes=["claims:read"])
-        statements: Counter[str] = Counter()
-
-        def note(execute: Any, sql: str, *rest: Any) -> Any:
-            statements["all"] += not sql.startswith(("SAVEPOINT", "RELEASE"))
-            return execute(sql, *rest)
-
         refetch_all(1)  # the key set is warm
-        with connection.execute_wrapper(note):
-            one = refetch_all(1)
-        eight = refetch_all(THREADS)
+        statements = statements_of(partial(refetch_all, 1))
+        one, eight = refetch_all(1), refetch_all(THREADS)
     return {
         "one_thread_per_second": one,
         "eight_threads_per_second": eight,
         "ratio_threads": eight / one,
-        "statements_each": statements["all"] / IDENTITIES,
+        "statements_each": statements / IDENTITIES,
     }
 
 

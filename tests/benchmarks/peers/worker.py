@@ -11,13 +11,13 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import django
 from django.core.wsgi import get_wsgi_application
 from django.db import connection
 from django.test import Client, RequestFactory
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tests.benchmarks.peers.sites import PEER, SITE, SUBJECT, WEBHOOK_SECRET
@@ -55,15 +55,9 @@ def milliseconds(do: Callable[[], object]) -> float:
 
 def queries(do: Callable[[], object]) -> int:
     """The statements, without those that begin and end transactions."""
-    statements = []
-
-    def note(execute: Any, sql: str, *given: Any) -> Any:
-        statements.extend([] if sql.startswith(BOUNDARIES) else [sql])
-        return execute(sql, *given)
-
-    with connection.execute_wrapper(note):
+    with CaptureQueriesContext(connection) as captured:
         do()
-    return len(statements)
+    return sum(not each["sql"].startswith(BOUNDARIES) for each in captured)
 
 
 def sign_in() -> Client:
