@@ -1,9 +1,15 @@
 import pytest
 from django.test import Client
 
-from tests.admin.operators import superuser
+from django_identity.models import LinkedIdentity
+from tests.admin.operators import make_everything, superuser
 
 
 @pytest.fixture
 def operator() -> Client:
     return superuser()
+
+
+@pytest.fixture
+def identity() -> LinkedIdentity:
+    return make_everything()

@@ -1,13 +1,22 @@
 """What the tests of the admin share: operators, addresses, and a way to press its buttons."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from django.contrib.auth.models import Permission, User
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
+from django_identity.models import (
+    AuthorizationRequest,
+    ErasureReceipt,
+    LinkedIdentity,
+    Purpose,
+    WebhookEvent,
+)
+from tests.factories import make_claim, make_event, make_grant, make_identity, make_user
 
 MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
 IDENTITIES = "admin:django_identity_linkedidentity_changelist"
@@ -17,6 +26,33 @@ EVENT = "admin:django_identity_webhookevent_change"
 RECEIPT = "admin:django_identity_erasurereceipt_change"
 RECEIPTS = "admin:django_identity_erasurereceipt_changelist"
 OVERVIEW = "admin:django_identity_overview"
+ADDRESS = "ada@example.org"
+SUBJECT = "7d1f0c9e-1111-4a57-9c57-0c6bd37f2b11"
+TOKENS = ("at-plain-secret", "rt-plain-secret")
+VERIFIER = "sealed-verifier"
+
+
+def make_everything(username: str = "ada") -> LinkedIdentity:
+    """Claim, grant, credential, failed event, sign-in, pending erasure; it fails and is due."""
+    user, now = make_user(username, email=ADDRESS), timezone.now()
+    made = make_identity(
+        user, subject=SUBJECT, scopes=["profile:read", "claims:read"], refetch_failures=2,
+        last_error="service_timeout", refetch_due_at=now + timedelta(minutes=7, seconds=30),
+        credential_issued_at=now - timedelta(hours=1),
+        credential_expires_at=now + timedelta(hours=5, minutes=2),
+    )  # fmt: skip
+    make_grant(made, access_token=TOKENS[0], refresh_token=TOKENS[1])
+    make_claim(made, proof_hash="sha256:proof")
+    make_event(made, "claim.issued", outcome="failed")
+    AuthorizationRequest.objects.create(
+        state_digest="s", browser_digest="b", application="default", environment="test",
+        purpose=Purpose.SIGN_IN, completed_by=user, redirect_uri="/", code_verifier=VERIFIER,
+        expires_at=now, consumed_at=now, outcome="completed",
+    )  # fmt: skip
+    pending = {"application": "default", "requested_at": now, "next_attempt_at": now}
+    ErasureReceipt.objects.create(user=user, **pending)
+    made.refresh_from_db()
+    return made
 
 
 def superuser() -> Client:
