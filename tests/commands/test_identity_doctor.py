@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +16,6 @@ from django.utils import timezone
 
 from django_identity import background, conf
 from django_identity.lifecycle.operators.doctor import Level, diagnose
-from django_identity.lifecycle.operators.doctor.service_checks import check_credentials
 from django_identity.models import ErasureReceipt
 from tests.commands import broken_setups as broken
 from tests.commands.broken_setups import BreakIt, Site
@@ -100,11 +98,15 @@ def test_what_is_broken_is_named(
     """With its cause and remedy, by no other check, and without anything of a person."""
     getattr(broken, setup)(site)
     found = [finding for finding in diagnose() if finding.level is not Level.FINE]
-    assert {finding.check for finding in found} == {check}
+    # On a busy machine any call may end with the short time-out of ``silent_service``.
+    others = [finding for finding in found if finding.check != check]
+    assert all("no answer in time" in finding.message for finding in others), others
     assert [
         finding
         for finding in found
-        if finding.level is level and cause in finding.message and remedy in finding.remedy
+        if (finding.check, finding.level) == (check, level)
+        and cause in finding.message
+        and remedy in finding.remedy
     ], found
     assert not re.search(r"\bada\b|subject-", "\n".join(finding.message for finding in found))
 
@@ -165,12 +167,12 @@ def test_each_origin_is_asked_once_for_its_keys(site: Site) -> None:
 
 @pytest.mark.parametrize(("probe", "asked"), [(None, False), (False, False), (True, True)])
 def test_a_live_application_is_probed_only_if_told(
-    site: Site, monkeypatch: pytest.MonkeyPatch, probe: bool | None, asked: bool
+    site: Site, probe: bool | None, asked: bool
 ) -> None:
     """So that no refused call is counted against it."""
-    live = replace(conf.application(), environment="live")
-    monkeypatch.setattr(conf, "applications", lambda: (live,))
-    assert bool(list(check_credentials(probe))) is asked
+    address = f"https://127.0.0.1:{site.closed_port()}"
+    site.configure(ENVIRONMENT="live", BASE_URL=f"{address}/api/v1", AUTH_URL=address)
+    assert ("address" in {finding.check for finding in diagnose(probe=probe)}) is asked
 
 
 def test_no_probe_asks_nothing(site: Site) -> None:
