@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from contextlib import nullcontext
 from datetime import timedelta
 from typing import Any
 
@@ -102,8 +103,10 @@ def test_a_service_that_pauses_is_said(service: FakeService, three: list[LinkedI
     assert (still_due(), service.calls("claims")) == (3, 0)
 
 
-def press_ctrl_c(service: FakeService, times: int) -> None:
-    """While the claims of the first person are read."""
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c(service: FakeService, three: list[LinkedIdentity], times: int) -> None:
+    """What is under way is finished, and the summary is printed; the second one ends it at once."""
     turn = service.meanwhile["claims"]
 
     def press() -> None:
@@ -114,27 +117,10 @@ def press_ctrl_c(service: FakeService, times: int) -> None:
             time.sleep(0.1)
 
     service.meanwhile["claims"] = press
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_ends_it_cleanly(service: FakeService, three: list[LinkedIdentity]) -> None:
-    """What is under way is finished, and the summary is printed."""
-    press_ctrl_c(service, 1)
-    ran = refetch("--due")
-    assert ran.out == "re-fetches, stored: 1\n"
-    assert (ran.error.partition(".")[0], ran.code) == ("Stopped", 130)
-    assert service.calls("claims") == 1
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-@pytest.mark.usefixtures("ctrl_c")
-def test_the_second_ctrl_c_ends_it_at_once(
-    service: FakeService, three: list[LinkedIdentity]
-) -> None:
-    """Whoever presses it again does not want to wait."""
-    press_ctrl_c(service, 2)
-    with pytest.raises(KeyboardInterrupt):
-        refetch("--due")
+    with pytest.raises(KeyboardInterrupt) if times == 2 else nullcontext():
+        ran = refetch("--due")
+        assert ran.out == "re-fetches, stored: 1\n"
+        assert (ran.error.partition(".")[0], ran.code) == ("Stopped", 130)
     assert service.calls("claims") == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

@@ -12,26 +12,14 @@ import pytest
 from django.test import override_settings
 
 from tests.commands.running import run
-from tests.credentials.issuer import (
-    AUDIENCE,
-    ISSUER,
-    OTHER_KEY,
-    SUBJECT,
-    credential,
-    digest,
-    disclose,
-    join,
-    jwk,
-    token,
-)
+from tests.credentials import issuer
 from tests.fake_service import FakeService, answer
+from tests.test_conf import COMPLETE
 
 SETTINGS = {
-    "ENVIRONMENT": "test",
-    "BASE_URL": f"{ISSUER}/api/v1",
-    "AUTH_URL": ISSUER,
-    "CLIENT_ID": AUDIENCE,
-    "CLIENT_SECRET": "a-client-secret-for-tests-alone",
+    **COMPLETE,
+    "BASE_URL": f"{issuer.ISSUER}/api/v1",
+    "CLIENT_ID": issuer.AUDIENCE,
 }
 Write = Callable[[str | bytes], Path]
 
@@ -47,7 +35,7 @@ def _two_applications() -> Iterator[None]:
 def jwks(tmp_path: Path) -> str:
     """The option of the command that names a file with the issuer's keys."""
     path = tmp_path / "jwks.json"
-    path.write_text(json.dumps({"keys": [jwk()]}), "utf-8")
+    path.write_text(json.dumps({"keys": [issuer.jwk()]}), "utf-8")
     return f"--jwks={path}"
 
 
@@ -64,7 +52,7 @@ def written(tmp_path: Path) -> Write:
 def fresh(**changes: Any) -> str:
     """A credential that was issued a minute ago."""
     now = int(time.time())
-    return credential(iat=now - 60, exp=now + 86_400, **changes)
+    return issuer.credential(iat=now - 60, exp=now + 86_400, **changes)
 
 
 def rejected(*arguments: object) -> str:
@@ -77,15 +65,15 @@ def rejected(*arguments: object) -> str:
 def test_a_good_credential_is_verified_offline(written: Write, jwks: str) -> None:
     """What it proves, of whom; the white space around it is the file's."""
     path = written(f"\n{fresh()}\n")
-    said = json.loads(run("identity_verify", path, jwks, "--subject", SUBJECT).out)
-    assert said["subject"] == SUBJECT
+    said = json.loads(run("identity_verify", path, jwks, "--subject", issuer.SUBJECT).out)
+    assert said["subject"] == issuer.SUBJECT
     assert said["claims"]["age_over_18"] is True
 
 
 def test_no_control_character_reaches_the_terminal(written: Write, jwks: str) -> None:
     """The issuer's texts are written as ASCII."""
-    name = disclose("\x1b[2Jname", "\x1b]0;title\x07")
-    path = written(fresh(disclosures=[name], _sd=[digest(name)]))
+    name = issuer.disclose("\x1b[2Jname", "\x1b]0;title\x07")
+    path = written(fresh(disclosures=[name], _sd=[issuer.digest(name)]))
     out = run("identity_verify", path, jwks).out
     assert out.isascii()
     assert out.replace("\n", "").isprintable()
@@ -101,7 +89,7 @@ def test_the_credential_may_come_from_standard_input(
 
 
 def test_nothing_of_a_rejected_credential_is_said(written: Write, jwks: str) -> None:
-    text = join(token(key=OTHER_KEY), [])
+    text = issuer.join(issuer.token(key=issuer.OTHER_KEY), [])
     error = rejected(written(text), jwks)
     assert error == "rejected: signature"
     assert not any(part in error for part in text.strip("~").split("."))
@@ -115,20 +103,18 @@ def test_nothing_of_a_rejected_credential_is_said(written: Write, jwks: str) -> 
         ("--application=third", "configuration"),
         ("--jwks={path}", "malformed_answer"),
         ("--jwks={path}.missing", "cannot be read"),
+        ("--jwks={path.parent}", "cannot be read"),
     ],
 )
 def test_what_the_operator_asks_for_counts(
     written: Write, jwks: str, option: str, reason: str
 ) -> None:
-    """Whose credential it has to be, for which application, under which keys."""
+    """Whose credential it has to be, for which application, under which keys.
+
+    A file that is missing, a directory, or one without keys is said in a sentence.
+    """
     path = written(fresh())
     assert reason in rejected(path, jwks, option.format(path=path))
-
-
-def test_what_cannot_be_read_is_said_in_a_sentence(tmp_path: Path, jwks: str) -> None:
-    """A missing file, a directory."""
-    for path in (tmp_path / "missing", tmp_path):
-        assert "cannot be read" in rejected(path, jwks)
 
 
 @pytest.mark.parametrize(
