@@ -5,7 +5,6 @@ from typing import Any
 
 import httpx
 import pytest
-from django.test import override_settings
 
 from django_identity.testing.sandbox import RunningSandbox
 from tests.commands.running import run
@@ -25,9 +24,7 @@ def registered(
     monkeypatch.setenv("IDENTITY_PORTAL_TOKEN", sandbox.portal_token)
     addresses = {"BASE_URL": sandbox.base_url, "AUTH_URL": sandbox.auth_url}
     client = {name.upper(): made["test"][name] for name in ("client_id", "client_secret")}
-    with override_settings(
-        DJANGO_IDENTITY={"default": {"ENVIRONMENT": "test", **addresses, **client}}
-    ):
+    with configured(**addresses, **client):
         yield made
 
 

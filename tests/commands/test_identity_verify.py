@@ -16,11 +16,7 @@ from tests.credentials import issuer
 from tests.fake_service import FakeService, answer
 from tests.test_conf import COMPLETE
 
-SETTINGS = {
-    **COMPLETE,
-    "BASE_URL": f"{issuer.ISSUER}/api/v1",
-    "CLIENT_ID": issuer.AUDIENCE,
-}
+SETTINGS = {**COMPLETE, "BASE_URL": f"{issuer.ISSUER}/api/v1", "CLIENT_ID": issuer.AUDIENCE}
 Write = Callable[[str | bytes], Path]
 
 
