@@ -11,7 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 import django
 from django.core.wsgi import get_wsgi_application
@@ -65,9 +65,7 @@ def sign_in() -> Client:
     browser = Client()
     leaving = (browser.post if SITE.by_form else browser.get)(SITE.start, **HOST)
     assert leaving.status_code == 302, leaving.content
-    sent = {
-        name: values[0] for name, values in parse_qs(urlsplit(leaving["Location"]).query).items()
-    }
+    sent = dict(parse_qsl(urlsplit(leaving["Location"]).query))
     # The service gets the nonce back with the code; an OpenID Connect client checks it.
     given = {"code": sent.get("nonce", "a-code"), "state": sent["state"]}
     arrived = browser.get(urlsplit(sent["redirect_uri"]).path, given, **HOST)
@@ -109,13 +107,9 @@ def webhooks_of_dj_stripe() -> Iterator[Callable[[], object]]:
     common = {"livemode": False, "djstripe_owner_account": account}
     key = django.conf.settings.STRIPE_TEST_SECRET_KEY
     APIKey.objects.create(id="key_1", secret=key, type="secret", **common)
+    where = {"url": "https://shop.example/stripe/", "secret": WEBHOOK_SECRET}
     endpoint = WebhookEndpoint.objects.create(
-        id="we_1",
-        secret=WEBHOOK_SECRET,
-        url="https://shop.example/stripe/",
-        enabled_events=["*"],
-        stripe_data={},
-        **common,
+        id="we_1", enabled_events=["*"], stripe_data={}, **where, **common
     )
     for number in itertools.count():
         now = int(time.time())
