@@ -53,6 +53,7 @@ def reported(number: str, *, deploy: bool = False) -> bool:
         ({"KEEP_CLAIMS": ["age_over_81"]}, {}, "W034"),
         ({"WEBHOOK_SECRETS": []}, {}, "W025"),
         ({"ENVIRONMENT": "live"}, {}, "W026"),
+        ({**LIVE, "REDIRECT_URI": "http://site.example.org/identity/callback/"}, {}, "E005"),
         (LIVE, {"DEBUG": True}, "E038"),
         (LIVE, {"USE_TZ": False}, "E039"),
         (LIVE, {"ROOT_URLCONF": "django.contrib.staticfiles.urls"}, "E040"),
