@@ -1,11 +1,13 @@
 """How far operators who may only look can see: no sealed column, no address that is not theirs."""
 
+from typing import Any
+
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.urls import reverse
 
-from django_identity.models import LinkedIdentity
+from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
 from tests.admin.operators import (
     ADDRESS,
     EVENTS,
@@ -62,15 +64,16 @@ def test_a_list_filters_on_nothing_but_its_filters(name: str, lookup: str, value
 @pytest.mark.parametrize(
     ("action", "model", "permission"),
     [
-        *((verb, "linkedidentity", f"{verb}_linkedidentity") for verb in VERBS),
-        ("disconnect", "linkedidentity", "revoke_linkedidentity"),
-        ("replay", "webhookevent", "replay_webhookevent"),
-        ("try_now", "erasurereceipt", "erase_linkedidentity"),
+        *((verb, LinkedIdentity, f"{verb}_linkedidentity") for verb in VERBS),
+        ("disconnect", LinkedIdentity, "revoke_linkedidentity"),
+        ("replay", WebhookEvent, "replay_webhookevent"),
+        ("try_now", ErasureReceipt, "erase_linkedidentity"),
     ],
 )
-def test_an_action_needs_its_own_permission(action: str, model: str, permission: str) -> None:
+def test_an_action_needs_its_own_permission(action: str, model: Any, permission: str) -> None:
     """Every permission but this one is not enough, and the button is not shown."""
-    pk, name = make_everything().pk, f"admin:django_identity_{model}"
+    make_everything()
+    pk, name = model.objects.get().pk, f"admin:django_identity_{model._meta.model_name}"
     button, others = f'value="{action}"', {*MAY_DO} - {permission}
     assert button in page(staff(*VIEW, permission), f"{name}_change", pk)
     browser = staff(*VIEW, *others)

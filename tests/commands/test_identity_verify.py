@@ -105,10 +105,7 @@ def test_nothing_of_a_rejected_credential_is_said(written: Write, jwks: str) -> 
 def test_what_the_operator_asks_for_counts(
     written: Write, jwks: str, option: str, reason: str
 ) -> None:
-    """Whose credential it has to be, for which application, under which keys.
-
-    A file that is missing, a directory, or one without keys is said in a sentence.
-    """
+    """Whose credential, for which application, by which keys; a file of no use is said so."""
     path = written(fresh())
     assert reason in rejected(path, jwks, option.format(path=path))
 
