@@ -1,6 +1,5 @@
 """Real credentials without a service: an issuer in this process, whose key the site trusts."""
 
-import base64
 import hashlib
 import json
 import secrets
@@ -13,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from django.contrib.auth.models import AbstractBaseUser
 from django.utils import timezone
 from jwt.algorithms import ECAlgorithm
+from jwt.utils import base64url_encode
 
 from django_identity import conf, database
 from django_identity.credentials import KeySet
@@ -49,9 +49,10 @@ class Issuer:
         registered, now = conf.application(application), timezone.now()
         key_sets.trust(registered, self.keys)
         disclosures = [
-            _base64url(json.dumps([secrets.token_urlsafe(16), name, value]).encode())
+            base64url_encode(json.dumps([secrets.token_urlsafe(16), name, value]).encode()).decode()
             for name, value in claims.items()
         ]
+        digests = [hashlib.sha256(each.encode()).digest() for each in disclosures]
         members = {
             "iss": registered.api_origin,
             "aud": registered.client_id,
@@ -60,9 +61,7 @@ class Issuer:
             "iat": int(now.timestamp()),
             "exp": int((now + lifetime).timestamp()),
             "_sd_alg": "sha-256",
-            "_sd": sorted(
-                _base64url(hashlib.sha256(each.encode()).digest()) for each in disclosures
-            ),
+            "_sd": sorted(base64url_encode(each).decode() for each in digests),
             **payload,
         }
         header = {"typ": "dc+sd-jwt", "kid": KID}
@@ -84,15 +83,9 @@ class Issuer:
 
     def give(self, identity: LinkedIdentity, credential: str) -> None:
         """Store what ``credential`` proves, as after a re-fetch. Raises ``CredentialRejected``."""
-        registered = conf.application(identity.application)
-        key_sets.trust(registered, self.keys)
-        answer = ClaimsAnswer(identity.subject, claims=(), credential=credential)
-        proof = key_sets.verify_answer(registered, answer, subject=identity.subject)
+        registered, subject = conf.application(identity.application), identity.subject
+        proof = key_sets.verify_credential(registered, credential, subject=subject, keys=self.keys)
         vars(identity).update(proven.columns_of(proof))
         with database.atomic():
             identity.save()
-            proven.write(identity, answer, proof)
-
-
-def _base64url(octets: bytes) -> str:
-    return base64.urlsafe_b64encode(octets).rstrip(b"=").decode()
+            proven.write(identity, ClaimsAnswer(subject, claims=(), credential=credential), proof)

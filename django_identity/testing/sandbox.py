@@ -9,21 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
-from urllib.error import HTTPError
-from urllib.parse import quote
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.parse import quote, urlsplit
 
 SECONDS = 60.0
 PAUSE = 0.01
-# What stands before each value that the sandbox prints when it starts.
-ANNOUNCED = {
-    "API base": "base_url",
-    "Authorization server": "auth_url",
-    "Portal session token": "portal_token",
-}
 # Where the sandbox serves the documents of each scope. The spec shows no path.
 DOCUMENT_PATHS = {
     "documents:metadata": "/users/{subject}/documents/metadata",
@@ -54,15 +47,15 @@ class RunningSandbox:
 
     def control(self, method: str, path: str, /, **body: Any) -> Any:
         """Call the control API, as ``control("POST", "clock", advance=60)``. Returns its JSON."""
-        request = Request(  # noqa: S310  an http address of our own
-            f"{self.auth_url}/sandbox/{path}", method=method, data=json.dumps(body).encode()
-        )
-        try:
-            with build_opener(ProxyHandler({})).open(request, timeout=SECONDS) as answer:
-                return json.load(answer)
-        except HTTPError as error:
-            with error:
-                raise SandboxError(f"{method} {path}: {error.read().decode()}") from None
+        parts = urlsplit(self.auth_url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        with closing(kind(parts.netloc, timeout=SECONDS)) as connection:
+            connection.request(method, f"/sandbox/{path}", json.dumps(body))
+            answer = connection.getresponse()
+            content = answer.read().decode()
+        if answer.status != 200:
+            raise SandboxError(f"{method} {path}: {content}")
+        return json.loads(content)
 
     def register(
         self,
@@ -130,14 +123,13 @@ class RunningSandbox:
         """Wait until ``client_id``'s site has acknowledged every event. Raises ``SandboxError``."""
         deadline = time.monotonic() + SECONDS
         while waiting := [
-            each
+            (each["event_type"], each["attempts"])
             for each in self.control("GET", "deliveries")
             if each["client_id"] == client_id and each["state"] != "delivered"
         ]:
-            tried = [(each["event_type"], each["attempts"]) for each in waiting]
-            is_refused = any(each["status"] != 200 for _, attempts in tried for each in attempts)
+            is_refused = any(each["status"] != 200 for _, tried in waiting for each in tried)
             if is_refused or time.monotonic() > deadline:
-                raise SandboxError(f"not acknowledged: {tried}")
+                raise SandboxError(f"not acknowledged: {waiting}")
             time.sleep(PAUSE)
 
     def _of(self, person: SandboxPerson, path: str, **body: Any) -> Any:
@@ -151,18 +143,19 @@ def running_sandbox(*options: str) -> Iterator[RunningSandbox]:
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  our own
     with process:
         try:
-            yield RunningSandbox(**_read_announcement(process))
+            said = _read_announcement(process)
+            api, server = said["API base"], said["Authorization server"]
+            yield RunningSandbox(api, server, said["Portal session token"])
         finally:
             process.terminate()
 
 
 def _read_announcement(process: subprocess.Popen[str]) -> dict[str, str]:
-    """The lines that the process prints before "Ready.". Raises ``SandboxError`` if it ends."""
+    """What the process prints before "Ready.": a name and a value in each line."""
     said: dict[str, str] = {}
     for line in process.stdout or ():
-        words, _, value = line.strip().rpartition("  ")
-        if line.strip() == "Ready.":
+        if line == "Ready.\n":
             return said
-        if words.strip() in ANNOUNCED:
-            said[ANNOUNCED[words.strip()]] = value
+        name, _, value = line.strip().rpartition("  ")
+        said[name.strip()] = value
     raise SandboxError(f"the sandbox ended with {process.wait()}; is its extra installed?")
