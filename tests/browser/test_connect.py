@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from example_project.demo.members import MEMBERS
 from tests.browser.demo import Demo, make_code
 from tests.browser.looking import overflow, shoot
-from tests.sandbox.driver import Person, Sandbox
+from tests.sandbox.driver import Person, started
 
 PHONE: dict[str, Any] = {
     "viewport": {"width": 390, "height": 780}, "is_mobile": True, "has_touch": True,
@@ -97,7 +97,7 @@ def seconds(shown: str) -> int:
 
 def test_the_countdown_is_live(chromium: Browser) -> None:
     """It counts each second, the code can be copied, and at the end the page says so itself."""
-    with Sandbox() as sandbox:
+    with started() as sandbox:
         person = Person(sandbox, verified=True)
         context = chromium.new_context()
         context.grant_permissions(CLIPBOARD, origin=sandbox.origin)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -17,7 +16,7 @@ from django_identity.gates import claims_of
 from django_identity.models import (
     LinkedIdentity,
 )
-from tests.sandbox.driver import Application, SecureSandbox
+from tests.sandbox.driver import Application, Sandbox, certificates, started
 from tests.service.environment import environment
 from tests.views.connect.pages import page_of
 
@@ -44,7 +43,7 @@ def address(name: str, mode: str) -> str:
 class Site:
     """The site under test, and the sandbox that both of its applications use."""
 
-    sandbox: SecureSandbox
+    sandbox: Sandbox
 
     def begin(self, client: Client, mode: str) -> str:
         """Press the button of ``mode``; the address that it leads to."""
@@ -60,14 +59,17 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureSandbox]:
-    folder: Path = tmp_path_factory.mktemp("certificates")
-    with SecureSandbox(folder) as sandbox:
+def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    ca_file, server_file = certificates(tmp_path_factory.mktemp("certificates"))
+    with (
+        environment(SSL_CERT_FILE=str(ca_file)),
+        started("--tls-cert", str(server_file)) as sandbox,
+    ):
         yield sandbox
 
 
 @pytest.fixture
-def site(secure: SecureSandbox) -> Iterator[Site]:
+def site(secure: Sandbox) -> Iterator[Site]:
     """Both credential sets of one application, as two applications of the site."""
     cache.clear()
     callbacks = [HOST + address("callback", mode) for mode in ALIASES]
@@ -84,10 +86,7 @@ def site(secure: SecureSandbox) -> Iterator[Site]:
             "REDIRECT_URI": HOST + address("callback", mode),
         }
     backends = [*django_settings.AUTHENTICATION_BACKENDS, f"{__name__}.TryBackend"]
-    with (
-        override_settings(DJANGO_IDENTITY=settings, AUTHENTICATION_BACKENDS=backends),
-        environment(SSL_CERT_FILE=str(secure.ca_file)),
-    ):
+    with override_settings(DJANGO_IDENTITY=settings, AUTHENTICATION_BACKENDS=backends):
         yield Site(secure)
 
 

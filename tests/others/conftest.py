@@ -1,5 +1,5 @@
 """The sandbox, an application and a person there."""
 
-from tests.sandbox.conftest import application, person, running_sandbox, sandbox
+from tests.sandbox.conftest import application, person, sandbox
 
-__all__ = ["application", "person", "running_sandbox", "sandbox"]
+__all__ = ["application", "person", "sandbox"]

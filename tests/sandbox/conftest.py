@@ -1,30 +1,19 @@
-"""One sandbox process for all tests here; each test leaves clock, switches and faults as found."""
+"""The kit's sandbox, and an application and a person there."""
 
 from collections.abc import Iterator
 
 import pytest
 
+from django_identity.testing.sandbox import RunningSandbox
 from tests.sandbox.driver import Application, Person, Sandbox
 from tests.sandbox.receiver import SECRET, Receiver
 
 
-@pytest.fixture(scope="session")
-def running_sandbox() -> Iterator[Sandbox]:
-    with Sandbox() as sandbox:
-        sandbox.switches = sandbox.control("GET", "switches")
-        yield sandbox
-
-
 @pytest.fixture
-def sandbox(running_sandbox: Sandbox) -> Iterator[Sandbox]:
-    yield running_sandbox
-    running_sandbox.close_browsers()
-    running_sandbox.control("DELETE", "deliveries")
-    if running_sandbox.is_changed:
-        running_sandbox.control("POST", "clock", reset=True)
-        running_sandbox.control("DELETE", "faults")
-        running_sandbox.switch(**running_sandbox.switches)
-        running_sandbox.is_changed = False
+def sandbox(identity_sandbox: RunningSandbox) -> Iterator[Sandbox]:
+    with Sandbox(identity_sandbox) as sandbox:
+        yield sandbox
+        sandbox.control("DELETE", "deliveries")
 
 
 @pytest.fixture

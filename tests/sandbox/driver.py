@@ -6,73 +6,40 @@ import html
 import json
 import re
 import secrets
-import ssl
-import subprocess
-import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import trustme
 
+from django_identity.testing.sandbox import RunningSandbox, running_sandbox
+
 REDIRECT_URI = "http://127.0.0.1:8000/callback"
 ALL_SCOPES = "profile:read kyc:read claims:read"
 CONNECT_SCOPES = ["profile:basic", "kyc:status"]
-# What changes the clock, a switch or a fault, so that the next test would find it changed.
-CHANGES = re.compile(r"/console/|/sandbox/(clock|faults|switches)")
 VERIFIED_BVN = "22222222222"
 # For plain http; each client would load all certificates again, which takes longer than most tests.
 TLS = httpx.create_ssl_context()
 
 
-class Sandbox:
-    """A sandbox process with a client for its control API."""
+class Sandbox(ExitStack):
+    """The kit's sandbox, a client that asks it anything, and the browsers of people."""
 
-    def __init__(self, *options: str) -> None:
-        command = [sys.executable, "-m", "django_identity.sandbox", "--port", "0", *options]
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
-        assert self.process.stdout is not None
-        self.lines: list[str] = []
-        for line in self.process.stdout:
-            self.lines.append(line.strip())
-            if self.lines[-1] == "Ready.":
-                break
-        addresses = [line.split()[-1] for line in self.lines if "http" in line]
-        assert addresses, self.process.stderr.read() if self.process.stderr else ""
-        self.api, self.origin = addresses[0], addresses[1]
+    def __init__(self, running: RunningSandbox) -> None:
+        super().__init__()
+        self.control, self.portal_token = running.control, running.portal_token
+        self.api, self.origin = running.base_url, running.auth_url
         self.port = urlsplit(self.origin).port
-        self.portal_token = next(each for each in self.lines if "token" in each).split()[-1]
-        self.is_changed = False
-        self.switches: dict[str, Any] = {}
-        self.client = self._open()
-        self._browsers: list[httpx.Client] = []
-
-    def _open(self) -> httpx.Client:
-        hooks = {"request": [self._note]}
-        return httpx.Client(base_url=self.origin, timeout=120, verify=TLS, event_hooks=hooks)
-
-    def _note(self, request: httpx.Request) -> None:
-        if request.method != "GET" and CHANGES.match(request.url.path):
-            self.is_changed = True
+        self.client = self.open_browser()
 
     def open_browser(self) -> httpx.Client:
-        """Return a client with cookies of its own; ``close_browsers`` closes it."""
-        self._browsers.append(self._open())
-        return self._browsers[-1]
-
-    def close_browsers(self) -> None:
-        """Close the browsers of all people."""
-        while self._browsers:
-            self._browsers.pop().close()
-
-    def control(self, method: str, path: str, /, **body: object) -> Any:
-        """Ask the control API and return its JSON, which must be a success."""
-        response = self.client.request(method, f"/sandbox/{path}", json=body)
-        assert response.status_code == 200, response.text
-        return response.json()
+        """A client with cookies of its own, and with the authority in SSL_CERT_FILE for https."""
+        verify = TLS if self.origin.startswith("http:") else httpx.create_ssl_context()
+        return self.enter_context(httpx.Client(base_url=self.origin, timeout=120, verify=verify))
 
     def switch(self, **values: object) -> None:
         """Set switches."""
@@ -82,38 +49,21 @@ class Sandbox:
         """Move the clock."""
         self.control("POST", "clock", advance=seconds)
 
-    def stop(self) -> int:
-        """End the process as an operator would and return its exit code."""
-        self.close_browsers()
-        self.client.close()
-        self.process.terminate()
-        code = self.process.wait(timeout=120)
-        for stream in (self.process.stdout, self.process.stderr):
-            if stream is not None:
-                stream.close()
-        return code
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.stop()
+@contextmanager
+def started(*options: str) -> Iterator[Sandbox]:
+    """A process of its own, with command-line ``options``."""
+    with running_sandbox(*options) as running, Sandbox(running) as sandbox:
+        yield sandbox
 
 
-class SecureSandbox(Sandbox):
-    """A sandbox with a certificate by ``authority``, whose control client trusts ``ca_file``."""
-
-    def __init__(self, folder: Path, *options: str) -> None:
-        self.authority = trustme.CA()
-        self.ca_file = folder / "ca.pem"
-        self.authority.cert_pem.write_to_path(str(self.ca_file))
-        issued = self.authority.issue_cert("localhost", "127.0.0.1")
-        issued.private_key_and_cert_chain_pem.write_to_path(str(folder / "server.pem"))
-        super().__init__("--tls-cert", str(folder / "server.pem"), *options)
-
-    def _open(self) -> httpx.Client:
-        trusting = ssl.create_default_context(cafile=str(self.ca_file))
-        return httpx.Client(base_url=self.origin, timeout=120, verify=trusting)
+def certificates(folder: Path) -> tuple[Path, Path]:
+    """Files of a new authority, and of a server on this machine for which it vouches."""
+    authority, ca_file, server_file = trustme.CA(), folder / "ca.pem", folder / "server.pem"
+    authority.cert_pem.write_to_path(str(ca_file))
+    issued = authority.issue_cert("localhost", "127.0.0.1")
+    issued.private_key_and_cert_chain_pem.write_to_path(str(server_file))
+    return ca_file, server_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,12 +188,17 @@ class Visitor:
 
 
 class Person(Visitor):
-    """A person with an account."""
+    """A person with an account: a new one, or the one that ``known`` describes."""
 
-    def __init__(self, sandbox: Sandbox, **account: object) -> None:
+    def __init__(
+        self, sandbox: Sandbox, known: dict[str, Any] | None = None, **account: object
+    ) -> None:
         super().__init__(sandbox)
-        self.account = sandbox.control("POST", "users", **account)
-        self.user_id = self.account["user_id"]
+        self.account = known or sandbox.control("POST", "users", **account)
+
+    @property
+    def user_id(self) -> str:
+        return str(self.account["user_id"])
 
     def sign_in(self, page: httpx.Response | None = None) -> httpx.Response:
         """Sign in on the given page, or on the sign-in page."""

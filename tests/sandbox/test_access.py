@@ -1,10 +1,11 @@
 """Who controls the sandbox: this machine without a token, everybody else with the control token."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-import httpx
 import pytest
 
+from django_identity.testing.sandbox import running_sandbox
 from example_project.demo.processes import free_port
 from tests.sandbox.driver import Person, Sandbox, Visitor, refusal
 
@@ -18,31 +19,16 @@ ON_THE_WAY = [
 ]  # fmt: skip
 
 
-class PublishedSandbox(Sandbox):
-    """A sandbox under a name of its own; its control client sends the token."""
-
-    def __init__(self) -> None:
-        self.listens_at = free_port()
-        super().__init__(
-            "--origin", "https://sandbox.example", "--port", str(self.listens_at),
-            "--control-token", TOKEN,
-        )  # fmt: skip
-
-    def _open(self) -> httpx.Client:
-        headers = {"Authorization": f"Bearer {TOKEN}"}
-        return httpx.Client(
-            base_url=f"http://127.0.0.1:{self.listens_at}", timeout=120, headers=headers
-        )
-
-    def open_browser(self) -> httpx.Client:
-        browser = super().open_browser()
-        del browser.headers["Authorization"]
-        return browser
-
-
 @pytest.fixture(scope="module")
 def published() -> Iterator[Sandbox]:
-    with PublishedSandbox() as sandbox:
+    """A sandbox under a name of its own, whose client sends the token."""
+    here = f"http://127.0.0.1:{free_port()}"
+    listening = ("--port", here.rpartition(":")[2], "--control-token", TOKEN)
+    with (
+        running_sandbox("--origin", "https://sandbox.example", *listening) as running,
+        Sandbox(replace(running, auth_url=here)) as sandbox,
+    ):
+        sandbox.client.headers["Authorization"] = f"Bearer {TOKEN}"
         yield sandbox
 
 
@@ -106,4 +92,5 @@ def test_the_token_opens_the_pages(published: Sandbox) -> None:
     stranger.cookies.set("sandbox_operator", "1")
     assert stranger.get("/").status_code == 302
     assert "attacker" not in stranger.get("/console/operator?next=https://attacker.example/").text
-    assert Person(published).sign_in().url.path == "/account/"  # a password of their own
+    account = published.client.post("/sandbox/users", json={}).json()
+    assert Person(published, account).sign_in().url.path == "/account/"  # a password of their own

@@ -205,8 +205,7 @@ def test_secrets_are_shown_once(application: Application, developer: Visitor) ->
     assert first not in portal(developer, "addresses", **about, **addresses)
     assert once(portal(developer, "webhook_secret", **about))[0] not in {first, ""}
     user_id, email, password = once(portal(developer, "test_user"))[:3]
-    person = Person(application.sandbox)
-    person.account = {"email": email, "password": password}
+    person = Person(application.sandbox, {"email": email, "password": password})
     assert person.sign_in().url.path == "/account/"
     assert user_id in person.open("/account/").text
 

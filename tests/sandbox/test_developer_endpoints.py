@@ -40,8 +40,7 @@ def test_test_user_can_sign_in(sandbox: Sandbox, application: Application) -> No
     answer = ask(sandbox, "test-users", {"appId": application.registration["app_id"]})
     made = answer.json()["data"]
     assert (answer.status_code, set(made)) == (201, {"userId", "email", "password"})
-    person = Person(sandbox)
-    person.account, person.user_id = made, made["userId"]
+    person = Person(sandbox, {**made, "user_id": made["userId"]})
     assert made["email"] in person.sign_in().text
     shown = person.shown()
     assert (shown["environment"], shown["kyc_status"]) == ("test", "unverified")

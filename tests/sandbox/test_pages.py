@@ -16,6 +16,7 @@ from tests.sandbox.driver import (
     Visitor,
     callback_parameters,
     refusal,
+    started,
 )
 
 CLAIMS = {"kyc_verified", "age_over_18", "country_resident", "unique_human"}
@@ -170,7 +171,7 @@ def offered(visitor: Visitor) -> dict[str, str]:
 def test_the_cast(tmp_path: Path) -> None:
     """Eight cases, each with a button and a password; who was deleted does not come back."""
     database = ("--database", str(tmp_path / "kept.sqlite3"))
-    with Sandbox(*database) as sandbox:
+    with started(*database) as sandbox:
         said = offered(Visitor(sandbox))
         assert list(said) == [f"Continue as {name}: {case}" for name, case in CASES.items()]
         assert next(iter(said.values())) == ADA
@@ -182,7 +183,7 @@ def test_the_cast(tmp_path: Path) -> None:
         assert "sandbox-person" in page.text
         assert "CNX-" in visitor.submit(page, password="sandbox-person").text
         sandbox.control("POST", f"users/{ADA}/deletion")
-    with Sandbox(*database) as sandbox:
+    with started(*database) as sandbox:
         assert len(offered(Visitor(sandbox))) == len(CASES) - 1
 
 
@@ -190,7 +191,7 @@ def test_the_cast(tmp_path: Path) -> None:
 def test_a_mistake_of_the_sandbox(tmp_path: Path) -> None:
     """A page without a traceback; a machine gets the envelope."""
     path = tmp_path / "broken.sqlite3"
-    with Sandbox("--database", str(path)) as broken:
+    with started("--database", str(path)) as broken:
         with closing(sqlite3.connect(path)) as database, database:
             database.execute("DROP TABLE sandbox_user")
             database.execute("DROP TABLE sandbox_accesstoken")

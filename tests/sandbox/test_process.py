@@ -9,10 +9,17 @@ from pathlib import Path
 
 import httpx
 import pytest
-import trustme
 
 from django_identity.sandbox import sandbox_application
-from tests.sandbox.driver import Application, Person, Pkce, Sandbox, SecureSandbox
+from tests.sandbox.driver import (
+    TLS,
+    Application,
+    Person,
+    Pkce,
+    Sandbox,
+    certificates,
+    started,
+)
 from tests.sandbox.receiver import Receiver
 
 pytestmark = pytest.mark.integration
@@ -68,17 +75,17 @@ def test_switches_are_options() -> None:
         assert f"\n{group}" in asked.stdout
     chosen = {"token_subject": "sub", "users_me": False, "jwe_enc": "A128GCM", "all_events": True}
     options = ["--token-subject=sub", "--no-users-me", "--jwe-enc=A128GCM", "--all-events"]
-    with Sandbox(*options) as sandbox:
+    with started(*options) as sandbox:
         assert sandbox.control("GET", "switches").items() >= chosen.items()
 
 
 def test_a_kept_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """People, applications and keys are there again after a restart; another's is refused."""
     path = tmp_path / "kept.sqlite3"
-    with Sandbox("--database", str(path)) as first:
+    with started("--database", str(path)) as first:
         person, application = Person(first, verified=True), Application(first)
         kid = first.control("GET", "keys")["signing"]
-    with Sandbox("--database", str(path)) as second:
+    with started("--database", str(path)) as second:
         person.sandbox = application.sandbox = second
         person.browser = second.open_browser()
         assert person.tokens_for(application)["access_token"]
@@ -88,7 +95,7 @@ def test_a_kept_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "another version" in ended("--port=0", "--database", path)
     (emptied := tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(emptied))
-    with Sandbox():
+    with started():
         assert os.listdir(emptied)
     assert os.listdir(emptied) == []
 
@@ -109,16 +116,15 @@ def test_bodies_in_chunks_are_refused(sandbox: Sandbox, rest: bytes) -> None:
 
 def test_it_serves_https_by_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """To whom trusts their authority alone; events go to a site of the one in SSL_CERT_FILE."""
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(str(tmp_path / "site.pem"))
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "site.pem"))
+    ca_file, server_file = certificates(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(ca_file))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(context)
-    with Receiver(context) as receiver, SecureSandbox(tmp_path) as secure:
+    context.load_cert_chain(server_file)
+    with Receiver(context) as receiver, started("--tls-cert", str(server_file)) as secure:
         assert secure.control("GET", "health") == {"status": "ready"}
         assert secure.origin.startswith("https://")
         with pytest.raises(httpx.ConnectError):
-            httpx.get(secure.origin, verify=ssl.create_default_context())
+            httpx.get(secure.origin, verify=TLS)
         secure.control("POST", "faults", kind="drop", endpoint="jwks")
         with pytest.raises(httpx.RemoteProtocolError):
             secure.client.get("/.well-known/jwks.json")
@@ -152,7 +158,7 @@ def test_every_sandbox_knows_the_local_site(sandbox: Sandbox, tmp_path: Path) ->
     assert sign_in_at("http://127.0.0.1:3000", sandbox) == 400
     database = ("--database", str(tmp_path / "kept.sqlite3"))
     for options in (("--site", "http://127.0.0.1:3000/"), ()):
-        with Sandbox(*database, *options) as other:
+        with started(*database, *options) as other:
             assert sign_in_at("http://127.0.0.1:3000", other) == 200
             assert len(other.control("GET", "applications")) == 1
             held = other.control("POST", "deliveries/hold", client_id=GIVEN["CLIENT_ID"])
