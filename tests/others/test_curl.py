@@ -238,7 +238,7 @@ def test_connect(signed_in: Curl, application: Application, person: Person) -> N
 def test_developer(curl: Curl, application: Application) -> None:
     """A new secret and a test user, for who has the portal's session token."""
     token = ("-H", f"Authorization: Bearer {application.sandbox.portal_token}")
-    app_id = application.registration["app_id"]
+    app_id = application.app_id
     assert curl.api("developer/test-users", appId=app_id).refused == (401, "UNAUTHORIZED")
     made = curl.api("developer/test-users", *token, appId=app_id)
     assert (made.status, made.data.keys()) == (201, {"userId", "email", "password"})

@@ -6,7 +6,7 @@ import html
 import json
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,18 +81,20 @@ class Pkce:
 class Application:
     """A registered application, as one of its credential sets."""
 
-    def __init__(self, sandbox: Sandbox, mode: str = "test", **registration: object) -> None:
+    def __init__(
+        self, sandbox: Sandbox, mode: str = "test", redirect_uris: Sequence[str] = (REDIRECT_URI,)
+    ) -> None:
         self.sandbox = sandbox
-        registration = {"name": "Example shop", "redirect_uris": [REDIRECT_URI]} | registration
-        self.registration = sandbox.control("POST", "applications", **registration)
-        self.path = f"applications/{self.registration['app_id']}"
+        self._made = sandbox.control("POST", "applications", redirect_uris=redirect_uris)
+        self.app_id = self._made["app_id"]
+        self.path = f"applications/{self.app_id}"
         self.use(mode)
 
     def use(self, mode: str) -> None:
         """Go on with the credential set of ``mode``."""
         self.mode = mode
-        self.client_id = self.registration[mode]["client_id"]
-        self.client_secret = self.registration[mode]["client_secret"]
+        self.client_id = self._made[mode]["client_id"]
+        self.client_secret = self._made[mode]["client_secret"]
 
     def receive_at(self, url: str, **changes: str) -> dict[str, str]:
         """Register a webhook address and return it with its secret."""
@@ -131,13 +133,7 @@ class Application:
 
     def redeem(self, code: str, pkce: Pkce, **changes: str) -> httpx.Response:
         """Exchange a code."""
-        form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": REDIRECT_URI,
-            "code_verifier": pkce.verifier,
-        }
-        return self.token_request(**form | changes)
+        return self.token_request(**exchange(code, pkce) | changes)
 
     def refresh(self, refresh_token: str) -> httpx.Response:
         """Spend a refresh token."""
@@ -214,14 +210,19 @@ class Person(Visitor):
             page = self.sign_in(page)
         return self.submit(page, skip="1") if page.url.path == "/account/verify" else page
 
+    def decide(self, url: str, **body: object) -> httpx.Response:
+        """Approve without a browser, or deny."""
+        members = {"url": url, "user_id": self.user_id, **body}
+        return self.sandbox.client.post("/sandbox/authorizations", json=members)
+
     def approve(self, application: Application, **changes: str | None) -> tuple[str, Pkce]:
-        """Walk from the authorization address to the code."""
+        """Approve without a browser, and return the code."""
         pkce = Pkce()
-        page = self.consent_screen(application, pkce, **changes)
-        return callback_parameters(self.submit(page, allow="Approve"))["code"], pkce
+        answer = self.decide(application.authorization_url(pkce, **changes))
+        return httpx.URL(answer.json()["callback"]).params["code"], pkce
 
     def tokens_for(self, application: Application, **changes: str | None) -> dict[str, Any]:
-        """Walk from the authorization address to the tokens."""
+        """Approve without a browser, and exchange the code."""
         response = application.redeem(*self.approve(application, **changes))
         assert response.status_code == 200, response.text
         tokens: dict[str, Any] = response.json()
@@ -264,6 +265,22 @@ def callback_parameters(response: httpx.Response) -> dict[str, str]:
     location = response.headers["Location"]
     assert location.startswith(REDIRECT_URI)
     return {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
+
+
+def exchange(code: str, pkce: Pkce) -> dict[str, str]:
+    """Return what a token request sends for a code, beside the client's credentials."""
+    return {
+        "grant_type": "authorization_code",
+        "code": code,
+        "redirect_uri": REDIRECT_URI,
+        "code_verifier": pkce.verifier,
+    }
+
+
+def basic(client_id: str, secret: str, scheme: str = "Basic") -> dict[str, str]:
+    """Return the header that carries a client's credentials."""
+    encoded = base64.b64encode(f"{client_id}:{secret}".encode()).decode()
+    return {"Authorization": f"{scheme} {encoded}"}
 
 
 def bearer(tokens: dict[str, Any]) -> dict[str, str]:

@@ -36,7 +36,7 @@ def test_consent_names_application_scopes_and_account(
     application: Application, person: Person
 ) -> None:
     """The consent screen says who asks, for what, and as whom, each time; or as somebody else."""
-    person.tokens_for(application)
+    person.consent_screen(application)
     page = person.open(application.authorization_url(Pkce(), scope="profile:read kyc:read"))
     for words in ("Example shop", "Your profile", "Your verification status", "Test environment"):
         assert words in page.text
@@ -97,7 +97,7 @@ def test_untrusted_address_is_never_redirected_to(
     if changes.get("redirect_uri") == REDIRECT_URI + "/":  # beside the registered one, as text
         assert f"<code>{REDIRECT_URI}/</code>" in response.text
         assert f"<code>{REDIRECT_URI}</code>" in response.text
-    refused = decide(person, address)
+    refused = person.decide(address)
     assert refusal(refused) == (400, "INVALID_REQUEST")
     assert "error page" in refused.json()["error"]["message"]
 
@@ -152,12 +152,6 @@ def test_live_beside_test_is_complete(application: Application, person: Person) 
     assert live.read(tokens, "profile", live.user_id).status_code == 200
 
 
-def decide(person: Person, url: str, **body: object) -> httpx.Response:
-    """Approve by the control API."""
-    members = {"url": url, "user_id": person.user_id, **body}
-    return person.sandbox.client.post("/sandbox/authorizations", json=members)
-
-
 def test_a_decision_without_a_browser(application: Application, person: Person) -> None:
     """The code is good for tokens, and the approval is a consent; a denial is none.
 
@@ -166,19 +160,19 @@ def test_a_decision_without_a_browser(application: Application, person: Person) 
     pkce = Pkce()
     address = application.authorization_url(pkce, state="s ä")
     live = Person(application.sandbox, environment="live")
-    assert decide(live, address).status_code == 400
-    assert decide(person, "http://127.0.0.1/account/").status_code == 400
-    assert decide(person, address, user_id="nobody").status_code == 404
-    denied = decide(person, address, deny=True).json()["callback"]
+    assert live.decide(address).status_code == 400
+    assert person.decide("http://127.0.0.1/account/").status_code == 400
+    assert person.decide(address, user_id="nobody").status_code == 404
+    denied = person.decide(address, deny=True).json()["callback"]
     assert httpx.URL(denied).params["error"] == "access_denied"
     assert person.shown()["consents"] == {}
-    callback = httpx.URL(decide(person, address).json()["callback"])
+    callback = httpx.URL(person.decide(address).json()["callback"])
     assert str(callback).startswith(REDIRECT_URI)
     assert callback.params["state"] == "s ä"
     assert application.redeem(callback.params["code"], pkce).status_code == 200
     assert person.shown()["consents"] == {application.client_id: ALL_SCOPES.split()}
     person.cause("deletion")
-    assert "closed" in decide(person, address).json()["error"]["message"]
+    assert "closed" in person.decide(address).json()["error"]["message"]
 
 
 WORDS = {

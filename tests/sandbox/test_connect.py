@@ -13,7 +13,7 @@ from jwcrypto.common import base64url_encode
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import JWS
 
-from tests.sandbox.driver import CONNECT_SCOPES, Application, Person, Sandbox, refusal
+from tests.sandbox.driver import CONNECT_SCOPES, Application, Person, Sandbox, basic, refusal
 
 CODE = re.compile(r"CNX-[A-Z0-9]{4}-[A-Z0-9]{4}")
 NEW_CODE = "/account/connect-codes/new"
@@ -116,20 +116,17 @@ def test_unusable_request_leaves_the_code_valid(application: Application, person
 def test_wrong_credentials_leave_the_code_valid(application: Application, person: Person) -> None:
     """Who is not known gets a challenge and touches no code."""
     body = {"connect_code": person.make_code(), "scopes": CONNECT_SCOPES}
-    asked = httpx.Request("POST", application.sandbox.api)
-    auth = httpx.BasicAuth(application.client_id, application.client_secret)
-    good = next(auth.auth_flow(asked)).headers["Authorization"]
-
-    def send(header: str) -> httpx.Response:
-        headers = {"Authorization": header} if header else {}
-        return httpx.post(f"{application.sandbox.api}/connect/request", json=body, headers=headers)
-
-    bearer = good.replace("Basic", "Bearer")
-    for header in ("", "Basic", "Basic !!!", "Basic /w==", "Basic eA==", bearer, good[:-8]):
-        answer = send(header)
+    client_id, secret = application.client_id, application.client_secret
+    wrong = [basic(client_id, secret, "Bearer"), basic(client_id, secret[:-1]), {}]
+    for text in ("Basic", "Basic !!!", "Basic /w==", "Basic eA=="):
+        wrong.append({"Authorization": text})
+    post = application.sandbox.client.post
+    for headers in wrong:
+        answer = post("/api/v1/connect/request", json=body, headers=headers)
         assert refusal(answer) == (401, "UNAUTHORIZED")
         assert answer.headers["WWW-Authenticate"] == 'Basic realm="clients", charset="UTF-8"'
-    assert send(good.replace("Basic", "basic")).status_code == 200
+    good = basic(client_id, secret, "basic")
+    assert post("/api/v1/connect/request", json=body, headers=good).status_code == 200
 
 
 def test_redemption_has_every_specified_field(application: Application, person: Person) -> None:

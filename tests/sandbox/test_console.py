@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 from jwcrypto.jwk import JWK
 
-from tests.sandbox.driver import Application, Person, Sandbox, Visitor
+from tests.sandbox.driver import (
+    Application,
+    Person,
+    Pkce,
+    Sandbox,
+    Visitor,
+    callback_parameters,
+)
 from tests.sandbox.receiver import Receiver, until
 
 KEY = JWK.generate(kty="EC", crv="P-256", kid="documents-1", alg="ECDH-ES+A256KW", use="enc")
@@ -41,7 +48,9 @@ def test_lines_stand_by_person_and_sign_in(
     The list that the page asks for every second has the last fifty; what went well can be hidden.
     """
     for _ in range(2):
-        person.read(person.tokens_for(hearing), "kyc")
+        screen = person.consent_screen(hearing, pkce := Pkce())
+        code = callback_parameters(person.submit(screen, allow="Approve"))["code"]
+        person.read(hearing.redeem(code, pkce).json(), "kyc")
     receiver.wait_for(2)
     # A delivery is in the list once it was answered, which is after the receiver has it.
     until(lambda: developer.open("/").text.count("consent.granted →") == 2)
@@ -212,7 +221,7 @@ def test_secrets_are_shown_once(application: Application, developer: Visitor) ->
 
 def test_the_trusted_tier_is_a_key(application: Application, developer: Visitor) -> None:
     """The public one; empty takes it back."""
-    given: dict[str, Any] = {"app_id": application.registration["app_id"]}
+    given: dict[str, Any] = {"app_id": application.app_id}
     assert "is not JSON" in portal(developer, "tier", document_key="{", **given)
     private = json.dumps(KEY.export(as_dict=True))
     assert "this is your private key" in portal(developer, "tier", document_key=private, **given)

@@ -121,7 +121,7 @@ def test_a_wrong_member_is_named(
 ) -> None:
     """A control request that cannot be followed is a 400 that says which member is wrong."""
     application.receive_at("http://127.0.0.1:9/")
-    ids = {"app": application.registration["app_id"], "user": person.user_id}
+    ids = {"app": application.app_id, "user": person.user_id}
     content = json.dumps(body).replace("{client}", application.client_id)
     content = content.replace("{email}", person.account["email"])
     answer = application.sandbox.client.post(f"/sandbox/{path.format(**ids)}", content=content)

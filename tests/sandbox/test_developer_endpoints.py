@@ -24,7 +24,7 @@ def test_rotated_secret_replaces_the_old_one(
     person = Person(sandbox, environment=mode, verified=True)
     application.use(mode)
     code, pkce = person.approve(application)
-    app_id = application.registration["app_id"]
+    app_id = application.app_id
     answer = ask(sandbox, f"apps/{app_id}/rotate-secret", {"mode": mode})
     issued = answer.json()["data"]
     assert (answer.status_code, answer.json()["success"]) == (200, True)
@@ -37,7 +37,7 @@ def test_rotated_secret_replaces_the_old_one(
 
 def test_test_user_can_sign_in(sandbox: Sandbox, application: Application) -> None:
     """The made person is a sandbox user with the password of the answer."""
-    answer = ask(sandbox, "test-users", {"appId": application.registration["app_id"]})
+    answer = ask(sandbox, "test-users", {"appId": application.app_id})
     made = answer.json()["data"]
     assert (answer.status_code, set(made)) == (201, {"userId", "email", "password"})
     person = Person(sandbox, {**made, "user_id": made["userId"]})
@@ -64,7 +64,7 @@ def test_request_that_cannot_be_used(
     sandbox: Sandbox, application: Application, path: str, body: Any, status: int
 ) -> None:
     """The envelope says what is wrong."""
-    answer = ask(sandbox, path.format(app=application.registration["app_id"]), body)
+    answer = ask(sandbox, path.format(app=application.app_id), body)
     assert refusal(answer) == (status, {400: "INVALID_REQUEST", 404: "NOT_FOUND"}[status])
 
 

@@ -98,7 +98,7 @@ def test_wrong_password_is_refused(person: Person) -> None:
 def test_person_revokes_a_consent(application: Application, person: Person) -> None:
     """On the account page, which voids the application's tokens; or, asked once, deletes it all."""
     tokens = person.tokens_for(application)
-    page = person.open("/account/")
+    page = person.sign_in()
     assert "Example shop" in page.text
     page = person.submit(page, f"/account/consents/{application.client_id}/revoke")
     assert "Access is revoked" in page.text

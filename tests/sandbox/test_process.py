@@ -136,15 +136,11 @@ def test_it_serves_https_by_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def sign_in_at(site: str, sandbox: Sandbox) -> int:
-    """Sign somebody in at the local site; the status of the exchange."""
-    person, application, pkce = Person(sandbox), Application.__new__(Application), Pkce()
-    application.sandbox = sandbox
+    """Sign somebody in at the local site; the status of the refusal, or of the exchange."""
+    application, pkce, back = Application(sandbox), Pkce(), f"{site}/identity/callback/"
     application.client_id, application.client_secret = GIVEN["CLIENT_ID"], GIVEN["CLIENT_SECRET"]
-    back = f"{site}/identity/callback/"
     url = application.authorization_url(pkce, redirect_uri=back)
-    answer = sandbox.client.post(
-        "/sandbox/authorizations", json={"url": url, "user_id": person.user_id}
-    )
+    answer = Person(sandbox).decide(url)
     if answer.status_code != 200:
         return answer.status_code
     code = httpx.URL(answer.json()["callback"]).params["code"]
@@ -160,7 +156,8 @@ def test_every_sandbox_knows_the_local_site(sandbox: Sandbox, tmp_path: Path) ->
     for options in (("--site", "http://127.0.0.1:3000/"), ()):
         with started(*database, *options) as other:
             assert sign_in_at("http://127.0.0.1:3000", other) == 200
-            assert len(other.control("GET", "applications")) == 1
+            names = [each["name"] for each in other.control("GET", "applications")]
+            assert names.count("Local site") == 1
             held = other.control("POST", "deliveries/hold", client_id=GIVEN["CLIENT_ID"])
             assert held == {"held": True}
 

@@ -1,14 +1,12 @@
 """POST /oauth2/token: who may ask, rotation, lifetimes, and how the answer names the subject."""
 
-import base64
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jwt
 import pytest
 
-from tests.sandbox.driver import REDIRECT_URI, Application, Person, Sandbox, refusal
+from tests.sandbox.driver import Application, Person, Sandbox, basic, exchange, refusal
 
 DAY = 86_400
 
@@ -45,14 +43,9 @@ def test_refresh_rotates(application: Application, person: Person) -> None:
 def test_one_refresh_token_is_spent_once(application: Application, person: Person) -> None:
     """Of parallel refreshes with one token exactly one succeeds."""
     tokens = person.tokens_for(application)
-    barrier = threading.Barrier(8)
-
-    def refresh(_number: int) -> int:
-        barrier.wait()
-        return application.refresh(tokens["refresh_token"]).status_code
-
     with ThreadPoolExecutor(8) as pool:
-        assert sorted(pool.map(refresh, range(8))) == [200] + [400] * 7
+        answers = list(pool.map(application.refresh, [tokens["refresh_token"]] * 8))
+    assert sorted(each.status_code for each in answers) == [200] + [400] * 7
 
 
 def test_tokens_expire(application: Application, person: Person) -> None:
@@ -71,16 +64,7 @@ def test_tokens_expire(application: Application, person: Person) -> None:
 
 def form_of(application: Application, person: Person) -> dict[str, str]:
     """What an exchange sends beside the client's credentials."""
-    code, pkce = person.approve(application)
-    return {
-        "grant_type": "authorization_code", "code": code, "redirect_uri": REDIRECT_URI,
-        "code_verifier": pkce.verifier,
-    }  # fmt: skip
-
-
-def basic(client_id: str, secret: str, scheme: str = "Basic") -> dict[str, str]:
-    encoded = base64.b64encode(f"{client_id}:{secret}".encode()).decode()
-    return {"Authorization": f"{scheme} {encoded}"}
+    return exchange(*person.approve(application))
 
 
 @pytest.mark.parametrize("scheme", ["Basic", "basic"])
