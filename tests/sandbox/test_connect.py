@@ -255,6 +255,7 @@ def test_policy_failure_then_verification_then_a_new_code(
     assert "Your identity is verified" in page.text
     answer = application.connect(code_on(make_on_page(person)))
     assert refusal(answer) == (403, "POA_REQUIRED")
+    assert answer.json()["kyc_required"] is True
     page = person.submit(person.open(answer.json()["kyc_url"]), document="utility_bill")
     assert "Your proof of address is accepted" in page.text
     assert refusal(application.connect(first)) == INVALID

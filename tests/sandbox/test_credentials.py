@@ -203,6 +203,7 @@ def test_a_bad_credential_is_not(application: Application, credential: str, what
 
 def test_it_is_for_its_own_application(application: Application, credential: str) -> None:
     """Another one's is refused, and so is one of the other environment."""
+    assert verdict(application, credential)["claims"].keys() == ALL_CLAIMS
     assert verdict(Application(application.sandbox), credential)["reason"] == "audience"
     application.use("live")
     assert verdict(application, credential)["reason"] == "environment"
