@@ -30,12 +30,6 @@ KEY = JWK.generate(kty="EC", crv="P-256", kid="provider-1")
 class Client(ClientMixin):
     client_id = CLIENT_ID
 
-    def get_client_id(self) -> str:
-        return self.client_id
-
-    def get_default_redirect_uri(self) -> str:
-        return REDIRECT_URI
-
     def get_allowed_scope(self, scope: str) -> str:
         return scope
 
@@ -53,10 +47,6 @@ class Client(ClientMixin):
 
     def check_grant_type(self, grant_type: str) -> bool:
         return grant_type in {"authorization_code", "refresh_token"}
-
-
-class Person:
-    pk = SUBJECT
 
 
 @dataclass
@@ -85,12 +75,6 @@ class Token(TokenMixin):
     def get_scope(self) -> str:
         return self.scope
 
-    def is_expired(self) -> bool:
-        return False
-
-    def is_revoked(self) -> bool:
-        return self.revoked
-
 
 CODES: dict[str, Code] = {}
 TOKENS: list[Token] = []
@@ -111,8 +95,8 @@ class CodeGrant(grants.AuthorizationCodeGrant):
     def delete_authorization_code(self, authorization_code: Code) -> None:
         pass
 
-    def authenticate_user(self, authorization_code: Code) -> Person:
-        return Person()
+    def authenticate_user(self, authorization_code: Code) -> str:
+        return SUBJECT
 
 
 class RefreshGrant(grants.RefreshTokenGrant):
@@ -123,8 +107,8 @@ class RefreshGrant(grants.RefreshTokenGrant):
         held = (each for each in TOKENS if each.refresh_token == refresh_token)
         return next((each for each in held if not each.revoked), None)
 
-    def authenticate_user(self, refresh_token: Token) -> Person:
-        return Person()
+    def authenticate_user(self, refresh_token: Token) -> str:
+        return SUBJECT
 
     def revoke_old_credential(self, refresh_token: Token) -> None:
         refresh_token.revoked = True
@@ -146,9 +130,9 @@ server.register_grant(RefreshGrant)
 
 def authorize(request: HttpRequest) -> HttpResponse:
     """The person is signed in, and approves."""
-    grant = server.get_consent_grant(request, end_user=Person())
+    grant = server.get_consent_grant(request, end_user=SUBJECT)
     answer: HttpResponse = server.create_authorization_response(
-        request, grant_user=Person(), grant=grant
+        request, grant_user=SUBJECT, grant=grant
     )
     return answer
 
