@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from django_identity.testing.sandbox import RunningSandbox
-from tests.sandbox.driver import Application, Person, Sandbox
+from tests.sandbox.driver import KEY, Application, Person, Sandbox
 from tests.sandbox.receiver import SECRET, Receiver
 
 
@@ -19,6 +19,13 @@ def sandbox(identity_sandbox: RunningSandbox) -> Iterator[Sandbox]:
 @pytest.fixture
 def application(sandbox: Sandbox) -> Application:
     return Application(sandbox)
+
+
+@pytest.fixture
+def trusted(application: Application) -> Application:
+    """An application of the trusted tier, which has the private part of ``KEY``."""
+    application.trust(KEY)
+    return application
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import trustme
+from jwcrypto.jwk import JWK
 
 from django_identity.testing.sandbox import RunningSandbox, running_sandbox
 
@@ -22,6 +23,7 @@ REDIRECT_URI = "http://127.0.0.1:8000/callback"
 ALL_SCOPES = "profile:read kyc:read claims:read"
 CONNECT_SCOPES = ["profile:basic", "kyc:status"]
 VERIFIED_BVN = "22222222222"
+KEY = JWK.generate(kty="EC", crv="P-256", kid="documents-1", alg="ECDH-ES+A256KW", use="enc")
 # For plain http; each client would load all certificates again, which takes longer than most tests.
 TLS = httpx.create_ssl_context()
 
@@ -101,6 +103,11 @@ class Application:
         changes = {"mode": self.mode, "url": url, **changes}
         made: dict[str, str] = self.sandbox.control("POST", f"{self.path}/webhook", **changes)
         return made
+
+    def trust(self, key: JWK) -> Any:
+        """Approve the application for the trusted tier."""
+        given = key.export_public(as_dict=True)
+        return self.sandbox.control("POST", f"{self.path}/trusted-tier", document_key=given)
 
     def require(self, **policy: object) -> None:
         """Set what a person with a Connect code must have."""

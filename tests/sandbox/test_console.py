@@ -6,9 +6,9 @@ import re
 from typing import Any
 
 import pytest
-from jwcrypto.jwk import JWK
 
 from tests.sandbox.driver import (
+    KEY,
     Application,
     Person,
     Pkce,
@@ -17,8 +17,6 @@ from tests.sandbox.driver import (
     callback_parameters,
 )
 from tests.sandbox.receiver import Receiver, until
-
-KEY = JWK.generate(kty="EC", crv="P-256", kid="documents-1", alg="ECDH-ES+A256KW", use="enc")
 
 
 @pytest.fixture

@@ -7,29 +7,13 @@ import pytest
 from jwcrypto.jwe import JWE
 from jwcrypto.jwk import JWK
 
-from tests.sandbox.driver import Application, Person, Pkce, callback_parameters, refusal
+from tests.sandbox.driver import KEY, Application, Person, Pkce, callback_parameters, refusal
 
-KEY = JWK.generate(kty="EC", crv="P-256", kid="documents-1", alg="ECDH-ES+A256KW", use="enc")
 RSA = JWK.generate(kty="RSA", size=2048, kid="documents-2", alg="RSA-OAEP-256", use="enc")
 DIRECT = JWK.generate(kty="EC", crv="P-256", kid="documents-3", alg="ECDH-ES", use="enc")
 BOTH = "profile:read documents:metadata documents:read"
 TYPES = ["passport", "national_id", "bank_verification_number"]
 WAYS = {"documents:read": "documents", "documents:metadata": "documents/metadata"}
-
-
-def public(key: JWK) -> dict[str, Any]:
-    return key.export_public(as_dict=True)
-
-
-def approve(application: Application, key: JWK = KEY) -> None:
-    path = f"{application.path}/trusted-tier"
-    assert application.sandbox.control("POST", path, document_key=public(key))["trusted"] is True
-
-
-@pytest.fixture
-def trusted(application: Application) -> Application:
-    approve(application)
-    return application
 
 
 def listed(person: Person, application: Application, what: str = "documents") -> Any:
@@ -65,7 +49,7 @@ def test_a_trusted_application_reads_documents(
 
     The content encryption is a switch, and whether the key is named.
     """
-    approve(application, key)
+    assert application.trust(key)["trusted"] is True
     opened = {}
     for each in listed(person, application):
         sealed = JWE()
@@ -99,7 +83,7 @@ def test_a_standard_application_may_not_ask(application: Application, person: Pe
         path = f"/sandbox/users/{person.user_id}/consents/{application.client_id}/grant"
         granted = application.sandbox.client.post(path, json={"scopes": [scope]})
         assert refusal(granted) == (400, "INVALID_REQUEST")
-    approve(application)
+    application.trust(KEY)
     person.consent_to(application, "documents:read")
     tokens = person.tokens_for(application, scope=BOTH)
     ended = application.sandbox.control("DELETE", f"{application.path}/trusted-tier")
@@ -128,29 +112,19 @@ def test_a_declined_scope_is_not_served(
     assert callback_parameters(answer)["error"] == "access_denied"  # nothing is left to share
 
 
-@pytest.mark.parametrize("what", WAYS.values())
-def test_the_endpoints_have_the_guards_of_the_others(
-    trusted: Application, person: Person, what: str
-) -> None:
-    """A token, its scope, and its own person."""
-    assert person.read({"access_token": "x"}, what).status_code == 401
-    tokens = person.tokens_for(trusted, scope="profile:read")
-    assert refusal(person.read(tokens, what)) == (403, "INSUFFICIENT_SCOPE")
-    tokens = person.tokens_for(trusted, scope=BOTH)
-    assert refusal(person.read(tokens, what, "other")) == (403, "USER_MISMATCH")
-
-
+PUBLIC, PUBLIC_RSA = KEY.export_public(as_dict=True), RSA.export_public(as_dict=True)
+SHORT = JWK.generate(kty="RSA", size=1024, kid="1", alg="RSA-OAEP-256")
 BAD_KEYS: dict[str, Any] = {
     "nothing": None,
     "a text": "key",
     "a private key": KEY.export(as_dict=True),
-    "no kid": {name: value for name, value in public(KEY).items() if name != "kid"},
-    "no alg": {name: value for name, value in public(KEY).items() if name != "alg"},
-    "another alg": public(KEY) | {"alg": "RSA1_5"},
-    "an alg of another type": public(RSA) | {"alg": "ECDH-ES"},
+    "no kid": {name: value for name, value in PUBLIC.items() if name != "kid"},
+    "no alg": {name: value for name, value in PUBLIC.items() if name != "alg"},
+    "another alg": PUBLIC | {"alg": "RSA1_5"},
+    "an alg of another type": PUBLIC_RSA | {"alg": "ECDH-ES"},
     "a shared secret": {"kty": "oct", "k": "AAAA", "kid": "1", "alg": "dir"},
-    "a point off the curve": public(KEY) | {"x": "AAAA"},
-    "short": public(JWK.generate(kty="RSA", size=1024, kid="1", alg="RSA-OAEP-256")),
+    "a point off the curve": PUBLIC | {"x": "AAAA"},
+    "short": SHORT.export_public(as_dict=True),
 }
 
 

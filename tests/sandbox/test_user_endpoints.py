@@ -8,7 +8,10 @@ import pytest
 
 from tests.sandbox.driver import ALL_SCOPES, Application, Person, Sandbox, refusal
 
-SCOPES = {"profile": "profile:read", "kyc": "kyc:read", "claims": "claims:read"}
+SCOPES = {
+    "profile": "profile:read", "kyc": "kyc:read", "claims": "claims:read",
+    "documents": "documents:read", "documents/metadata": "documents:metadata",
+}  # fmt: skip
 BASIC = {"id", "email", "first_name", "last_name", "country", "photo_url"}
 
 
@@ -41,12 +44,13 @@ def test_the_scopes_decide_what_a_profile_has(
 
 
 @pytest.mark.parametrize("endpoint", SCOPES)
-def test_scope_is_enforced(application: Application, person: Person, endpoint: str) -> None:
-    """Each endpoint answers its own scope and refuses the others."""
-    granted = person.tokens_for(application, scope=SCOPES[endpoint])
+def test_scope_is_enforced(trusted: Application, person: Person, endpoint: str) -> None:
+    """Each endpoint answers its own scope, about its own person, and refuses the others."""
+    granted = person.tokens_for(trusted, scope=SCOPES[endpoint])
     assert person.read(granted, endpoint, person.user_id).status_code == 200
+    assert refusal(person.read(granted, endpoint, "nobody")) == (403, "USER_MISMATCH")
     others = " ".join(set(SCOPES.values()) - {SCOPES[endpoint]})
-    withheld = person.read(person.tokens_for(application, scope=others), endpoint)
+    withheld = person.read(person.tokens_for(trusted, scope=others), endpoint)
     assert refusal(withheld) == (403, "INSUFFICIENT_SCOPE")
 
 
