@@ -98,11 +98,9 @@ class Application:
         self.client_id = self._made[mode]["client_id"]
         self.client_secret = self._made[mode]["client_secret"]
 
-    def receive_at(self, url: str, **changes: str) -> dict[str, str]:
-        """Register a webhook address and return it with its secret."""
-        changes = {"mode": self.mode, "url": url, **changes}
-        made: dict[str, str] = self.sandbox.control("POST", f"{self.path}/webhook", **changes)
-        return made
+    def receive_at(self, url: str, **secret: str) -> None:
+        """Register a webhook address."""
+        self.sandbox.control("POST", f"{self.path}/webhook", mode=self.mode, url=url, **secret)
 
     def trust(self, key: JWK) -> Any:
         """Approve the application for the trusted tier."""
