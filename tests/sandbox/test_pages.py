@@ -31,7 +31,7 @@ CASES = {
     "ليلى": "verified, 18 or older, Egypt",
     "Gozie": "verified, 18 or older, Nigeria, credential valid for 2 minutes",
 }
-BUTTON = re.compile(r'name="person" value="([^"]+)">(.*?)</button>', re.DOTALL)
+BUTTON = re.compile(r'name="person" value="[^"]+">(.*?)</button>', re.DOTALL)
 
 
 @pytest.mark.parametrize(
@@ -158,25 +158,18 @@ def test_pages_load_nothing_foreign_and_are_not_framed(sandbox: Sandbox) -> None
     assert sandbox.client.get("/static/sandbox/sandbox.css").status_code == 200
 
 
-def offered(visitor: Visitor) -> dict[str, str]:
-    """What each button says -> whom it stands for."""
-    page = visitor.open("/account/sign-in")
-    return {
-        " ".join(html.unescape(re.sub(r"<[^>]+>", "", inside)).split()): subject
-        for subject, inside in BUTTON.findall(page.text)
-    }
-
-
 @pytest.mark.integration
 def test_the_cast(tmp_path: Path) -> None:
     """Eight cases, each with a button and a password; who was deleted does not come back."""
     database = ("--database", str(tmp_path / "kept.sqlite3"))
     with started(*database) as sandbox:
-        said = offered(Visitor(sandbox))
-        assert list(said) == [f"Continue as {name}: {case}" for name, case in CASES.items()]
-        assert next(iter(said.values())) == ADA
         visitor = Visitor(sandbox)
         page = visitor.open("/account/sign-in")
+        buttons = [
+            html.unescape(re.sub(r"<[^>]+>", "", each)) for each in BUTTON.findall(page.text)
+        ]
+        said = [" ".join(each.split()) for each in buttons]
+        assert said == [f"Continue as {name}: {case}" for name, case in CASES.items()]
         page = visitor.submit(page, email="ada@sandbox.example", password="sandbox-person")
         assert page.url.path == "/account/"
         page = visitor.open("/account/connect-codes/new")
@@ -184,7 +177,8 @@ def test_the_cast(tmp_path: Path) -> None:
         assert "CNX-" in visitor.submit(page, password="sandbox-person").text
         sandbox.control("POST", f"users/{ADA}/deletion")
     with started(*database) as sandbox:
-        assert len(offered(Visitor(sandbox))) == len(CASES) - 1
+        page = Visitor(sandbox).open("/account/sign-in")
+        assert len(BUTTON.findall(page.text)) == len(CASES) - 1
 
 
 @pytest.mark.integration
