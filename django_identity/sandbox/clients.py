@@ -5,7 +5,7 @@ import binascii
 from dataclasses import dataclass, field
 
 from django.contrib.auth.hashers import check_password
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 
 from django_identity.sandbox import envelope, request_log
 from django_identity.sandbox.models import Client
@@ -21,19 +21,18 @@ class Authenticated:
     secret: str = field(repr=False)
 
 
-def authenticate(request: HttpRequest) -> Authenticated | None:
-    """Return the client of the request's Basic credentials (RFC 7617), unless they are wrong."""
+def authenticate(request: HttpRequest) -> Authenticated:
+    """Return the client of the request's Basic credentials (RFC 7617).
+
+    Raises:
+        Refused: they are missing or wrong.
+    """
     pair = basic_credentials(request.headers.get("Authorization", ""))
     if pair is None or (client := known(*pair)) is None:
-        return None
+        message = "The client id or secret is wrong."
+        raise envelope.Refused(401, envelope.UNAUTHORIZED, message, challenge=CHALLENGE)
     request_log.note(request, None, client)
     return Authenticated(client, pair[1])
-
-
-def unauthorized() -> HttpResponse:
-    """Refuse a request whose Basic credentials are missing or wrong."""
-    message = "The client id or secret is wrong."
-    return envelope.error(401, envelope.UNAUTHORIZED, message, challenge=CHALLENGE)
 
 
 def basic_credentials(header: str) -> tuple[str, str] | None:

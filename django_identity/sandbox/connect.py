@@ -17,7 +17,6 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -32,6 +31,7 @@ from django_identity.sandbox import (
     switches,
 )
 from django_identity.sandbox.clients import Authenticated
+from django_identity.sandbox.envelope import Refused
 from django_identity.sandbox.errors import Invalid
 from django_identity.sandbox.models import CONNECT_CODE_LIFETIME, ConnectCode, Consent, User
 from django_identity.sandbox.people import accounts
@@ -58,14 +58,6 @@ _MESSAGES = {
 }
 
 
-class Refused(Exception):
-    """The request is refused with the error ``code``: no data is shared. A spent code stays so."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.code = code
-
-
 def make_code(user: User) -> ConnectCode:
     """Create a code for ``user``. Earlier codes stay valid."""
     letters = string.ascii_uppercase + string.digits
@@ -77,32 +69,23 @@ def make_code(user: User) -> ConnectCode:
     )
 
 
-@csrf_exempt
+@envelope.endpoint("POST")
 def connect_request(request: HttpRequest) -> HttpResponse:
     """POST /connect/request: redeem a Connect code for an application."""
-    if request.method != "POST":
-        return envelope.method_not_allowed("POST")
     asking = clients.authenticate(request)
-    if asking is None:
-        return clients.unauthorized()
-    try:
-        user, result = _redeem(asking, *_read(envelope.members_of(request)))
-    except Invalid as error:
-        return envelope.invalid(str(error))
-    except Refused as error:
-        return _refuse(error.code)
+    user, result = _redeem(asking, *_read(envelope.members_of(request)))
     request_log.note(request, user, asking.client)
     return envelope.success(result)
 
 
-def _refuse(code: str) -> HttpResponse:
-    """Refuse, with the address where a person meets a requirement (spec: Errors)."""
+def _refused(code: str) -> Refused:
+    """Build an error, with the address where a person meets a requirement (spec: Errors)."""
     beside: dict[str, Any] = {}
     if code in {KYC_LEVEL_REQUIRED, POA_REQUIRED}:
         kyc_url = settings.SANDBOX_ORIGIN + reverse("verify")
         beside = {"kyc_required": True, "kyc_url": kyc_url}
     status = 403 if beside or code == envelope.ENVIRONMENT_MISMATCH else 400
-    return envelope.error(status, code, _MESSAGES[code], **beside)
+    return Refused(status, code, _MESSAGES[code], **beside)
 
 
 def _read(members: Mapping[str, Any]) -> tuple[str, list[str]]:
@@ -111,9 +94,9 @@ def _read(members: Mapping[str, Any]) -> tuple[str, list[str]]:
     if code in (None, ""):
         is_required = switches.current().missing_connect_code == "required"
         is_retired = is_required or RETIRED_MEMBER in members
-        raise Refused(CONNECT_CODE_REQUIRED if is_retired else INVALID_CONNECT_CODE)
+        raise _refused(CONNECT_CODE_REQUIRED if is_retired else INVALID_CONNECT_CODE)
     if not isinstance(code, str):
-        raise Refused(INVALID_CONNECT_CODE)
+        raise _refused(INVALID_CONNECT_CODE)
     is_list = isinstance(scopes, list) and all(isinstance(each, str) for each in scopes)
     if not scopes or not is_list:
         raise Invalid("scopes must be an array of strings, and not empty.")
@@ -140,7 +123,7 @@ def _redeem(asking: Authenticated, code: str, scopes: Sequence[str]) -> tuple[Us
         if spent:
             spent.refusal = refusal
             spent.save(update_fields=["refusal"])
-    raise Refused(refusal)  # after the commit, so that the code stays spent
+    raise _refused(refusal)  # after the commit, so that the code stays spent
 
 
 def _spend(code: str, asking: Authenticated) -> ConnectCode | None:

@@ -10,7 +10,6 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.csrf import csrf_exempt
 from jwcrypto.common import JWException, json_encode
 from jwcrypto.jwk import JWK
 from jwcrypto.jws import InvalidJWSSignature
@@ -144,20 +143,13 @@ def inspect(credential: str) -> Inspection:
     return Inspection(header, payload, disclosures, findings, claims)
 
 
-@csrf_exempt
+@envelope.endpoint("POST")
 def verify_claims(request: HttpRequest) -> HttpResponse:
     """POST /claims/verify: tell an application whether a credential is valid, and what it says."""
-    if request.method != "POST":
-        return envelope.method_not_allowed("POST")
     asking = clients.authenticate(request)
-    if asking is None:
-        return clients.unauthorized()
-    try:
-        credential = envelope.members_of(request).get("credential")
-    except Invalid as error:
-        return envelope.invalid(str(error))
+    credential = envelope.members_of(request).get("credential")
     if not isinstance(credential, str):
-        return envelope.invalid("credential must be a string.")
+        raise Invalid("credential must be a string.")
     try:
         found = inspect(credential)
     except Invalid:

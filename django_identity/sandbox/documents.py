@@ -9,15 +9,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from jwcrypto.common import JWException
 from jwcrypto.jwe import JWE
 from jwcrypto.jwk import JWK
 
 from django_identity.sandbox import envelope, switches
 from django_identity.sandbox.errors import Invalid
-from django_identity.sandbox.models import Client, KycStatus, User
-from django_identity.sandbox.people.endpoints import user_endpoint
+from django_identity.sandbox.models import KycStatus, User
+from django_identity.sandbox.people.endpoints import reading
 
 # Algorithm -> the type of its keys.
 ALGORITHMS = {
@@ -71,20 +71,22 @@ def encrypt(content: bytes, key: Mapping[str, Any]) -> str:
     return compact
 
 
-@user_endpoint("documents:metadata")
-def metadata(user: User, client: Client, scopes: list[str]) -> HttpResponse:
+@envelope.endpoint("GET")
+def metadata(request: HttpRequest, user_id: str) -> HttpResponse:
     """Return the type, country and status of each document, without its content."""
+    user = reading(request, user_id, "documents:metadata").user
     listed = [_metadata(user, kind) for kind, _type, _content in _papers(user)]
     return envelope.success({"user_id": user.subject, "documents": listed})
 
 
-@user_endpoint("documents:read")
-def documents(user: User, client: Client, scopes: list[str]) -> HttpResponse:
+@envelope.endpoint("GET")
+def documents(request: HttpRequest, user_id: str) -> HttpResponse:
     """Return each document with its content, encrypted to the application's key."""
-    key = client.registered.document_key
+    token = reading(request, user_id, "documents:read")
+    user, key = token.user, token.application.registered.document_key
     if key is None:
         message = "The application is not approved for the trusted tier."
-        return envelope.error(403, TRUSTED_TIER_REQUIRED, message)
+        raise envelope.Refused(403, TRUSTED_TIER_REQUIRED, message)
     listed = [
         _metadata(user, kind) | {"content_type": content_type, "content": encrypt(content, key)}
         for kind, content_type, content in _papers(user)

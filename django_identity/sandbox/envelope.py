@@ -3,7 +3,8 @@ Errors).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,6 +26,37 @@ INVALID_REQUEST = "INVALID_REQUEST"
 
 MISMATCH_MESSAGE = "Live credentials reach live users only, test credentials sandbox users only."
 
+Endpoint = Callable[..., HttpResponse]
+
+
+class Refused(Exception):
+    """The request is refused with an error of the specification. What was done stays done."""
+
+    def __init__(self, status: int, code: str, message: str, **about: Any) -> None:
+        super().__init__(code)
+        self.answer = error(status, code, message, **about)
+
+
+def endpoint(method: str) -> Callable[[Endpoint], Endpoint]:
+    """Let an address of the API answer ``method`` alone, and refuse in the envelope."""
+
+    def decorate(view: Endpoint) -> Endpoint:
+        @csrf_exempt
+        @wraps(view)
+        def answer(request: HttpRequest, **parts: str) -> HttpResponse:
+            if request.method != method:
+                return method_not_allowed(method)
+            try:
+                return view(request, **parts)
+            except Refused as refused:
+                return refused.answer
+            except Invalid as unusable:
+                return error(400, INVALID_REQUEST, str(unusable))
+
+        return answer
+
+    return decorate
+
 
 def success(content: Mapping[str, Any], *, status: int = 200) -> JsonResponse:
     """Wrap ``content`` as ``{"success": true, "data": …}``."""
@@ -45,11 +77,6 @@ def error(
     return JsonResponse(content, status=status, headers=headers)
 
 
-def invalid(message: str) -> JsonResponse:
-    """Refuse a body that cannot be used."""
-    return error(400, INVALID_REQUEST, message)
-
-
 def method_not_allowed(allowed: str) -> JsonResponse:
     """Refuse any method but the ``allowed`` one."""
     refusal = error(405, METHOD_NOT_ALLOWED, f"Use {allowed}.")
@@ -57,9 +84,9 @@ def method_not_allowed(allowed: str) -> JsonResponse:
     return refusal
 
 
-def environment_mismatch() -> JsonResponse:
+def environment_mismatch() -> Refused:
     """Refuse a request that mixes live and test (spec: Credentials and environments)."""
-    return error(403, ENVIRONMENT_MISMATCH, MISMATCH_MESSAGE)
+    return Refused(403, ENVIRONMENT_MISMATCH, MISMATCH_MESSAGE)
 
 
 def http_address(name: str, url: object) -> str:

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
-from functools import wraps
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -12,11 +11,11 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.crypto import constant_time_compare
-from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from django_identity.sandbox import callers, envelope
 from django_identity.sandbox.developer import applications
+from django_identity.sandbox.envelope import Refused
 from django_identity.sandbox.errors import Invalid
 from django_identity.sandbox.models import Application, Client, Environment
 from django_identity.sandbox.people import accounts
@@ -24,38 +23,29 @@ from django_identity.sandbox.people import accounts
 #: What is shown once: a label and a value. It is kept in no session, so leaving the page loses it.
 Shown = list[tuple[str, str]]
 
-DeveloperEndpoint = Callable[..., HttpResponse]
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^#]+")
 
 
-def developer_endpoint(endpoint: DeveloperEndpoint) -> DeveloperEndpoint:
-    """Guard an endpoint: POST, the developer portal session token, a JSON object as body."""
+def _sent(request: HttpRequest) -> dict[str, Any]:
+    """Return the members of the body, which the developer portal session token vouches for.
 
-    @csrf_exempt
-    @wraps(endpoint)
-    def view(request: HttpRequest, **parts: str) -> HttpResponse:
-        if request.method != "POST":
-            return envelope.method_not_allowed("POST")
-        if not constant_time_compare(callers.bearer(request), settings.SANDBOX_PORTAL_TOKEN):
-            message = "Send the developer portal session token as Bearer."
-            challenge = 'Bearer realm="developer"'
-            return envelope.error(401, envelope.UNAUTHORIZED, message, challenge=challenge)
-        try:
-            return endpoint(envelope.members_of(request), **parts)
-        except Invalid as error:
-            return envelope.invalid(str(error))
-
-    return view
+    Raises:
+        Refused: it is another token.
+        Invalid: the body cannot be used.
+    """
+    if not constant_time_compare(callers.bearer(request), settings.SANDBOX_PORTAL_TOKEN):
+        message = "Send the developer portal session token as Bearer."
+        challenge = 'Bearer realm="developer"'
+        raise Refused(401, envelope.UNAUTHORIZED, message, challenge=challenge)
+    return envelope.members_of(request)
 
 
-@developer_endpoint
-def rotate_secret(members: Mapping[str, Any], app_id: str) -> HttpResponse:
+@envelope.endpoint("POST")
+def rotate_secret(request: HttpRequest, app_id: str) -> HttpResponse:
     """Issue a new client secret for one mode; the old one is void at once."""
-    application, mode = _application(app_id), members.get("mode")
-    if application is None:
-        return _unknown_application()
+    mode, application = _sent(request).get("mode"), _application(app_id)
     if mode not in Environment.values:
-        return envelope.invalid("mode is test or live.")
+        raise Invalid("mode is test or live.")
     client = Client.objects.get(registered=application, environment=mode)
     issued = applications.rotate_client_secret(client)
     return envelope.success(
@@ -63,29 +53,25 @@ def rotate_secret(members: Mapping[str, Any], app_id: str) -> HttpResponse:
     )
 
 
-@developer_endpoint
-def test_users(members: Mapping[str, Any]) -> HttpResponse:
+@envelope.endpoint("POST")
+def test_users(request: HttpRequest) -> HttpResponse:
     """Make a sandbox user, whose password is shown this once."""
-    app_id = members.get("appId")
+    app_id = _sent(request).get("appId")
     if not isinstance(app_id, str):
-        return envelope.invalid("appId must be a string.")
-    if _application(app_id) is None:
-        return _unknown_application()
+        raise Invalid("appId must be a string.")
+    _application(app_id)
     made = accounts.create_user()
     content = {"userId": made.user.subject, "email": made.user.email, "password": made.password}
     return envelope.success(content, status=201)
 
 
-def _application(app_id: str) -> Application | None:
+def _application(app_id: str) -> Application:
+    """Return the application that ``app_id`` names. Raises ``Refused`` if there is none."""
     try:
-        return Application.objects.filter(app_id=UUID(app_id)).first()
-    except ValueError:
-        return None
-
-
-def _unknown_application() -> HttpResponse:
-    """Refuse an ``appId`` that names nothing."""
-    return envelope.error(404, envelope.NOT_FOUND, "There is no such application.")
+        return Application.objects.get(app_id=UUID(app_id))
+    except (ValueError, Application.DoesNotExist) as error:
+        message = "There is no such application."
+        raise Refused(404, envelope.NOT_FOUND, message) from error
 
 
 @require_http_methods(["GET", "POST"])

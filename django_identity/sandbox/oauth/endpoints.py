@@ -129,7 +129,7 @@ class TokenEndpoint(TokenView):
         if response.status_code == 400 and grant and client:
             is_mixed = grant.application.environment != client.environment
             if is_mixed and json.loads(response.content)["error"] == "invalid_grant":
-                return envelope.environment_mismatch()
+                return envelope.environment_mismatch().answer
         return response
 
     def http_method_not_allowed(self, *args: object, **kwargs: object) -> HttpResponse:
