@@ -19,7 +19,6 @@ CODE = re.compile(r"CNX-[A-Z0-9]{4}-[A-Z0-9]{4}")
 NEW_CODE = "/account/connect-codes/new"
 INVALID = (400, "INVALID_CONNECT_CODE")
 UNUSABLE = (400, "INVALID_REQUEST")
-LEVEL = (403, "KYC_LEVEL_REQUIRED")
 
 
 def result_of(application: Application, person: Person, scopes: Any = CONNECT_SCOPES) -> Any:
@@ -72,19 +71,21 @@ def test_missing_code(application: Application, missing: dict[str, Any]) -> None
     assert refusal(answer) == (400, "CONNECT_CODE_REQUIRED")
 
 
-def test_unknown_scope(application: Application, person: Person) -> None:
-    """A scope that Connect does not have is refused; the request has consumed the code."""
-    answer = application.connect(person.make_code(), ["profile:basic", "profile:read"])
-    assert refusal(answer) == (400, "INVALID_SCOPE")
-    assert person.code_states() == ["used"]
-
-
-@pytest.mark.parametrize(("mode", "environment"), [("test", "live"), ("live", "test")])
-def test_environments_do_not_mix(sandbox: Sandbox, mode: str, environment: str) -> None:
-    """Test credentials get no real user's code and live ones no sandbox user's."""
+@pytest.mark.parametrize(
+    ("mode", "environment", "scopes", "code"),
+    [
+        ("test", "test", ["profile:basic", "profile:read"], (400, "INVALID_SCOPE")),
+        ("test", "live", CONNECT_SCOPES, (403, "ENVIRONMENT_MISMATCH")),
+        ("live", "test", CONNECT_SCOPES, (403, "ENVIRONMENT_MISMATCH")),
+    ],
+)
+def test_a_refusal_consumes_the_code(
+    sandbox: Sandbox, mode: str, environment: str, scopes: list[str], code: tuple[int, str]
+) -> None:
+    """A scope that Connect does not have; test credentials and a real user, or the reverse."""
     person = Person(sandbox, environment=environment, verified=True)
-    answer = Application(sandbox, mode).connect(person.make_code())
-    assert refusal(answer) == (403, "ENVIRONMENT_MISMATCH")
+    answer = Application(sandbox, mode).connect(person.make_code(), scopes)
+    assert refusal(answer) == code
     assert "kyc_required" not in answer.json()
     assert (person.code_states(), person.shown()["consents"]) == (["used"], {})
 

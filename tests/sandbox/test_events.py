@@ -39,7 +39,7 @@ def test_approval_is_a_consent(hearing: Application, person: Person, receiver: R
 
 @pytest.mark.parametrize("details", [True, False])
 def test_verification(hearing: Application, receiver: Receiver, details: bool) -> None:
-    """kyc.verified has the members the specification shows; each claim is told, then its end.
+    """All seven types: kyc.verified has the members the specification shows; each claim is told.
 
     With the details off all others carry the user id alone.
     """
@@ -49,17 +49,19 @@ def test_verification(hearing: Application, receiver: Receiver, details: bool) -
     unverified.cause("verify", bvn="00000000000")  # where nothing changed, nothing is told
     unverified.cause("verify", bvn="22222222222")
     unverified.cause("verify", bvn="11111111111")
-    told = receiver.wait_for(11)[1:]
-    claims = ["claim.issued"] * 4, ["claim.revoked"] * 4
-    assert [each["event_type"] for each in told] == [
-        "kyc.verified", *claims[0], "kyc.rejected", *claims[1]
+    unverified.cause(f"consents/{hearing.client_id}/revoke")
+    unverified.cause("deletion")
+    told = receiver.wait_for(13)[1:]
+    assert receiver.types == [
+        "consent.granted", "kyc.verified", *["claim.issued"] * 4, "kyc.rejected",
+        *["claim.revoked"] * 4, "consent.revoked", "data.deletion_requested",
     ]  # fmt: skip
     about = {"kyc_level": "level_2", "status": "verified", "provider": "Sandbox KYC"}
     assert told[0]["data"] == {"user_id": unverified.user_id, **about}
     if not details:
-        assert [each["data"] for each in told[1:]] == [{"user_id": unverified.user_id}] * 9
+        assert [each["data"] for each in told[1:]] == [{"user_id": unverified.user_id}] * 11
         return
-    assert [each["data"]["claim_type"] for each in (*told[1:5], *told[6:])] == ALL_CLAIMS * 2
+    assert [each["data"]["claim_type"] for each in (*told[1:5], *told[6:10])] == ALL_CLAIMS * 2
     assert (told[5]["data"]["status"], told[5]["data"]["kyc_level"]) == ("rejected", "level_1")
 
 
