@@ -2,9 +2,11 @@
 
 import os
 import socket
+import sqlite3
 import ssl
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -24,15 +26,19 @@ from tests.sandbox.receiver import Receiver
 
 pytestmark = pytest.mark.integration
 
-COMMAND = [sys.executable, "-m", "django_identity.sandbox"]
 GIVEN = sandbox_application()
+ADA = "00000000-0000-4000-8000-000000000001"
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """Python with these arguments."""
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
 def ended(*options: object) -> str:
     """What the command says when it does not start."""
-    result = subprocess.run(
-        [*COMMAND, *map(str, options)], capture_output=True, text=True, timeout=120, check=False
-    )
+    result = run("-m", "django_identity.sandbox", *options)
     assert (result.returncode, result.stdout) == (2, "")
     assert "Traceback" not in result.stderr
     return result.stderr
@@ -69,7 +75,7 @@ def test_what_cannot_be_is_said(options: list[str], said: str) -> None:
 
 def test_switches_are_options() -> None:
     """Each can be set on the command line; the help groups them, and names the command."""
-    asked = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True)
+    asked = run("-m", "django_identity.sandbox", "--help")
     assert asked.stdout.startswith("usage: identity-sandbox [options]")
     for group in ("address:", "site and data:", "tokens:", "switches, where"):
         assert f"\n{group}" in asked.stdout
@@ -80,9 +86,13 @@ def test_switches_are_options() -> None:
 
 
 def test_a_kept_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """People, applications and keys are there again after a restart; another's is refused."""
+    """People, applications and keys are there again after a restart; another's is refused.
+
+    Who was deleted does not come back.
+    """
     path = tmp_path / "kept.sqlite3"
     with started("--database", str(path)) as first:
+        first.control("POST", f"users/{ADA}/deletion")
         person, application = Person(first, verified=True), Application(first)
         kid = first.control("GET", "keys")["signing"]
     with started("--database", str(path)) as second:
@@ -90,8 +100,9 @@ def test_a_kept_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         person.browser = second.open_browser()
         assert person.tokens_for(application)["access_token"]
         assert second.control("GET", "keys")["signing"] == kid
-    code = "import sqlite3,sys; sqlite3.connect(sys.argv[1]).execute('drop table sandbox_notice')"
-    subprocess.run([sys.executable, "-c", code, path], check=True)
+        assert second.control("GET", f"users/{ADA}")["deletion_requested"]
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DROP TABLE sandbox_notice")
     assert "another version" in ended("--port=0", "--database", path)
     (emptied := tmp_path / "tmp").mkdir()
     monkeypatch.setenv("TMPDIR", str(emptied))
@@ -184,9 +195,7 @@ PARTS = {
 @pytest.mark.parametrize("code", PARTS.values(), ids=PARTS)
 def test_it_keeps_out_of_a_sites_process(code: str) -> None:
     """Whatever of it a site would take in."""
-    result = subprocess.run(
-        [sys.executable, "-c", SITE + code], capture_output=True, text=True, check=False
-    )
+    result = run("-c", SITE + code)
     assert result.returncode in (1, 2)
     assert "does not run in a process that has a site's settings" in result.stderr
 
@@ -199,8 +208,6 @@ def test_the_helper_is_light() -> None:
         "assert not {'django', 'httpx'} & sys.modules.keys()\n"
         "from django_identity.sandbox.__main__ import main; sys.exit(main(['--port=0']))"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", hidden + helper], capture_output=True, text=True, check=False
-    )
+    result = run("-c", hidden + helper)
     assert (result.returncode, result.stderr.count("\n")) == (2, 1)
     assert 'pip install "django-identity[sandbox]"' in result.stderr
