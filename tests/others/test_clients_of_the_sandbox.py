@@ -1,13 +1,20 @@
-"""A client that is not ours at the sandbox: Authlib signs in and refreshes."""
+"""Clients that are not ours at the sandbox: Authlib, openssl, and ``@sd-jwt/core`` in Node."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
 
 import pytest
 from authlib.integrations.base_client.errors import OAuthError
 from authlib.integrations.requests_client import OAuth2Session
 
 from tests.sandbox.driver import ALL_SCOPES, REDIRECT_URI, Application, Person
+from tests.sandbox.receiver import SECRET, Receiver
 
 pytestmark = pytest.mark.integration
 VERIFIER = "a-verifier-of-64-characters-that-nobody-has-to-guess-in-a-test-00"
+SD_JWT = ["node", str(Path(__file__).parent / "verify.mjs")]
 
 
 @pytest.mark.parametrize("method", ["client_secret_basic", "client_secret_post"])
@@ -39,3 +46,40 @@ def test_authlibs_client(
         assert newer["refresh_token"] != token["refresh_token"]
         with pytest.raises(OAuthError, match="invalid_grant"):
             session.refresh_token(refresh_token=token["refresh_token"])
+
+
+def test_the_signature_is_openssls(application: Application, person: Person) -> None:
+    """Lowercase hexadecimal HMAC-SHA-256 of an event's bytes as they came."""
+    with Receiver() as receiver:
+        application.receive_at(receiver.url, secret=SECRET)
+        person.consent_to(application)
+        receiver.wait_for(1)
+    command = ["openssl", "dgst", "-sha256", "-hmac", SECRET]
+    done = subprocess.run(command, input=receiver.requests[0].body, capture_output=True, check=True)
+    signature = receiver.requests[0].headers["x-webhook-signature"]
+    assert done.stdout.decode().split()[-1] == signature
+
+
+@pytest.mark.parametrize("switches", [{}, {"claims_iat": False, "claim_values": "bare"}])
+def test_sd_jwt_of_npm_verifies_the_credentials(
+    application: Application, person: Person, switches: dict[str, Any]
+) -> None:
+    """Header, payload and every disclosed claim; and nothing that was changed."""
+    application.sandbox.switch(**switches)
+    answer = person.read(person.tokens_for(application), "claims")
+    credential = answer.json()["data"]["credential"]
+    jwks = application.sandbox.client.get("/.well-known/jwks.json").json()
+
+    def verify(text: str) -> subprocess.CompletedProcess[str]:
+        given = json.dumps({"credential": text, "jwks": jwks})
+        return subprocess.run(SD_JWT, input=given, capture_output=True, text=True, check=False)
+
+    read = json.loads(verify(credential).stdout)
+    assert (read["header"]["alg"], read["header"]["typ"]) == ("ES256", "dc+sd-jwt")
+    payload = read["payload"]
+    assert (payload["sub"], payload["aud"]) == (person.user_id, application.client_id)
+    assert {"kyc_verified", "age_over_18", "country_resident", "unique_human"} <= payload.keys()
+    head, body, rest = credential.split(".", 2)
+    bent = verify(f"{head}.{body}.{'B' if rest[0] == 'A' else 'A'}{rest[1:]}")
+    assert bent.returncode != 0
+    assert "signature" in bent.stderr.lower()
