@@ -166,8 +166,8 @@ class Visitor:
         self.browser = sandbox.open_browser()
 
     def open(self, url: str) -> httpx.Response:
-        """Open an address and follow its redirects up to the first foreign one."""
-        return self._follow(self.browser.get(url))
+        """Open an address and follow its redirects."""
+        return self.follow(self.browser.get(url))
 
     def submit(self, page: httpx.Response, action: str = "", /, **fields: str) -> httpx.Response:
         """Send the first form of the page that has the action and fields, with its hidden ones."""
@@ -177,10 +177,11 @@ class Visitor:
             if target.endswith(action) and all(f'name="{name}"' in form for name in fields):
                 hidden = dict(re.findall(r'type="hidden" name="([^"]*)" value="([^"]*)"', form))
                 values = {name: html.unescape(value) for name, value in hidden.items()}
-                return self._follow(self.browser.post(page.url.join(target), data=values | fields))
+                return self.follow(self.browser.post(page.url.join(target), data=values | fields))
         raise AssertionError(f"No form {action} with {sorted(fields)} in {page.url.path}")
 
-    def _follow(self, response: httpx.Response) -> httpx.Response:
+    def follow(self, response: httpx.Response) -> httpx.Response:
+        """Follow redirects up to the first foreign one."""
         while (follow := response.next_request) and follow.url.host == "127.0.0.1":
             if str(follow.url).startswith(REDIRECT_URI):
                 break
@@ -226,12 +227,11 @@ class Person(Visitor):
         answer = self.decide(application.authorization_url(pkce, **changes))
         return httpx.URL(answer.json()["callback"]).params["code"], pkce
 
-    def tokens_for(self, application: Application, **changes: str | None) -> dict[str, Any]:
+    def tokens_for(self, application: Application, **changes: str | None) -> Any:
         """Approve without a browser, and exchange the code."""
         response = application.redeem(*self.approve(application, **changes))
         assert response.status_code == 200, response.text
-        tokens: dict[str, Any] = response.json()
-        return tokens
+        return response.json()
 
     def read(self, tokens: dict[str, Any], what: str, user_id: str = "me") -> httpx.Response:
         """Ask a user endpoint with these tokens."""
@@ -247,10 +247,9 @@ class Person(Visitor):
         """Let the control API do something to this person."""
         return self.sandbox.control("POST", f"users/{self.user_id}/{what}", **body)
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> Any:
         """Return the account as the service sees it."""
-        account: dict[str, Any] = self.sandbox.control("GET", f"users/{self.user_id}")
-        return account
+        return self.sandbox.control("GET", f"users/{self.user_id}")
 
     def active_claims(self) -> set[str]:
         """Return the types of the claims that are not revoked."""

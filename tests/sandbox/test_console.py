@@ -21,7 +21,6 @@ from tests.sandbox.receiver import Receiver, until
 
 @pytest.fixture
 def developer(sandbox: Sandbox) -> Visitor:
-    sandbox.control("DELETE", "requests")
     return Visitor(sandbox)
 
 
@@ -29,8 +28,7 @@ def press(developer: Visitor, path: str, **fields: str) -> str:
     """Press a button of a page; what the page says then."""
     developer.open("/portal/")
     token = {"csrfmiddlewaretoken": developer.browser.cookies["sandbox_csrftoken"]}
-    page = developer.browser.post(path, data=token | fields)
-    return page.text if page.status_code == 200 else developer.open(page.headers["Location"]).text
+    return developer.follow(developer.browser.post(path, data=token | fields)).text
 
 
 def do(developer: Visitor, action: str, **fields: str) -> str:

@@ -145,11 +145,10 @@ def test_ids_and_times(known: Person, receiver: Receiver, form: str, shape: str)
         assert re.fullmatch(shape, event["timestamp"])
 
 
-def send(application: Application, **event: object) -> dict[str, Any]:
+def send(application: Application, **event: object) -> Any:
     """Let the sandbox send an event that nothing caused."""
     members = {"client_id": application.client_id, "event_type": "kyc.verified", **event}
-    delivery: dict[str, Any] = application.sandbox.control("POST", "events", **members)
-    return delivery
+    return application.sandbox.control("POST", "events", **members)
 
 
 def settled(application: Application, *, attempts: int = 1) -> dict[str, Any]:

@@ -11,20 +11,12 @@ from tests.sandbox.driver import Application, Person, Sandbox, basic, exchange, 
 DAY = 86_400
 
 
-def verified(
-    sandbox: Sandbox, application: Application, token: str, *, audience: str = ""
-) -> dict[str, Any]:
+def verified(sandbox: Sandbox, token: str, audience: str) -> Any:
     """Verify ``token`` as an application does: key set, issuer, audience, expiry, ES256 alone."""
     keys = jwt.PyJWKSet.from_dict(sandbox.client.get("/.well-known/jwks.json").json())
-    claims: dict[str, Any] = jwt.decode(
-        token,
-        keys[jwt.get_unverified_header(token)["kid"]],
-        algorithms=["ES256"],
-        issuer=sandbox.origin,
-        audience=audience or application.client_id,
-        options={"require": ["exp", "iss", "aud", "sub"]},
-    )
-    return claims
+    key, required = keys[jwt.get_unverified_header(token)["kid"]], ["exp", "iss", "aud", "sub"]
+    issued = {"issuer": sandbox.origin, "audience": audience, "options": {"require": required}}
+    return jwt.decode(token, key, algorithms=["ES256"], **issued)
 
 
 def test_refresh_rotates(application: Application, person: Person) -> None:
@@ -62,23 +54,22 @@ def test_tokens_expire(application: Application, person: Person) -> None:
     assert refusal(application.refresh(tokens["refresh_token"])) == (400, "invalid_grant")
 
 
-def form_of(application: Application, person: Person) -> dict[str, str]:
-    """What an exchange sends beside the client's credentials."""
-    return exchange(*person.approve(application))
-
-
 @pytest.mark.parametrize("scheme", ["Basic", "basic"])
 def test_a_client_may_use_basic(application: Application, person: Person, scheme: str) -> None:
     """By a switch; with or without its id in the body. The refresh token too is spent so."""
     application.sandbox.switch(basic_clients=True)
-    client, form = application.sandbox.client, form_of(application, person)
+    client, form = application.sandbox.client, exchange(*person.approve(application))
     header = basic(application.client_id, application.client_secret, scheme)
     named = form | {"client_id": application.client_id}
     tokens = client.post("/oauth2/token", data=named, headers=header)
     assert tokens.status_code == 200
     spent = {"grant_type": "refresh_token", "refresh_token": tokens.json()["refresh_token"]}
     assert client.post("/oauth2/token", data=spent, headers=header).status_code == 200
-    twice = form_of(application, person) | named | {"client_secret": application.client_secret}
+    twice = (
+        exchange(*person.approve(application))
+        | named
+        | {"client_secret": application.client_secret}
+    )
     refused = client.post("/oauth2/token", data=twice, headers=header)
     assert refusal(refused) == (400, "invalid_request")  # RFC 6749, section 2.3
 
@@ -88,7 +79,7 @@ def test_the_body_alone_counts(application: Application, person: Person) -> None
     for grant_type in ("client_credentials", "password", "x", ""):
         refused = application.token_request(grant_type=grant_type)
         assert refusal(refused) == (400, "unsupported_grant_type")
-    client, form = application.sandbox.client, form_of(application, person)
+    client, form = application.sandbox.client, exchange(*person.approve(application))
     header = basic(application.client_id, application.client_secret)
     refused = client.post("/oauth2/token", data=form, headers=header)
     assert refusal(refused) == (401, "invalid_client")
@@ -99,7 +90,7 @@ def test_the_body_alone_counts(application: Application, person: Person) -> None
 def test_a_bad_client_is_challenged(application: Application, person: Person, where: str) -> None:
     """401, ``invalid_client``, and the scheme that would have been right; the code stays good."""
     application.sandbox.switch(basic_clients="header" in where)
-    client_id, form = application.client_id, form_of(application, person)
+    client_id, form = application.client_id, exchange(*person.approve(application))
     header, sent = {
         "header": (basic(client_id, "wrong"), {}),
         "body": ({}, {"client_id": client_id, "client_secret": "wrong"}),
@@ -119,7 +110,7 @@ def test_parameters_of_the_address_count_for_nothing(
 ) -> None:
     """Nor does a body that is no form (RFC 6749, section 3.2); the code stays good."""
     credentials = {"client_id": application.client_id, "client_secret": application.client_secret}
-    form = {**form_of(application, person), **credentials, "x": "y"}
+    form = {**exchange(*person.approve(application)), **credentials, "x": "y"}
     client = application.sandbox.client
     refused = client.post("/oauth2/token", data=form, params={moved: form[moved]})
     for answer in (refused, client.post("/oauth2/token", json=form)):
@@ -130,7 +121,7 @@ def test_parameters_of_the_address_count_for_nothing(
 
 def test_a_replayed_code_ends_its_tokens(application: Application, person: Person) -> None:
     """Refreshed ones too, and no others (RFC 6749, section 4.1.2); no stranger can do that."""
-    other, form = person.tokens_for(application), form_of(application, person)
+    other, form = person.tokens_for(application), exchange(*person.approve(application))
     tokens = application.token_request(**form).json()
     refreshed = application.refresh(tokens["refresh_token"]).json()
     stranger = form | {"client_id": application.client_id}
@@ -194,7 +185,7 @@ def test_subject_is_named_in_a_signed_token(
     refreshed = application.refresh(first["refresh_token"]).json()
     for tokens in (first, refreshed):
         named = sandbox.origin if audience == sandbox.origin else application.client_id
-        claims = verified(sandbox, application, tokens[member], audience=named)
+        claims = verified(sandbox, tokens[member], named)
         assert (claims["sub"], claims["aud"]) == (person.user_id, audience)
         assert claims["exp"] - claims["iat"] == 3600
         assert jwt.get_unverified_header(tokens[member])["typ"] == typ
