@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from jwcrypto.jwk import JWK, JWKSet
+from jwcrypto.jwk import JWKSet
 from sd_jwt.verifier import SDJWTVerifier
 
 from tests.sandbox.driver import Application, Person, Sandbox, refusal
@@ -30,12 +30,9 @@ def claims_of(person: Person, tokens: dict[str, str]) -> Any:
 def verified(person: Person, tokens: dict[str, str], credential: str = "") -> Any:
     """The payload of the credential of now, or of that one, by another library."""
     keys = JWKSet.from_json(person.sandbox.client.get("/.well-known/jwks.json").text)
-
-    def key_of(_issuer: str, header: dict[str, str]) -> JWK:
-        return keys.get_key(header["kid"])
-
     credential = credential or claims_of(person, tokens)["credential"]
-    return SDJWTVerifier(credential, key_of).get_verified_payload()
+    verifier = SDJWTVerifier(credential, lambda _issuer, header: keys.get_key(header["kid"]))
+    return verifier.get_verified_payload()
 
 
 def decoded(text: str) -> Any:

@@ -16,8 +16,8 @@ TYPES = ["passport", "national_id", "bank_verification_number"]
 WAYS = {"documents:read": "documents", "documents:metadata": "documents/metadata"}
 
 
-def listed(person: Person, application: Application, what: str = "documents") -> Any:
-    answer = person.read(person.tokens_for(application, scope=BOTH), what)
+def listed(person: Person, application: Application) -> Any:
+    answer = person.read(person.tokens_for(application, scope=BOTH), "documents")
     assert answer.headers["Cache-Control"] == "no-store"
     return answer.json()["data"]["documents"]
 
