@@ -1,14 +1,30 @@
-"""Our client against a provider on Authlib's server."""
+"""Our client against an identity service on Authlib's server, with credentials by ``sd-jwt``.
 
+The service is written after the specification, without a line of the sandbox. Its records are in
+memory.
+"""
+
+import secrets
+import time
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from django.http import HttpResponseBase
-from django.test import Client, override_settings
+from authlib.integrations.django_oauth2 import AuthorizationServer
+from authlib.oauth2.rfc6749 import AuthorizationCodeMixin, ClientMixin, TokenMixin, grants
+from authlib.oauth2.rfc7636 import CodeChallenge
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.test import Client as Browser
+from django.test import override_settings
+from django.urls import path
 from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from jwcrypto.jwk import JWK
+from sd_jwt.common import SDObj
+from sd_jwt.issuer import SDJWTIssuer
 
 from django_identity import conf
 from django_identity.exceptions import InvalidGrant
@@ -23,13 +39,186 @@ from django_identity.testing import browser
 from tests import urls
 from tests.factories import unsealed
 from tests.lifecycle.refetching import refetched
-from tests.others import provider
-from tests.others.provider import CLIENT_ID, CLIENT_SECRET, SUBJECT, VALUES
 from tests.sandbox.driver import TLS
 
 pytestmark = [pytest.mark.integration, pytest.mark.django_db(transaction=True)]
+CLIENT_ID, CLIENT_SECRET = "authlib-client", secrets.token_urlsafe(32)
+REDIRECT_URI = "http://testserver/identity/callback/"
+METHODS = ["client_secret_post"]
+# A subject is opaque text, whatever it holds.
+SUBJECT = "Ünï/..%2F?#&=+ 'x' \"<b>\" \\ 😀"
+VALUES = {"age_over_18": True, "country_resident": "NG", "unique_human": True}
+KEY = JWK.generate(kty="EC", crv="P-256", kid="provider-1")
+
+
+class Client(ClientMixin):
+    client_id = CLIENT_ID
+
+    def get_allowed_scope(self, scope: str) -> str:
+        return scope
+
+    def check_redirect_uri(self, redirect_uri: str) -> bool:
+        return redirect_uri == REDIRECT_URI
+
+    def check_client_secret(self, client_secret: str) -> bool:
+        return client_secret == CLIENT_SECRET
+
+    def check_endpoint_auth_method(self, method: str, endpoint: str) -> bool:
+        return method in METHODS
+
+    def check_response_type(self, response_type: str) -> bool:
+        return response_type == "code"
+
+    def check_grant_type(self, grant_type: str) -> bool:
+        return grant_type in {"authorization_code", "refresh_token"}
+
+
+@dataclass
+class Code(AuthorizationCodeMixin):
+    scope: str
+    code_challenge: str
+    code_challenge_method: str
+
+    def get_redirect_uri(self) -> str:
+        return REDIRECT_URI
+
+    def get_scope(self) -> str:
+        return self.scope
+
+
+@dataclass
+class Token(TokenMixin):
+    access_token: str
+    refresh_token: str
+    scope: str
+    revoked: bool = False
+
+    def check_client(self, client: Client) -> bool:
+        return True
+
+    def get_scope(self) -> str:
+        return self.scope
+
+
+CODES: dict[str, Code] = {}
+TOKENS: list[Token] = []
+
+
+class CodeGrant(grants.AuthorizationCodeGrant):
+    TOKEN_ENDPOINT_AUTH_METHODS: ClassVar = METHODS
+
+    def save_authorization_code(self, code: str, request: Any) -> None:
+        asked = request.payload
+        challenge = asked.data["code_challenge"], asked.data["code_challenge_method"]
+        CODES[code] = Code(asked.scope, *challenge)
+
+    def query_authorization_code(self, code: str, client: Client) -> Code | None:
+        # It is good once.
+        return CODES.pop(code, None)
+
+    def delete_authorization_code(self, authorization_code: Code) -> None:
+        pass
+
+    def authenticate_user(self, authorization_code: Code) -> str:
+        return SUBJECT
+
+
+class RefreshGrant(grants.RefreshTokenGrant):
+    INCLUDE_NEW_REFRESH_TOKEN = True
+    TOKEN_ENDPOINT_AUTH_METHODS: ClassVar = METHODS
+
+    def authenticate_refresh_token(self, refresh_token: str) -> Token | None:
+        held = (each for each in TOKENS if each.refresh_token == refresh_token)
+        return next((each for each in held if not each.revoked), None)
+
+    def authenticate_user(self, refresh_token: Token) -> str:
+        return SUBJECT
+
+    def revoke_old_credential(self, refresh_token: Token) -> None:
+        refresh_token.revoked = True
+
+
+class Server(AuthorizationServer):
+    def query_client(self, client_id: str) -> Client | None:
+        return Client() if client_id == CLIENT_ID else None
+
+    def save_token(self, token: dict[str, Any], request: Any) -> None:
+        TOKENS.append(Token(token["access_token"], token["refresh_token"], token["scope"]))
+
+
+server = Server(Client, Token)
+server.load_config({"refresh_token_generator": True})
+server.register_grant(CodeGrant, [CodeChallenge(required=True)])
+server.register_grant(RefreshGrant)
+
+
+def authorize(request: HttpRequest) -> HttpResponse:
+    """The person is signed in, and approves."""
+    grant = server.get_consent_grant(request, end_user=SUBJECT)
+    answer: HttpResponse = server.create_authorization_response(
+        request, grant_user=SUBJECT, grant=grant
+    )
+    return answer
+
+
+@csrf_exempt
+def token(request: HttpRequest) -> HttpResponse:
+    answer: HttpResponse = server.create_token_response(request)
+    return answer
+
+
+def user(request: HttpRequest, subject: str, what: str) -> HttpResponse:
+    """A user endpoint, for the scopes of its Bearer token."""
+    given = request.headers.get("Authorization", "").removeprefix("Bearer ")
+    held = [each for each in TOKENS if each.access_token == given and not each.revoked]
+    if not held:
+        return JsonResponse({"success": False, "error": {"code": "UNAUTHORIZED"}}, status=401)
+    if f"{what}:read" not in held[0].scope.split() or subject not in ("me", SUBJECT):
+        return JsonResponse({"success": False, "error": {"code": "FORBIDDEN"}}, status=403)
+    listed = [{"claim_type": name, "provider": "KYC", "revoked": False} for name in VALUES]
+    data = {
+        "profile": {
+            "id": SUBJECT, "email": "ada@example.org", "first_name": "Ada", "last_name": "Öbi",
+            "country": "NG", "kyc_level": "level_2", "risk_score": 3,
+        },
+        "kyc": {
+            "kyc_level": "level_2", "status": "verified", "verified_at": "2026-11-01T10:00:00Z",
+            "provider": "KYC",
+        },
+        "claims": {
+            "user_id": SUBJECT,
+            "claims": listed,
+            "credential": credential(request.build_absolute_uri("/").rstrip("/")),
+            "credential_format": "dc+sd-jwt",
+        },
+    }  # fmt: skip
+    return JsonResponse({"success": True, "data": data[what]})
+
+
+def credential(origin: str) -> str:
+    now = int(time.time())
+    payload: dict[Any, Any] = {
+        "iss": origin, "aud": CLIENT_ID, "sub": SUBJECT, "environment": "test", "iat": now,
+        "exp": now + 24 * 3600,
+    }  # fmt: skip
+    payload |= {SDObj(name): value for name, value in VALUES.items()}
+    header = {"typ": "dc+sd-jwt", "kid": "provider-1"}
+    issued: str = SDJWTIssuer(payload, KEY, extra_header_parameters=header).sd_jwt_issuance
+    return issued
+
+
+def key_set(_request: HttpRequest) -> HttpResponse:
+    return JsonResponse({"keys": [KEY.export_public(as_dict=True)]})
+
+
 # The site and the provider: the live server answers for both.
-urlpatterns = [*provider.urlpatterns, *urls.urlpatterns]
+urlpatterns = [
+    path("oauth2/auth", authorize),
+    path("oauth2/token", token),
+    path("api/v1/users/<path:subject>/<str:what>", user),
+    path(".well-known/jwks.json", key_set),
+    *urls.urlpatterns,
+]
 
 
 @pytest.fixture
@@ -43,7 +232,7 @@ def site(live_server: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
         yield given
 
 
-def came_back(client: Client) -> HttpResponseBase:
+def came_back(client: Browser) -> HttpResponseBase:
     """Press the button; the provider knows the person, who approves."""
     leaving = browser.begin(client, conf.application(), next_url="/", secure=False)
     answer = httpx.get(leaving, verify=TLS, trust_env=False)
@@ -52,12 +241,12 @@ def came_back(client: Client) -> HttpResponseBase:
     return browser.come_back(client, answer.headers["Location"], secure=False)
 
 
-def test_a_person_signs_in(client: Client, site: dict[str, Any]) -> None:
+def test_a_person_signs_in(client: Browser, site: dict[str, Any]) -> None:
     """Whoever they are: the subject is opaque text, learnt from ``/users/me/…``."""
     answer: Any = came_back(client)
     assert (answer.status_code, answer["Location"]) == (302, "/")
     # In another browser, to the same account.
-    came_back(Client())
+    came_back(Browser())
     identity = LinkedIdentity.objects.get()
     assert identity.subject == SUBJECT
     assert claims_of(identity.user) == VALUES
@@ -65,7 +254,7 @@ def test_a_person_signs_in(client: Client, site: dict[str, Any]) -> None:
     assert identity.user.last_name == "Öbi"
 
 
-def test_tokens_rotate(client: Client, site: dict[str, Any]) -> None:
+def test_tokens_rotate(client: Browser, site: dict[str, Any]) -> None:
     """An expired access token is refreshed; the spent refresh token is of no use."""
     came_back(client)
     identity, grant = LinkedIdentity.objects.get(), TokenGrant.objects.get()
@@ -78,7 +267,7 @@ def test_tokens_rotate(client: Client, site: dict[str, Any]) -> None:
         ServiceClient(conf.application()).refresh(Secret(spent))
 
 
-def test_a_wrong_secret_is_told(client: Client, site: dict[str, Any]) -> None:
+def test_a_wrong_secret_is_told(client: Browser, site: dict[str, Any]) -> None:
     """As a mistake of the site's operators, whose reference is on the page."""
     given = {**site, "CLIENT_SECRET": "another-secret-of-some-length"}
     with override_settings(DJANGO_IDENTITY={"default": given}):
