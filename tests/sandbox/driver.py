@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import httpx
 import trustme
@@ -23,6 +23,7 @@ REDIRECT_URI = "http://127.0.0.1:8000/callback"
 ALL_SCOPES = "profile:read kyc:read claims:read"
 CONNECT_SCOPES = ["profile:basic", "kyc:status"]
 VERIFIED_BVN = "22222222222"
+ADA = "00000000-0000-4000-8000-000000000001"
 KEY = JWK.generate(kty="EC", crv="P-256", kid="documents-1", alg="ECDH-ES+A256KW", use="enc")
 # For plain http; each client would load all certificates again, which takes longer than most tests.
 TLS = httpx.create_ssl_context()
@@ -197,10 +198,7 @@ class Person(Visitor):
     ) -> None:
         super().__init__(sandbox)
         self.account = known or sandbox.control("POST", "users", **account)
-
-    @property
-    def user_id(self) -> str:
-        return str(self.account["user_id"])
+        self.user_id = self.account.get("user_id", "")
 
     def sign_in(self, page: httpx.Response | None = None) -> httpx.Response:
         """Sign in on the given page, or on the sign-in page."""
@@ -215,6 +213,12 @@ class Person(Visitor):
         if page.url.path == "/account/sign-in":
             page = self.sign_in(page)
         return self.submit(page, skip="1") if page.url.path == "/account/verify" else page
+
+    def walk(self, application: Application) -> Any:
+        """Approve on the consent screen, and exchange the code."""
+        page = self.consent_screen(application, pkce := Pkce())
+        answer = callback_parameters(self.submit(page, allow="Approve"))
+        return application.redeem(answer["code"], pkce).json()
 
     def decide(self, url: str, **body: object) -> httpx.Response:
         """Approve without a browser, or deny."""
@@ -235,12 +239,12 @@ class Person(Visitor):
 
     def read(self, tokens: dict[str, Any], what: str, user_id: str = "me") -> httpx.Response:
         """Ask a user endpoint with these tokens."""
-        path = f"/api/v1/users/{user_id}/{what}"
-        return self.sandbox.client.get(path, headers=bearer(tokens))
+        bearer = {"Authorization": f"Bearer {tokens['access_token']}"}
+        return self.sandbox.client.get(f"/api/v1/users/{user_id}/{what}", headers=bearer)
 
     def consent_to(self, application: Application, *scopes: str) -> None:
         """Grant consent without the screen."""
-        asked = list(scopes or ALL_SCOPES.split())
+        asked = scopes or ALL_SCOPES.split()
         self.cause(f"consents/{application.client_id}/grant", scopes=asked)
 
     def cause(self, what: str, /, **body: object) -> Any:
@@ -268,7 +272,7 @@ def callback_parameters(response: httpx.Response) -> dict[str, str]:
     """Return the parameters of a redirect to the application."""
     location = response.headers["Location"]
     assert location.startswith(REDIRECT_URI)
-    return {name: values[0] for name, values in parse_qs(urlsplit(location).query).items()}
+    return dict(httpx.URL(location).params)
 
 
 def exchange(code: str, pkce: Pkce) -> dict[str, str]:
@@ -285,11 +289,6 @@ def basic(client_id: str, secret: str, scheme: str = "Basic") -> dict[str, str]:
     """Return the header that carries a client's credentials."""
     encoded = base64.b64encode(f"{client_id}:{secret}".encode()).decode()
     return {"Authorization": f"{scheme} {encoded}"}
-
-
-def bearer(tokens: dict[str, Any]) -> dict[str, str]:
-    """Return the header that carries an access token."""
-    return {"Authorization": f"Bearer {tokens['access_token']}"}
 
 
 def refusal(response: httpx.Response) -> tuple[int, str]:

@@ -7,10 +7,9 @@ import pytest
 
 from django_identity.testing.sandbox import running_sandbox
 from example_project.demo.processes import free_port
-from tests.sandbox.driver import Person, Sandbox, Visitor, refusal
+from tests.sandbox.driver import ADA, Person, Sandbox, Visitor, refusal
 
 TOKEN = "a-token-for-control-alone"
-ADA = "00000000-0000-4000-8000-000000000001"
 PAGES = ("/", "/console/activity", "/console/credential", "/console/switches", "/portal/")
 ON_THE_WAY = [
     "X-Forwarded-For:203.0.113.9", "X-Forwarded-For:", "X-Forwarded-Host:sandbox.example",

@@ -24,8 +24,7 @@ def test_rotated_secret_replaces_the_old_one(
     person = Person(sandbox, environment=mode, verified=True)
     application.use(mode)
     code, pkce = person.approve(application)
-    app_id = application.app_id
-    answer = ask(sandbox, f"apps/{app_id}/rotate-secret", {"mode": mode})
+    answer = ask(sandbox, f"apps/{application.app_id}/rotate-secret", {"mode": mode})
     issued = answer.json()["data"]
     assert (answer.status_code, answer.json()["success"]) == (200, True)
     assert set(issued) == {"mode", "clientId", "clientSecret"}

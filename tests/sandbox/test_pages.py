@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.sandbox.driver import (
+    ADA,
     Application,
     Person,
     Pkce,
@@ -20,7 +21,6 @@ from tests.sandbox.driver import (
 )
 
 CLAIMS = {"kyc_verified", "age_over_18", "country_resident", "unique_human"}
-ADA = "00000000-0000-4000-8000-000000000001"
 CASES = {
     "Ada": "verified, 18 or older, Nigeria",
     "Bruno": "verified, 18 or older, Portugal",
