@@ -88,10 +88,8 @@ class RunningSandbox:
 
     def approve(self, authorization_url: str, person: SandboxPerson) -> str:
         """Sign ``person`` in at the sandbox and approve. Returns the callback address."""
-        approved = self.control(
-            "POST", "authorizations", url=authorization_url, user_id=person.user_id
-        )
-        return str(approved["callback"])
+        decided = {"url": authorization_url, "user_id": person.user_id}
+        return str(self.control("POST", "authorizations", **decided)["callback"])
 
     def revoke_claim(self, person: SandboxPerson, claim_type: str) -> None:
         """``person`` revokes a claim on the account page."""
@@ -132,8 +130,8 @@ class RunningSandbox:
                 raise SandboxError(f"not acknowledged: {waiting}")
             time.sleep(PAUSE)
 
-    def _of(self, person: SandboxPerson, path: str, **body: Any) -> Any:
-        return self.control("POST", f"users/{quote(person.user_id)}/{path}", **body)
+    def _of(self, person: SandboxPerson, path: str) -> None:
+        self.control("POST", f"users/{quote(person.user_id)}/{path}")
 
 
 @contextmanager
