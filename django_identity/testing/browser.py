@@ -1,7 +1,5 @@
 """A whole sign-in with Django's test client, whatever the site's settings for cookies."""
 
-from urllib.parse import urlsplit
-
 from django.conf import settings
 from django.http import HttpResponseBase
 from django.test import Client
@@ -21,8 +19,6 @@ def begin(
 
 def come_back(client: Client, address: str, *, secure: bool = True) -> HttpResponseBase:
     """Come back from the service to ``address``. Returns the last response."""
-    parts = urlsplit(address)
-    address = f"{parts.path}?{parts.query}"
     arrived = client.get(address, secure=secure)
     if settings.SESSION_COOKIE_SAMESITE != "Strict" or arrived.status_code != 200:
         return arrived
