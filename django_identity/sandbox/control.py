@@ -12,12 +12,13 @@ from dataclasses import asdict
 from datetime import date, datetime
 from enum import Enum
 from typing import Any, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import IntegrityError, transaction
-from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.test import RequestFactory
 from django.urls import URLPattern, get_resolver, path, reverse
 from django.views.decorators.csrf import csrf_exempt
 from oauth2_provider.scopes import get_scopes_backend
@@ -55,8 +56,10 @@ JSON = dict[str, Any] | list[Any]
 View = Callable[..., Any]
 V = TypeVar("V", bound=View)
 Members = dict[str, Any]
-#: Stands for a member that was not sent.
+#: Stand for a member that was not sent.
 ABSENT: Any = object()
+NO_MEMBERS: Members = {}
+NO_TEXTS: list[str] = []
 _FORBIDDEN = "The control API answers this machine, or who sends --control-token as Bearer."
 _KINDS: dict[Any, tuple[Any, str]] = {
     str: (str, "a string"),
@@ -97,9 +100,7 @@ def _answer(views: Mapping[str, tuple[View, dict[str, inspect.Parameter]]]) -> A
         if view is None:
             return _refuse(405, envelope.METHOD_NOT_ALLOWED, f"Use {' or '.join(views)}.")
         try:
-            sent = envelope.members_of(request, labelled=False)
-            if view is not change_switches:
-                sent = _read(sent, members)
+            sent = _read(envelope.members_of(request, labelled=False), members)
             return JsonResponse(view(**parts, **sent), safe=False)
         except ObjectDoesNotExist as error:
             return _refuse(404, envelope.NOT_FOUND, str(error))
@@ -157,19 +158,15 @@ def _moment(name: str, value: Any, kind: Any) -> Any:
 
 
 def _user(user_id: str) -> User:
+    """Return the person, or raise ``ObjectDoesNotExist``."""
     if found := User.objects.filter(subject=user_id).first():
         return found
     raise ObjectDoesNotExist("There is no such user.")
 
 
 def _client(client_id: str) -> Client:
+    """Return the credential set, or raise ``ObjectDoesNotExist``."""
     return Client.objects.select_related("registered").get(client_id=client_id)
-
-
-@control("GET", "health")
-def health() -> JSON:
-    """Answer that the sandbox is ready."""
-    return {"status": "ready"}
 
 
 # Applications
@@ -177,16 +174,15 @@ def health() -> JSON:
 
 @control("POST", "applications")
 def register_application(
-    *, redirect_uris: list[str], name: str = "Example shop", client_secrets: Members = ABSENT
+    *, redirect_uris: list[str], name: str = "Example shop", client_secrets: Members = NO_MEMBERS
 ) -> JSON:
     """Register one and show its secrets this once."""
     if not redirect_uris or any(len(uri.split()) != 1 for uri in redirect_uris):
         raise Invalid("redirect_uris needs at least one address, without spaces.")
-    secrets = {} if client_secrets is ABSENT else client_secrets
-    for mode, secret in secrets.items():
+    for mode, secret in client_secrets.items():
         if mode not in Environment.values or not isinstance(secret, str):
             raise Invalid("client_secrets has strings for test and live.")
-    made, issued = applications.register(name, redirect_uris, secrets)
+    made, issued = applications.register(name, redirect_uris, client_secrets)
     return show_application(made.app_id) | {mode: asdict(each) for mode, each in issued.items()}
 
 
@@ -206,7 +202,7 @@ def show_application(app_id: UUID) -> Members:
         "clients": dict(shown.client_set.values_list("environment", "client_id")),
         "kyc_level": shown.connect_kyc_level,
         "proof_of_address": shown.connect_proof_of_address,
-        "trusted": shown.is_trusted,
+        "trusted": shown.document_key is not None,
         "document_key": shown.document_key,
     }
 
@@ -249,8 +245,14 @@ def set_webhook(
     return {"mode": mode, "url": client.webhook_url, "secret": client.webhook_secret}
 
 
+# People
+
+
+PROFILE = ["profile:read"]
+
+
 @control("POST", "authorizations")
-def decide(*, url: str, user_id: str, deny: bool = False, decline: list[str] = ABSENT) -> JSON:
+def decide(*, url: str, user_id: str, deny: bool = False, decline: list[str] = NO_TEXTS) -> JSON:
     """Sign ``user_id`` in at the address ``url``, and approve or deny; return the callback address.
 
     ``decline``: scopes of documents that the person leaves out of an approval. What the consent
@@ -261,19 +263,13 @@ def decide(*, url: str, user_id: str, deny: bool = False, decline: list[str] = A
         raise Invalid(f"url: {parts.path} is not the authorization endpoint.")
     if not user.is_active:
         raise Invalid("user_id: the account is closed, as its person asked for deletion.")
-    request = HttpRequest()
-    request.method, request.path, request.path_info = "POST", parts.path, parts.path
-    request.META["QUERY_STRING"] = parts.query
-    form = {"deny" if deny else "allow": "1", "decline": [] if decline is ABSENT else decline}
-    request.GET, request.POST = QueryDict(parts.query), QueryDict(urlencode(form, doseq=True))
+    form = {"deny" if deny else "allow": "1", "decline": decline}
+    request = RequestFactory().post(url, form)
     request.user = user
     answer = AuthorizationPage.as_view()(request)
     if answer.status_code != 302:
         raise Invalid("url: the person would see an error page; open it in a browser to read it.")
     return {"callback": answer["Location"]}
-
-
-# People
 
 
 @control("POST", "users", accounts.create_user)
@@ -384,17 +380,16 @@ def change_claim(
 
 
 @control("POST", "users/<path:user_id>/consents/<str:client_id>/grant")
-def grant_consent(user_id: str, client_id: str, *, scopes: list[str] = ABSENT) -> JSON:
+def grant_consent(user_id: str, client_id: str, *, scopes: list[str] = PROFILE) -> JSON:
     """Record an approval, with no screen."""
     user, client = _user(user_id), _client(client_id)
     if client.environment != user.environment:
         raise Invalid("The person and the application are of different environments.")
-    asked = ["profile:read"] if scopes is ABSENT else scopes
     served = get_scopes_backend().get_available_scopes(application=client)
-    unserved = [scope for scope in asked if scope not in {*served, *connect.SCOPES}]
+    unserved = [scope for scope in scopes if scope not in {*served, *connect.SCOPES}]
     if unserved:
         raise Invalid(f"scopes: nothing serves {', '.join(unserved)} to this application.")
-    return {"client_id": client_id, "scopes": consents.grant(user, client, asked).scopes}
+    return {"client_id": client_id, "scopes": consents.grant(user, client, scopes).scopes}
 
 
 @control("POST", "users/<path:user_id>/consents/<str:client_id>/revoke")
@@ -422,14 +417,13 @@ def send_event(
     event_id: str = "",
     timestamp: str = "",
     user_id: str = "",
-    data: Members = ABSENT,
+    data: Members = NO_MEMBERS,
 ) -> JSON:
     """Send an event that nothing caused, with any type, id, time and data."""
     client = _client(client_id)
     if not client.webhook_url:
         raise Invalid("client_id: the application has no webhook address.")
-    members = {"user_id": user_id} if user_id else {}
-    about = members | ({} if data is ABSENT else data)
+    about = ({"user_id": user_id} if user_id else {}) | data
     event_id, at = event_id or events.new_event_id(), timestamp or events.timestamp(clock.now())
     text = events.body(event_type, event_id, at, about)
     try:
@@ -470,7 +464,10 @@ def hold_deliveries(*, client_id: str) -> JSON:
 @control("POST", "deliveries/release")
 def release_deliveries(*, client_id: str, backwards: bool = False) -> JSON:
     """Send what was held, in the order of its causes or backwards."""
-    return {"held": False, "released": deliveries.release(_client(client_id), backwards=backwards)}
+    return {
+        "held": False,
+        "released": deliveries.release(_client(client_id), backwards=backwards),
+    }
 
 
 def _delivery(delivery: Delivery) -> Members:
@@ -484,7 +481,13 @@ def _delivery(delivery: Delivery) -> Members:
     } | {name: getattr(delivery, name) for name in names}
 
 
-# Clock, keys, switches, faults, requests
+# What lives in the process: clock, keys, switches, faults, requests
+
+
+@control("GET", "health")
+def health() -> JSON:
+    """Answer that the sandbox is ready."""
+    return {"status": "ready"}
 
 
 @control("GET", "clock")
@@ -534,7 +537,7 @@ def show_switches() -> JSON:
     return asdict(switches.current())
 
 
-@control("POST", "switches")
+@control("POST", "switches", switches.Switches)
 def change_switches(**values: Any) -> JSON:
     """Set those that are named."""
     return asdict(switches.change(values))

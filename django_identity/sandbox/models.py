@@ -21,9 +21,7 @@ from oauth2_provider.models import (
 
 from django_identity.sandbox import clock
 
-CODE_LIFETIME = timedelta(minutes=1)
 ACCESS_TOKEN_LIFETIME = timedelta(hours=1)
-REFRESH_TOKEN_LIFETIME = timedelta(days=30)
 CONNECT_CODE_LIFETIME = timedelta(minutes=10)
 CREDENTIAL_LIFETIME_SECONDS = 24 * 60 * 60
 
@@ -140,16 +138,8 @@ class Application(Row):
     name = models.CharField(max_length=200)
     connect_kyc_level = models.CharField(max_length=10, choices=KycLevel, default=KycLevel.LEVEL_1)
     connect_proof_of_address = models.BooleanField(default=False)
-    # The key exchange is the approval for the trusted tier (spec: Scopes).
+    # The key exchange is the approval for the trusted tier (spec: Scopes). Empty: standard tier.
     document_key = models.JSONField(null=True)
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def is_trusted(self) -> bool:
-        """Whether the application is approved for the trusted tier."""
-        return self.document_key is not None
 
 
 class Client(AbstractApplication):
@@ -195,7 +185,7 @@ class _Expiring:
 class Grant(_Expiring, AbstractGrant):
     """An authorization code."""
 
-    lifetime = CODE_LIFETIME
+    lifetime = timedelta(minutes=1)
     objects: ClassVar[models.Manager[Self]] = models.Manager()
 
 
@@ -209,7 +199,7 @@ class AccessToken(_Expiring, AbstractAccessToken):
 class RefreshToken(_Expiring, AbstractRefreshToken):
     """A refresh token. Only its digest is stored, and the digest of its authorization code."""
 
-    lifetime = REFRESH_TOKEN_LIFETIME
+    lifetime = timedelta(days=30)
     expires = models.DateTimeField()
     code_digest = models.CharField(max_length=64, blank=True, db_index=True)
     objects: ClassVar[models.Manager[Self]] = models.Manager()
@@ -251,11 +241,6 @@ class ConnectCode(Row):
         if self.used_at is not None:
             return "used"
         return "valid" if self.expires_at > clock.now() else "expired"
-
-    @property
-    def masked(self) -> str:
-        """The code with its middle hidden: enough to tell one from another."""
-        return f"CNX-••••-{self.code[-4:]}"
 
 
 class Notice(Row):

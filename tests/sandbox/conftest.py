@@ -12,8 +12,8 @@ from tests.sandbox.receiver import SECRET, Receiver
 @pytest.fixture
 def sandbox(identity_sandbox: RunningSandbox) -> Iterator[Sandbox]:
     with Sandbox(identity_sandbox) as sandbox:
-        yield sandbox
         sandbox.control("DELETE", "deliveries")
+        yield sandbox
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def test_request_log_shows_a_secret_presented_twice(
         ("clock", {}, "one of advance, set and reset"),
         ("clock", {"advance": "60"}, "advance must be a number"),
         ("switches", {"token_subject": "email"}, "token_subject cannot be 'email'"),
-        ("switches", {"decoys": 3}, "decoys cannot be 3"),
+        ("switches", {"decoys": 3}, "decoys is no member"),
         ("faults", {"kind": "drop", "endpoint": "x"}, "no endpoint of that name"),
         ("faults", {"kind": "drop", "times": True}, "times must be a whole number or null"),
         ("faults", {"kind": "drop", "headers": []}, "headers must be an object"),

@@ -37,7 +37,7 @@ class TierScopes(SettingsScopes):
     def get_available_scopes(self, application: Any = None, **kwargs: Any) -> list[str]:
         """Return the scopes that the endpoints serve to ``application``."""
         scopes = super().get_available_scopes(application, **kwargs)
-        if application is not None and application.registered.is_trusted:
+        if application is not None and application.registered.document_key:
             return list(scopes)
         return [scope for scope in scopes if scope not in TRUSTED_SCOPES]
 
