@@ -1,8 +1,9 @@
 """Errors as problems of RFC 9457: the ``EXCEPTION_HANDLER`` of these views, and of a site's."""
 
+from collections.abc import Iterator
 from typing import Any
 
-from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
+from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import exception_handler as rest_framework_handler
 
@@ -12,6 +13,8 @@ from django_identity.texts import advice
 from django_identity.views.problems import MEDIA_TYPE, problem_body
 
 OF_GATES = ("missing", "recovery")
+# Names of Django REST framework's that are no members of the body.
+UNNAMED = ("", "detail", "non_field_errors")
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -19,15 +22,19 @@ def exception_handler(error: Exception, context: dict[str, Any]) -> Response | N
     if isinstance(error, IdentityError):
         return _of_ours(error, (context.get("kwargs") or {}).get("alias", conf.DEFAULT_ALIAS))
     response = rest_framework_handler(error, context)
-    if response is not None:
-        is_unknown = isinstance(error, NotAuthenticated | AuthenticationFailed)
-        recovery = Recovery.SIGN_IN_TO_LINK if is_unknown else Recovery.CONTACT
-        told: dict[str, Any] = {"recovery": recovery}
+    if response is None:
+        return None
+    is_unknown = isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed)
+    told = {"recovery": Recovery.SIGN_IN_TO_LINK if is_unknown else Recovery.CONTACT}
+    if isinstance(error, exceptions.PermissionDenied):
         # A gate's permission says what is missing, and what opens it.
         told |= {name: response.data[name] for name in OF_GATES if name in response.data}
-        code, detail = _first_of(response.data)
-        response.data = problem_body(response.status_code, code=code, detail=detail, **told)
-        response.content_type = MEDIA_TYPE
+    # If the body has no error, the last one says that it is invalid.
+    found = [response.data, exceptions.ValidationError().detail]
+    member, first = next(_errors_in(found))
+    detail = str(first) if member in UNNAMED else f"{member}: {first}"
+    response.data = problem_body(response.status_code, code=str(first.code), detail=detail, **told)
+    response.content_type = MEDIA_TYPE
     return response
 
 
@@ -48,13 +55,13 @@ def _of_ours(error: IdentityError, alias: str) -> Response:
     return Response(body, body["status"], headers=headers, content_type=MEDIA_TYPE)
 
 
-def _first_of(found: Any) -> tuple[str, str]:
-    """Code and sentence. Of several errors of a body the first, after the member's name."""
-    member = ""
-    while isinstance(found, dict | list):
-        if isinstance(found, dict):
-            member, found = next(iter(found.items()))
-        else:
-            found = found[0]
-    is_named = member not in ("detail", "non_field_errors")
-    return found.code, f"{member}: {found}" if is_named else str(found)
+def _errors_in(found: Any, member: str = "") -> Iterator[tuple[str, exceptions.ErrorDetail]]:
+    """Each error of a body, after the name of its member."""
+    if isinstance(found, dict):
+        for name, below in found.items():
+            yield from _errors_in(below, name)
+    elif isinstance(found, list):
+        for below in found:
+            yield from _errors_in(below, member)
+    else:
+        yield member, found

@@ -9,8 +9,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.test import override_settings
 from django.urls import include, path, reverse
+from rest_framework.exceptions import ValidationError
 from rest_framework.test import APIClient
 
+from django_identity.api.problems import exception_handler
 from django_identity.models import LinkedIdentity, StoredClaim
 from tests.factories import LONG_AGO, make_claim, make_identity, make_user
 from tests.gates.gated import (
@@ -149,3 +151,23 @@ def test_the_api_has_the_same_members(ada: User) -> None:
 def test_who_takes_problems_gets_one(ada: User, accept: str) -> None:
     """As a client of RFC 9457 asks."""
     the_problem(ask("decorated", accept=accept), 401)
+
+
+@pytest.mark.parametrize(
+    ("found", "detail"),
+    [
+        ({"missing": ["No."]}, "missing: No."),
+        # Of many rows, the second one's: as Django REST framework says it now, and as it did.
+        ({1: {"missing": ["No."]}}, "missing: No."),
+        ([{}, {"missing": ["No."]}], "missing: No."),
+        ("No.", "No."),
+        ([], "Invalid input."),
+        ({}, "Invalid input."),
+    ],
+)
+def test_an_invalid_body_of_a_sites_own_view(found: Any, detail: str) -> None:
+    """The first error, whatever its shape; a field named as a member of ours is no gate's."""
+    response = exception_handler(ValidationError(found), {})
+    assert response is not None
+    assert (response.data["code"], response.data["detail"]) == ("invalid", detail)
+    assert response.data["missing"] == ""
