@@ -95,15 +95,19 @@ def unused_scopes() -> list[tuple[str, str]]:
 def opened(before: Iterable[Mapping[str, Any]], now: Iterable[Entrance]) -> Iterator[Entrance]:
     """The URLs of ``now`` that ask for less than in ``before``, which ``as_json`` has written.
 
-    A new URL is compared with what its view asked for elsewhere.
+    A new URL is compared with what its view asked for elsewhere. Of several views at one URL only
+    the first counts, which Django calls.
     """
     by_url: dict[str, set[tuple[str, str]]] = {}
     by_view: dict[str, set[tuple[str, str]]] = {}
     for each in before:
         asked = {(gate["requires"], gate["application"]) for gate in each["gates"]}
-        by_url[each["url"]] = asked
+        by_url.setdefault(each["url"], asked)
         by_view[each["view"]] = by_view.get(each["view"], asked) & asked
+    first: dict[str, Entrance] = {}
     for entrance in now:
+        first.setdefault(entrance.url, entrance)
+    for entrance in first.values():
         asked = by_url.get(entrance.url, by_view.get(entrance.view, set()))
         kept = {(each.text, each.application) for each in entrance.requirements}
         if asked - kept and not entrance.error:

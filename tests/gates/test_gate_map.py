@@ -18,6 +18,7 @@ from django_identity.gates import ClaimRequiredMixin, KycLevelRequiredMixin
 from tests.gates import mapped
 
 URLS = "tests.gates.mapped"
+WHOLE = gate_map.Requirement("age_over_18", "default", "redirect", ())
 pytestmark = pytest.mark.urls(URLS)
 
 
@@ -129,6 +130,18 @@ def test_a_change_that_opens_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(CommandError, match="2 URL"):
         call_command("identity_gates", "--diff", old, stdout=output)
     assert [line.split()[0] for line in output.getvalue().splitlines()] == ["/two/", "/second/"]
+
+
+def test_of_two_views_at_one_address_the_first_answers() -> None:
+    """So a gate that a site put above an include of pages is missed when it goes."""
+    gated, shown = gate_map.Entrance("/a/", "gated", (WHOLE,)), gate_map.Entrance("/a/", "shown")
+    for before, now, expected in (
+        ([gated, shown], [gated, shown], []),
+        ([gated, shown], [shown], [shown]),
+        ([gated, shown], [shown, gated], [shown]),
+        ([shown, gated], [shown], []),
+    ):
+        assert list(gate_map.opened([each.as_json() for each in before], now)) == expected
 
 
 @pytest.mark.urls("tests.gates.broken_urls")
