@@ -63,11 +63,8 @@ def entrances() -> Iterator[Entrance]:
 
 def gates() -> list[Gate]:
     """Each gate of the site once, in the order of the map."""
-    found: dict[tuple[str, str], Gate] = {}
-    for entrance in entrances():
-        for requirement in entrance.requirements:
-            for gate in requirement.gates:
-                found.setdefault((str(gate), gate.application), gate)
+    asked = [requirement for entrance in entrances() for requirement in entrance.requirements]
+    found = {(str(gate), gate.application): gate for each in asked for gate in each.gates}
     return list(found.values())
 
 
@@ -148,25 +145,19 @@ def _requirements(view: Any) -> Iterator[Requirement]:
     given = getattr(view, "initkwargs", {})
     permissions = getattr(getattr(view, "cls", None), "permission_classes", ())
     for permission in given.get("permission_classes", permissions):
-        if found := tuple(_gates_in(permission)):
-            yield Requirement(_text_of(permission), found[0].application, "forbid", found)
+        text, found = _read(permission)
+        if found:
+            yield Requirement(text, found[0].application, "forbid", found)
 
 
-def _gates_in(permission: Any) -> Iterator[Gate]:
-    """The gates in a permission class of ours, or in one composed of such."""
-    if isinstance(gate := getattr(permission, "gate", None), Gate):
-        yield gate
-    for operand in ("op1_class", "op2_class"):
-        if hasattr(permission, operand):
-            yield from _gates_in(getattr(permission, operand))
-
-
-def _text_of(permission: Any) -> str:
-    """The permission with its signs: ``(age_over_18 & ~(level_2 | IsAdminUser))``."""
+def _read(permission: Any) -> tuple[str, tuple[Gate, ...]]:
+    """The permission, ``(age_over_18 & ~(level_2 | IsAdminUser))``, and the gates in it."""
     if not hasattr(permission, "op1_class"):
-        return str(getattr(permission, "gate", permission.__name__))
-    first = _text_of(permission.op1_class)
+        gate = getattr(permission, "gate", None)
+        return (str(gate), (gate,)) if isinstance(gate, Gate) else (permission.__name__, ())
+    text, found = _read(permission.op1_class)
     if not hasattr(permission, "op2_class"):
-        return f"~{first}"
+        return f"~{text}", found
+    second, more = _read(permission.op2_class)
     sign = SIGNS[permission.operator_class.__name__]
-    return f"({first}{sign}{_text_of(permission.op2_class)})"
+    return f"({text}{sign}{second})", found + more
