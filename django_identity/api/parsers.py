@@ -1,7 +1,6 @@
 """The parser of request bodies: one JSON object, with limits for length and depth."""
 
-from collections.abc import Mapping
-from typing import IO, Any
+from typing import Any
 
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
@@ -19,12 +18,7 @@ class BoundedJSONParser(BaseParser):
 
     media_type = "application/json"
 
-    def parse(
-        self,
-        stream: IO[Any],
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
         body = stream.read(LARGEST_BODY + 1)
         if len(body) > LARGEST_BODY:
             raise ParseError("The body is too large.")

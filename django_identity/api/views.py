@@ -138,15 +138,10 @@ class CallbackView(_Endpoint):
 
     @sensitive_variables()
     def post(self, request: Request, **_alias: str) -> Response:
-        query = self.asked()
-        texts = {
-            name: [query[name]] if name in query else [] for name in ("state", "code", "error")
-        }
+        query = {"code": [], "error": []} | {name: [text] for name, text in self.asked().items()}
+        returned, browser_key = sign_in.Callback.parse(**query), browser_key_of(request)
         completed = sign_in.complete(
-            self.application,
-            sign_in.Callback.parse(**texts),
-            browser_key=browser_key_of(request),
-            user=self.user,
+            self.application, returned, browser_key=browser_key, user=self.user
         )
         if completed.linked is not None:
             note_arrival(request, completed.linked)
