@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
 from django.middleware.csrf import get_token
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_variables
@@ -46,8 +45,6 @@ class _Endpoint(APIView):
     permission_classes = ()
     serializer_class: type[BaseSerializer[Any]]
     failure = LogEvent.SIGN_IN_FAILED
-    user: AbstractBaseUser | None
-    application: conf.Application
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
@@ -85,8 +82,7 @@ class _Endpoint(APIView):
         """The members of the body. Raises ``ValidationError``."""
         given = self.serializer_class(data=self.request.data)
         given.is_valid(raise_exception=True)
-        members: dict[str, Any] = given.validated_data
-        return members
+        return dict(given.validated_data)
 
     def answer(self, told: object) -> Response:
         return Response(self.serializer_class(told).data)
