@@ -56,9 +56,20 @@ class Entrance:
         return {"url": self.url, "view": self.view, "gates": asked, "error": self.error}
 
 
-def entrances() -> Iterator[Entrance]:
-    """All URLs of the site, in the order of its URLconf."""
-    yield from _below(get_resolver(), "/")
+def entrances(resolver: URLResolver | None = None, prefix: str = "/") -> Iterator[Entrance]:
+    """All URLs of the site, or those of ``resolver``, in the order of its URLconf."""
+    try:
+        patterns = (resolver or get_resolver()).url_patterns
+    except Exception as error:  # noqa: BLE001  this imports the site's own modules
+        yield Entrance(prefix, error=type(error).__name__)
+        return
+    for each in patterns:
+        has_language = isinstance(each.pattern, LocalePrefixPattern)
+        url = prefix + ("<language>/" if has_language else str(each.pattern))
+        if isinstance(each, URLResolver):
+            yield from entrances(each, url)
+        else:
+            yield _entrance(each, url)
 
 
 def gates() -> list[Gate]:
@@ -109,21 +120,6 @@ def opened(before: Iterable[Mapping[str, Any]], now: Iterable[Entrance]) -> Iter
         kept = {(each.text, each.application) for each in entrance.requirements}
         if asked - kept and not entrance.error:
             yield entrance
-
-
-def _below(resolver: URLResolver, prefix: str) -> Iterator[Entrance]:
-    try:
-        patterns = resolver.url_patterns
-    except Exception as error:  # noqa: BLE001  this imports the site's own modules
-        yield Entrance(prefix, error=type(error).__name__)
-        return
-    for each in patterns:
-        has_language = isinstance(each.pattern, LocalePrefixPattern)
-        url = prefix + ("<language>/" if has_language else str(each.pattern))
-        if isinstance(each, URLResolver):
-            yield from _below(each, url)
-        else:
-            yield _entrance(each, url)
 
 
 def _entrance(pattern: URLPattern, url: str) -> Entrance:
