@@ -181,10 +181,7 @@ class GateMixin(View):
         gates = []
         for layer in layers:
             alias = getattr(layer, "identity_application", self.identity_application)
-            asked = vars(layer)[name]
-            if name == "required_claims" and not isinstance(asked, tuple | list):
-                raise ImproperlyConfigured("required_claims is a tuple or a list of claims")
-            gates.append(ASKS[name](asked, application=alias, on_closed=self.on_closed))
+            gates.append(ASKS[name](vars(layer)[name], application=alias, on_closed=self.on_closed))
         return gates
 
     def guarded(self, view: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -227,9 +224,15 @@ class RecentSignInRequiredMixin(GateMixin):
         return self.guarded(super().dispatch, "recent_sign_in_minutes")(request, *args, **kwargs)
 
 
+def _claims_gate(claims: object, **rest: Any) -> Gate:
+    if not isinstance(claims, tuple | list):
+        raise ImproperlyConfigured("required_claims is a tuple or a list of claims")
+    return Gate(*claims, **rest)
+
+
 # Attribute of a mixin -> the gate that it asks for.
 ASKS: dict[str, Callable[..., Gate]] = {
-    "required_claims": lambda claims, **rest: Gate(*claims, **rest),
+    "required_claims": _claims_gate,
     "required_kyc_level": lambda level, **rest: Gate(kyc_level=level, **rest),
     "required_scope": lambda scope, **rest: Gate(scope=scope, **rest),
     "recent_sign_in_minutes": lambda minutes, **rest: Gate(minutes=minutes, **rest),

@@ -20,8 +20,6 @@ class GatePermission(BasePermission):
     """
 
     gate: ClassVar[Gate]
-    message: dict[str, str]
-    code: str
 
     def has_permission(self, request: Request, view: Any) -> bool:
         getattr(view, "headers", {}).update(PRIVATE)
