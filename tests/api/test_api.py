@@ -2,19 +2,23 @@
 
 import base64
 import json
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client, override_settings
+from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
 from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.test import APIClient, APIRequestFactory
 
+from django_identity.api.problems import exception_handler
 from django_identity.api.views import DisconnectView
 from django_identity.models import AuthorizationRequest, Consent, LinkedIdentity, TokenGrant
+from django_identity.views import account
 from tests import fake_service
 from tests.factories import LONG_AGO, make_claim, make_identity, make_user
 from tests.fake_service import FakeService, http, refusal
@@ -28,6 +32,7 @@ UNSAFE = ENDPOINTS[1:]
 METHODS = {"me": "get"}
 JSON = "application/json"
 CODE = "CNX-AB12-CD34"
+MEMBERS = {"type", "title", "status", "code", "detail", "missing", "recovery", "reference"}
 
 
 @pytest.fixture
@@ -79,6 +84,35 @@ def test_every_endpoint_has_its_manners(service: FakeService, name: str) -> None
     send = getattr(client, METHODS.get(name, "post"))
     unknown = send(reverse(f"identity_api:{name}", args=["other"]))
     assert (unknown.status_code, unknown.json()["code"]) == (404, "not_found")
+
+
+def test_a_refusal_has_the_body_of_a_gates(browser: APIClient) -> None:
+    """For nobody, and for an error of the API's own."""
+    nobody, bad = ask(browser, "disconnect"), ask(browser, "callback", {"state": "x"})
+    assert (nobody.status_code, nobody["WWW-Authenticate"]) == (401, "Session")
+    assert nobody["Content-Type"] == bad["Content-Type"] == "application/problem+json"
+    assert nobody.json().keys() == bad.json().keys() == MEMBERS
+    assert bad.json()["title"] == "Bad Request"
+
+
+@pytest.mark.parametrize(
+    ("found", "detail"),
+    [
+        ({"missing": ["No."]}, "missing: No."),
+        # Of many rows, the second one's: as Django REST framework says it now, and as it did.
+        ({1: {"missing": ["No."]}}, "missing: No."),
+        ([{}, {"missing": ["No."]}], "missing: No."),
+        ("No.", "No."),
+        ([], "Invalid input."),
+        ({}, "Invalid input."),
+    ],
+)
+def test_an_invalid_body_of_a_sites_own_view(found: Any, detail: str) -> None:
+    """The first error, whatever its shape; a field named as a member of ours is no gate's."""
+    response = exception_handler(ValidationError(found), {})
+    assert response is not None
+    assert (response.data["code"], response.data["detail"]) == ("invalid", detail)
+    assert response.data["missing"] == ""
 
 
 # Sign-in
@@ -264,6 +298,26 @@ def test_me_is_what_the_gates_see(
     told = ask(browser, "me").json()
     assert (told["is_linked"], told["claims"]) == (False, {})
     assert told["consent_revoked_at"] == "2020-01-01T00:00:00Z"
+
+
+def device(user: User) -> Any:
+    """A principal that is no user, with the number of one: it acts for nobody."""
+    return SimpleNamespace(pk=user.pk, id=user.pk, is_authenticated=True, is_active=True)
+
+
+def test_a_device_neither_reads_nor_links_nor_disconnects(browser: APIClient, user: User) -> None:
+    """Whatever a middleware or an authentication of the site's has put in the user's place."""
+    make_claim(make_identity(user))
+    browser.force_authenticate(device(user))
+    assert ask(browser, "me").json()["is_linked"] is False
+    assert (ask(browser, "disconnect").status_code, hand_in(browser).status_code) == (401, 401)
+    for page in (account.account, account.download, account.disconnect):
+        for method in ("get", "post"):
+            request: Any = getattr(RequestFactory(), method)("/")
+            request.user, request.session = device(user), {}
+            request._dont_enforce_csrf_checks = True
+            assert page(request).status_code in (302, 405)
+    assert LinkedIdentity.objects.filter(user=user).exists()
 
 
 def test_a_local_session_outlives_the_bond(signed_in: APIClient, user: User) -> None:

@@ -3,10 +3,10 @@
 from typing import Any, ClassVar
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpResponse
 from django.test import override_settings
+from rest_framework.authentication import TokenAuthentication
 from rest_framework.permissions import IsAdminUser, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -16,13 +16,9 @@ from rest_framework.views import APIView
 from django_identity.api.permissions import HasClaim, HasKycLevel
 from django_identity.gates import Gate, closed_to
 from tests.factories import make_claim, make_identity, make_user
+from tests.gates.gated import Endpoint
 
 pytestmark = pytest.mark.django_db
-
-
-class Page(APIView):
-    def get(self, request: Request) -> Response:
-        return Response("in")
 
 
 class OfObject(APIView):
@@ -37,10 +33,12 @@ class OfObject(APIView):
         return Response("in")
 
 
-def ask(user: User | AnonymousUser, *permissions: Any, kind: type[APIView] = Page) -> HttpResponse:
+def ask(
+    user: User | AnonymousUser, *permissions: Any, kind: type[APIView] = Endpoint
+) -> HttpResponse:
     request = APIRequestFactory().get("/")
     force_authenticate(request, user=user)
-    name = "permission_classes" if kind is Page else "asked"
+    name = "asked" if kind is OfObject else "permission_classes"
     return type("View", (kind,), {name: list(permissions)}).as_view()(request).render()
 
 
@@ -69,7 +67,7 @@ COMBINED = [
 ]
 
 
-@pytest.mark.parametrize("kind", [Page, OfObject])
+@pytest.mark.parametrize("kind", [Endpoint, OfObject])
 def test_permissions_combine_as_django_rest_frameworks_own(kind: type[APIView]) -> None:
     """About the request and about an object."""
     user = make_user()
@@ -78,16 +76,10 @@ def test_permissions_combine_as_django_rest_frameworks_own(kind: type[APIView]) 
         assert (ask(user, permission, kind=kind).status_code == 200) is is_open, number
 
 
-def test_a_permission_asks_about_its_application() -> None:
-    """What one application was told opens no gate of another."""
-    default = settings.DJANGO_IDENTITY["default"]
-    user, other = make_user(), make_user("eve")
-    make_claim(make_identity(user, application="second"))
-    make_claim(make_identity(other, subject="subject-2"))
-    with override_settings(DJANGO_IDENTITY={"default": default, "second": default}):
-        for gate in (
-            HasClaim("age_over_18", application="second"),
-            HasKycLevel("level_2", application="second"),
-        ):
-            assert (ask(user, gate).status_code, ask(other, gate).status_code) == (200, 403)
-        assert ask(user, HasClaim("age_over_18")).status_code == 403
+@pytest.mark.parametrize("nobody", [None, "django.contrib.auth.models.AnonymousUser"])
+def test_nobody_is_told_no(nobody: Any) -> None:
+    """With ``UNAUTHENTICATED_USER = None`` too, where there is no user at all."""
+    asked = {"permission_classes": [HasKycLevel("level_1")]}
+    view = Endpoint.as_view(authentication_classes=[TokenAuthentication], **asked)
+    with override_settings(REST_FRAMEWORK={"UNAUTHENTICATED_USER": nobody}):
+        assert view(APIRequestFactory().get("/")).status_code == 401

@@ -11,6 +11,7 @@ from asgiref.sync import async_to_sync
 from django.http import HttpRequest, HttpResponse
 from django.template import Context, Template
 from django.test import RequestFactory
+from django.urls import include, path
 from django.utils.decorators import method_decorator
 from django.views.generic import View
 from rest_framework.decorators import api_view, permission_classes
@@ -94,19 +95,31 @@ class DecoratedInside(LocalMixin, Page):
     pass
 
 
-class Api(APIView):
+class Endpoint(APIView):
+    def get(self, request: Any) -> Response:
+        return Response(SECRET.decode(), headers=dict(request.query_params.items()))
+
+
+class Api(Endpoint):
     permission_classes: Any = [
         HasClaim("age_over_18"), HasClaim("country_resident=NG"), HasKycLevel("level_2"),
     ]  # fmt: skip
-
-    def get(self, request: Any) -> Response:
-        return Response(SECRET.decode())
 
 
 @api_view(["GET"])
 @permission_classes(Api.permission_classes)
 def api_function(request: Any) -> Response:
     return Response(SECRET.decode())
+
+
+urlpatterns = [
+    path("decorators/", adult(local(verified(view)))),
+    path("async-decorators/", adult(local(verified(async_view)))),
+    path("classes/", Stacked.as_view()),
+    path("async-classes/", StackedAsync.as_view()),
+    path("permissions/", Api.as_view()),
+    path("", include("tests.urls")),
+]
 
 
 def by_request(gated: Any) -> Way:

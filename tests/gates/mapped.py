@@ -13,18 +13,14 @@ from django.views.generic import TemplateView
 from rest_framework.decorators import api_view, permission_classes
 from rest_framework.permissions import IsAdminUser
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from django_identity.api.permissions import HasClaim, HasKycLevel
 from django_identity.gates import (
     ClaimRequiredMixin,
-    Closed,
     KycLevelRequiredMixin,
     claim_required,
-    kyc_level_required,
 )
-
-adult = claim_required("age_over_18")
+from tests.gates.gated import AdultMixin, Endpoint, adult, verified
 
 
 def open_view(request: HttpRequest) -> HttpResponse:
@@ -35,7 +31,7 @@ def lent(request: HttpRequest) -> HttpResponse:
     return HttpResponse("lent")
 
 
-def tell(request: HttpRequest, closed: Closed) -> HttpResponse:
+def tell(*_asked: object) -> HttpResponse:
     return HttpResponse("closed")
 
 
@@ -54,8 +50,8 @@ class Callable:
         return HttpResponse("open")
 
 
-class Adults(ClaimRequiredMixin, TemplateView):
-    required_claims = ("age_over_18",)
+class Adults(AdultMixin, TemplateView):
+    pass
 
 
 class Residents(KycLevelRequiredMixin, Adults):
@@ -73,7 +69,7 @@ class Decorated(TemplateView):
     pass
 
 
-class Endpoint(APIView):
+class Combined(Endpoint):
     permission_classes = [HasClaim("age_over_18") & ~(HasKycLevel("level_3") | IsAdminUser)]
 
 
@@ -87,7 +83,7 @@ inner = [path("door/", adult(open_view))]
 urlpatterns = [
     path("", open_view),
     path("one/", claim_required("age_over_18", "country_resident=NG", on_closed=tell)(open_view)),
-    path("two/", timed(never_cache(kyc_level_required("level_2")(timed(adult(lent)))))),
+    path("two/", timed(never_cache(verified(timed(adult(lent)))))),
     path("partial/", partial(adult(open_view))),
     path("nameless/", Callable()),
     path("adults/", Adults.as_view()),
@@ -95,7 +91,7 @@ urlpatterns = [
     path("at-url/", Adults.as_view(required_claims=["unique_human"])),
     path("decorated/", adult(Decorated.as_view())),
     path("nothing/", AsksNothing.as_view()),
-    path("api/", Endpoint.as_view()),
+    path("api/", Combined.as_view()),
     path("api/function/", endpoint),
     path("a/", include((inner, "a"))),
     path("b/", include((inner, "b"))),

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, Group, User
 from django.core.exceptions import ImproperlyConfigured
 from django.db import OperationalError, connection, transaction
@@ -36,11 +35,13 @@ from tests.gates.gated import (
     TAG,
     WAYS,
     AsyncPage,
+    Endpoint,
     Page,
     VerifiedMixin,
     adult,
     answer_of,
     async_view,
+    by_api,
     by_request,
     by_template,
     view,
@@ -65,16 +66,6 @@ def answered(way: Any, person: Any) -> bytes:
     except (AttributeError, OperationalError, ImproperlyConfigured):
         return b""
     return content
-
-
-@pytest.fixture
-def user() -> User:
-    """Somebody for whom every gate is open."""
-    person = make_user()
-    identity = make_identity(person)
-    make_claim(identity)
-    make_claim(identity, "country_resident", "NG")
-    return person
 
 
 def claim(name: str, **changes: Any) -> Callable[[], Any]:
@@ -108,16 +99,12 @@ LACKS: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.fixture
-def no_cache() -> Any:
-    """No gate rests on a cache."""
-    broken = {"default": {"BACKEND": "tests.service.broken_cache.BrokenCache"}}
-    with override_settings(CACHES=broken):
-        yield
+BROKEN_CACHE = {"default": {"BACKEND": "tests.broken_cache.BrokenCache"}}
 
 
-def test_who_has_all_comes_in(user: User, no_cache: None) -> None:
-    """Without this the rest would prove nothing."""
+@override_settings(CACHES=BROKEN_CACHE)
+def test_who_has_all_comes_in(user: User) -> None:
+    """Without this the rest would prove nothing. No gate rests on a cache."""
     assert opened_by(WAYS, user) == list(WAYS)
 
 
@@ -132,7 +119,7 @@ def test_who_lacks_one_thing_stays_outside(user: User) -> None:
 
 
 @pytest.mark.parametrize("lacking", ["a claim that is not revoked", "the level"])
-def test_every_gate_asks_for_all(user: User, no_cache: None, lacking: str) -> None:
+def test_every_gate_asks_for_all(user: User, lacking: str) -> None:
     """However many requirements stand beside each other, and wherever they were declared."""
     LACKS[lacking]()
     assert opened_by(WAYS, user) == []
@@ -178,9 +165,9 @@ def test_a_database_that_fails_opens_nothing(user: User) -> None:
 
 @pytest.mark.parametrize("given", [{}, {"POLICY": "nowhere.Policy"}], ids=["no key", "no policy"])
 def test_settings_that_are_wrong_open_nothing(user: User, given: Any) -> None:
-    """Whatever the gate would have said."""
+    """Nor to somebody for whom the gate was open."""
     with override_settings(DJANGO_IDENTITY={"default": given}):
-        assert opened_by(FEW, device(user)) == []
+        assert opened_by(FEW, user) == []
 
 
 # Templates
@@ -328,36 +315,6 @@ def test_a_class_must_ask_for_text(user: User, attributes: dict[str, Any]) -> No
             answer_of(gated, user)
 
 
-# What a closed gate answers
-
-
-def answer(request: HttpRequest, closed: Any) -> HttpResponse:
-    return HttpResponse(closed.missing, status=418)
-
-
-def test_a_class_may_answer_itself(user: User) -> None:
-    """A method has its view; a function of the request stands there as a static method."""
-
-    class Gated(KycLevelRequiredMixin, Page):
-        required_kyc_level = "level_3"
-        on_closed = staticmethod(answer)
-
-    class Own(Gated):
-        def on_closed(self, request: HttpRequest, closed: Any) -> HttpResponse:
-            return HttpResponse(f"{type(self).__name__} {closed.missing}")
-
-    assert answer_of(Gated.as_view(), user).content == b"level_3"
-    assert answer_of(Own.as_view(), user).content == b"Own level_3"
-    assert answer_of(Own.as_view(on_closed=answer), user).content == b"level_3"
-
-
-@pytest.mark.parametrize("gated", [view, async_view], ids=["sync", "async"])
-def test_an_answer_that_is_none_opens_nothing(user: User, gated: Any) -> None:
-    """Django says that the site's function forgot its response."""
-    closed = kyc_level_required("level_3", on_closed=lambda request, closed: None)(gated)
-    assert answer_of(closed, user) is None
-
-
 @pytest.mark.parametrize(
     "hidden",
     [
@@ -373,13 +330,6 @@ def test_a_sync_gate_around_an_async_view_raises(user: User, hidden: Any) -> Non
 
 
 # Two applications
-
-
-@pytest.fixture
-def two_applications() -> Any:
-    default = settings.DJANGO_IDENTITY["default"]
-    with override_settings(DJANGO_IDENTITY={"default": default, "second": default}):
-        yield
 
 
 class FirstMixin(ClaimRequiredMixin):
@@ -398,6 +348,14 @@ OF_BOTH = {
         type("Turned", (SecondMixin, FirstMixin, Page), {}).as_view()
     ),
     "decorator around mixin": by_request(adult(type("Around", (SecondMixin, Page), {}).as_view())),
+    "permissions": by_api(
+        Endpoint.as_view(
+            permission_classes=[
+                HasClaim("age_over_18"),
+                HasKycLevel("level_2", application="second"),
+            ]
+        )
+    ),
     "tags": by_template(
         '{% identity_gate "age_over_18" %}{% identity_gate level="level_2" application="second" %}'
         "secret{% end_identity_gate %}{% end_identity_gate %}"

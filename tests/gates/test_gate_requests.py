@@ -1,0 +1,211 @@
+"""Gates in whole requests: what they cost, what caches keep, and the one body of a refusal."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import connection
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, override_settings
+from django.test.utils import CaptureQueriesContext
+from django.urls import path
+from django.views.decorators.cache import cache_page, never_cache
+from rest_framework.permissions import IsAdminUser
+
+from django_identity.api.permissions import HasKycLevel
+from django_identity.gates import kyc_level_required
+from django_identity.models import LinkedIdentity, StoredClaim
+from tests.factories import LONG_AGO, make_identity, make_user
+from tests.gates import gated
+from tests.gates.gated import (
+    SECRET,
+    AsyncPage,
+    Endpoint,
+    VerifiedMixin,
+    answer_of,
+    verified,
+    view,
+)
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__)]
+
+JSON, PROBLEM = "application/json", "application/problem+json"
+MEMBERS = {"type", "title", "status", "code", "detail", "missing", "recovery", "reference"}
+LOGIN_REQUIRED = "django.contrib.auth.middleware.LoginRequiredMiddleware"
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+
+cached = cache_page(60)
+
+
+def told(request: HttpRequest, closed: Any) -> HttpResponse:
+    return HttpResponse(f"denied {request.user.pk}")
+
+
+class AsyncVerified(VerifiedMixin, AsyncPage):
+    pass
+
+
+urlpatterns = [
+    path("cached/decorator/", cached(verified(view))),
+    path("cached/async-class/", cached(AsyncVerified.as_view())),
+    path("cached/answered/", cached(kyc_level_required("level_3", on_closed=told)(view))),
+    path(
+        "cached/permission/",
+        cached(Endpoint.as_view(permission_classes=[HasKycLevel("level_2") | IsAdminUser])),
+    ),
+    *gated.urlpatterns,
+]
+#: The gate of each view that is asked first.
+PAGES = {"decorators": "age_over_18", "async-decorators": "age_over_18", "classes": "age_over_18",
+         "async-classes": "level_2"}  # fmt: skip
+every_cache = pytest.mark.parametrize(
+    "address", ["decorator", "async-class", "answered", "permission"]
+)
+
+
+def ask(user: User | None, address: str, accept: str = "*/*") -> Any:
+    browser = Client()
+    if user is not None:
+        browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return browser.get(f"/{address}/", headers={"accept": accept})
+
+
+# Cost
+
+
+@pytest.mark.parametrize("address", [*PAGES, "permissions"])
+def test_two_queries_a_request_however_many_gates(user: User, address: str) -> None:
+    """Beside the session's and the user's; Django reads these apart for ``request.auser``."""
+    browser = Client()
+    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    for _ in range(2):
+        with CaptureQueriesContext(connection) as captured:
+            assert browser.get(f"/{address}/").status_code == 200
+        queries = [query["sql"] for query in captured]
+        assert len([sql for sql in queries if "linkedidentity" in sql]) == 1
+        assert len(queries) == (5 if "async" in address else 4)
+    with CaptureQueriesContext(connection) as captured:
+        assert ask(None, address).status_code in (302, 403)
+    assert not len(captured)
+
+
+# Caches
+
+
+@pytest.fixture
+def shared_cache() -> Iterator[None]:
+    with override_settings(CACHES=CACHES):
+        yield
+
+
+@every_cache
+@pytest.mark.usefixtures("shared_cache")
+def test_nobody_sees_a_gated_page_from_the_cache(user: User, address: str) -> None:
+    """Neither a stranger, nor the same person after a revocation; nor one what another was told."""
+    other = make_user("bola")
+    make_identity(other, subject="bola")
+    address = f"cached/{address}"
+    first = ask(user, address)
+    assert first.status_code == 200
+    assert ask(None, address).content != first.content
+    is_answered = address.endswith("answered")
+    assert (ask(other, address).content == first.content) is not is_answered
+    LinkedIdentity.objects.update(consent="revoked")
+    assert (ask(user, address).status_code == 200) is is_answered
+
+
+@every_cache
+@pytest.mark.usefixtures("shared_cache")
+def test_every_answer_says_that_it_is_private(user: User, address: str) -> None:
+    """Open or closed. A page, JSON and HTMX get different answers at one address."""
+    for asker in (user, make_user("eve"), None):
+        answer = ask(asker, f"cached/{address}")
+        assert "private" in answer["Cache-Control"]
+        assert "Cookie" in answer["Vary"]
+    varies = answer_of(verified(view), AnonymousUser())["Vary"]
+    assert {"Cookie", "Accept", "HX-Request"} <= {name.strip() for name in varies.split(",")}
+    assert "Authorization" in ask(None, "cached/permission")["Vary"]
+
+
+@pytest.mark.usefixtures("shared_cache")
+def test_a_word_of_the_views_own(user: User) -> None:
+    """``no-store`` is more than private and stays; nothing else lets a cache store the answer."""
+    assert "no-store" in answer_of(verified(never_cache(view)), user)["Cache-Control"]
+    browser = Client()
+    browser.force_login(user)
+    for said in ("no-store", "public"):
+        answer = browser.get(f"/cached/permission/?Cache-Control={said}")
+        assert answer["Cache-Control"] == "private, no-store"
+    for said in ("public, max-age=60", "no-cache=x"):
+        page = HttpResponse(SECRET, headers={"Cache-Control": said})
+        below = cached(verified(lambda request, page=page: page))
+        assert answer_of(below, user).content == SECRET
+        assert answer_of(below, AnonymousUser()).status_code == 302
+
+
+# One body, under ``LoginRequiredMiddleware``
+
+
+@pytest.fixture
+def strict_site() -> Iterator[None]:
+    with override_settings(MIDDLEWARE=[*settings.MIDDLEWARE, LOGIN_REQUIRED]):
+        yield
+
+
+def the_problem(response: Any, status: int) -> dict[str, Any]:
+    """The body, which says its own status and is no page for a browser."""
+    assert (response.status_code, response["Content-Type"]) == (status, PROBLEM)
+    body: dict[str, Any] = response.json()
+    assert body.keys() == MEMBERS
+    assert (body["status"], body["type"]) == (status, "about:blank")
+    return body
+
+
+def lose(claim: str, **changed: Any) -> Callable[[], object]:
+    return lambda: StoredClaim.objects.filter(claim_type=claim).update(**changed)
+
+
+LACKS = {
+    "the claim": ("claim_missing", "age_over_18", "verify", lose("age_over_18", value=False)),
+    "a claim that holds": (
+        "claim_missing", "age_over_18", "restart", lose("age_over_18", valid_until=LONG_AGO),
+    ),
+    "the value": (
+        "claim_missing", "country_resident=NG", "verify", lose("country_resident", value="GB"),
+    ),
+    "the level": (
+        "kyc_level_missing", "level_2", "verify",
+        lambda: LinkedIdentity.objects.update(kyc_level="level_1"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("code", "missing", "recovery", "losing"), LACKS.values(), ids=LACKS)
+@pytest.mark.usefixtures("strict_site")
+def test_who_lacks_one_thing_is_told_which(
+    user: User, code: str, missing: str, recovery: str, losing: Callable[[], object]
+) -> None:
+    """The same body from every kind of gate, with the value that was asked for."""
+    assert all(SECRET in ask(user, address, JSON).content for address in PAGES)
+    losing()
+    for address in PAGES:
+        body = the_problem(ask(user, address, JSON), 403)
+        assert (body["code"], body["missing"], body["recovery"]) == (code, missing, recovery)
+        assert body["detail"].count(". ") >= 1
+        assert body["title"] == "Forbidden"
+
+
+@pytest.mark.parametrize(("address", "missing"), PAGES.items())
+@pytest.mark.parametrize("accept", [JSON, PROBLEM, f"{JSON};q=0.5, text/html;q=0.4"])
+@pytest.mark.usefixtures("strict_site")
+def test_nobody_is_told_to_sign_in_by_the_gate(address: str, missing: str, accept: str) -> None:
+    """401 with a challenge, and not the middleware's redirect; a page learns what is missing."""
+    response = ask(None, address, accept)
+    body = the_problem(response, 401)
+    assert (body["code"], body["missing"]) == ("not_signed_in", missing)
+    assert body["detail"].startswith("Continue with your identity service to show: ")
+    assert response["WWW-Authenticate"] == "Session"
+    page = ask(None, address)
+    assert page["Location"] == f"/identity/login/?next=%2F{address}%2F&missing={missing}"
