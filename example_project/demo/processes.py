@@ -39,18 +39,22 @@ def require_free(port: int, option: str) -> None:
 
 @contextmanager
 def running(
-    *arguments: str, ready_at: str | None, env: Mapping[str, str] | None = None
+    *arguments: str,
+    ready_at: str | None,
+    env: Mapping[str, str] | None = None,
+    output: int | None = subprocess.DEVNULL,
 ) -> Iterator[None]:
     """Run a Python process until the block ends. If it serves, wait until ``ready_at`` answers.
 
-    Its children are stopped too, so that a slow worker does not leave its beat running.
+    Its children are stopped too, so that a slow worker does not leave its beat running. ``output``:
+    where it writes to; None for where this process does.
     """
     process = subprocess.Popen(  # noqa: S603  our own interpreter and arguments
         [sys.executable, *arguments],
         cwd=ROOT,
         env={**os.environ, **(env or {})},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
         start_new_session=True,
     )
     try:

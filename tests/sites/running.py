@@ -1,12 +1,10 @@
 """The test's end of a site: its process, and what the sandbox does to it."""
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,12 +12,11 @@ from urllib.parse import urlsplit
 import httpx
 
 from django_identity.testing.sandbox import RunningSandbox
-from example_project.demo.processes import ROOT, free_port
+from example_project.demo.processes import ROOT, free_port, running
 from tests.sites.table import Site
 
 WEBHOOK_SECRET = "a-webhook-secret-for-tests-of-sites"
 SECONDS = 120.0
-PAUSE = 0.02
 # For plain http; each client would load all certificates again, which takes longer than most steps.
 TLS = httpx.create_ssl_context()
 
@@ -93,27 +90,11 @@ def running_site(site: Site, sandbox: RunningSandbox, folder: Path) -> Iterator[
         **os.environ,
         "DJANGO_SETTINGS_MODULE": site.settings,
         "SITE_FOLDER": str(folder),
-        "SITE_PORT": str(port),
-        "SITE_PUBLIC": address,
         **registered(sandbox, address, webhook=f"{local}/identity/webhook/"),
     }
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.sites.serve", site.server, str(port)],
-        cwd=ROOT,
-        env=environ,
-        start_new_session=True,
-    )
-    try:
-        wait_until_it_answers(process, port)
+    command = ("-m", "tests.sites.serve", site.server, str(port))
+    with running(*command, ready_at=local, env=environ, output=None):
         yield RunningSite(site, address, sandbox, environ["SITE_CLIENT_ID"], port, environ)
-    finally:
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=SECONDS)
-        # Its children, too: the group lives as long as one of them.
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def registered(sandbox: RunningSandbox, address: str, *, webhook: str) -> dict[str, str]:
@@ -128,14 +109,3 @@ def registered(sandbox: RunningSandbox, address: str, *, webhook: str) -> dict[s
         "SITE_CLIENT_SECRET": made["test"]["client_secret"],
         "SITE_WEBHOOK_SECRET": WEBHOOK_SECRET,
     }
-
-
-def wait_until_it_answers(process: subprocess.Popen[bytes], port: int) -> None:
-    deadline = time.monotonic() + SECONDS
-    with httpx.Client(trust_env=False, verify=TLS) as client:
-        while process.poll() is None and time.monotonic() < deadline:
-            with suppress(httpx.TransportError):
-                client.get(f"http://127.0.0.1:{port}/identity/health/")
-                return
-            time.sleep(PAUSE)
-    raise AssertionError("the site does not start")

@@ -1,9 +1,8 @@
 """The site's process: ``python -m tests.sites.serve SERVER PORT``.
 
-Make every database, create the people with a password, and serve until SIGTERM.
+Make every database, create the people with a password, and serve.
 """
 
-import signal
 import sys
 from importlib import import_module
 
@@ -12,21 +11,12 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.asgi import get_asgi_application
 from django.core.management import call_command
-from django.core.servers.basehttp import ThreadedWSGIServer, WSGIRequestHandler
+from django.core.servers import basehttp
 from django.core.wsgi import get_wsgi_application
 from django.db import connections, models
 from django.utils.module_loading import import_string
 
 from tests.sites.table import MEMBERS, OPERATOR, PASSWORD
-
-
-class Handler(WSGIRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-
-class Server(ThreadedWSGIServer):
-    request_queue_size = 64
 
 
 def make_people() -> None:
@@ -40,20 +30,7 @@ def make_people() -> None:
         make(password=PASSWORD, **login, **settings.SITE_USER_FIELDS)
 
 
-def serve_wsgi(port: int) -> None:
-    server = Server(("127.0.0.1", port), Handler)
-    server.set_app(get_wsgi_application())
-    server.serve_forever(0.05)
-
-
-def serve_asgi(port: int) -> None:
-    # Only sites that are served so need it.
-    uvicorn = import_module("uvicorn")
-    uvicorn.run(get_asgi_application(), host="127.0.0.1", port=port, log_level="error")
-
-
 def main(server: str, port: str) -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     django.setup()
     for alias in connections:
         call_command("migrate", database=alias, run_syncdb=True, verbosity=0)
@@ -61,7 +38,12 @@ def main(server: str, port: str) -> None:
     if settings.SITE_READY:
         import_string(settings.SITE_READY)()
     connections.close_all()
-    (serve_asgi if server == "asgi" else serve_wsgi)(int(port))
+    if server == "asgi":
+        # Only sites that are served so need it.
+        uvicorn = import_module("uvicorn")
+        uvicorn.run(get_asgi_application(), host="127.0.0.1", port=int(port), log_level="error")
+    else:
+        basehttp.run("127.0.0.1", int(port), get_wsgi_application(), threading=True)
 
 
 if __name__ == "__main__":

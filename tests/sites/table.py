@@ -1,4 +1,4 @@
-"""The sites. ``docs/releases.md`` has a row for each."""
+"""The sites, a row each."""
 
 from dataclasses import dataclass
 

@@ -1,16 +1,12 @@
 """Test and live side by side. The live service cannot be reached from a test."""
 
 from tests.sites.plain.settings import *  # noqa: F403
-from tests.sites.plain.settings import APPLICATION, AUTHENTICATION_BACKENDS
+from tests.sites.plain.settings import APPLICATION
 
 ROOT_URLCONF = "tests.sites.two_applications.urls"
 ALLOWED_HOSTS = ["shop.example", "127.0.0.1"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = True
-AUTHENTICATION_BACKENDS = [
-    *AUTHENTICATION_BACKENDS,
-    "tests.sites.two_applications.backends.LiveBackend",
-]
 DJANGO_IDENTITY = {
     "default": APPLICATION,
     "live": {
