@@ -47,8 +47,8 @@ class _Forms(HTMLParser):
 class Browser:
     """A browser with one open page."""
 
-    def __init__(self) -> None:
-        self._client = httpx.Client(trust_env=False, timeout=10)
+    def __init__(self, client: httpx.Client | None = None) -> None:
+        self._client = client or httpx.Client(trust_env=False, timeout=10)
         self.page = httpx.Response(200, request=httpx.Request("GET", "about:blank"))
 
     def open(self, address: str) -> None:
@@ -89,6 +89,11 @@ class Browser:
     def _follow(self, request: httpx.Request) -> None:
         self.page = self._client.send(request)
         for _ in range(MOST_REDIRECTS):
-            if self.page.next_request is None:
+            following = self._next_request()
+            if following is None:
                 return
-            self.page = self._client.send(self.page.next_request)
+            self.page = self._client.send(following)
+
+    def _next_request(self) -> httpx.Request | None:
+        """The request to which the open page leads by itself."""
+        return self.page.next_request
