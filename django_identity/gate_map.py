@@ -14,7 +14,7 @@ from django.urls.resolvers import LocalePrefixPattern
 
 from django_identity import conf
 from django_identity.conf import Application
-from django_identity.gates import Gate, GateMixin, missing_to
+from django_identity.gates import ATTRIBUTE, Gate, GateMixin, missing_to
 from django_identity.lifecycle.standing import standing_with
 from django_identity.models import LinkedIdentity
 
@@ -132,7 +132,8 @@ def _entrance(pattern: URLPattern, url: str) -> Entrance:
 def _requirements(view: Any) -> Iterator[Requirement]:
     """What decorators, mixins and permissions of ``view`` ask for, the outermost first."""
     view = getattr(view, "func", view)
-    asked = list(getattr(view, "identity_gates", ()))
+    attributes = getattr(view, "__dict__", {}).items()
+    asked = [gate for name, gate in attributes if name.startswith(ATTRIBUTE)][::-1]
     if issubclass(getattr(view, "view_class", object), GateMixin):
         asked += view.view_class(**view.view_initkwargs).gates()
     for gate in asked:

@@ -34,6 +34,9 @@ from django_identity.texts.labels import RECENT_SIGN_IN
 from django_identity.views.closed import Closed as Closed
 from django_identity.views.closed import OnClosed, answer, keep_private
 
+#: How the attributes begin by which a view names its gates.
+ATTRIBUTE = "_identity_gate_"
+
 Session = MutableMapping[str, Any]
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -251,7 +254,8 @@ def _decorator(gate: Gate) -> Decorator:
 def _guarded(view: Callable[..., Any], gates: list[Gate], *, is_async: bool) -> Callable[..., Any]:
     """``view`` behind ``gates``. Caches keep nothing of what they answer.
 
-    The map of gates reads them from its attribute ``identity_gates``, outermost first.
+    The map of gates reads them from its attributes. Each has a name of its own, because the
+    attributes of several decorators are merged.
     """
 
     @wraps(view)
@@ -272,7 +276,7 @@ def _guarded(view: Callable[..., Any], gates: list[Gate], *, is_async: bool) -> 
         return keep_private(response)
 
     guarded: Any = gated_async if is_async else gated
-    guarded.identity_gates = [*gates, *getattr(view, "identity_gates", ())]
+    vars(guarded).update((f"{ATTRIBUTE}{id(gate)}", gate) for gate in gates)
     return guarded  # type: ignore[no-any-return]
 
 

@@ -9,22 +9,14 @@ from django.urls import URLResolver, include, path, re_path
 from django.urls.resolvers import RoutePattern
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
-from django.views.generic import TemplateView
 from rest_framework.decorators import api_view, permission_classes
 from rest_framework.permissions import IsAdminUser
 from rest_framework.response import Response
 
 from django_identity.api.permissions import HasClaim, HasKycLevel
-from django_identity.gates import (
-    ClaimRequiredMixin,
-    KycLevelRequiredMixin,
-    claim_required,
-)
-from tests.gates.gated import AdultMixin, Endpoint, adult, verified
-
-
-def open_view(request: HttpRequest) -> HttpResponse:
-    return HttpResponse("open")
+from django_identity.gates import ClaimRequiredMixin, claim_required
+from tests.gates.gated import Added, AdultMixin, DecoratedInside, Endpoint, Page, adult, verified
+from tests.gates.gated import view as open_view
 
 
 def lent(request: HttpRequest) -> HttpResponse:
@@ -43,34 +35,25 @@ def timed(view: Any) -> Any:
     return inner
 
 
-class Callable:
+class Nameless:
     """A view without a name."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         return HttpResponse("open")
 
 
-class Adults(AdultMixin, TemplateView):
+class Adults(AdultMixin, Page):
     pass
-
-
-class Residents(KycLevelRequiredMixin, Adults):
-    required_claims = ("country_resident=NG",)
-    required_kyc_level = "level_2"
-    on_closed = "forbid"
-
-
-class AsksNothing(ClaimRequiredMixin, TemplateView):
-    """A mistake of the site: the mixin without a claim."""
 
 
 @method_decorator(adult, name="dispatch")
-class Decorated(TemplateView):
+@method_decorator(verified, name="dispatch")
+class DecoratedTwice(Page):
     pass
 
 
-class Combined(Endpoint):
-    permission_classes = [HasClaim("age_over_18") & ~(HasKycLevel("level_3") | IsAdminUser)]
+class AsksNothing(ClaimRequiredMixin, Page):
+    """A mistake of the site: the mixin without a claim."""
 
 
 @api_view(["GET"])
@@ -79,19 +62,21 @@ def endpoint(request: HttpRequest) -> Response:
     return Response()
 
 
+combined = HasClaim("age_over_18") & ~(HasKycLevel("level_3") | IsAdminUser)
 inner = [path("door/", adult(open_view))]
 urlpatterns = [
     path("", open_view),
     path("one/", claim_required("age_over_18", "country_resident=NG", on_closed=tell)(open_view)),
     path("two/", timed(never_cache(verified(timed(adult(lent)))))),
     path("partial/", partial(adult(open_view))),
-    path("nameless/", Callable()),
+    path("nameless/", Nameless()),
     path("adults/", Adults.as_view()),
-    path("residents/", Residents.as_view()),
     path("at-url/", Adults.as_view(required_claims=["unique_human"])),
-    path("decorated/", adult(Decorated.as_view())),
+    path("added/", Added.as_view()),
+    path("decorated/", adult(DecoratedInside.as_view())),
+    path("decorated-twice/", DecoratedTwice.as_view()),
     path("nothing/", AsksNothing.as_view()),
-    path("api/", Combined.as_view()),
+    path("api/", Endpoint.as_view(permission_classes=[combined])),
     path("api/function/", endpoint),
     path("a/", include((inner, "a"))),
     path("b/", include((inner, "b"))),
