@@ -10,13 +10,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client, RequestFactory, override_settings
 from django.urls import reverse
-from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import ValidationError
-from rest_framework.request import Request
-from rest_framework.test import APIClient, APIRequestFactory
+from rest_framework.test import APIClient
 
 from django_identity.api.problems import exception_handler
-from django_identity.api.views import DisconnectView
 from django_identity.models import AuthorizationRequest, Consent, LinkedIdentity, TokenGrant
 from django_identity.views import account
 from tests import fake_service
@@ -403,7 +400,6 @@ def test_waiting_is_told(service: FakeService, signed_in: APIClient) -> None:
 
 # What the API must not take
 
-
 # What the reader refuses by itself is in ``test_strict_json.py``.
 BODIES = {
     "200,000 brackets": b"[" * 200_000,
@@ -414,17 +410,8 @@ BODIES = {
 }
 
 
-class TokenAuthentication(BaseAuthentication):
-    """A site's own: a token in the header is enough."""
-
-    def authenticate(self, request: Request) -> tuple[User, None] | None:
-        is_known = request.headers.get("Authorization") == "Bearer of-ada"
-        return (User.objects.get(username="ada"), None) if is_known else None
-
-
-def basic() -> dict[str, str]:
-    """What a browser that was once asked for a password adds to each request by itself."""
-    return {"authorization": "Basic " + base64.b64encode(b"ada:a password").decode()}
+# What a browser that was once asked for a password adds to each request by itself.
+BASIC = {"authorization": "Basic " + base64.b64encode(b"ada:a password").decode()}
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
@@ -447,7 +434,7 @@ def test_a_foreign_form_changes_nothing(user: User, content_type: str) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(user, backend=LOCAL)
     for name in UNSAFE:
-        for headers in (basic(), {"origin": "https://evil.example"}):
+        for headers in (BASIC, {"origin": "https://evil.example"}):
             address = reverse(f"identity_api:{name}")
             response = client.post(address, b"", content_type=content_type, headers=headers)
             assert (response.status_code, response.json()["code"]) == (403, "permission_denied")
@@ -457,11 +444,11 @@ def test_a_foreign_form_changes_nothing(user: User, content_type: str) -> None:
 def test_a_token_comes_from_no_foreign_form(user: User) -> None:
     """A token in the header is put there by a program, so the request is its own."""
     make_identity(user)
-    view: Any = DisconnectView.as_view(authentication_classes=[TokenAuthentication])
-    requests = APIRequestFactory(enforce_csrf_checks=True)
-    request = requests.post("/", headers={"authorization": "Bearer of-ada"})
-    request.session = {}
-    assert view(request).data["disconnected"] is True
+    strict = APIClient(enforce_csrf_checks=True)
+    strict.force_authenticate(user)
+    assert ask(strict, "disconnect").status_code == 403
+    token = {"authorization": "Bearer of-ada"}
+    assert ask(strict, "disconnect", headers=token).json()["disconnected"] is True
 
 
 @pytest.mark.parametrize(
@@ -482,12 +469,3 @@ def test_members_are_texts_and_known(
         answer = ask(signed_in, name, body)
         assert answer.status_code == 400
         assert answer.json()["code"] in codes
-
-
-def test_only_a_later_scope_can_be_added(service: FakeService, browser: APIClient) -> None:
-    given = {"default": service.settings(LATER_SCOPES=["documents:read"])}
-    with override_settings(DJANGO_IDENTITY=given):
-        refused = ask(browser, "login", {"scope": "documents:metadata"})
-        asked = ask(browser, "login", {"scope": "documents:read"})
-    assert (refused.status_code, refused.json()["code"]) == (400, "scope_refused")
-    assert "documents%3Aread" in asked.json()["authorization_url"]

@@ -130,19 +130,12 @@ def device(user: User) -> Any:
     return SimpleNamespace(pk=user.pk, id=user.pk, is_authenticated=True)
 
 
-def group(user: User) -> Any:
-    """A record of another table, with the number of a user."""
-    found = Group(pk=user.pk, name="a group")
-    found.is_authenticated = True
-    return found
-
-
 STRANGERS: dict[str, Callable[[User], Any]] = {
     "nobody": lambda user: AnonymousUser(),
     # What ``UNAUTHENTICATED_USER = None`` gives, and a template without a user.
     "none": lambda user: None,
     "device": device,
-    "group": group,
+    "group": lambda user: Group(pk=user.pk, name="a group"),
     "unsaved": lambda user: User(username="ada"),
 }
 

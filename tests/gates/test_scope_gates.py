@@ -112,7 +112,7 @@ def test_a_request_names_nothing_that_the_site_has_not(browser: Client, scope: s
     refused = browser.post(
         reverse("identity_api:login"), {"scope": scope}, content_type="application/json"
     )
-    assert refused.status_code == 400
+    assert (refused.status_code, refused.json()["code"]) == (400, "scope_refused")
 
 
 def test_a_front_end_names_the_scope(browser: Client) -> None:
