@@ -3,20 +3,19 @@
 from typing import Any, ClassVar
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, User
-from django.http import HttpResponse
+from django.contrib.auth.models import AnonymousUser
 from django.test import override_settings
 from rest_framework.authentication import TokenAuthentication
 from rest_framework.permissions import IsAdminUser, IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.test import APIRequestFactory, force_authenticate
+from rest_framework.test import APIRequestFactory
 from rest_framework.views import APIView
 
 from django_identity.api.permissions import HasClaim, HasKycLevel
 from django_identity.gates import Gate, closed_to
 from tests.factories import make_claim, make_identity, make_user
-from tests.gates.gated import Endpoint
+from tests.gates.gated import Endpoint, api_answer_of
 
 pytestmark = pytest.mark.django_db
 
@@ -33,13 +32,9 @@ class OfObject(APIView):
         return Response("in")
 
 
-def ask(
-    user: User | AnonymousUser, *permissions: Any, kind: type[APIView] = Endpoint
-) -> HttpResponse:
-    request = APIRequestFactory().get("/")
-    force_authenticate(request, user=user)
+def ask(user: Any, *permissions: Any, kind: type[APIView] = Endpoint) -> Response:
     name = "asked" if kind is OfObject else "permission_classes"
-    return type("View", (kind,), {name: list(permissions)}).as_view()(request).render()
+    return api_answer_of(type("View", (kind,), {name: list(permissions)}).as_view(), user)
 
 
 def test_a_closed_permission_says_what_is_missing() -> None:

@@ -122,13 +122,6 @@ urlpatterns = [
 ]
 
 
-def by_request(gated: Any) -> Way:
-    def ask(user: Any) -> bytes:
-        return answer_of(gated, user).content
-
-    return ask
-
-
 def answer_of(gated: Any, user: Any, method: str = "get", **headers: str) -> Any:
     """What ``gated`` answers to ``user``, be it sync or async."""
     request: Any = getattr(RequestFactory(), method)("/here/?a=1", headers=headers)
@@ -146,23 +139,24 @@ async def _awaited(answer: Any) -> Any:
     return await answer
 
 
-def by_api(gated: Any) -> Way:
-    def ask(user: Any) -> bytes:
-        request = APIRequestFactory().get("/here/")
-        force_authenticate(request, user=user)
-        content: bytes = gated(request).render().content
-        return content
+def api_answer_of(gated: Any, user: Any) -> Any:
+    """What ``gated``, of Django REST framework, answers to ``user``."""
+    request = APIRequestFactory().get("/here/")
+    force_authenticate(request, user=user)
+    return gated(request).render()
 
-    return ask
+
+def by_request(gated: Any) -> Way:
+    return lambda user: answer_of(gated, user).content
+
+
+def by_api(gated: Any) -> Way:
+    return lambda user: api_answer_of(gated, user).content
 
 
 def by_template(source: str) -> Way:
     template = Template("{% load identity %}" + source)
-
-    def ask(user: Any) -> bytes:
-        return template.render(Context({"user": user})).encode()
-
-    return ask
+    return lambda user: template.render(Context({"user": user})).encode()
 
 
 ASKED = (

@@ -6,7 +6,13 @@ And without Django's admin and its messages.
 from pathlib import Path
 
 from tests.sites.plain.settings import *  # noqa: F403
-from tests.sites.plain.settings import APPLICATION, DATABASES, INSTALLED_APPS, MIDDLEWARE
+from tests.sites.plain.settings import (
+    APPLICATION,
+    DATABASES,
+    INSTALLED_APPS,
+    MIDDLEWARE,
+    TEMPLATES,
+)
 
 ROOT_URLCONF = "tests.sites.strict.urls"
 ABSENT = ("django.contrib.admin", "django.contrib.messages")
@@ -16,19 +22,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "csp.middleware.CSPMiddleware",
 ]
-TEMPLATES = [
-    {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "APP_DIRS": True,
-        "DIRS": [Path(__file__).with_name("templates")],
-        "OPTIONS": {
-            "context_processors": [
-                "django.template.context_processors.request",
-                "django.contrib.auth.context_processors.auth",
-            ]
-        },
-    }
-]
+TEMPLATES[0]["DIRS"] = [Path(__file__).with_name("templates")]
+TEMPLATES[0]["OPTIONS"]["context_processors"].pop()  # that of the messages
 DATABASES["default"]["ATOMIC_REQUESTS"] = True
 SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Strict"
