@@ -1,6 +1,6 @@
 """Gates in whole requests: what they cost, what caches keep, and the one body of a refusal."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -34,7 +34,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.urls(__name__
 JSON, PROBLEM = "application/json", "application/problem+json"
 MEMBERS = {"type", "title", "status", "code", "detail", "missing", "recovery", "reference"}
 LOGIN_REQUIRED = "django.contrib.auth.middleware.LoginRequiredMiddleware"
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+on_strict_site = override_settings(MIDDLEWARE=[*settings.MIDDLEWARE, LOGIN_REQUIRED])
 
 cached = cache_page(60)
 
@@ -68,7 +68,7 @@ every_cache = pytest.mark.parametrize(
 def ask(user: User | None, address: str, accept: str = "*/*") -> Any:
     browser = Client()
     if user is not None:
-        browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+        browser.force_login(user)
     return browser.get(f"/{address}/", headers={"accept": accept})
 
 
@@ -79,7 +79,7 @@ def ask(user: User | None, address: str, accept: str = "*/*") -> Any:
 def test_two_queries_a_request_however_many_gates(user: User, address: str) -> None:
     """Beside the session's and the user's; Django reads these apart for ``request.auser``."""
     browser = Client()
-    browser.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    browser.force_login(user)
     for _ in range(2):
         with CaptureQueriesContext(connection) as captured:
             assert browser.get(f"/{address}/").status_code == 200
@@ -94,14 +94,7 @@ def test_two_queries_a_request_however_many_gates(user: User, address: str) -> N
 # Caches
 
 
-@pytest.fixture
-def shared_cache() -> Iterator[None]:
-    with override_settings(CACHES=CACHES):
-        yield
-
-
 @every_cache
-@pytest.mark.usefixtures("shared_cache")
 def test_nobody_sees_a_gated_page_from_the_cache(user: User, address: str) -> None:
     """Neither a stranger, nor the same person after a revocation; nor one what another was told."""
     other = make_user("bola")
@@ -117,7 +110,6 @@ def test_nobody_sees_a_gated_page_from_the_cache(user: User, address: str) -> No
 
 
 @every_cache
-@pytest.mark.usefixtures("shared_cache")
 def test_every_answer_says_that_it_is_private(user: User, address: str) -> None:
     """Open or closed. A page, JSON and HTMX get different answers at one address."""
     for asker in (user, make_user("eve"), None):
@@ -129,7 +121,6 @@ def test_every_answer_says_that_it_is_private(user: User, address: str) -> None:
     assert "Authorization" in ask(None, "cached/permission")["Vary"]
 
 
-@pytest.mark.usefixtures("shared_cache")
 def test_a_word_of_the_views_own(user: User) -> None:
     """``no-store`` is more than private and stays; nothing else lets a cache store the answer."""
     assert "no-store" in answer_of(verified(never_cache(view)), user)["Cache-Control"]
@@ -146,12 +137,6 @@ def test_a_word_of_the_views_own(user: User) -> None:
 
 
 # One body, under ``LoginRequiredMiddleware``
-
-
-@pytest.fixture
-def strict_site() -> Iterator[None]:
-    with override_settings(MIDDLEWARE=[*settings.MIDDLEWARE, LOGIN_REQUIRED]):
-        yield
 
 
 def the_problem(response: Any, status: int) -> dict[str, Any]:
@@ -183,7 +168,7 @@ LACKS = {
 
 
 @pytest.mark.parametrize(("code", "missing", "recovery", "losing"), LACKS.values(), ids=LACKS)
-@pytest.mark.usefixtures("strict_site")
+@on_strict_site
 def test_who_lacks_one_thing_is_told_which(
     user: User, code: str, missing: str, recovery: str, losing: Callable[[], object]
 ) -> None:
@@ -199,7 +184,7 @@ def test_who_lacks_one_thing_is_told_which(
 
 @pytest.mark.parametrize(("address", "missing"), PAGES.items())
 @pytest.mark.parametrize("accept", [JSON, PROBLEM, f"{JSON};q=0.5, text/html;q=0.4"])
-@pytest.mark.usefixtures("strict_site")
+@on_strict_site
 def test_nobody_is_told_to_sign_in_by_the_gate(address: str, missing: str, accept: str) -> None:
     """401 with a challenge, and not the middleware's redirect; a page learns what is missing."""
     response = ask(None, address, accept)

@@ -122,9 +122,7 @@ def test_signed_cookies(browser: Client, settings: Any) -> None:
     """A cookie from before the sign-in opens nothing."""
     settings.SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
     browser = Client()
-    browser.force_login(
-        LinkedIdentity.objects.get().user, backend="django.contrib.auth.backends.ModelBackend"
-    )
+    browser.force_login(LinkedIdentity.objects.get().user)
     before = browser.cookies["sessionid"].value
     sign_in(browser)
     assert is_open(browser)
@@ -177,7 +175,7 @@ def test_it_ends_with_the_identity_and_its_sessions(browser: Client) -> None:
     """Also in a session of the site's own sign-in, which goes on."""
     user = LinkedIdentity.objects.get().user
     local = Client()
-    local.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    local.force_login(user)
     sign_in(local)
     assert is_open(local)
     sessions.end_all(user.pk)
