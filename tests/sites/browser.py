@@ -1,6 +1,7 @@
 """A person with a browser: what strict cookies, policies and prefixes do to them."""
 
-from html.parser import HTMLParser
+import re
+from html import unescape
 from typing import Self
 from urllib.parse import urljoin
 
@@ -11,25 +12,9 @@ from example_project.demo import browser
 from tests.sites.running import RunningSite
 from tests.sites.table import PASSWORD
 
-
-class Page(HTMLParser):
-    """Where a page leads, by itself and by links, and what in it needs ``unsafe-inline``."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.inline: list[str] = []
-        self.links: list[str] = []
-        self.leads_to = ""
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        self.links += [given[name] for name in ("href", "src", "action") if name in given]
-        if tag in ("style", "script") and "src" not in given:
-            self.inline.append(tag)
-        self.inline += [name for name in given if name == "style" or name.startswith("on")]
-        if tag == "meta" and given.get("http-equiv") == "refresh":
-            self.leads_to = given["content"].partition("url=")[2]
+# Addresses in a page, but those of the page itself and of another host.
+LINKS = re.compile(r'(?:href|src|action)="((?![#?]|http)[^"]*)"')
+LEADS_TO = re.compile(r'<meta http-equiv="refresh" content="\d+; ?url=([^"]+)"')
 
 
 class Browser(browser.Browser):
@@ -98,13 +83,10 @@ class Browser(browser.Browser):
         return answer
 
     @property
-    def unwanted(self) -> list[str]:
-        """Inline styles and scripts of the open page, and links out of the site's prefix."""
-        page = Page(self.page.text)
-        local = [each for each in page.links if not each.startswith(("#", "?", "http"))]
-        return page.inline + [
-            each for each in local if not each.startswith(f"{self._site.prefix}/")
-        ]
+    def links_outside(self) -> list[str]:
+        """Links of the open page that lead out of the site's prefix."""
+        links = LINKS.findall(self.page.text)
+        return [each for each in links if not each.startswith(f"{self._site.prefix}/")]
 
     def __enter__(self) -> Self:
         return self
@@ -115,8 +97,8 @@ class Browser(browser.Browser):
     def _next_request(self) -> httpx.Request | None:
         """Also that of a page that opens another one; not the one to the sandbox."""
         following = super()._next_request()
-        is_page = "html" in self.page.headers.get("Content-Type", "")
-        if following is None and is_page and (leads_to := Page(self.page.text).leads_to):
-            following = self._client.build_request("GET", urljoin(self.address, leads_to))
+        if following is None and (leads_to := LEADS_TO.search(self.page.text)):
+            address = urljoin(self.address, unescape(leads_to[1]))
+            following = self._client.build_request("GET", address)
         is_here = following is not None and str(following.url).startswith(self._site.address)
         return following if is_here else None
