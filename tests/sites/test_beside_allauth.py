@@ -55,7 +55,7 @@ def test_an_erasure_takes_allauths_rows(
     name = browser.whoami["user"]
     in_shell(site, ADD, name=name, email=person.email, verified=True)
     assert in_shell(site, COUNT, email=person.email) == "1 1"
-    site.sandbox.control("POST", f"users/{person.user_id}/deletion")
+    site.sandbox.request_deletion(person)
     site.settle()
     site.do_upkeep()
     assert in_shell(site, COUNT, email=person.email) == "0 0"

@@ -70,19 +70,19 @@ def test_a_connect_code(frontend: Frontend, person: SandboxPerson) -> None:
     """Handed in by the signed-in person; another person's code is refused."""
     frontend.sign_in(person)
     sandbox = frontend.site.sandbox
-    code = sandbox.control("POST", "connect-codes", user_id=person.user_id)["code"]
-    assert frontend.call("POST", "/identity/api/connect", connect_code=code).status_code == 200
-    other = sandbox.control("POST", "connect-codes", user_id=sandbox.create_person().user_id)
-    refused = frontend.call("POST", "/identity/api/connect", connect_code=other["code"])
+    codes = [sandbox.connect_code(each) for each in (person, sandbox.create_person())]
+    taken, refused = (
+        frontend.call("POST", "/identity/api/connect", connect_code=code) for code in codes
+    )
+    assert taken.status_code == 200
     assert (refused.status_code, refused.json()["code"]) == (403, "user_holds_another")
 
 
 def test_a_revoked_consent_ends_it(frontend: Frontend, person: SandboxPerson) -> None:
     """The session is worth nothing when the webhook has answered."""
     frontend.sign_in(person)
-    site = frontend.site
-    site.sandbox.control("POST", f"users/{person.user_id}/consents/{site.client_id}/revoke")
-    site.settle()
+    frontend.site.sandbox.revoke_consent(person)
+    frontend.site.settle()
     assert frontend.call("GET", "/shop/adults").status_code == 403
     assert frontend.call("POST", "/identity/api/disconnect").status_code == 401
 

@@ -52,11 +52,11 @@ def test_gates(browser: Browser, person: SandboxPerson) -> None:
 
 def test_connect(site: RunningSite, browser: Browser, person: SandboxPerson) -> None:
     """A Connect code verifies a member without a redirect."""
-    code = site.sandbox.control("POST", "connect-codes", user_id=person.user_id)["code"]
     browser.sign_in_locally(CONNECTING)
     member = browser.whoami["user"]
     assert "for the verified" not in browser.open("/loans/").text
     browser.open("/identity/connect/")
+    code = site.sandbox.connect_code(person)
     assert browser.submit(holding="connect_code", connect_code=code).status_code == 200
     assert browser.open("/loans/").text == "for the verified"
     assert browser.whoami["user"] == member
@@ -66,7 +66,7 @@ def test_revoked_claim(site: RunningSite, browser: Browser, person: SandboxPerso
     """A claim that is revoked at the service closes its gate when the webhook has answered."""
     browser.sign_in(person, next_path="/adults/")
     site.do_upkeep()
-    site.sandbox.control("POST", f"users/{person.user_id}/claims/age_over_18/revoke")
+    site.sandbox.revoke_claim(person, "age_over_18")
     site.settle()
     assert "for adults" not in browser.open("/adults/").text
     assert browser.open("/loans/").text == "for the verified"
@@ -76,8 +76,7 @@ def test_revoked_consent(site: RunningSite, browser: Browser, person: SandboxPer
     """A consent that is revoked ends the session."""
     browser.sign_in(person, next_path="/adults/")
     site.do_upkeep()
-    consent = f"users/{person.user_id}/consents/{site.client_id}/revoke"
-    site.sandbox.control("POST", consent)
+    site.sandbox.revoke_consent(person)
     site.settle()
     assert browser.whoami == {"user": None, "claims": {}}
     assert "for adults" not in browser.open("/adults/").text
@@ -90,7 +89,7 @@ def test_erasure(site: RunningSite, browser: Browser, person: SandboxPerson) -> 
         if site.site.has_admin:
             operator.sign_in_locally(OPERATOR)
             assert _listed(operator, person)
-        site.sandbox.control("POST", f"users/{person.user_id}/deletion")
+        site.sandbox.request_deletion(person)
         site.settle()
         assert browser.whoami["user"] is None
         site.do_upkeep()

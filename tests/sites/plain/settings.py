@@ -74,12 +74,6 @@ def database(name: str) -> dict[str, object]:
 
 
 DATABASES = {"default": database("site")}
-CACHES = {
-    "default": {
-        "BACKEND": "django.core.cache.backends.filebased.FileBasedCache",
-        "LOCATION": f"{FOLDER}/cache",
-    }
-}
 
 #: What the sandbox registered: it is known when the site starts.
 APPLICATION = {
