@@ -3,7 +3,6 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
@@ -21,32 +20,45 @@ from tests.factories import (
 MODEL_BACKEND = "django.contrib.auth.backends.ModelBackend"
 PASSWORD = "a password for tests alone"
 SCOPES = ["profile:read", "kyc:read", "claims:read"]
+#: State -> who is in it, and how they signed in.
+PEOPLE = {
+    "proven": ("Ada Obi", BACKEND_PATH),
+    "run_out": ("Bola Ade", BACKEND_PATH),
+    "revoked": ("Chidi Eze", BACKEND_PATH),
+    "abroad": ("Femi Mensah", BACKEND_PATH),
+    "unverified": ("Gozie Nwosu", BACKEND_PATH),
+    "withdrawn": ("Dayo Bello", MODEL_BACKEND),
+    "by_code": ("Kofi Asante", MODEL_BACKEND),
+    "unlinked": ("Efe Okoro", MODEL_BACKEND),
+    "newcomer": ("Nia Owusu", MODEL_BACKEND),
+}
 
 
 def settle() -> dict[str, str]:
-    """Put everybody into the database; returns each one's session key by name."""
-    for move_in in (_proven, _run_out, _revoked, _abroad):
-        move_in()
-    _identity(_user("gozie", "Gozie", "Nwosu"), kyc_level="", credential_expires_at=None,
-              kyc_status="")  # fmt: skip
+    """Put everybody into the database; returns each one's session key by state."""
+    users = {state: _user(*name.split()) for state, (name, _) in PEOPLE.items()}
+    _proven(users["proven"])
+    # A grant that only the person can renew.
+    run_out = _identity(users["run_out"], credential_expires_at=_in(hours=-3))
+    _claims(run_out, valid_until=_in(hours=-3))
+    make_grant(run_out, scopes=SCOPES, needs_reauthorization=True)
+    _claims(_identity(users["revoked"]), revoked_at=_in(days=-1))
+    _claims(_identity(users["abroad"], kyc_level="level_1"), country="GH")
+    _identity(users["unverified"], kyc_level="", kyc_status="", credential_expires_at=None)
     _identity(
-        _user("dayo", "Dayo", "Bello"), consent=Consent.REVOKED, revoked_at=_in(days=-2),
-        scopes=[], credential_issued_at=None, credential_expires_at=None,
+        users["withdrawn"], consent=Consent.REVOKED, revoked_at=_in(days=-2), scopes=[],
+        credential_issued_at=None, credential_expires_at=None,
     )  # fmt: skip
-    kofi = make_identity_by_code(
-        _user("kofi", "Kofi", "Asante"), subject="kofis-subject", connect_issued_at=_in(days=-40),
+    make_identity_by_code(
+        users["by_code"], subject="kofis-subject", connect_issued_at=_in(days=-40),
         kyc_provider="Verify Ltd", kyc_verified_at=_in(days=-40), kyc_said_at=_in(hours=-3),
         connect_person="Kofi A., k***@example.org",
     )  # fmt: skip
-    LinkedIdentity.objects.filter(pk=kofi.pk).update(created_at=_in(days=-40))
-    _user("efe", "Efe", "Okoro", password=make_password(PASSWORD))
-    _user("nia", "Nia", "Owusu")
-    by_identity = {"proven": "ada", "run_out": "bola", "revoked": "chidi", "abroad": "femi",
-                   "unverified": "gozie"}  # fmt: skip
-    by_password = {"withdrawn": "dayo", "by_code": "kofi", "unlinked": "efe", "newcomer": "nia"}
+    LinkedIdentity.objects.update(created_at=_in(days=-40))
+    users["unlinked"].set_password(PASSWORD)
+    users["unlinked"].save()
     return {
-        **{state: session_of(name, BACKEND_PATH) for state, name in by_identity.items()},
-        **{state: session_of(name, MODEL_BACKEND) for state, name in by_password.items()},
+        state: session_of(users[state].username, backend) for state, (_, backend) in PEOPLE.items()
     }
 
 
@@ -57,9 +69,8 @@ def session_of(username: str, backend: str) -> str:
     return browser.cookies["sessionid"].value
 
 
-def _proven() -> None:
+def _proven(user: User) -> None:
     """Everything is proven: for 5 more hours by the service, for 20 by the vendor."""
-    user = _user("ada", "Ada", "Obi")
     identity = _identity(user)
     soon, later = _in(hours=5, minutes=1), _in(hours=20, minutes=1)
     make_claim(identity, valid_until=soon, provider="Verify Ltd", issued_at=_in(days=-1))
@@ -77,35 +88,19 @@ def _proven() -> None:
     )  # fmt: skip
 
 
-def _run_out() -> None:
-    """Proofs that ran out, and a grant that only the person can renew."""
-    identity = _identity(_user("bola", "Bola", "Ade"), credential_expires_at=_in(hours=-3))
-    make_claim(identity, valid_until=_in(hours=-3))
-    make_claim(identity, "country_resident", "NG", valid_until=_in(hours=-3))
-    make_grant(identity, scopes=SCOPES, needs_reauthorization=True)
-
-
-def _revoked() -> None:
-    """Proofs that the service revoked."""
-    identity = _identity(_user("chidi", "Chidi", "Eze"))
-    make_claim(identity, revoked_at=_in(days=-1))
-    make_claim(identity, "country_resident", "NG", revoked_at=_in(days=-1))
-
-
-def _abroad() -> None:
-    """Proven to live elsewhere, and verified at level 1."""
-    identity = _identity(_user("femi", "Femi", "Mensah"), kyc_level="level_1")
-    make_claim(identity)
-    make_claim(identity, "country_resident", "GH")
+def _claims(identity: LinkedIdentity, *, country: str = "NG", **fields: Any) -> None:
+    make_claim(identity, **fields)
+    make_claim(identity, "country_resident", country, **fields)
 
 
 def _in(**span: int) -> datetime:
     return timezone.now() + timedelta(**span)
 
 
-def _user(username: str, first_name: str, last_name: str, *, password: str = "!") -> User:
+def _user(first_name: str, last_name: str) -> User:
+    username = first_name.lower()
     return User.objects.create(
-        username=username, first_name=first_name, last_name=last_name, password=password,
+        username=username, first_name=first_name, last_name=last_name, password="!",
         email=f"{username}@example.org",
     )  # fmt: skip
 
@@ -117,6 +112,4 @@ def _identity(user: User, **fields: Any) -> LinkedIdentity:
         "signed_in_at": _in(days=-40), "kyc_said_at": _in(hours=-3),
         "credential_issued_at": _in(hours=-4), **fields,
     }  # fmt: skip
-    identity = make_identity(user, **held)
-    LinkedIdentity.objects.filter(pk=identity.pk).update(created_at=_in(days=-40))
-    return identity
+    return make_identity(user, **held)
