@@ -5,20 +5,9 @@ from django.template import RequestContext, Template
 from django.urls import path
 from django.views import View
 
-from django_identity.gates import (
-    ClaimRequiredMixin,
-    aclaims_of,
-    claim_required,
-    claims_of,
-    kyc_level_required,
-)
+from django_identity.gates import ClaimRequiredMixin, aclaims_of, claim_required, claims_of
 from tests.sites.plain.urls import urlpatterns as pages
 from tests.sites.plain.views import OFFER
-
-TAG = (
-    "{% load identity %}"
-    "{% identity_gate level='level_2' %}loans{% else %}none{% end_identity_gate %}"
-)
 
 
 async def whoami(request: HttpRequest) -> JsonResponse:
@@ -32,11 +21,6 @@ async def adults(request: HttpRequest) -> HttpResponse:
     # Behind a gate the request remembers what the gate read.
     assert claims_of(await request.auser())["age_over_18"] is True
     return HttpResponse("for adults")
-
-
-@kyc_level_required("level_2")
-async def loans(request: HttpRequest) -> HttpResponse:
-    return HttpResponse("for the verified")
 
 
 class Britons(ClaimRequiredMixin, View):
@@ -53,17 +37,10 @@ async def offer(request: HttpRequest) -> HttpResponse:
     return HttpResponse(Template(OFFER).render(RequestContext(request)))
 
 
-async def tagged(request: HttpRequest) -> HttpResponse:
-    await aclaims_of(request.user)
-    return HttpResponse(Template(TAG).render(RequestContext(request)))
-
-
 urlpatterns = [
     path("whoami/", whoami),
     path("adults/", adults),
-    path("loans/", loans),
     path("britons/", Britons.as_view()),
     path("offer/", offer),
-    path("tagged/", tagged),
     *pages,
 ]
