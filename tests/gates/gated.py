@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable
+from datetime import timedelta
 from inspect import isawaitable
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template import Context, Template
 from django.test import RequestFactory
 from django.urls import include, path
+from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.views.generic import View
 from rest_framework.decorators import api_view, permission_classes
@@ -26,6 +28,8 @@ from django_identity.gates import (
     claim_required,
     kyc_level_required,
 )
+from django_identity.models import Consent, LinkedIdentity, StoredClaim
+from tests.factories import LONG_AGO
 
 SECRET = b"secret"
 Way = Callable[[Any], bytes]
@@ -194,4 +198,38 @@ WAYS: dict[str, Way] = {
     "permissions of a function": by_api(api_function),
     "tag": by_template(TAG),
     **{f"filters, {shape}": by_template(text.format(*ASKED)) for shape, text in SHAPES.items()},
+}
+
+
+# What a person may lack, and how they lose it.
+
+
+def claim(name: str, **changes: Any) -> Callable[[], Any]:
+    return lambda: StoredClaim.objects.filter(claim_type=name).update(**changes)
+
+
+def identity(**changes: Any) -> Callable[[], Any]:
+    return lambda: LinkedIdentity.objects.update(**changes)
+
+
+A_MINUTE_AGO = timezone.now() - timedelta(minutes=1)
+LACKS: dict[str, Callable[[], Any]] = {
+    "the claim": lambda: StoredClaim.objects.filter(claim_type="age_over_18").delete(),
+    "a claim that is true": claim("age_over_18", value=False),
+    "a claim whose answer is yes": claim("age_over_18", value={"verified": True, "value": False}),
+    "a claim with an answer": claim("age_over_18", value={"verified": True, "value": None}),
+    "a claim that is not revoked": claim("age_over_18", revoked_at=A_MINUTE_AGO),
+    "a claim that holds": claim("age_over_18", valid_until=A_MINUTE_AGO),
+    "a claim that is proven": claim("age_over_18", valid_until=None),
+    "the value": claim("country_resident", value="GH"),
+    "a value that is verified": claim("country_resident", value={"verified": False, "value": "NG"}),
+    "the level": identity(kyc_level="level_1"),
+    "any level": identity(kyc_level=""),
+    "a level that is verified": identity(kyc_status="rejected"),
+    "a level that somebody vouches for": identity(kyc_said_at=None),
+    "a level that still holds": identity(kyc_said_at=LONG_AGO),
+    "consent": identity(consent=Consent.REVOKED),
+    "this application": identity(application="other"),
+    "this environment": identity(environment="live"),
+    "an identity": lambda: LinkedIdentity.objects.all().delete(),
 }

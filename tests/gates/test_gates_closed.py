@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +13,6 @@ from django.db import OperationalError, connection, transaction
 from django.http import HttpRequest, HttpResponse
 from django.template import Context, Template, TemplateSyntaxError
 from django.test import RequestFactory, override_settings
-from django.utils import timezone
 from django.utils.decorators import method_decorator
 
 from django_identity.api.permissions import HasClaim, HasKycLevel
@@ -26,10 +24,11 @@ from django_identity.gates import (
     claim_required,
     kyc_level_required,
 )
-from django_identity.models import Consent, LinkedIdentity, StoredClaim
-from tests.factories import LONG_AGO, again, make_claim, make_identity, make_user
+from django_identity.models import LinkedIdentity, StoredClaim
+from tests.factories import again, make_claim, make_identity, make_user
 from tests.gates.gated import (
     ASKED,
+    LACKS,
     SECRET,
     SHAPES,
     TAG,
@@ -66,37 +65,6 @@ def answered(way: Any, person: Any) -> bytes:
     except (AttributeError, OperationalError, ImproperlyConfigured):
         return b""
     return content
-
-
-def claim(name: str, **changes: Any) -> Callable[[], Any]:
-    return lambda: StoredClaim.objects.filter(claim_type=name).update(**changes)
-
-
-def identity(**changes: Any) -> Callable[[], Any]:
-    return lambda: LinkedIdentity.objects.update(**changes)
-
-
-A_MINUTE_AGO = timezone.now() - timedelta(minutes=1)
-LACKS: dict[str, Callable[[], Any]] = {
-    "the claim": lambda: StoredClaim.objects.filter(claim_type="age_over_18").delete(),
-    "a claim that is true": claim("age_over_18", value=False),
-    "a claim whose answer is yes": claim("age_over_18", value={"verified": True, "value": False}),
-    "a claim with an answer": claim("age_over_18", value={"verified": True, "value": None}),
-    "a claim that is not revoked": claim("age_over_18", revoked_at=A_MINUTE_AGO),
-    "a claim that holds": claim("age_over_18", valid_until=A_MINUTE_AGO),
-    "a claim that is proven": claim("age_over_18", valid_until=None),
-    "the value": claim("country_resident", value="GH"),
-    "a value that is verified": claim("country_resident", value={"verified": False, "value": "NG"}),
-    "the level": identity(kyc_level="level_1"),
-    "any level": identity(kyc_level=""),
-    "a level that is verified": identity(kyc_status="rejected"),
-    "a level that somebody vouches for": identity(kyc_said_at=None),
-    "a level that still holds": identity(kyc_said_at=LONG_AGO),
-    "consent": identity(consent=Consent.REVOKED),
-    "this application": identity(application="other"),
-    "this environment": identity(environment="live"),
-    "an identity": lambda: LinkedIdentity.objects.all().delete(),
-}
 
 
 BROKEN_CACHE = {"default": {"BACKEND": "tests.broken_cache.BrokenCache"}}
