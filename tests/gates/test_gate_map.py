@@ -114,13 +114,18 @@ def test_a_change_that_opens_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_of_two_views_at_one_address_the_first_answers() -> None:
-    """So a gate that a site put above an include of pages is missed when it goes."""
+    """So a gate that a site put above an include of pages is missed when it goes.
+
+    A view that raises shows nothing.
+    """
     gated, shown = gate_map.Entrance("/a/", "gated", (WHOLE,)), gate_map.Entrance("/a/", "shown")
+    raises = gate_map.Entrance("/a/", "gated", error="ValueError")
     for before, now, expected in (
         ([gated, shown], [gated, shown], []),
         ([gated, shown], [shown], [shown]),
         ([gated, shown], [shown, gated], [shown]),
         ([shown, gated], [shown], []),
+        ([gated], [raises], []),
     ):
         assert list(gate_map.opened([each.as_json() for each in before], now)) == expected
 

@@ -185,6 +185,8 @@ def test_it_ends_with_the_identity_and_its_sessions(browser: Client) -> None:
 def test_somebody_without_an_identity_connects_first() -> None:
     browser = Client()
     assert browser.get("/payout/")["Location"].endswith("missing=recent_sign_in")
-    browser.force_login(make_user())
+    user = make_user()
+    assert closed_to(Gate(minutes=10), user, session={}).shortfall.reason == "not_linked"
+    browser.force_login(user)
     page = browser.get(browser.get("/payout/")["Location"]).content.decode()
     assert "Not connected yet" in page
