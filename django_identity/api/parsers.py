@@ -1,6 +1,6 @@
 """The parser of request bodies: one JSON object, with limits for length and depth."""
 
-from typing import Any
+from typing import IO, Any
 
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
@@ -18,7 +18,9 @@ class BoundedJSONParser(BaseParser):
 
     media_type = "application/json"
 
-    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
+    def parse(
+        self, stream: IO[bytes], media_type: Any = None, parser_context: Any = None
+    ) -> dict[str, Any]:
         body = stream.read(LARGEST_BODY + 1)
         if len(body) > LARGEST_BODY:
             raise ParseError("The body is too large.")
