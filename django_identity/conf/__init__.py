@@ -112,10 +112,8 @@ def _application(alias: str) -> Application:
     fields = rules.parse_fields(_setting()[alias])
     fields["api_origin"] = fields["api_origin"] or rules.origin_of(fields["base_url"])
     if not fields["encryption_keys"]:
-        fields["encryption_keys"] = settings.SECRET_KEY, *map(str, settings.SECRET_KEY_FALLBACKS)
-    fields["client_secret"] = Secret(fields["client_secret"])
-    for name in ("webhook_secrets", "encryption_keys"):
-        fields[name] = tuple(map(Secret, fields[name]))
+        keys = settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS
+        fields["encryption_keys"] = tuple(Secret(str(key)) for key in keys)
     return Application(alias=alias, **fields)
 
 

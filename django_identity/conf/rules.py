@@ -8,6 +8,8 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+from django_identity.secrets import Secret
+
 SETTING = "DJANGO_IDENTITY"
 SHORTEST_SECRET = 16
 REQUIRED: Any = object()
@@ -26,10 +28,8 @@ class Problem:
 
 def is_loopback(host: str | None) -> bool:
     """Whether ``host`` names this machine: ``localhost``, ``127.0.0.0/8`` or ``::1``."""
-    if host is None:
-        return False
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host or "").is_loopback
     except ValueError:
         return host == "localhost"
 
@@ -46,47 +46,43 @@ def origin_of(url: str) -> str:
 # The parsers: each returns the value for ``Application`` or raises ``ValueError``.
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+def _valid(value: Any, is_valid: object) -> Any:
+    if not is_valid:
         raise ValueError
     return value
 
 
-def _matching(pattern: str) -> Parser:
-    def parse(value: object) -> str:
-        if not re.fullmatch(pattern, _text(value)):
-            raise ValueError
-        return _text(value)
+def _text(value: Any) -> str:
+    is_text = isinstance(value, str) and value.strip() and value.isprintable()
+    return str(_valid(value, is_text))
 
-    return parse
+
+def _secret(value: object) -> Secret:
+    return Secret(_text(value))
+
+
+def _matching(pattern: str) -> Parser:
+    return lambda value: _valid(value, re.fullmatch(pattern, _text(value)))
 
 
 def _list_of(parse: Parser, *, least: int = 0) -> Parser:
-    def parse_all(value: object) -> tuple[Any, ...]:
-        if not isinstance(value, (list, tuple)) or len(value) < least:
-            raise ValueError
-        return tuple(map(parse, value))
+    def parse_all(value: Any) -> tuple[Any, ...]:
+        is_long_enough = isinstance(value, (list, tuple)) and len(value) >= least
+        return tuple(map(parse, _valid(value, is_long_enough)))
 
     return parse_all
 
 
 def _between(least: Any, most: Any, *types: type) -> Parser:
-    def parse(value: Any) -> Any:
-        if type(value) not in types or not least <= value <= most:
-            raise ValueError
-        return value
-
-    return parse
+    return lambda value: _valid(value, type(value) in types and least <= value <= most)
 
 
 def _address(value: object) -> str:
-    text = _text(value)
-    parts = urlsplit(text)
-    _ = parts.port  # raises ValueError for what is no port
+    parts = urlsplit(_text(value))
     has_more = parts.query or parts.fragment or parts.username or parts.password
-    if parts.scheme not in ("http", "https") or not parts.hostname or has_more:
-        raise ValueError
-    return text
+    # What is no port raises ``ValueError``.
+    has_server = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    return str(_valid(value, has_server and not has_more))
 
 
 def _base(value: object) -> str:
@@ -94,34 +90,31 @@ def _base(value: object) -> str:
     return _address(value).rstrip("/")
 
 
-def _document_key(value: object) -> Mapping[str, Any]:
-    """A private JWK with a ``kid`` and one algorithm (RFC 8725 §3.1)."""
-    if not isinstance(value, Mapping) or not is_document_key(value):
-        raise ValueError
-    return value
-
-
-def is_document_key(key: Mapping[str, Any]) -> bool:
-    """Whether this is a private JWK for one algorithm."""
+def is_document_key(key: object) -> bool:
+    """Whether this is a private JWK with a ``kid``, for one algorithm (RFC 8725 §3.1)."""
+    if not isinstance(key, Mapping):
+        return False
     texts = [key.get(name) for name in ("kid", "alg", "kty", "d")]
-    is_complete = all(isinstance(text, str) and text for text in texts)
+    is_strong = {
+        "RSA": len(str(key.get("n"))) >= SHORTEST_MODULUS,
+        "EC": key.get("crv") in CURVES,
+    }
     return (
-        is_complete
+        all(isinstance(text, str) and text for text in texts)
         and key.get("use", "enc") == "enc"
         and DOCUMENT_ALGORITHMS.get(key["alg"]) == key["kty"]
-        and (key["kty"] == "RSA" or key.get("crv") in CURVES)
-        and (key["kty"] == "EC" or len(str(key.get("n"))) >= SHORTEST_MODULUS)
+        and is_strong[key["kty"]]
     )
 
 
-def _document_paths(value: object) -> Mapping[str, str]:
+def _document_key(value: object) -> Any:
+    return _valid(value, is_document_key(value))
+
+
+def _document_paths(value: Any) -> Mapping[str, str]:
     """Paths below ``BASE_URL``, each with ``{subject}`` once."""
-    if not isinstance(value, Mapping) or not value.keys() <= DOCUMENT_SCOPES:
-        raise ValueError
-    for path in value.values():
-        if not DOCUMENT_PATH.fullmatch(_text(path)):
-            raise ValueError
-    return dict(value)
+    _valid(value, isinstance(value, Mapping) and value.keys() <= DOCUMENT_SCOPES)
+    return {scope: _document_path(path) for scope, path in value.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +130,7 @@ class Rule:
 
 
 DOCUMENT_SCOPES = {"documents:metadata", "documents:read"}
-DOCUMENT_PATH = re.compile(r"(?:/\w[\w.~-]*)*/\{subject\}(?:/\w[\w.~-]*)*", re.ASCII)
+_document_path = _matching(r"(?a:(?:/\w[\w.~-]*)*/\{subject\}(?:/\w[\w.~-]*)*)")
 # Algorithm -> the type of its keys.
 DOCUMENT_ALGORITHMS = {
     "RSA-OAEP-256": "RSA",
@@ -163,14 +156,14 @@ RULES: Mapping[str, Rule] = {
     "API_ORIGIN": Rule(_base, "an http(s) address without a path, or None", None),
     # A colon ends the client id in Basic credentials (RFC 7617 §2).
     "CLIENT_ID": Rule(_matching("[^:]+"), "a text without a colon"),
-    "CLIENT_SECRET": Rule(_text, "a text"),
-    "WEBHOOK_SECRETS": Rule(_list_of(_text), "a list of texts", ()),
+    "CLIENT_SECRET": Rule(_secret, "a text"),
+    "WEBHOOK_SECRETS": Rule(_list_of(_secret), "a list of texts", ()),
     "SCOPES": Rule(_scopes, "a list of scopes", SCOPES),
     "LATER_SCOPES": Rule(_list_of(_matching("[^ ]+")), "a list of scopes", ()),
     "KEEP_CLAIMS": Rule(_list_of(_matching("[^ =]+"), least=1), "a list of claims, or None", None),
     "CONNECT_SCOPES": Rule(_scopes, "a list of scopes", ("profile:basic", "kyc:status")),
     "POLICY": Rule(_text, "a dotted path", "django_identity.policy.IdentityPolicy"),
-    "ENCRYPTION_KEYS": Rule(_list_of(_text), "a list of texts, or None", None),
+    "ENCRYPTION_KEYS": Rule(_list_of(_secret), "a list of texts, or None", None),
     "DOCUMENT_KEYS": Rule(_list_of(_document_key), PRIVATE_JWKS, ()),
     "DOCUMENT_PATHS": Rule(_document_paths, PATHS, {}),
     "REDIRECT_URI": Rule(_address, "the registered callback address, or None", None),
@@ -220,8 +213,8 @@ def _value_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
     yield from _address_problems(where, fields)
     for name in ("CLIENT_SECRET", "WEBHOOK_SECRETS", "ENCRYPTION_KEYS"):
         held = fields[name.lower()] or ()
-        secrets = [held] if isinstance(held, str) else held
-        if any(len(secret) < SHORTEST_SECRET for secret in secrets):
+        secrets = [held] if isinstance(held, Secret) else held
+        if any(len(secret.reveal()) < SHORTEST_SECRET for secret in secrets):
             hint = f"Use at least {SHORTEST_SECRET} random characters."
             yield Problem("E008", f"{where}: {name} is too short to be safe.", hint, fatal=False)
     # Answers for these scopes name the person. The token answer may not.
