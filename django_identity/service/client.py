@@ -17,6 +17,7 @@ from django_identity.service.members import SUBJECTS, Members
 
 LARGEST_KEY_SET = 64 * 1024
 KEY_SET_SECONDS = 5.0
+USER_PATH = "/users/{subject}/{endpoint}"
 # The path segment for the access token's user. The spec does not show it.
 TOKENS_USER = "me"
 # A service that does not know this path segment answers with one of these.
@@ -67,8 +68,7 @@ class ServiceClient:
         The site's own ``credentials.verify`` opens gates. This is a second opinion, which also
         knows of revocations.
         """
-        basic, sent = self._basic_credentials(), {"credential": credential}
-        body = self._fetch("verify_claims", "/claims/verify", basic, json=sent)
+        body = self._fetch("verify_claims", "/claims/verify", json={"credential": credential})
         valid = body.get("valid")
         if not isinstance(valid, bool):
             raise exceptions.MalformedAnswer("no boolean valid", endpoint="verify_claims")
@@ -86,10 +86,9 @@ class ServiceClient:
         path = self._application.document_paths.get(scope)
         if path is None:
             raise exceptions.ConfigurationError(f"DOCUMENT_PATHS has no path for {scope}.")
-        path = path.format(subject=quote(subject, safe=""))
-        bearer, largest = f"Bearer {access_token.reveal()}", answers.LARGEST_DOCUMENTS
-        body = self._fetch("documents", path, bearer, largest=largest)
-        return answers.Document.parse_all(_about(subject, body, "documents"))
+        largest = answers.LARGEST_DOCUMENTS
+        body = self._read("documents", subject, access_token, path=path, largest=largest)
+        return answers.Document.parse_all(body)
 
     @sensitive_variables()
     def redeem_connect_code(
@@ -106,9 +105,8 @@ class ServiceClient:
         sent: dict[str, Any] = {"connect_code": code, "scopes": list(scopes)}
         if callback_url is not None:
             sent["callback_url"] = callback_url
-        basic, path = self._basic_credentials(), "/connect/request"
         try:
-            body = self._fetch("connect", path, basic, json=sent, sent_once=True)
+            body = self._fetch("connect", "/connect/request", json=sent, sent_once=True)
         except (exceptions.MalformedAnswer, exceptions.ServiceUnavailable) as error:
             if not error.may_have_arrived:
                 raise
@@ -120,8 +118,7 @@ class ServiceClient:
     def key_set(self) -> Answer:
         """The published key set, as it was sent."""
         url = f"{self._application.api_origin}/.well-known/jwks.json"
-        seconds = min(KEY_SET_SECONDS, self._application.timeout)
-        call = Call("jwks", url, seconds=seconds, largest=LARGEST_KEY_SET)
+        call = Call("jwks", url, seconds=KEY_SET_SECONDS, largest=LARGEST_KEY_SET)
         answer = exchange(self._application, call)
         if answer.status != 200:
             raise exceptions.ServiceUnavailable(f"HTTP {answer.status}", endpoint="jwks")
@@ -137,16 +134,14 @@ class ServiceClient:
         ``ServiceError`` that has a true ``may_have_arrived`` and is not a ``ServiceRefusal``.
         """
         path = f"/developer/apps/{quote(app_id, safe='')}/rotate-secret"
-        bearer, sent = f"Bearer {portal_token.reveal()}", {"mode": mode}
-        body = self._fetch("rotate_secret", path, bearer, json=sent, sent_once=True)
+        body = self._fetch("rotate_secret", path, portal_token, json={"mode": mode}, sent_once=True)
         return answers.RotatedSecret.parse(body)
 
     @sensitive_variables()
     def create_test_user(self, app_id: str, *, portal_token: Secret) -> answers.NewTestUser:
         """Ask for a new sandbox user. The answer has the password. Sent once."""
-        bearer, sent = f"Bearer {portal_token.reveal()}", {"appId": app_id}
-        path = "/developer/test-users"
-        body = self._fetch("test_users", path, bearer, json=sent, sent_once=True)
+        path, sent = "/developer/test-users", {"appId": app_id}
+        body = self._fetch("test_users", path, portal_token, json=sent, sent_once=True)
         return answers.NewTestUser.parse(body)
 
     def _basic_credentials(self) -> str:
@@ -157,18 +152,19 @@ class ServiceClient:
     def _send(self, call: Call) -> dict[str, Any]:
         """Send ``call``. The JSON object of a success response; others raise an error."""
         answer = exchange(self._application, call)
-        error = refusals.error_in(self._application, call.endpoint, answer)
-        if error is not None:
-            raise error
-        return answer.members
+        return refusals.members_of(self._application, call.endpoint, answer)
 
     def _fetch(
-        self, endpoint: str, path: str, authorization: str, **options: Any
+        self, endpoint: str, path: str, token: Secret | None = None, **more: Any
     ) -> dict[str, Any]:
-        """The ``data`` of the success envelope, from ``path`` below the base address."""
-        url, headers = f"{self._application.base_url}{path}", {"Authorization": authorization}
-        seconds = self._application.timeout
-        envelope = self._send(Call(endpoint, url, headers, seconds=seconds, **options))
+        """The ``data`` of the success envelope, from ``path`` below the base address.
+
+        It is asked for with ``token``, or without one with the client's credentials. ``more``: of
+        the ``Call``.
+        """
+        proof = self._basic_credentials() if token is None else f"Bearer {token.reveal()}"
+        url, headers = f"{self._application.base_url}{path}", {"Authorization": proof}
+        envelope = self._send(Call(endpoint, url, headers, **more))
         data = envelope.get("data")
         if envelope.get("success") is not True or not isinstance(data, dict):
             raise exceptions.MalformedAnswer("not the success envelope", endpoint=endpoint)
@@ -180,30 +176,28 @@ class ServiceClient:
             "client_id": self._application.client_id,
             "client_secret": self._application.client_secret.reveal(),
         }
-        url, seconds = f"{self._application.auth_url}/oauth2/token", self._application.timeout
-        return self._send(Call("token", url, form=form, seconds=seconds, sent_once=True))
+        url = f"{self._application.auth_url}/oauth2/token"
+        return self._send(Call("token", url, form=form, sent_once=True))
 
-    def _read(self, endpoint: str, subject: str | None, access_token: Secret) -> dict[str, Any]:
-        """The ``data`` of a user endpoint. The endpoint's name is its last path segment.
+    def _read(
+        self, endpoint: str, subject: str | None, token: Secret, path: str = USER_PATH, **more: Any
+    ) -> dict[str, Any]:
+        """The ``data`` of a user endpoint, unless it names another subject than the requested one.
 
         ``subject``: None for the access token's user. Raises ``ServiceRefusal`` with the code
         ``subject_unknown`` if the service does not take such a request.
         """
         person = TOKENS_USER if subject is None else quote(subject, safe="")
-        path, bearer = f"/users/{person}/{endpoint}", f"Bearer {access_token.reveal()}"
+        path = path.format(subject=person, endpoint=endpoint)
         try:
-            return _about(subject, self._fetch(endpoint, path, bearer), endpoint)
+            body = self._fetch(endpoint, path, token, **more)
         except exceptions.ServiceRefusal as refused:
             is_mismatch = isinstance(refused, exceptions.EnvironmentMismatch)
             if subject is None and refused.status in NO_SUCH_USER and not is_mismatch:
                 refused.code = "subject_unknown"
             raise
-
-
-def _about(subject: str | None, body: dict[str, Any], endpoint: str) -> dict[str, Any]:
-    """Return ``body``, unless it names another subject than the requested one."""
-    names = ("id",) if endpoint == "profile" else SUBJECTS
-    named = Members(body, endpoint).named_subject(names)
-    if subject is not None and named not in (None, subject):
-        raise exceptions.SubjectMismatch("about another subject", endpoint=endpoint)
-    return body
+        names = ("id",) if endpoint == "profile" else SUBJECTS
+        named = Members(body, endpoint).named_subject(names)
+        if subject is not None and named not in (None, subject):
+            raise exceptions.SubjectMismatch("about another subject", endpoint=endpoint)
+        return body

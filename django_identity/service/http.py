@@ -6,13 +6,14 @@ contain addresses, are dropped.
 """
 
 import logging
+import math
 import os
 import time
 from collections.abc import Mapping
 from contextlib import closing
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
@@ -22,7 +23,6 @@ from django.views.decorators.debug import sensitive_variables
 from django_identity import exceptions
 from django_identity.conf import Application
 from django_identity.logs import LogEvent, log
-from django_identity.strict_json import read_object
 
 LARGEST_ANSWER = 256 * 1024
 HEADERS = {
@@ -52,6 +52,8 @@ class Call:
 
     ``sent_once``: the request spends a code or a token. It gets a new connection: if a reused one
     breaks, nobody knows whether the service has read the request.
+
+    ``seconds``: the longest time, if it is shorter than the application's ``TIMEOUT``.
     """
 
     endpoint: str
@@ -59,23 +61,18 @@ class Call:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     form: Mapping[str, str] | None = field(default=None, repr=False)
     json: Mapping[str, Any] | None = field(default=None, repr=False)
-    seconds: float = 10.0
+    seconds: float = math.inf
     largest: int = LARGEST_ANSWER
     sent_once: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The response: any status except a redirect, and at most the allowed number of bytes."""
 
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
-
-    @cached_property
-    def members(self) -> dict[str, Any]:
-        """The JSON object of the body. Raises ``NotStrictJSON``."""
-        return read_object(self.body)
 
 
 @sensitive_variables()
@@ -87,7 +84,7 @@ def exchange(application: Application, call: Call) -> Answer:
     """
     began, ours = time.monotonic(), _in_our_call.set(True)
     try:
-        answer = _exchange(call, ends_at=began + call.seconds)
+        answer = _exchange(call, seconds=min(call.seconds, application.timeout))
     except FAILURES as error:
         raise _no_answer(call, error) from None
     finally:
@@ -104,12 +101,12 @@ def exchange(application: Application, call: Call) -> Answer:
     return answer
 
 
-def _exchange(call: Call, *, ends_at: float) -> Answer:
+def _exchange(call: Call, *, seconds: float) -> Answer:
     """Each step has the time-out of the whole call; the total is checked while the body arrives."""
-    client = _client(os.getpid(), sent_once=call.sent_once)
+    ends_at, client = time.monotonic() + seconds, _client(os.getpid(), sent_once=call.sent_once)
     method = "GET" if call.form is None and call.json is None else "POST"
     content: dict[str, Any] = {"headers": call.headers, "data": call.form, "json": call.json}
-    request = client.build_request(method, call.url, timeout=call.seconds, **content)
+    request = client.build_request(method, call.url, timeout=seconds, **content)
     body = bytearray()
     with closing(client.send(request, stream=True)) as response:
         if 300 <= response.status_code < 400:

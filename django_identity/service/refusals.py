@@ -11,7 +11,7 @@ from django_identity import exceptions
 from django_identity.conf import Application
 from django_identity.service.http import Answer
 from django_identity.service.members import safe_url
-from django_identity.strict_json import NotStrictJSON
+from django_identity.strict_json import NotStrictJSON, read_object
 
 LONGEST_PAUSE = 3600.0
 POLICY_CODE = "POA_REQUIRED"
@@ -31,34 +31,32 @@ BY_CODE: Mapping[str, Callable[..., exceptions.ServiceRefusal]] = {
 OF_APPLICATION = ("connect", "verify_claims")
 
 
-def error_in(
-    application: Application, endpoint: str, answer: Answer
-) -> exceptions.ServiceError | None:
-    """The error in an answer, or None for a success response.
+def members_of(application: Application, endpoint: str, answer: Answer) -> dict[str, Any]:
+    """The JSON object of a success response. Raises the ``ServiceError`` of any other answer.
 
     Only a well-formed error answer of the service is a refusal. A proxy's page, a framework's 404
     or an empty body tells nothing about a token or a person, so it counts as an outage.
     """
     if answer.status == 429:
         seconds = pause(answer.headers)
-        return exceptions.RateLimited("too many calls", endpoint=endpoint, pause=seconds)
+        raise exceptions.RateLimited("too many calls", endpoint=endpoint, pause=seconds)
     try:
-        members = answer.members
+        members = read_object(answer.body)
     except NotStrictJSON as error:
         said = f"HTTP {answer.status}, {error}"
-        return exceptions.ServiceUnavailable(said, endpoint=endpoint)
+        raise exceptions.ServiceUnavailable(said, endpoint=endpoint) from None
     is_refusal = members.get("success") is False or members.get("error") is not None
     if answer.status < 400 and not is_refusal:
-        return None
+        return members
     service_code = code_of(members)
     kind = _kind_of(endpoint, answer.status, members) if is_refusal else None
     if kind is None:
         said = f"HTTP {answer.status} {exceptions.shaped_code(service_code)}".strip()
-        return exceptions.ServiceUnavailable(said, endpoint=endpoint)
+        raise exceptions.ServiceUnavailable(said, endpoint=endpoint)
     refused = kind(endpoint=endpoint, service_code=service_code, status=answer.status)
     if isinstance(refused, exceptions.VerificationPolicyNotMet):
         refused.kyc_url = safe_url(members.get("kyc_url"), environment=application.environment)
-    return refused
+    raise refused
 
 
 def _kind_of(
