@@ -5,8 +5,7 @@ checks; ``application()`` raises the fatal ones.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -15,47 +14,11 @@ from django.core.signals import setting_changed
 
 from django_identity.conf import rules
 from django_identity.conf.rules import SETTING, Problem
+from django_identity.conf.rules import Application as Application
 from django_identity.exceptions import ConfigurationError
 from django_identity.secrets import Secret
 
 DEFAULT_ALIAS = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class Application:
-    """One registered client at the service, from the site's settings.
-
-    ``base_url`` ends in ``/api/v1``; ``auth_url`` and ``api_origin`` have no trailing slash.
-    ``timeout``: the seconds one call may take.
-    ``later_scopes``: what only a gate asks for. ``keep_claims``: what is stored, None for all.
-    ``kyc_holds``: how long a KYC level counts after the service last confirmed it;
-    ``service_name``: the service's name for people; ``service_account_url``: their account there.
-    ``document_paths``: scope of documents -> the path that serves it, below ``base_url``.
-    """
-
-    alias: str
-    environment: str
-    base_url: str
-    auth_url: str
-    api_origin: str
-    client_id: str
-    client_secret: Secret
-    webhook_secrets: tuple[Secret, ...]
-    scopes: tuple[str, ...]
-    later_scopes: tuple[str, ...]
-    keep_claims: tuple[str, ...] | None
-    connect_scopes: tuple[str, ...]
-    policy: str
-    encryption_keys: tuple[Secret, ...]
-    document_keys: tuple[Mapping[str, Any], ...] = field(repr=False)
-    redirect_uri: str | None
-    timeout: float
-    refetches_per_minute: int
-    event_days: int
-    kyc_holds: timedelta
-    service_name: str
-    service_account_url: str | None
-    document_paths: Mapping[str, str]
 
 
 def application(alias: str = DEFAULT_ALIAS) -> Application:
@@ -109,12 +72,11 @@ def _setting() -> Mapping[str, Any]:
 
 @cache
 def _application(alias: str) -> Application:
-    fields = rules.parse_fields(_setting()[alias])
-    fields["api_origin"] = fields["api_origin"] or rules.origin_of(fields["base_url"])
-    if not fields["encryption_keys"]:
-        keys = settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS
-        fields["encryption_keys"] = tuple(Secret(str(key)) for key in keys)
-    return Application(alias=alias, **fields)
+    parsed = rules.parse(alias, _setting()[alias])
+    if parsed.encryption_keys:
+        return parsed
+    keys = settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS
+    return replace(parsed, encryption_keys=tuple(Secret(str(key)) for key in keys))
 
 
 def _forget(*, setting: str, **_kwargs: object) -> None:

@@ -3,7 +3,7 @@
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -117,18 +117,6 @@ def _document_paths(value: Any) -> Mapping[str, str]:
     return {scope: _document_path(path) for scope, path in value.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One key: its parser, a description of valid values, and its default.
-
-    A key whose default is None may be None.
-    """
-
-    parse: Parser
-    wanted: str
-    default: Any = REQUIRED
-
-
 DOCUMENT_SCOPES = {"documents:metadata", "documents:read"}
 _document_path = _matching(r"(?a:(?:/\w[\w.~-]*)*/\{subject\}(?:/\w[\w.~-]*)*)")
 # Algorithm -> the type of its keys.
@@ -149,37 +137,79 @@ ADDRESSES = ("BASE_URL", "AUTH_URL", "API_ORIGIN", "REDIRECT_URI", "SERVICE_ACCO
 _HOLDS = _between(timedelta(hours=1), timedelta(days=366), timedelta)
 _scopes = _list_of(_matching("[^ ]+"), least=1)
 
-RULES: Mapping[str, Rule] = {
-    "ENVIRONMENT": Rule(_matching("live|test"), '"live" or "test"'),
-    "BASE_URL": Rule(_base, "an http(s) address that ends in /api/v1"),
-    "AUTH_URL": Rule(_base, "an http(s) address"),
-    "API_ORIGIN": Rule(_base, "an http(s) address without a path, or None", None),
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One key: its parser, a description of valid values, and its default.
+
+    A key whose default is None may be None.
+    """
+
+    parse: Parser
+    wanted: str
+    default: Any = REQUIRED
+
+
+def _key(parse: Parser, wanted: str, default: Any = REQUIRED, **options: Any) -> Any:
+    """A field of ``Application``, which is a key of the setting with its rule."""
+    return field(metadata={"rule": Rule(parse, wanted, default)}, **options)
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """One registered client at the service, from the site's settings.
+
+    ``base_url`` ends in ``/api/v1``; ``auth_url`` and ``api_origin`` have no trailing slash.
+    ``timeout``: the seconds one call may take.
+    ``later_scopes``: what only a gate asks for. ``keep_claims``: what is stored, None for all.
+    ``kyc_holds``: how long a KYC level counts after the service last confirmed it;
+    ``service_name``: the service's name for people; ``service_account_url``: their account there.
+    ``document_paths``: scope of documents -> the path that serves it, below ``base_url``.
+    """
+
+    alias: str
+    environment: str = _key(_matching("live|test"), '"live" or "test"')
+    base_url: str = _key(_base, "an http(s) address that ends in /api/v1")
+    auth_url: str = _key(_base, "an http(s) address")
+    api_origin: str = _key(_base, "an http(s) address without a path, or None", None)
     # A colon ends the client id in Basic credentials (RFC 7617 §2).
-    "CLIENT_ID": Rule(_matching("[^:]+"), "a text without a colon"),
-    "CLIENT_SECRET": Rule(_secret, "a text"),
-    "WEBHOOK_SECRETS": Rule(_list_of(_secret), "a list of texts", ()),
-    "SCOPES": Rule(_scopes, "a list of scopes", SCOPES),
-    "LATER_SCOPES": Rule(_list_of(_matching("[^ ]+")), "a list of scopes", ()),
-    "KEEP_CLAIMS": Rule(_list_of(_matching("[^ =]+"), least=1), "a list of claims, or None", None),
-    "CONNECT_SCOPES": Rule(_scopes, "a list of scopes", ("profile:basic", "kyc:status")),
-    "POLICY": Rule(_text, "a dotted path", "django_identity.policy.IdentityPolicy"),
-    "ENCRYPTION_KEYS": Rule(_list_of(_secret), "a list of texts, or None", None),
-    "DOCUMENT_KEYS": Rule(_list_of(_document_key), PRIVATE_JWKS, ()),
-    "DOCUMENT_PATHS": Rule(_document_paths, PATHS, {}),
-    "REDIRECT_URI": Rule(_address, "the registered callback address, or None", None),
-    "TIMEOUT": Rule(_between(0.001, 60, int, float), "a number of seconds up to 60", 10.0),
-    "REFETCHES_PER_MINUTE": Rule(_between(1, 1_000_000, int), "a number", 1000),
+    client_id: str = _key(_matching("[^:]+"), "a text without a colon")
+    client_secret: Secret = _key(_secret, "a text")  # noqa: RUF009  a field
+    webhook_secrets: tuple[Secret, ...] = _key(_list_of(_secret), "a list of texts", ())
+    scopes: tuple[str, ...] = _key(_scopes, "a list of scopes", SCOPES)
+    later_scopes: tuple[str, ...] = _key(_list_of(_matching("[^ ]+")), "a list of scopes", ())
+    keep_claims: tuple[str, ...] | None = _key(
+        _list_of(_matching("[^ =]+"), least=1), "a list of claims, or None", None
+    )
+    connect_scopes: tuple[str, ...] = _key(
+        _scopes, "a list of scopes", ("profile:basic", "kyc:status")
+    )
+    policy: str = _key(_text, "a dotted path", "django_identity.policy.IdentityPolicy")
+    encryption_keys: tuple[Secret, ...] = _key(_list_of(_secret), "a list of texts, or None", None)
+    document_keys: tuple[Mapping[str, Any], ...] = _key(
+        _list_of(_document_key), PRIVATE_JWKS, (), repr=False
+    )
+    document_paths: Mapping[str, str] = _key(_document_paths, PATHS, {})
+    redirect_uri: str | None = _key(_address, "the registered callback address, or None", None)
+    timeout: float = _key(_between(0.001, 60, int, float), "a number of seconds up to 60", 10.0)
+    refetches_per_minute: int = _key(_between(1, 1_000_000, int), "a number", 1000)
     # The handlers of an event are retried within a day.
-    "EVENT_DAYS": Rule(_between(2, 3650, int), "a number of days, at least 2", 180),
-    "KYC_HOLDS": Rule(_HOLDS, "a timedelta from an hour to a year", timedelta(hours=48)),
-    "SERVICE_NAME": Rule(_text, "a text", SERVICE_NAME),
-    "SERVICE_ACCOUNT_URL": Rule(_address, "an http(s) address, or None", None),
+    event_days: int = _key(_between(2, 3650, int), "a number of days, at least 2", 180)
+    kyc_holds: timedelta = _key(_HOLDS, "a timedelta from an hour to a year", timedelta(hours=48))  # noqa: RUF009  a field
+    service_name: str = _key(_text, "a text", SERVICE_NAME)
+    service_account_url: str | None = _key(_address, "an http(s) address, or None", None)
+
+
+RULES: Mapping[str, Rule] = {
+    each.name.upper(): each.metadata["rule"] for each in fields(Application) if each.metadata
 }
 
 
-def parse_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The parsed value of each key, by its name in lower case. Raises ``ValueError``."""
-    return {name.lower(): _value(name, given) for name in RULES}
+def parse(alias: str, given: Mapping[str, Any]) -> Application:
+    """The application of these settings. Raises ``KeyError`` or ``ValueError``."""
+    parsed = {name.lower(): _value(name, given) for name in RULES}
+    parsed["api_origin"] = parsed["api_origin"] or origin_of(parsed["base_url"])
+    return Application(alias=alias, **parsed)
 
 
 def _value(name: str, given: Mapping[str, Any]) -> Any:
@@ -190,64 +220,65 @@ def _value(name: str, given: Mapping[str, Any]) -> Any:
 
 
 def alias_problems(alias: str, given: object) -> Iterator[Problem]:
-    """All mistakes in the settings of one application: of each key, then of the valid values."""
+    """All mistakes in the settings of one application: of its keys, else of their values."""
     where = f"{SETTING}[{alias!r}]"
     if not isinstance(given, Mapping):
         yield Problem("E001", f"{where} must be a dict.", "See the settings in the documentation.")
         return
     for name in given.keys() - RULES.keys():
         yield Problem("E002", f"{where} has an unknown key {name!r}.", "Check the spelling.")
-    fields = {}
+    wrong = tuple(_key_problems(where, given))
+    yield from wrong or _value_problems(where, parse(alias, given))
+
+
+def _key_problems(where: str, given: Mapping[str, Any]) -> Iterator[Problem]:
     for name, rule in RULES.items():
         try:
-            fields[name.lower()] = _value(name, given)
+            _value(name, given)
         except KeyError:
             yield Problem("E003", f"{where} lacks {name}.", f"Set it to {rule.wanted}.")
         except ValueError:
             yield Problem("E004", f"{where}: {name} is invalid.", f"It must be {rule.wanted}.")
-    if len(fields) == len(RULES):
-        yield from _value_problems(where, fields)
 
 
-def _value_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
-    yield from _address_problems(where, fields)
+def _value_problems(where: str, application: Application) -> Iterator[Problem]:
+    yield from _address_problems(where, application)
     for name in ("CLIENT_SECRET", "WEBHOOK_SECRETS", "ENCRYPTION_KEYS"):
-        held = fields[name.lower()] or ()
+        held = getattr(application, name.lower()) or ()
         secrets = [held] if isinstance(held, Secret) else held
         if any(len(secret.reveal()) < SHORTEST_SECRET for secret in secrets):
             hint = f"Use at least {SHORTEST_SECRET} random characters."
             yield Problem("E008", f"{where}: {name} is too short to be safe.", hint, fatal=False)
     # Answers for these scopes name the person. The token answer may not.
-    if not {*SCOPES} & {*fields["scopes"]}:
+    if not {*SCOPES} & {*application.scopes}:
         hint = f"Add one of {', '.join(sorted(SCOPES))}."
         problem = f"{where}: with these SCOPES no answer of the service names the person."
         yield Problem("E019", problem, hint, fatal=False)
-    yield from _document_problems(where, fields)
+    yield from _document_problems(where, application)
 
 
-def _address_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
+def _address_problems(where: str, application: Application) -> Iterator[Problem]:
     for name in ADDRESSES:
-        is_plain = (fields[name.lower()] or "").startswith("http:")
-        if is_plain and fields["environment"] == "live":
+        is_plain = (getattr(application, name.lower()) or "").startswith("http:")
+        if is_plain and application.environment == "live":
             hint = "Use https. Plain http is for the test environment alone."
             yield Problem("E005", f"{where}: {name} is not an https address.", hint)
-    if not fields["base_url"].endswith("/api/v1"):
+    if not application.base_url.endswith("/api/v1"):
         hint = "The API version is part of the address. Add /api/v1."
         yield Problem("E006", f"{where}: BASE_URL does not end in /api/v1.", hint)
-    if fields["api_origin"] and fields["api_origin"] != origin_of(fields["api_origin"]):
+    if application.api_origin != origin_of(application.api_origin):
         hint = "It is scheme and host without a path, and is compared with a credential's issuer."
         yield Problem("E007", f"{where}: API_ORIGIN is not a plain origin.", hint)
 
 
-def _document_problems(where: str, fields: Mapping[str, Any]) -> Iterator[Problem]:
+def _document_problems(where: str, application: Application) -> Iterator[Problem]:
     """A person must not consent to what the site then cannot read."""
-    asked = {*fields["scopes"], *fields["later_scopes"]}
-    scopes = DOCUMENT_SCOPES & asked
-    for scope in sorted(scopes - {*fields["document_paths"]}):
+    scopes = DOCUMENT_SCOPES & {*application.scopes, *application.later_scopes}
+    for scope in sorted(scopes - application.document_paths.keys()):
         hint = "Set the path that the service named at the approval, or leave the scope out."
         problem = f"{where}: SCOPES has {scope}, and DOCUMENT_PATHS has no path for it."
         yield Problem("E065", problem, hint, fatal=False)
-    if "documents:read" in scopes and not fields["document_keys"]:
+    if "documents:read" in scopes and not application.document_keys:
         hint = "Set DOCUMENT_KEYS, or leave the scope out."
         problem = f"{where}: SCOPES has documents:read, and no key would open a document."
         yield Problem("E066", problem, hint, fatal=False)
