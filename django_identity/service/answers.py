@@ -48,10 +48,8 @@ class TokenAnswer:
     def parse(cls, body: Mapping[str, Any]) -> Self:
         """Raises ``MalformedAnswer``; ``SubjectMismatch`` if it names two subjects."""
         kind, scope, read = body.get("token_type"), body.get("scope"), Members(body, "token")
-        if kind is not None and not (isinstance(kind, str) and kind.lower() == "bearer"):
-            raise read.wrong("token_type is not Bearer")
-        if scope is not None and not _is_scope(scope):
-            raise read.wrong("scope is not a usable text")
+        read.require(kind is None or str(kind).lower() == "bearer", "token_type is not Bearer")
+        read.require(scope is None or _is_scope(scope), "scope is not a usable text")
         has_refresh_token = body.get("refresh_token") is not None
         id_token = body.get("id_token")
         return cls(
@@ -163,8 +161,7 @@ class ListedClaim:
     @classmethod
     def parse(cls, read: Members) -> Self:
         revoked = read.body.get("revoked")
-        if not isinstance(revoked, bool | None):
-            raise read.wrong("revoked is not a boolean")
+        read.require(isinstance(revoked, bool | None), "revoked is not a boolean")
         return cls(
             claim_type=read.required("claim_type", longest=LONGEST_NAME),
             provider=read.text("provider", longest=LONGEST_NAME),
@@ -185,8 +182,8 @@ class ClaimsAnswer:
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> Self:
         read, has_one = Members(body, "claims"), body.get("credential") is not None
-        if body.get("credential_format") not in (None, "dc+sd-jwt"):
-            raise read.wrong("an unknown credential_format")
+        is_known = body.get("credential_format") in (None, "dc+sd-jwt")
+        read.require(is_known, "an unknown credential_format")
         return cls(
             user_id=read.subject("user_id"),
             claims=tuple(map(ListedClaim.parse, read.listed("claims", most=MOST_CLAIMS))),

@@ -63,8 +63,7 @@ class ConnectAnswer:
     def parse(cls, body: Mapping[str, Any], *, asked: Collection[str]) -> Self:
         """Parse the ``data`` of the answer. Raises ``MalformedAnswer``; ``SubjectMismatch``."""
         read = Members(body, "connect")
-        if body.get("status") != "approved":
-            raise read.wrong("status is not approved")
+        read.require(body.get("status") == "approved", "status is not approved")
         subject = read.subject("user_id")
         shared = _shared(read, "profile") if PROFILE_SCOPE in asked else {}
         profile = replace(Profile.parse({"id": subject, **(shared or {})}), by_code=True)
@@ -72,8 +71,7 @@ class ConnectAnswer:
         kyc = None if stated is None else KycStatus.parse(stated)
         if profile.id != subject:
             raise SubjectMismatch("about another subject", endpoint="connect")
-        if kyc is not None and not kyc.status:
-            raise read.wrong("data.kyc without a status")
+        read.require(kyc is None or kyc.status, "data.kyc without a status")
         if (issued_at := read.moment("issued_at")) is None:
             raise read.wrong("no issued_at")
         return cls(
@@ -87,16 +85,13 @@ class ConnectAnswer:
         )
 
 
-def _shared(read: Members, name: str) -> dict[str, Any] | None:
+def _shared(read: Members, name: str) -> Any:
     """The member ``profile`` or ``kyc``, in the result's member ``data`` or in the result itself.
 
     The spec's "data.profile" can mean both. Null: there is nothing to share.
     """
-    within = read.body.get("data", {})
-    places = [
-        place for place in (within, read.body) if isinstance(place, Mapping) and name in place
-    ]
-    if len(places) != 1 or not isinstance(places[0][name], dict | None):
-        raise read.wrong(f"no usable data.{name}")
-    shared: dict[str, Any] | None = places[0][name]
-    return shared
+    held = [each for each in (read.body.get("data"), read.body) if isinstance(each, Mapping)]
+    shared = [each[name] for each in held if name in each]
+    is_usable = len(shared) == 1 and isinstance(shared[0], dict | None)
+    read.require(is_usable, f"no usable data.{name}")
+    return shared[0]

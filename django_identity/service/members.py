@@ -65,6 +65,10 @@ class Members:
     def wrong(self, detail: str) -> MalformedAnswer:
         return MalformedAnswer(detail, endpoint=self.endpoint)
 
+    def require(self, holds: object, detail: str) -> None:
+        if not holds:
+            raise self.wrong(detail)
+
     def text(self, name: str, *, longest: int = LONGEST_TEXT) -> str:
         """A text, or an empty one if the member is absent or null.
 
@@ -85,8 +89,7 @@ class Members:
     def required(self, name: str, *, longest: int = LONGEST_TEXT) -> str:
         """A text that a terminal or a page can show: not empty, and printable."""
         text = self.exact(name, longest=longest)
-        if not (text and text.isprintable()):
-            raise self.wrong(f"no usable {name}")
+        self.require(text and text.isprintable(), f"no usable {name}")
         return text
 
     def name(self, name: str) -> str:
@@ -125,6 +128,5 @@ class Members:
         listed = self.body.get(name)
         if not isinstance(listed, list) or len(listed) > most:
             raise self.wrong(f"{name} is not a list of usable length")
-        if not all(isinstance(each, dict) for each in listed):
-            raise self.wrong(f"{name} has a member that is not an object")
+        self.require(all(isinstance(each, dict) for each in listed), f"{name} has no objects")
         return [Members(each, self.endpoint) for each in listed]

@@ -36,13 +36,11 @@ class KycChange:
     @classmethod
     def parse(cls, content: Mapping[str, Any], event_type: str) -> Self:
         """A rejection that calls itself verified stays a rejection. Raises ``MalformedAnswer``."""
-        read = Members(content, ENDPOINT)
-        implied = VERIFIED if event_type == EventType.KYC_VERIFIED else REJECTED
+        read, is_rejection = Members(content, ENDPOINT), event_type == EventType.KYC_REJECTED
         stated = read.text("status", longest=LONGEST_CODE)
-        status = implied if content.get("status") is None else stated
-        contradicts = event_type == EventType.KYC_REJECTED and status == VERIFIED
+        status = VERIFIED if content.get("status") is None else stated
         return cls(
-            status=REJECTED if contradicts else status,
+            status=REJECTED if is_rejection and status == VERIFIED else status,
             level=read.text("kyc_level", longest=LONGEST_CODE),
             provider=read.text("provider", longest=LONGEST_SUBJECT),
         )
