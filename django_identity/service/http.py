@@ -33,13 +33,7 @@ HEADERS = {
 NO_COOKIES = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 # A header that is not ASCII raises ``UnicodeError``.
 FAILURES = (httpx.TransportError, httpx.InvalidURL, OSError, UnicodeError)
-BEFORE_SENDING = (
-    httpx.ConnectError,
-    httpx.ConnectTimeout,
-    httpx.PoolTimeout,
-    httpx.ProxyError,
-    UnicodeError,
-)
+UNCONNECTED = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
 
 _in_our_call: ContextVar[bool] = ContextVar("in_our_call", default=False)
 
@@ -90,14 +84,8 @@ def exchange(application: Application, call: Call) -> Answer:
     finally:
         _in_our_call.reset(ours)
     milliseconds = round((time.monotonic() - began) * 1000)
-    log(
-        LogEvent.SERVICE_CALLED,
-        level=logging.DEBUG,
-        application=application.alias,
-        endpoint=call.endpoint,
-        outcome=answer.status,
-        milliseconds=milliseconds,
-    )
+    facts = {"endpoint": call.endpoint, "outcome": answer.status, "milliseconds": milliseconds}
+    log(LogEvent.SERVICE_CALLED, level=logging.DEBUG, application=application.alias, **facts)
     return answer
 
 
@@ -132,7 +120,7 @@ def _no_answer(call: Call, error: Exception) -> exceptions.ServiceUnavailable:
     if isinstance(error, httpx.TimeoutException):
         failed.code = "service_timeout"
     failed.network_error = name
-    failed.may_have_arrived = not isinstance(error, BEFORE_SENDING)
+    failed.may_have_arrived = not isinstance(error, (*UNCONNECTED, UnicodeError))
     return failed
 
 
