@@ -58,7 +58,10 @@ def media_type(text: str) -> str:
 
 
 def _opened(document: str, keys: Sequence[Mapping[str, Any]], kind: str) -> bytes | None:
-    header = _header_of(document)
+    try:
+        header = _header_of(document)
+    except ValueError:
+        return None
     if not _is_allowed(header, kind):
         return None
     # Without an encrypted key only where the shared secret is the key itself (RFC 7516 §5.2).
@@ -75,17 +78,12 @@ def _opened(document: str, keys: Sequence[Mapping[str, Any]], kind: str) -> byte
 
 
 def _header_of(document: str) -> dict[str, Any]:
-    """The header, or an empty one for what is no compact JWE of a bearable size."""
-    segment = document.partition(".")[0]
-    if len(document) > MAX_CHARACTERS or not 0 < len(segment) <= LONGEST_HEADER:
-        return {}
-    encoded = segment.encode("utf-8", "replace")
-    if document.count(".") != 4 or not base64url.is_valid(encoded):
-        return {}
-    try:
-        return strict_json.read_object(base64url.decode(encoded))
-    except strict_json.NotStrictJSON:
-        return {}
+    """The header. Raises ``ValueError`` for what is no compact JWE of a bearable size."""
+    header = document.partition(".")[0].encode("ascii")
+    is_bearable = len(document) <= MAX_CHARACTERS and 0 < len(header) <= LONGEST_HEADER
+    if not is_bearable or document.count(".") != 4 or not base64url.is_valid(header):
+        raise ValueError
+    return strict_json.read_object(base64url.decode(header))
 
 
 def _is_allowed(header: Mapping[str, Any], kind: str) -> bool:
