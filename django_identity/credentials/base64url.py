@@ -10,13 +10,11 @@ from typing import Final
 ALPHABET: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 _TO_STANDARD: Final = bytes.maketrans(b"-_", b"+/")
 
-LAST_OCTETS: Final[tuple[frozenset[int], ...]] = (
-    frozenset(ALPHABET),
-    frozenset(),  # one character more than whole groups spells no octet
-    frozenset(ALPHABET[::16]),  # the last 4 bits are zero
-    frozenset(ALPHABET[::4]),  # the last 2 bits are zero
-)
-"""By length modulo 4: what the last character of a canonical text may be."""
+LAST_OCTETS: Final = tuple(map(frozenset, (ALPHABET, b"", ALPHABET[::16], ALPHABET[::4])))
+"""By length modulo 4: what the last character of a canonical text may be.
+
+One character more than whole groups spells no octet. Two more end in 4 zero bits, three in 2.
+"""
 
 
 def is_valid(text: bytes) -> bool:

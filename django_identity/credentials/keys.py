@@ -44,10 +44,8 @@ class KeySet:
         parsed document no longer shows repeated members.
         """
         entries = document.get("keys") if isinstance(document, Mapping) else None
-        if not isinstance(entries, list | tuple):
-            raise _malformed("not a key set")
-        if len(entries) > MAX_KEYS:
-            raise _malformed(f"over {MAX_KEYS} keys")
+        if not isinstance(entries, list | tuple) or len(entries) > MAX_KEYS:
+            raise _malformed(f"not a list of at most {MAX_KEYS} keys")
         jwks = [jwk for jwk in entries if isinstance(jwk, Mapping)]
         named = [(kid, jwk) for jwk in jwks if isinstance(kid := jwk.get("kid"), str)]
         times = Counter(kid for kid, _ in named)

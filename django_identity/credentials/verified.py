@@ -41,8 +41,7 @@ class VerifiedCredential:
 
     def claims_as_json(self) -> dict[str, Any]:
         """The claims as new dicts and lists, for ``json.dumps`` or a ``JSONField``."""
-        plain: dict[str, Any] = thaw(self.claims)
-        return plain
+        return dict(thaw(self.claims))
 
     def __repr__(self) -> str:
         # Names only: no personal data.
