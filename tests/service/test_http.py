@@ -7,8 +7,8 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -16,31 +16,46 @@ from typing import Any
 import pytest
 import respx
 import trustme
+from django.test import override_settings
 
 from django_identity import conf
-from django_identity.exceptions import MalformedAnswer, ServiceUnavailable
+from django_identity.exceptions import MalformedAnswer, ServiceError, ServiceUnavailable
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient
 from django_identity.service.http import Answer, Call, environment_problem, exchange
 from tests import fake_service
 from tests.fake_service import FakeService, html, huge, reset, serving, silent
 from tests.service.environment import environment
-from tests.service.forward_proxy import forward_proxy
+from tests.service.forward_proxy import ForwardProxy
+
+
+class KeepingServer(ThreadingHTTPServer):
+    """Keeps each connection open. ``callers``: the client's port, for each request."""
+
+    daemon_threads = True
+
+    def __init__(self, proof: ssl.SSLContext | None) -> None:
+        super().__init__(("127.0.0.1", 0), _Keeping)
+        if proof is not None:
+            self.socket = proof.wrap_socket(self.socket, server_side=True)
+        self.callers: list[int] = []
+        self.origin = f"http{'s' if proof else ''}://127.0.0.1:{self.server_port}"
 
 
 class _Keeping(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    server: KeepingServer
 
     def do_GET(self) -> None:
-        body = str(self.client_address[1]).encode()
+        self.server.callers.append(self.client_address[1])
         self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", "0")
         self.send_header("Set-Cookie", "followed=1; Path=/")
         self.send_header("X-Cookie-Seen", self.headers.get("Cookie", "none"))
         self.end_headers()
-        self.wfile.write(body)
 
     def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
         self.do_GET()
 
     def log_message(self, *_args: object) -> None:
@@ -55,27 +70,16 @@ def proving(authority: trustme.CA, host: str = "127.0.0.1") -> ssl.SSLContext:
 
 
 @contextmanager
-def keeping_server(context: ssl.SSLContext | None = None) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Keeping)
-    server.daemon_threads = True
-    if context is not None:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    # How soon it notices that it is to end.
-    often = {"poll_interval": 0.02}
-    threading.Thread(target=server.serve_forever, kwargs=often, daemon=True).start()
-    scheme = "http" if context is None else "https"
-    yield f"{scheme}://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+def keeping_server(proof: ssl.SSLContext | None = None) -> Iterator[KeepingServer]:
+    with KeepingServer(proof) as server:
+        # How soon it notices that it is to end.
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        yield server
+        server.shutdown()
 
 
 def send(call: Call) -> Answer:
     return exchange(conf.application(), call)
-
-
-def connection_of(call: Call) -> bytes:
-    """The client's port, which the server answers with: one for each connection."""
-    return send(call).body
 
 
 # Connections
@@ -83,62 +87,54 @@ def connection_of(call: Call) -> bytes:
 
 def test_reads_share_a_connection_and_no_cookie() -> None:
     """A read goes over a connection that is open already; no answer's cookie comes along."""
-    with keeping_server() as origin:
-        call = Call("profile", origin)
-        assert connection_of(call) == connection_of(call)
-        assert send(call).headers["x-cookie-seen"] == "none"
-
-
-def test_what_is_sent_once_gets_a_connection_of_its_own() -> None:
-    """On a kept connection nobody could tell whether the service read the request."""
-    with keeping_server() as origin:
-        call = Call("token", origin, form={"code": "x"}, sent_once=True)
-        assert connection_of(call) != connection_of(call)
-
-
-def test_a_child_process_opens_its_own_connections() -> None:
-    """Parent and child never write into one connection."""
-    with keeping_server() as origin:
-        call = Call("profile", origin)
-        mine = connection_of(call)
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.write(writer, connection_of(call))
-            os._exit(0)
-        os.waitpid(child, 0)
-        assert os.read(reader, 20) != mine
-        assert connection_of(call) == mine
-        os.close(reader)
-        os.close(writer)
-
-
-def test_a_read_has_no_body_and_says_nothing_of_one() -> None:
-    """A GET carries no ``Content-Length``: some servers refuse one."""
-    with serving() as service:
-        send(Call("profile", f"{service.origin}/users/me/profile"))
-        [(_, _, sent)] = service.requests
-    assert b"content-length" not in sent.lower()
-    assert b"accept-encoding: identity" in sent.lower()
+    with keeping_server() as server:
+        for _ in range(2):
+            assert send(Call("profile", server.origin)).headers["x-cookie-seen"] == "none"
+        assert len(set(server.callers)) == 1
 
 
 SECRET = Secret("nothing that prints")
 
 
-@pytest.mark.parametrize("bad", [html("503 Bad"), reset, silent], ids=["503", "reset", "silent"])
 @pytest.mark.parametrize(
-    ("method", "given"),
-    [("exchange_code", {"code": "c", "code_verifier": SECRET, "redirect_uri": "https://x.y/z"}),
-     ("refresh", {"refresh_token": SECRET}), ("kyc", {"subject": "a", "access_token": SECRET})],
-    ids=["code", "refresh", "read"],
-)  # fmt: skip
-def test_nothing_is_sent_twice(method: str, given: dict[str, Any], bad: Any) -> None:
-    """Whatever happens to it."""
-    with serving() as service, fake_service.impatient(service):
-        service.answers.update(token=bad, kyc=bad)
-        with pytest.raises(ServiceUnavailable):
-            getattr(ServiceClient(conf.application()), method)(**given)
-        assert len(service.requests) == 1
+    "ask",
+    [
+        lambda client: client.exchange_code(
+            code="c", code_verifier=SECRET, redirect_uri="https://x.y/z"
+        ),
+        lambda client: client.refresh(SECRET),
+        lambda client: client.redeem_connect_code("CNX-AB12-CD34", ["kyc:status"]),
+        lambda client: client.rotate_secret("app", mode="test", portal_token=SECRET),
+        lambda client: client.create_test_user("app", portal_token=SECRET),
+    ],
+    ids=["code", "refresh", "connect", "rotate", "test user"],
+)
+def test_what_is_sent_once_gets_a_connection_of_its_own(
+    service: FakeService, ask: Callable[[ServiceClient], object]
+) -> None:
+    """On a kept connection nobody could tell whether the service read the request."""
+    with keeping_server() as server:
+        addresses = {"BASE_URL": f"{server.origin}/api/v1", "AUTH_URL": server.origin}
+        with override_settings(DJANGO_IDENTITY={"default": service.settings(**addresses)}):
+            for _ in range(2):
+                with suppress(ServiceError):
+                    ask(ServiceClient(conf.application()))
+        assert len(set(server.callers)) == len(server.callers) == 2
+
+
+def test_a_child_process_opens_its_own_connections() -> None:
+    """Parent and child never write into one connection."""
+    with keeping_server() as server:
+        call = Call("profile", server.origin)
+        send(call)
+        child = os.fork()
+        if child == 0:
+            send(call)
+            os._exit(0)
+        os.waitpid(child, 0)
+        send(call)
+        mine, childs, mine_again = server.callers
+    assert childs != mine == mine_again
 
 
 # Limits
@@ -148,14 +144,7 @@ def profile_call(service: FakeService, **given: Any) -> Call:
     return Call("profile", f"{service.origin}/users/1/profile", seconds=0.3, **given)
 
 
-def drip(connection: socket.socket) -> None:
-    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
-    for _ in range(600):
-        connection.sendall(b" ")
-        time.sleep(0.05)
-
-
-@pytest.mark.parametrize("slow", [silent, drip], ids=["silent", "dripping"])
+@pytest.mark.parametrize("slow", [silent, fake_service.dribble_body], ids=["silent", "dripping"])
 def test_a_call_ends_in_time(service: FakeService, slow: Any) -> None:
     """A byte of the body now and then keeps no call alive beyond its seconds."""
     service.answers["profile"] = slow
@@ -176,23 +165,32 @@ def test_a_refused_connection_says_that_nothing_arrived() -> None:
     assert raised.value.network_error == "ConnectionRefusedError"
 
 
-def packed(body: bytes) -> bytes:
-    return fake_service.http(gzip.compress(body), headers="Content-Encoding: gzip\r\n")
+GOOD = b'{"success": true, "data": {}}'
+PACKED = fake_service.http(gzip.compress(GOOD), headers="Content-Encoding: gzip\r\n")
 
 
 @pytest.mark.parametrize(
     ("given", "error"),
-    [(huge, MalformedAnswer), (packed(b'{"success": true, "data": {}}'), MalformedAnswer),
-     (fake_service.redirect_to("https://evil.example", 307), ServiceUnavailable)],
-    ids=["huge", "gzip", "redirect"],
+    [(huge, MalformedAnswer), (PACKED, MalformedAnswer), (html("503 Bad"), ServiceUnavailable),
+     (reset, ServiceUnavailable), (silent, ServiceUnavailable)],
+    ids=["huge", "gzip", "503", "reset", "silent"],
 )  # fmt: skip
 def test_an_answer_that_is_not_read(service: FakeService, given: Any, error: type) -> None:
-    """256 KB are read, and never inflated; nobody follows a redirect."""
+    """256 KB are read, and never inflated; whatever happens, nothing is sent twice."""
     service.answers["profile"] = given
     with pytest.raises(error), fake_service.impatient(service):
         ServiceClient(conf.application()).profile("1", access_token=SECRET)
-    assert service.calls("profile") == 1
-    assert service.calls("token") == 0
+    assert len(service.requests) == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_no_redirect_is_followed(service: FakeService, status: int) -> None:
+    """Code and secret never arrive at another host."""
+    with serving() as elsewhere:
+        service.answers["request"] = fake_service.redirect_to(elsewhere.origin, status)
+        with pytest.raises(ServiceError):
+            ServiceClient(conf.application()).redeem_connect_code("CNX-AB12-CD34", [])
+        assert elsewhere.requests == []
 
 
 def test_the_last_byte_that_is_allowed_is_read(service: FakeService) -> None:
@@ -224,46 +222,41 @@ def test_neither_log_nor_error_quotes_the_request(
 # The environment
 
 
-def test_a_certificate_that_nobody_vouches_for() -> None:
-    """TLS is verified, and nothing is sent to a server that cannot prove its name."""
-    with keeping_server(proving(trustme.CA())) as origin:
-        with pytest.raises(ServiceUnavailable) as raised:
-            send(Call("profile", origin))
+@pytest.fixture
+def authority(tmp_path: Path) -> Iterator[trustme.CA]:
+    """The one that the environment names."""
+    authority, file = trustme.CA(), tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(file)
+    with environment(SSL_CERT_FILE=str(file)):
+        yield authority
+
+
+def test_tls_is_verified(authority: trustme.CA) -> None:
+    """``SSL_CERT_FILE`` vouches for the name that it was given for; nothing is sent to others."""
+    with keeping_server(proving(authority)) as server:
+        assert send(Call("profile", server.origin)).status == 200
+    for other in (proving(authority, "service.example"), proving(trustme.CA())):
+        with keeping_server(other) as server, pytest.raises(ServiceUnavailable) as raised:
+            send(Call("profile", server.origin))
         assert not raised.value.may_have_arrived
         assert raised.value.network_error == "SSLCertVerificationError"
 
 
-def test_a_private_authority_is_trusted_where_the_environment_names_it(tmp_path: Path) -> None:
-    """``SSL_CERT_FILE`` vouches for the name that it was given for, and for no other one."""
-    authority, file = trustme.CA(), tmp_path / "authority.pem"
-    authority.cert_pem.write_to_path(file)
-    with environment(SSL_CERT_FILE=str(file)):
-        with keeping_server(proving(authority)) as origin:
-            assert send(Call("profile", origin)).status == 200
-        other = proving(authority, "service.example")
-        with keeping_server(other) as origin, pytest.raises(ServiceUnavailable):
-            send(Call("profile", origin))
-
-
-def test_a_proxy_sees_a_tunnel_and_nothing_of_what_goes_through_it(tmp_path: Path) -> None:
+def test_a_proxy_sees_a_tunnel_and_nothing_of_what_goes_through_it(authority: trustme.CA) -> None:
     """TLS is between the site and the service; the proxy learns the host alone."""
-    authority, file = trustme.CA(), tmp_path / "authority.pem"
-    authority.cert_pem.write_to_path(file)
-    with (
-        keeping_server(proving(authority)) as origin,
-        forward_proxy("site:word") as proxy,
-        environment(SSL_CERT_FILE=str(file), HTTPS_PROXY=proxy.address),
-    ):
-        for _ in range(2):
-            call = Call("token", f"{origin}/token", form={"code": "secret"}, sent_once=True)
-            assert send(call).status == 200
-    host = origin.removeprefix("https://")
-    assert proxy.asked == [f"CONNECT {host} HTTP/1.1"] * 2
+    with keeping_server(proving(authority)) as server, closing(ForwardProxy("a:b")) as proxy:
+        with environment(SSL_CERT_FILE=os.environ["SSL_CERT_FILE"], HTTPS_PROXY=proxy.address):
+            for _ in range(2):
+                form = {"code": "secret"}
+                call = Call("token", f"{server.origin}/token", form=form, sent_once=True)
+                assert send(call).status == 200
+        host = server.origin.removeprefix("https://")
+        assert proxy.asked == [f"CONNECT {host} HTTP/1.1"] * 2
 
 
 def test_a_proxy_that_refuses_has_passed_nothing_on() -> None:
     """A code that was not sent may be sent again; the proxy's password is shown nowhere."""
-    with forward_proxy("site:word") as proxy:
+    with closing(ForwardProxy("site:word")) as proxy:
         address = proxy.address.replace("word", "another")
         call = Call("token", "https://service.example", form={"c": "x"}, sent_once=True)
         with environment(HTTPS_PROXY=address), pytest.raises(ServiceUnavailable) as raised:

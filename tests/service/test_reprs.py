@@ -3,13 +3,7 @@
 import pytest
 
 from django_identity.secrets import Secret
-from django_identity.service.answers import (
-    ClaimsAnswer,
-    NewTestUser,
-    Profile,
-    RotatedSecret,
-    TokenAnswer,
-)
+from django_identity.service import answers
 from django_identity.service.http import Answer, Call
 
 SECRET = "what-nobody-may-see"
@@ -18,22 +12,22 @@ SECRET = "what-nobody-may-see"
 @pytest.mark.parametrize(
     "value",
     [
-        TokenAnswer.parse({"access_token": SECRET, "expires_in": 60}),
-        TokenAnswer.parse({"access_token": "a", "refresh_token": SECRET, "expires_in": 60}),
-        TokenAnswer.parse({"access_token": "a", "expires_in": 60, "sub": SECRET}),
-        ClaimsAnswer.parse({"user_id": SECRET, "claims": [], "credential": None}),
-        ClaimsAnswer.parse({"user_id": "a", "claims": [], "credential": SECRET}),
-        Profile.parse({"id": SECRET}),
-        Profile.parse({"id": "a", "email": SECRET}),
+        answers.TokenAnswer.parse({"access_token": SECRET, "expires_in": 60}),
+        answers.TokenAnswer.parse({"access_token": "a", "refresh_token": SECRET, "expires_in": 60}),
+        answers.TokenAnswer.parse({"access_token": "a", "expires_in": 60, "sub": SECRET}),
+        answers.ClaimsAnswer.parse({"user_id": SECRET, "claims": [], "credential": None}),
+        answers.ClaimsAnswer.parse({"user_id": "a", "claims": [], "credential": SECRET}),
+        answers.Profile.parse({"id": SECRET}),
+        answers.Profile.parse({"id": "a", "email": SECRET}),
         Call("claims", f"https://x.y/users/{SECRET}"),
         Call("claims", "https://x.y", {"Authorization": SECRET}),
         Call("token", "https://x.y", form={"refresh_token": SECRET}),
         Call("connect", "https://x.y", json={"connect_code": SECRET}),
         Answer(200, {"location": SECRET}, b""),
         Answer(200, {}, SECRET.encode()),
-        RotatedSecret("test", "a", Secret(SECRET)),
-        NewTestUser("a", SECRET, Secret("b")),
-        NewTestUser("a", "b", Secret(SECRET)),
+        answers.RotatedSecret("test", "a", Secret(SECRET)),
+        answers.NewTestUser("a", SECRET, Secret("b")),
+        answers.NewTestUser("a", "b", Secret(SECRET)),
     ],
     ids=lambda value: type(value).__name__,
 )

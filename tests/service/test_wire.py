@@ -13,16 +13,14 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
-from django.test import override_settings
 
 from django_identity import conf, exceptions
 from django_identity.handlers import KNOWN_TYPES
 from django_identity.secrets import Secret
 from django_identity.service import ServiceClient, answers, refusals
 from django_identity.service.authorization import authorization_url, code_challenge, code_verifier
-from django_identity.service.http import Answer
 from django_identity.service.webhooks import signing_secret
-from tests.fake_service import FakeService
+from tests.fake_service import FakeService, answer, refusal
 
 SECRET = "a-client-secret-for-tests-alone"
 BASIC = "Basic " + base64.b64encode(f"test-client:{SECRET}".encode()).decode()
@@ -32,10 +30,7 @@ VERIFIED_AT = datetime(2026, 11, 1, 10, tzinfo=UTC)
 def sent(service: FakeService, ask: Callable[[ServiceClient], Any]) -> tuple[str, Any, str]:
     """The request line, the headers and the body of the one request of ``ask``."""
     # What is played has no answer for some of them.
-    with (
-        override_settings(DJANGO_IDENTITY={"default": service.settings()}),
-        suppress(exceptions.ServiceError),
-    ):
+    with suppress(exceptions.ServiceError):
         ask(ServiceClient(conf.application()))
     ((_name, _target, raw),) = service.requests
     line, _, rest = raw.decode().partition("\r\n")
@@ -43,20 +38,33 @@ def sent(service: FakeService, ask: Callable[[ServiceClient], Any]) -> tuple[str
     return line, message_from_string(head), body
 
 
-def test_the_exchange_is_a_form_with_the_clients_credentials(service: FakeService) -> None:
+GIVEN = {"code": "c", "redirect_uri": "https://site.example/back/"}
+
+
+@pytest.mark.parametrize(
+    ("ask", "members"),
+    [
+        (
+            lambda client: client.exchange_code(**GIVEN, code_verifier=Secret("v" * 43)),
+            {"grant_type": "authorization_code", "code_verifier": "v" * 43, **GIVEN},
+        ),
+        (
+            lambda client: client.refresh(Secret("rt")),
+            {"grant_type": "refresh_token", "refresh_token": "rt"},
+        ),
+    ],
+    ids=["exchange", "refresh"],
+)
+def test_a_token_call_is_a_form_with_the_clients_credentials(
+    service: FakeService, ask: Any, members: dict[str, str]
+) -> None:
     """In the body alone, and with nothing else."""
-    given = {"code": "c", "redirect_uri": "https://site.example/back/"}
-    verifier = "v" * 43
-    line, headers, body = sent(
-        service, lambda client: client.exchange_code(**given, code_verifier=Secret(verifier))
-    )
+    line, headers, body = sent(service, ask)
     assert line == "POST /oauth2/token HTTP/1.1"
     assert headers["content-type"] == "application/x-www-form-urlencoded"
     assert headers["authorization"] is None
-    client = {"client_id": "test-client", "client_secret": SECRET}
-    assert dict(parse_qsl(body)) == {
-        "grant_type": "authorization_code", "code_verifier": verifier, **given, **client,
-    }  # fmt: skip
+    credentials = {"client_id": "test-client", "client_secret": SECRET}
+    assert dict(parse_qsl(body)) == {**members, **credentials}
 
 
 def test_a_verifier_has_43_to_128_characters() -> None:
@@ -67,24 +75,17 @@ def test_a_verifier_has_43_to_128_characters() -> None:
     assert code_challenge(verifier) == base64.urlsafe_b64encode(digest).decode().rstrip("=")
 
 
-def test_the_refresh_is_rfc_6749s(service: FakeService) -> None:
-    """``grant_type``, ``refresh_token`` and the client's credentials."""
-    line, headers, body = sent(service, lambda client: client.refresh(Secret("rt")))
-    assert (line, headers["authorization"]) == ("POST /oauth2/token HTTP/1.1", None)
-    client = {"client_id": "test-client", "client_secret": SECRET}
-    assert dict(parse_qsl(body)) == {"grant_type": "refresh_token", "refresh_token": "rt", **client}
-
-
 @pytest.mark.parametrize("endpoint", ["profile", "kyc", "claims"])
 @pytest.mark.parametrize(("subject", "segment"), [("a/b", "a%2Fb"), (None, "me")])
 def test_a_user_endpoint_is_read_with_bearer(
     service: FakeService, endpoint: str, subject: str | None, segment: str
 ) -> None:
-    """By the person's id, quoted, or ``me``; without a query and a body."""
+    """By the person's id, quoted, or ``me``; without a query, a body, or a word of one."""
     ask: Any = lambda client: getattr(client, endpoint)(subject, access_token=Secret("at"))  # noqa: E731
     line, headers, body = sent(service, ask)
     assert line == f"GET /api/v1/users/{segment}/{endpoint} HTTP/1.1"
-    assert (headers["authorization"], body) == ("Bearer at", "")
+    assert (headers["authorization"], headers["content-length"], body) == ("Bearer at", None, "")
+    assert headers["accept-encoding"] == "identity"
 
 
 @pytest.mark.parametrize(
@@ -117,33 +118,45 @@ def test_a_call_with_json(
     assert json.loads(body) == members
 
 
-def test_every_member_of_a_token_answer_is_read() -> None:
-    """And the subject, if it is named."""
-    body = {"access_token": "at", "refresh_token": "rt", "expires_in": 3600, "scope": "a b"}
-    read = answers.TokenAnswer.parse(body | {"token_type": "Bearer", "user_id": "s"})
-    assert (read.access_token, read.refresh_token) == (Secret("at"), Secret("rt"))
-    assert (read.expires_in, read.scopes, read.subject) == (3600, ("a", "b"), "s")
-
-
 PROFILE = {
     "id": "s", "email": "a@example.org", "first_name": "Ada", "last_name": "Öbi", "country": "NG",
     "kyc_level": "level_2", "risk_score": 12, "photo_url": "https://photos.example/1.png",
 }  # fmt: skip
+KYC = {"kyc_level": "level_2", "status": "verified", "provider": "Vendor"}
+CLAIM = {"claim_type": "age_over_18", "provider": "Vendor", "revoked": True, "proof_hash": "ab12"}
+AT = "2026-11-01T10:00:00Z"
 
 
-def test_every_member_of_a_profile_is_read() -> None:
-    """As it was sent."""
-    read = answers.Profile.parse(PROFILE)
-    assert {name: getattr(read, name) for name in PROFILE} == PROFILE
-
-
-def test_every_member_of_a_kyc_status_is_read() -> None:
-    """With the moment as a moment; what may be absent is empty."""
-    body = {"kyc_level": "level_2", "status": "verified", "provider": "Vendor"}
-    read = answers.KycStatus.parse(body | {"verified_at": "2026-11-01T10:00:00Z"})
-    assert (read.kyc_level, read.status, read.provider) == ("level_2", "verified", "Vendor")
-    assert (read.verified_at, read.subject) == (VERIFIED_AT, None)
-    assert answers.KycStatus.parse(body).verified_at is None
+@pytest.mark.parametrize(
+    ("parse", "body", "read"),
+    [
+        (
+            answers.TokenAnswer.parse,
+            {"access_token": "at", "refresh_token": "rt", "expires_in": 3600, "scope": "a b",
+             "token_type": "Bearer", "user_id": "s", "id_token": "it"},
+            {"access_token": Secret("at"), "refresh_token": Secret("rt"), "expires_in": 3600,
+             "scopes": ("a", "b"), "subject": "s", "id_token": Secret("it")},
+        ),
+        (answers.Profile.parse, PROFILE, PROFILE),
+        (answers.KycStatus.parse, KYC | {"verified_at": AT}, KYC | {"verified_at": VERIFIED_AT}),
+        (answers.KycStatus.parse, KYC, KYC | {"verified_at": None, "subject": None}),
+        (
+            answers.ClaimsAnswer.parse,
+            {"user_id": "s", "claims": [CLAIM | {"expires_at": AT}, {"claim_type": "x"}],
+             "credential": "a.b.c~", "credential_format": "dc+sd-jwt"},
+            {"user_id": "s", "credential": "a.b.c~",
+             "claims": (answers.ListedClaim(**CLAIM, expires_at=VERIFIED_AT),
+                        answers.ListedClaim("x", "", False, "", None))},
+        ),
+    ],
+    ids=["token", "profile", "kyc", "kyc without a time", "claims"],
+)  # fmt: skip
+def test_every_member_of_an_answer_is_read(
+    parse: Callable[..., object], body: dict[str, Any], read: dict[str, Any]
+) -> None:
+    """As it was sent: secrets as secrets, moments as moments; what may be absent is empty."""
+    parsed = parse(body)
+    assert {name: getattr(parsed, name) for name in read} == read
 
 
 @pytest.mark.parametrize("hidden", ["\n", "\x1b", "\x85", "\u200e", "\u202e", "\u2069"])
@@ -155,79 +168,58 @@ def test_a_text_has_no_control_characters(hidden: str) -> None:
     assert named.first_name == "Ada Lovelace"
 
 
-@pytest.mark.parametrize("revoked", [False, True])
-def test_every_member_of_a_claims_answer_is_read(revoked: bool) -> None:
-    """Of both variants of an element, and of the answer around them."""
-    element = {
-        "claim_type": "age_over_18", "provider": "Vendor", "revoked": revoked,
-        "proof_hash": "ab12", "expires_at": "2026-11-01T10:00:00Z",
-    }  # fmt: skip
-    body = {"user_id": "s", "claims": [element], "credential": "a.b.c~"}
-    read = answers.ClaimsAnswer.parse(body | {"credential_format": "dc+sd-jwt"})
-    assert (read.user_id, read.credential) == ("s", "a.b.c~")
-    assert read.claims == (
-        answers.ListedClaim("age_over_18", "Vendor", revoked, "ab12", VERIFIED_AT),
-    )
-    with pytest.raises(exceptions.MalformedAnswer):
-        answers.ClaimsAnswer.parse(body | {"credential_format": "jwt"})
-
-
 @pytest.mark.parametrize(
     "changed",
-    [{"success": "true"}, {"success": 1}, {"success": None}, {"data": []}, {"data": None}],
-)
+    [{"success": "true"}, {"success": 1}, {"success": None}, {"data": []}, {"data": None},
+     {"data": {"user_id": "s", "claims": [], "credential_format": "jwt"}},
+     {"data": {"user_id": "s", "claims": [{"claim_type": "x", "revoked": "false"}]}}],
+)  # fmt: skip
 def test_a_success_is_the_envelope(service: FakeService, changed: dict[str, Any]) -> None:
-    """``success`` is exactly true, and ``data`` an object."""
-    data = {"kyc_level": "level_2", "status": "verified"}
-    service.answers["kyc"] = {"success": True, "data": data} | changed
-    with (
-        override_settings(DJANGO_IDENTITY={"default": service.settings()}),
-        pytest.raises(exceptions.MalformedAnswer),
-    ):
-        ServiceClient(conf.application()).kyc("subject-1", access_token=Secret("at"))
+    """``success`` is exactly true, and ``data`` an object with members of its types."""
+    service.answers["claims"] = {"success": True, "data": {"user_id": "s", "claims": []}} | changed
+    with pytest.raises(exceptions.MalformedAnswer):
+        ServiceClient(conf.application()).claims("s", access_token=Secret("at"))
 
 
-def error_of(status: int, body: dict[str, Any], endpoint: str = "kyc") -> Any:
-    answer = Answer(status, {}, json.dumps(body).encode())
-    with (
-        override_settings(DJANGO_IDENTITY={"default": {**conf_of(), "ENVIRONMENT": "test"}}),
-        pytest.raises(exceptions.ServiceError) as raised,
-    ):
-        refusals.members_of(conf.application(), endpoint, answer)
-    return raised.value
+def test_the_verdict_is_a_boolean(service: FakeService) -> None:
+    """The service's on a credential, which knows of revocations. Anything else is no verdict."""
+    verify = ServiceClient(conf.application()).verify_claims
+    for verdict in (True, False):
+        service.answers["verify"] = {"success": True, "data": {"valid": verdict}}
+        assert verify("a~") is verdict
+    service.answers["verify"] = {"success": True, "data": {"valid": "true"}}
+    with pytest.raises(exceptions.MalformedAnswer):
+        verify("a~")
+    service.answers["verify"] = refusal("UNAUTHORIZED", status="401 No")
+    with pytest.raises(exceptions.ClientRejected):
+        verify("a~")
 
 
-def conf_of() -> dict[str, Any]:
-    return {
-        "BASE_URL": "https://service.example/api/v1", "AUTH_URL": "https://auth.example",
-        "CLIENT_ID": "test-client", "CLIENT_SECRET": SECRET,
-    }  # fmt: skip
-
-
-def test_the_authorization_address_is_of_the_configured_server() -> None:
+def test_the_authorization_address_is_of_the_configured_server(service: FakeService) -> None:
     """With every parameter of the specification, and no other one."""
     asked = {"state": "s", "redirect_uri": "https://site.example/back/"}
     verifier = code_verifier()
-    with override_settings(DJANGO_IDENTITY={"default": {**conf_of(), "ENVIRONMENT": "test"}}):
-        url = authorization_url(
-            conf.application(), scopes=("profile:read", "kyc:read"), verifier=verifier, **asked
-        )
+    url = authorization_url(
+        conf.application(), scopes=("profile:read", "kyc:read"), verifier=verifier, **asked
+    )
     address, _, query = url.partition("?")
-    assert address == "https://auth.example/oauth2/auth"
+    assert address == f"{service.origin}/oauth2/auth"
     more = {"response_type": "code", "client_id": "test-client", "scope": "profile:read kyc:read"}
     pkce = {"code_challenge": code_challenge(verifier), "code_challenge_method": "S256"}
     assert dict(parse_qsl(query)) == {**asked, **more, **pkce}
 
 
 @pytest.mark.parametrize("message", [{"message": "No."}, {}])
-def test_an_error_is_read_by_its_code(message: dict[str, str]) -> None:
+def test_an_error_is_read_by_its_code(service: FakeService, message: dict[str, str]) -> None:
     """In the service's envelope with or without a message, and in OAuth's form."""
-    code = {"code": "ENVIRONMENT_MISMATCH", **message}
-    error = error_of(403, {"success": False, "error": code})
-    assert isinstance(error, exceptions.EnvironmentMismatch)
-    assert error.service_code == "ENVIRONMENT_MISMATCH"
-    told = {"error": "invalid_grant", **({"error_description": "No."} if message else {})}
-    assert error_of(400, told, "token").code == "invalid_grant"
+    client, code = ServiceClient(conf.application()), {"code": "ENVIRONMENT_MISMATCH", **message}
+    service.answers["kyc"] = answer({"success": False, "error": code}, status="403 No")
+    with pytest.raises(exceptions.EnvironmentMismatch) as raised:
+        client.kyc("s", access_token=Secret("at"))
+    assert raised.value.service_code == "ENVIRONMENT_MISMATCH"
+    service.answers["token"] = answer({"error": "invalid_grant", **message}, status="400 No")
+    with pytest.raises(exceptions.InvalidGrant):
+        client.refresh(Secret("rt"))
 
 
 @pytest.mark.parametrize(
