@@ -40,16 +40,8 @@ CLAIMS: dict[str, Any] = {
     "country_resident": "NG",
     "unique_human": True,
 }
-
-
-class Absent:
-    """The value of a member that is left out."""
-
-    def __repr__(self) -> str:
-        return "absent"
-
-
-ABSENT = Absent()
+#: The value of a member that is left out.
+ABSENT: Any = object()
 
 
 def b64(octets: bytes) -> str:
@@ -132,28 +124,16 @@ def jwk(
 ) -> dict[str, Any]:
     point = key.public_key().public_numbers()
     octets = (key.curve.key_size + 7) // 8
-    members = {
-        "kty": "EC",
-        "crv": "P-256",
-        "kid": kid,
-        "x": b64(point.x.to_bytes(octets, "big")),
-        "y": b64(point.y.to_bytes(octets, "big")),
-    }
-    return without_absent(members | changes)
+    x, y = (b64(number.to_bytes(octets, "big")) for number in (point.x, point.y))
+    return without_absent({"kty": "EC", "crv": "P-256", "kid": kid, "x": x, "y": y} | changes)
 
 
 KEYS = KeySet.from_jwks({"keys": [jwk()]})
 
 
 def check(text: str, **changes: Any) -> VerifiedCredential:
-    expected = {
-        "keys": KEYS,
-        "issuer": ISSUER,
-        "audience": AUDIENCE,
-        "environment": "test",
-        "now": NOW,
-    }
-    return verify(text, **(expected | changes))
+    expected = {"keys": KEYS, "issuer": ISSUER, "audience": AUDIENCE, "environment": "test"}
+    return verify(text, **(expected | {"now": NOW} | changes))
 
 
 def rejection(text: str, **changes: Any) -> RejectionReason:

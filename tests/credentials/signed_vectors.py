@@ -13,12 +13,14 @@ from tests.credentials.issuer import (
     DISCLOSURES,
     EPOCH_NOW,
     ISSUER,
+    ORDER,
     SUBJECT,
     b64,
     credential,
     digest,
     disclose,
     encode,
+    header,
     join,
     listing,
     payload,
@@ -26,7 +28,7 @@ from tests.credentials.issuer import (
     unb64,
 )
 from tests.credentials.json_texts import NOT_STRICT, NOT_STRICT_VALUES
-from tests.credentials.vectors import refused
+from tests.credentials.vectors import GOOD_R, GOOD_S, headed, pair, refused, with_signature
 
 R = RejectionReason
 LISTED = payload()["_sd"]
@@ -235,6 +237,15 @@ SPACED = encode(' \n[ "salt" ,\t"age_over_18" , true ]\r\n')
 #: What is accepted, and the claims that it proves.
 ACCEPTED: list[tuple[str, dict[str, Any]]] = [
     (credential(), CLAIMS),
+    *((join(token(head), DISCLOSURES), CLAIMS) for head in (
+        f" \t\r\n{json.dumps(header())} \n", json.dumps(header(), indent=4),
+        json.dumps(header(), separators=(",", ":")),
+    )),
+    (headed(x={"y": [1]}, cty="json", b64=False), CLAIMS),
+    # Nothing rests on the signature being unique.
+    (with_signature(pair(GOOD_R, ORDER - GOOD_S)), CLAIMS),
+    *((credential(exp=EPOCH_NOW + life), CLAIMS)
+      for life in (0.001, 0.5, 1, 10**9, 253_402_300_799 - EPOCH_NOW)),
     *((credential(**{name: past}), CLAIMS) for name in ("nbf", "iat")
       for past in (EPOCH_NOW, EPOCH_NOW - 0.5, 0, -1, -62_135_596_800)),
     (credential(iat=ABSENT), CLAIMS),

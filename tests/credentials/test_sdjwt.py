@@ -1,12 +1,14 @@
 """``verify``: what a caller relies on."""
 
+import json
 import logging
+import pickle
 import traceback
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from django_identity.credentials import RejectionReason, verify
+from django_identity.credentials import RejectionReason, VerifiedCredential, verify
 from django_identity.exceptions import CredentialRejected, IdentityError
 from tests.credentials.issuer import (
     CLAIMS,
@@ -17,8 +19,10 @@ from tests.credentials.issuer import (
     SUBJECT,
     check,
     credential,
+    disclose,
     encode,
     join,
+    listing,
     payload,
     rejection,
     token,
@@ -43,7 +47,10 @@ def test_now_in_any_zone():
 
 
 def test_the_callers_mistakes():
-    """A naive time, a leeway that is no duration, and expectations that could be swapped."""
+    """No text, a naive time, a leeway that is no duration, expectations that could be swapped."""
+    for other in (None, credential().encode(), bytearray(b"a"), 1, [credential()]):
+        with pytest.raises(TypeError):
+            check(other)
     with pytest.raises(ValueError, match="aware"):
         check(credential(), now=datetime(2026, 11, 20, 12, 0))  # noqa: DTZ001  the mistake itself
     for leeway in (-1, float("nan"), float("inf"), -0.001):
@@ -95,3 +102,64 @@ def test_nothing_remembers_a_verified_text():
     assert rejection(text, now=NOW + timedelta(days=2)) is R.PAYLOAD_EXPIRED
     assert rejection(text, audience="client-2") is R.PAYLOAD_AUD
     assert check(text).claims == CLAIMS
+
+
+# What it returns: immutable, and discreet
+
+
+NESTED = {"object": {"list": [1, {"a": True}], "text": "x"}, "list": [[], {}]}
+
+
+@pytest.fixture
+def verified() -> VerifiedCredential:
+    return check(listing(*(disclose(name, value) for name, value in NESTED.items())))
+
+
+@pytest.mark.parametrize(
+    "name", ["subject", "environment", "issued_at", "expires_at", "kid", "claims", "exp", "other"]
+)
+def test_fields_cannot_be_set(verified, name):
+    """No attribute can be set, changed or deleted."""
+    for change in (lambda: setattr(verified, name, "other"), lambda: delattr(verified, name)):
+        with pytest.raises((AttributeError, TypeError)):
+            change()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda claims: claims.update(a=1),
+        lambda claims: claims.__setitem__("object", 1),
+        lambda claims: claims.pop("object"),
+        lambda claims: claims["object"].__setitem__("text", "y"),
+        lambda claims: claims["object"].clear(),
+        lambda claims: claims["object"]["list"].append(1),
+        lambda claims: claims["object"]["list"].__setitem__(0, 2),
+        lambda claims: claims["object"]["list"][1].__setitem__("a", False),
+        lambda claims: claims["list"][1].setdefault("a", 1),
+    ],
+    ids=range(9),
+)
+def test_claims_cannot_be_changed(verified, change):
+    """Row 43: the claims are immutable at every depth."""
+    with pytest.raises((AttributeError, TypeError)):
+        change(verified.claims)
+    assert verified.claims_as_json() == NESTED
+
+
+def test_claims_as_json(verified):
+    """Plain JSON comes fresh each time; the credential itself goes into no cache and no task."""
+    with pytest.raises(TypeError):
+        pickle.dumps(verified)
+    plain = verified.claims_as_json()
+    assert json.loads(json.dumps(plain)) == NESTED
+    plain["object"]["list"].append(2)
+    assert verified.claims_as_json() == NESTED
+
+
+def test_repr_names_nobody():
+    """repr shows the names of the claims, neither their values nor the subject."""
+    shown = repr(check(credential()))
+    assert not [secret for secret in (SUBJECT, "NG", "vendor", "True") if secret in shown]
+    assert "key-1" in shown
+    assert "country_resident" in shown

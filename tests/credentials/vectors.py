@@ -37,7 +37,6 @@ from tests.credentials.json_texts import NOT_STRICT
 R = RejectionReason
 VALID = credential()
 TOKEN = token()
-HEADER_TEXT = json.dumps(header())
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,13 @@ def signed(head: str, body: str) -> str:
 
 
 HEAD, BODY, SIGNATURE = TOKEN.split(".")
+SIGNED = f"{HEAD}.{BODY}"
+
+
+def with_signature(signature: bytes, text: str = SIGNED) -> str:
+    return join(f"{text}.{b64(signature)}", DISCLOSURES)
+
+
 ODD_CHARACTERS = [
     *" \t\n\r\0=+/%\"'{,:;!*",
     "%7E",
@@ -156,8 +162,7 @@ HEADER = [
         )
     ]),
     refused("11 a MAC under the public key is no signature", R.HEADER_ALG, [
-        join(f"{MAC_INPUT}.{b64(hmac.digest(secret, MAC_INPUT.encode(), hashlib.sha256))}",
-             DISCLOSURES)
+        with_signature(hmac.digest(secret, MAC_INPUT.encode(), hashlib.sha256), MAC_INPUT)
         for secret in PUBLIC_SPELLINGS
     ]),
     refused("12 the type is exactly dc+sd-jwt", R.HEADER_TYP, [
@@ -184,7 +189,6 @@ HEADER = [
     ]),
 ]  # fmt: skip
 
-SIGNED = f"{HEAD}.{BODY}"
 GOOD = raw_signature(SIGNED)
 DER = KEY.sign(SIGNED.encode(), ec.ECDSA(hashes.SHA256()))
 GOOD_R, GOOD_S = int.from_bytes(GOOD[:32], "big"), int.from_bytes(GOOD[32:], "big")
@@ -214,12 +218,12 @@ REORDERED_BODY = encode(dict(reversed(payload().items())))
 
 SIGNATURES = [
     refused("21-22 64 octets of r and s, of this text by this key", R.SIGNATURE, [
-        join(f"{SIGNED}.{b64(bad)}", DISCLOSURES) for bad in BAD_SIGNATURES
+        *map(with_signature, BAD_SIGNATURES),
     ]),
     refused("23 the same JSON in another order is another text", R.SIGNATURE, [
-        join(f"{REORDERED_HEAD}.{BODY}.{SIGNATURE}", DISCLOSURES),
-        join(f"{HEAD}.{REORDERED_BODY}.{SIGNATURE}", DISCLOSURES),
-        join(f"{encode(header(x=1))}.{BODY}.{SIGNATURE}", DISCLOSURES),
+        with_signature(GOOD, f"{REORDERED_HEAD}.{BODY}"),
+        with_signature(GOOD, f"{HEAD}.{REORDERED_BODY}"),
+        with_signature(GOOD, f"{encode(header(x=1))}.{BODY}"),
     ]),
     refused("24 with a bad signature nothing else is looked at", R.SIGNATURE, [
         join(f"{HEAD}.{encode('not JSON')}.{b64(GOOD)}", ["AAAA"]),
