@@ -34,6 +34,11 @@ DOCUMENT_PATHS = {
 # A good answer gets there on the busiest machine; a bad one is waited for as long as it takes.
 PATIENCE, IMPATIENCE = 30.0, 1.0
 Answer = bytes | dict[str, Any] | Callable[[socket.socket], None]
+PROFILE = {"first_name": "Ada", "last_name": "Obi", "email": "ada@example.org", "country": "NG"}
+KYC = {
+    "kyc_level": "level_2", "status": "verified", "provider": "KYC",
+    "verified_at": "2026-11-01T10:00:00Z",
+}  # fmt: skip
 
 
 def http(body: bytes, *, status: str = "200 OK", headers: str = "") -> bytes:
@@ -95,16 +100,14 @@ class FakeService:
         return [target for name, target, _ in self.requests if name == endpoint][-1]
 
     def _serve(self) -> None:
-        while True:
-            try:
+        with suppress(OSError):
+            while True:
                 connection, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+                threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
 
     def _answer(self, connection: socket.socket) -> None:
-        with connection:
-            try:
+        try:
+            with connection, suppress(OSError, IndexError):
                 raw = self._read(connection)
                 target = raw.split(b" ", 2)[1].decode()
                 name = self._name(target)
@@ -118,11 +121,9 @@ class FakeService:
                     given(connection)
                 else:
                     connection.sendall(given if isinstance(given, bytes) else answer(given))
-            except (OSError, IndexError):
-                return
-            finally:
-                # An answer may have used the database, in this thread of its own.
-                connections.close_all()
+        finally:
+            # An answer may have used the database, in this thread of its own.
+            connections.close_all()
 
     @staticmethod
     def _read(connection: socket.socket) -> bytes:
@@ -147,37 +148,32 @@ class FakeService:
     def good(self, name: str) -> Answer:
         """What the endpoint answers where the service behaves."""
         if name == "token":
-            return {"access_token": "at-secret", "refresh_token": "rt-secret", "expires_in": 3600,
-                    "token_type": "Bearer", **self.token}  # fmt: skip
+            return self._tokens("secret")
         if name == "jwks":
             return {"keys": [self.jwk()]}
         if name == "request":
             held = self.connect_result()
         elif name in ("profile", "me"):
-            held = {"id": self.subject, "email": "ada@example.org", "first_name": "Ada",
-                    "last_name": "Obi", "country": "NG", "kyc_level": "level_2",
-                    **self.profile}  # fmt: skip
+            held = {"id": self.subject, "kyc_level": "level_2", **PROFILE, **self.profile}
         elif name == "kyc":
-            held = {"kyc_level": "level_2", "status": "verified", "provider": "KYC",
-                    "verified_at": "2026-11-01T10:00:00Z", **self.kyc}  # fmt: skip
+            held = KYC | self.kyc
         else:
+            listed = {"provider": "KYC", "revoked": False}
             held = {
                 "user_id": self.claims_user_id or self.subject,
-                "claims": [{"claim_type": name, "provider": "KYC", "revoked": False}
-                           for name in self.disclosed],
-                "credential": self.bend(self.credential()),
-                "credential_format": "dc+sd-jwt",
+                "claims": [{"claim_type": name, **listed} for name in self.disclosed],
+                "credential": self.bend(self.credential()), "credential_format": "dc+sd-jwt",
             }  # fmt: skip
         return {"success": True, "data": held}
 
+    def _tokens(self, number: object) -> dict[str, Any]:
+        return {"access_token": f"at-{number}", "refresh_token": f"rt-{number}",
+                "expires_in": 3600, "token_type": "Bearer", **self.token}  # fmt: skip
+
     def connect_result(self) -> dict[str, Any]:
         issued_at = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-        profile = {"first_name": "Ada", "last_name": "Obi", "email": "ada@example.org",
-                   "country": "NG"}  # fmt: skip
-        kyc = {"kyc_level": "level_2", "status": "verified", "provider": "KYC",
-               "verified_at": "2026-11-01T10:00:00Z"}  # fmt: skip
         return {"status": "approved", "request_id": "req_1", "user_id": self.subject,
-                "data": {"profile": profile, "kyc": kyc}, "issued_at": issued_at,
+                "data": {"profile": dict(PROFILE), "kyc": dict(KYC)}, "issued_at": issued_at,
                 "signature": "a-signature", **self.connect}  # fmt: skip
 
     def _refreshed(self, raw: bytes) -> Answer:
@@ -187,8 +183,7 @@ class FakeService:
             number = len(self.refresh_tokens)
             if self.refresh_tokens[-1] in self.refresh_tokens[:-1]:
                 return answer({"error": "invalid_grant"}, status="400 Bad Request")
-        return {"access_token": f"at-{number}", "refresh_token": f"rt-{number}",
-                "expires_in": 3600, "token_type": "Bearer", **self.token}  # fmt: skip
+        return self._tokens(number)
 
     def jwk(self) -> dict[str, Any]:
         return issuer.jwk("k1", self.key, use="sig")

@@ -28,6 +28,8 @@ PAGES = {page: page.read_text("utf-8") for page in (*ROOT.glob("*.md"), *ROOT.gl
 DOCS = "\n".join(text for page, text in PAGES.items() if page.parent.name == "docs")
 CHECK_ID = re.compile(r"\b[EW]\d{3}\b")
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+ROW = re.compile(r"^\| (\d+) \| [^|]+ \| ([^|]+) \| ([^|]+) \|", re.MULTILINE)
+TEST = re.compile(r"`([\w/]+\.py)::(\w+)`")
 BLOCK = re.compile(r"^ *```(python|json|django|html|sh)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 
 
@@ -95,3 +97,19 @@ def test_every_block_of_code_compiles(page: Path) -> None:
             subprocess.run(["bash", "-n"], input=code.encode(), check=True)
         else:
             engines["django"].from_string(code)
+
+
+def test_each_statement_of_the_interface_names_a_test_of_each_half() -> None:
+    """Or says that the statement is not this half's; every test that is named exists."""
+    page = PAGES[ROOT / "docs" / "interface.md"]
+    rows = ROW.findall(page)
+    assert [int(number) for number, *_halves in rows] == list(range(1, 153))
+    for number, *halves in rows:
+        assert all(TEST.search(half) or half == "not ours" for half in halves), number
+    assert not [found for found in TEST.findall(page) if found[1] not in names_in(found[0])]
+
+
+def names_in(file: str) -> set[str]:
+    path = Path(__file__).parent / file
+    tree = ast.parse(path.read_text("utf-8")) if path.exists() else ast.Module([], [])
+    return {each.name for each in tree.body if isinstance(each, ast.FunctionDef)}

@@ -1,27 +1,18 @@
 """Log lines with fields, and without anybody's data."""
 
 import logging
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from django.test import Client
 
 from django_identity.models import WebhookEvent
-from tests.deliveries import SECRET, event_body, post
-from tests.fake_service import FakeService, serving
+from tests.deliveries import event_body, post
+from tests.fake_service import FakeService
 from tests.sign_in import sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PEOPLE = ("subject-1", "ada@example.org", "Obi", "at-secret", "192.0.2.1")
-
-
-@pytest.fixture
-def service(settings: Any) -> Iterator[FakeService]:
-    with serving() as running:
-        settings.DJANGO_IDENTITY = {"default": running.settings(WEBHOOK_SECRETS=[SECRET])}
-        yield running
 
 
 def test_an_event_names_its_type_outcome_and_row(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,9 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
@@ -24,31 +22,12 @@ from playwright.sync_api import Page, sync_playwright
 ROOT = Path(__file__).parents[1]
 TUTORIAL = ROOT / "docs" / "tutorial.md"
 BLOCK = re.compile(
-    r"(?:<!-- (?P<what>[^:\n]+): (?P<value>[^\n]*) -->\n)?```(?P<kind>\w+)\n(?P<text>.*?)```",
+    r"(?:<!-- (?P<what>[^:\n]+): (?P<value>[^\n]*) -->\n)?```\w+\n(?P<text>.*?)```",
     re.DOTALL,
 )
+PUBLISHED = '"django-identity[sandbox]"'
 SITE = "http://127.0.0.1:8000"
 PATIENCE = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A code block: ``what`` is "write", "append", "second terminal" or empty (a command)."""
-
-    what: str
-    value: str
-    text: str
-
-
-def blocks(page: str, wheel: Path) -> Iterator[Block]:
-    """The page's blocks. The built wheel stands in for the published package."""
-    published, built = (
-        '"django-identity[sandbox]"',
-        f'"django-identity[sandbox] @ {wheel.as_uri()}"',
-    )
-    assert page.count(published) == 1
-    for found in BLOCK.finditer(page.replace(published, built)):
-        yield Block(found["what"] or "", found["value"] or "", found["text"])
 
 
 def build_wheel(folder: Path) -> Path:
@@ -66,45 +45,41 @@ def build_wheel(folder: Path) -> Path:
     return wheel
 
 
-def environment() -> dict[str, str]:
-    """The newcomer's."""
-    strange = {"VIRTUAL_ENV", "PYTHONPATH", "DJANGO_SETTINGS_MODULE", "DATABASE_URL"}
-    kept = {name: value for name, value in os.environ.items() if name not in strange}
-    return {**kept, "PYTHONUNBUFFERED": "1", "PIP_QUIET": "1"}
-
-
 class Terminal:
-    """A folder in which commands run, as in a shell with the environment activated."""
+    """A folder in which commands run, as in a newcomer's shell with the environment activated."""
 
-    def __init__(self, folder: Path, env: dict[str, str], stack: ExitStack) -> None:
-        self.folder, self.env, self.stack = folder, env, stack
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        folder.mkdir()
+        self.folder, self.stack = folder, stack
+        strange = {"VIRTUAL_ENV", "PYTHONPATH", "DJANGO_SETTINGS_MODULE", "DATABASE_URL"}
+        self.env = {name: value for name, value in os.environ.items() if name not in strange}
+        self.env |= {"PYTHONUNBUFFERED": "1", "PIP_QUIET": "1"}
 
-    def run(self, block: Block) -> None:
-        command = "[ ! -e .venv ] || . .venv/bin/activate\n" + block.text
+    def run(self, _: str, text: str) -> None:
+        command = "[ ! -e .venv ] || . .venv/bin/activate\n" + text
         subprocess.run(["bash", "-ec", command], cwd=self.folder, env=self.env, check=True)
 
-    def start(self, block: Block) -> None:
+    def start(self, ready: str, text: str) -> None:
         """Start a command that runs on, and wait until it prints that it is ready."""
         process = subprocess.Popen(
-            ["bash", "-ec", re.sub(r"\n(\S.*)\n\Z", r"\nexec \1\n", block.text)],
+            ["bash", "-ec", re.sub(r"\n(\S.*)\n\Z", r"\nexec \1\n", text)],
             cwd=self.folder, env=self.env, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         self.stack.callback(process.wait)
         self.stack.callback(process.terminate)
         is_ready = threading.Event()
-        threading.Thread(target=_read, args=(process, block.value, is_ready), daemon=True).start()
+        threading.Thread(target=_read, args=(process, ready, is_ready), daemon=True).start()
         if not is_ready.wait(PATIENCE):
-            raise TimeoutError(block.text)
+            raise TimeoutError(text)
 
-    def write(self, block: Block) -> None:
-        file = self.folder / block.value
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(block.text)
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).write_text(text)
 
-    def append(self, block: Block) -> None:
-        with (self.folder / block.value).open("a") as file:
-            file.write("\n" + block.text)
+    def append(self, name: str, text: str) -> None:
+        with (self.folder / name).open("a") as file:
+            file.write("\n" + text)
 
 
 def _read(process: subprocess.Popen[str], ready: str, is_ready: threading.Event) -> None:
@@ -129,19 +104,20 @@ def press_the_button(page: Page) -> None:
 def main() -> None:
     with ExitStack() as stack:
         room = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        wheel = build_wheel(room)
-        folder = room / "shop"
-        folder.mkdir()
-        terminal = Terminal(folder, environment(), stack)
+        wheel, page = build_wheel(room), TUTORIAL.read_text("utf-8")
+        terminal = Terminal(room / "shop", stack)
         actions = {
             "write": terminal.write,
             "append": terminal.append,
             "second terminal": terminal.start,
         }
-        for block in blocks(TUTORIAL.read_text("utf-8"), wheel):
+        # The built wheel stands in for the published package.
+        assert page.count(PUBLISHED) == 1
+        page = page.replace(PUBLISHED, f'"django-identity[sandbox] @ {wheel.as_uri()}"')
+        for what, value, text in BLOCK.findall(page):
             begin = time.monotonic()
-            actions.get(block.what, terminal.run)(block)
-            print(f"{time.monotonic() - begin:6.1f} s  {block.text.splitlines()[0]}")
+            actions.get(what, terminal.run)(value, text)
+            print(f"{time.monotonic() - begin:6.1f} s  {text.splitlines()[0]}")
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path="/usr/bin/chromium",

@@ -26,7 +26,7 @@ from tests.deliveries import SECRET
 from tests.factories import make_event, make_grant, make_identity, make_user
 from tests.fake_service import Answer, FakeService, answer, html, http, refusal, silent
 from tests.service.environment import environment
-from tests.service.forward_proxy import ForwardProxy
+from tests.service.servers import ForwardProxy
 
 NOW = timezone.now()
 LATE = NOW - timedelta(hours=1)

@@ -5,18 +5,15 @@ import logging
 import os
 import socket
 import ssl
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import respx
 import trustme
-from django.test import override_settings
 
 from django_identity import conf
 from django_identity.exceptions import MalformedAnswer, ServiceError, ServiceUnavailable
@@ -26,40 +23,7 @@ from django_identity.service.http import Answer, Call, environment_problem, exch
 from tests import fake_service
 from tests.fake_service import FakeService, html, huge, reset, serving, silent
 from tests.service.environment import environment
-from tests.service.forward_proxy import ForwardProxy
-
-
-class KeepingServer(ThreadingHTTPServer):
-    """Keeps each connection open. ``callers``: the client's port, for each request."""
-
-    daemon_threads = True
-
-    def __init__(self, proof: ssl.SSLContext | None) -> None:
-        super().__init__(("127.0.0.1", 0), _Keeping)
-        if proof is not None:
-            self.socket = proof.wrap_socket(self.socket, server_side=True)
-        self.callers: list[int] = []
-        self.origin = f"http{'s' if proof else ''}://127.0.0.1:{self.server_port}"
-
-
-class _Keeping(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: KeepingServer
-
-    def do_GET(self) -> None:
-        self.server.callers.append(self.client_address[1])
-        self.send_response(200)
-        self.send_header("Content-Length", "0")
-        self.send_header("Set-Cookie", "followed=1; Path=/")
-        self.send_header("X-Cookie-Seen", self.headers.get("Cookie", "none"))
-        self.end_headers()
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.do_GET()
-
-    def log_message(self, *_args: object) -> None:
-        """Quiet."""
+from tests.service.servers import ForwardProxy, KeepingServer
 
 
 def proving(authority: trustme.CA, host: str = "127.0.0.1") -> ssl.SSLContext:
@@ -67,15 +31,6 @@ def proving(authority: trustme.CA, host: str = "127.0.0.1") -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert(host).configure_cert(context)
     return context
-
-
-@contextmanager
-def keeping_server(proof: ssl.SSLContext | None = None) -> Iterator[KeepingServer]:
-    with KeepingServer(proof) as server:
-        # How soon it notices that it is to end.
-        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
-        yield server
-        server.shutdown()
 
 
 def send(call: Call) -> Answer:
@@ -87,7 +42,7 @@ def send(call: Call) -> Answer:
 
 def test_reads_share_a_connection_and_no_cookie() -> None:
     """A read goes over a connection that is open already; no answer's cookie comes along."""
-    with keeping_server() as server:
+    with closing(KeepingServer()) as server:
         for _ in range(2):
             assert send(Call("profile", server.origin)).headers["x-cookie-seen"] == "none"
         assert len(set(server.callers)) == 1
@@ -96,35 +51,9 @@ def test_reads_share_a_connection_and_no_cookie() -> None:
 SECRET = Secret("nothing that prints")
 
 
-@pytest.mark.parametrize(
-    "ask",
-    [
-        lambda client: client.exchange_code(
-            code="c", code_verifier=SECRET, redirect_uri="https://x.y/z"
-        ),
-        lambda client: client.refresh(SECRET),
-        lambda client: client.redeem_connect_code("CNX-AB12-CD34", ["kyc:status"]),
-        lambda client: client.rotate_secret("app", mode="test", portal_token=SECRET),
-        lambda client: client.create_test_user("app", portal_token=SECRET),
-    ],
-    ids=["code", "refresh", "connect", "rotate", "test user"],
-)
-def test_what_is_sent_once_gets_a_connection_of_its_own(
-    service: FakeService, ask: Callable[[ServiceClient], object]
-) -> None:
-    """On a kept connection nobody could tell whether the service read the request."""
-    with keeping_server() as server:
-        addresses = {"BASE_URL": f"{server.origin}/api/v1", "AUTH_URL": server.origin}
-        with override_settings(DJANGO_IDENTITY={"default": service.settings(**addresses)}):
-            for _ in range(2):
-                with suppress(ServiceError):
-                    ask(ServiceClient(conf.application()))
-        assert len(set(server.callers)) == len(server.callers) == 2
-
-
 def test_a_child_process_opens_its_own_connections() -> None:
     """Parent and child never write into one connection."""
-    with keeping_server() as server:
+    with closing(KeepingServer()) as server:
         call = Call("profile", server.origin)
         send(call)
         child = os.fork()
@@ -233,10 +162,10 @@ def authority(tmp_path: Path) -> Iterator[trustme.CA]:
 
 def test_tls_is_verified(authority: trustme.CA) -> None:
     """``SSL_CERT_FILE`` vouches for the name that it was given for; nothing is sent to others."""
-    with keeping_server(proving(authority)) as server:
+    with closing(KeepingServer(proving(authority))) as server:
         assert send(Call("profile", server.origin)).status == 200
     for other in (proving(authority, "service.example"), proving(trustme.CA())):
-        with keeping_server(other) as server, pytest.raises(ServiceUnavailable) as raised:
+        with closing(KeepingServer(other)) as server, pytest.raises(ServiceUnavailable) as raised:
             send(Call("profile", server.origin))
         assert not raised.value.may_have_arrived
         assert raised.value.network_error == "SSLCertVerificationError"
@@ -244,7 +173,10 @@ def test_tls_is_verified(authority: trustme.CA) -> None:
 
 def test_a_proxy_sees_a_tunnel_and_nothing_of_what_goes_through_it(authority: trustme.CA) -> None:
     """TLS is between the site and the service; the proxy learns the host alone."""
-    with keeping_server(proving(authority)) as server, closing(ForwardProxy("a:b")) as proxy:
+    with (
+        closing(KeepingServer(proving(authority))) as server,
+        closing(ForwardProxy("a:b")) as proxy,
+    ):
         with environment(SSL_CERT_FILE=os.environ["SSL_CERT_FILE"], HTTPS_PROXY=proxy.address):
             for _ in range(2):
                 form = {"code": "secret"}

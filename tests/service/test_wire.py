@@ -6,13 +6,14 @@ import hmac
 import json
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from email import message_from_string
 from typing import Any
 from urllib.parse import parse_qsl
 
 import pytest
+from django.test import override_settings
 
 from django_identity import conf, exceptions
 from django_identity.handlers import KNOWN_TYPES
@@ -21,6 +22,7 @@ from django_identity.service import ServiceClient, answers, refusals
 from django_identity.service.authorization import authorization_url, code_challenge, code_verifier
 from django_identity.service.webhooks import signing_secret
 from tests.fake_service import FakeService, answer, refusal
+from tests.service.servers import KeepingServer
 
 SECRET = "a-client-secret-for-tests-alone"
 BASIC = "Basic " + base64.b64encode(f"test-client:{SECRET}".encode()).decode()
@@ -39,27 +41,29 @@ def sent(service: FakeService, ask: Callable[[ServiceClient], Any]) -> tuple[str
 
 
 GIVEN = {"code": "c", "redirect_uri": "https://site.example/back/"}
+CODE = {"connect_code": "CNX-AB12-CD34", "scopes": ["kyc:status"]}
+ASKS: dict[str, Callable[[ServiceClient], object]] = {
+    "exchange": lambda client: client.exchange_code(**GIVEN, code_verifier=Secret("v" * 43)),
+    "refresh": lambda client: client.refresh(Secret("rt")),
+    "connect": lambda client: client.redeem_connect_code("CNX-AB12-CD34", ["kyc:status"]),
+    "rotate": lambda client: client.rotate_secret("app/1", mode="test", portal_token=Secret("pt")),
+    "test user": lambda client: client.create_test_user("app-1", portal_token=Secret("pt")),
+    "verify": lambda client: client.verify_claims("a~"),
+}
 
 
 @pytest.mark.parametrize(
     ("ask", "members"),
     [
-        (
-            lambda client: client.exchange_code(**GIVEN, code_verifier=Secret("v" * 43)),
-            {"grant_type": "authorization_code", "code_verifier": "v" * 43, **GIVEN},
-        ),
-        (
-            lambda client: client.refresh(Secret("rt")),
-            {"grant_type": "refresh_token", "refresh_token": "rt"},
-        ),
+        ("exchange", {"grant_type": "authorization_code", "code_verifier": "v" * 43, **GIVEN}),
+        ("refresh", {"grant_type": "refresh_token", "refresh_token": "rt"}),
     ],
-    ids=["exchange", "refresh"],
 )
 def test_a_token_call_is_a_form_with_the_clients_credentials(
-    service: FakeService, ask: Any, members: dict[str, str]
+    service: FakeService, ask: str, members: dict[str, str]
 ) -> None:
     """In the body alone, and with nothing else."""
-    line, headers, body = sent(service, ask)
+    line, headers, body = sent(service, ASKS[ask])
     assert line == "POST /oauth2/token HTTP/1.1"
     assert headers["content-type"] == "application/x-www-form-urlencoded"
     assert headers["authorization"] is None
@@ -91,31 +95,33 @@ def test_a_user_endpoint_is_read_with_bearer(
 @pytest.mark.parametrize(
     ("ask", "path", "authorization", "members"),
     [
-        (
-            lambda client: client.redeem_connect_code("CNX-AB12-CD34", ["kyc:status"]),
-            "connect/request", BASIC, {"connect_code": "CNX-AB12-CD34", "scopes": ["kyc:status"]},
-        ),
-        (lambda client: client.verify_claims("a~"), "claims/verify", BASIC, {"credential": "a~"}),
-        (
-            lambda client: client.rotate_secret("app/1", mode="test", portal_token=Secret("pt")),
-            "developer/apps/app%2F1/rotate-secret", "Bearer pt", {"mode": "test"},
-        ),
-        (
-            lambda client: client.create_test_user("app-1", portal_token=Secret("pt")),
-            "developer/test-users", "Bearer pt", {"appId": "app-1"},
-        ),
+        ("connect", "connect/request", BASIC, CODE),
+        ("verify", "claims/verify", BASIC, {"credential": "a~"}),
+        ("rotate", "developer/apps/app%2F1/rotate-secret", "Bearer pt", {"mode": "test"}),
+        ("test user", "developer/test-users", "Bearer pt", {"appId": "app-1"}),
     ],
-    ids=["connect", "verify", "rotate", "test user"],
-)  # fmt: skip
+)
 def test_a_call_with_json(
-    service: FakeService, ask: Any, path: str, authorization: str, members: dict[str, Any]
+    service: FakeService, ask: str, path: str, authorization: str, members: dict[str, Any]
 ) -> None:
     """Who asks, where, and exactly which members."""
-    line, headers, body = sent(service, ask)
+    line, headers, body = sent(service, ASKS[ask])
     assert line == f"POST /api/v1/{path} HTTP/1.1"
     assert headers["authorization"] == authorization
     assert headers["content-type"] == "application/json"
     assert json.loads(body) == members
+
+
+@pytest.mark.parametrize("ask", ["exchange", "refresh", "connect", "rotate", "test user"])
+def test_what_is_sent_once_gets_a_connection_of_its_own(service: FakeService, ask: str) -> None:
+    """On a kept connection nobody could tell whether the service read the request."""
+    with closing(KeepingServer()) as server:
+        addresses = {"BASE_URL": f"{server.origin}/api/v1", "AUTH_URL": server.origin}
+        with override_settings(DJANGO_IDENTITY={"default": service.settings(**addresses)}):
+            for _ in range(2):
+                with suppress(exceptions.ServiceError):
+                    ASKS[ask](ServiceClient(conf.application()))
+        assert len(set(server.callers)) == len(server.callers) == 2
 
 
 PROFILE = {
