@@ -3,12 +3,9 @@
 import logging
 
 import pytest
-from django.test import Client
 
 from django_identity.models import WebhookEvent
 from tests.deliveries import event_body, post
-from tests.fake_service import FakeService
-from tests.sign_in import sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,14 +32,3 @@ def test_an_event_names_its_type_outcome_and_row(caplog: pytest.LogCaptureFixtur
     assert lines[0].getMessage() == said
     assert {each.event for each in lines} == {"identity.event.received"}  # type: ignore[attr-defined]
     assert not [name for name in PEOPLE if name in caplog.text]
-
-
-def test_a_refusal_has_its_reference_as_a_field(
-    service: FakeService, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The one on the person's page."""
-    service.token = {"scope": ""}
-    response = sign_in(Client())
-    (line,) = [each for each in caplog.records if each.name == "django_identity"]
-    error = response.context["error"]
-    assert (line.reference, line.code) == (error.reference, error.code)  # type: ignore[attr-defined]

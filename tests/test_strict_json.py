@@ -62,9 +62,3 @@ def test_a_caller_may_ask_for_fewer_levels():
     assert strict_json.read(text, deepest=3) == {"a": [["[[[["]]}
     with pytest.raises(strict_json.NotStrictJSON, match="nested too deep"):
         strict_json.read(text, deepest=2)
-
-
-def test_an_object_is_not_just_any_value():
-    """Who asks for an object gets one, or the error."""
-    with pytest.raises(strict_json.NotStrictJSON, match="not an object"):
-        strict_json.read_object(b"[]")

@@ -108,6 +108,11 @@ def join(signed_token: str, disclosures: list[str]) -> str:
     return "".join(f"{part}~" for part in (signed_token, *disclosures))
 
 
+def written(head: Any = None, body: Any = None, key: ec.EllipticCurvePrivateKey = KEY) -> str:
+    """A credential of ``token(head, body, key)``, with every disclosure."""
+    return join(token(head, body, key), DISCLOSURES)
+
+
 def credential(*, disclosures: list[str] = DISCLOSURES, **changes: Any) -> str:
     """A valid credential, but for ``changes`` to the members of its payload."""
     return join(token(body=payload(**changes)), disclosures)

@@ -21,11 +21,10 @@ from tests.credentials.issuer import (
     disclose,
     encode,
     header,
-    join,
     listing,
     payload,
-    token,
     unb64,
+    written,
 )
 from tests.credentials.json_texts import NOT_STRICT, NOT_STRICT_VALUES
 from tests.credentials.vectors import GOOD_R, GOOD_S, headed, pair, refused, with_signature
@@ -45,10 +44,6 @@ NESTED: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-def of_body(text: str | bytes) -> str:
-    return join(token(body=text), DISCLOSURES)
-
-
 def reason_of(name: str) -> RejectionReason:
     return RejectionReason(f"payload.{name}")
 
@@ -60,13 +55,13 @@ def escaped(extra: dict[str, Any]) -> str:
 
 PAYLOAD = [
     refused("7-10 one object of strict JSON, 32 levels deep", R.PAYLOAD_JSON, [
-        *(of_body(text) for text in NOT_STRICT.values() if len(text) <= 96 * 1024),
-        of_body(OPEN + "[" * 15_000), of_body(OPEN + '{"a":' * 15_000),
-        of_body(f"{OPEN}{'[' * 900}1{']' * 900}}}"),
-        of_body(OPEN + '{"a":' * 900 + "1" + "}" * 901),
+        *(written(body=text) for text in NOT_STRICT.values() if len(text) <= 96 * 1024),
+        written(body=OPEN + "[" * 15_000), written(body=OPEN + '{"a":' * 15_000),
+        written(body=f"{OPEN}{'[' * 900}1{']' * 900}}}"),
+        written(body=OPEN + '{"a":' * 900 + "1" + "}" * 901),
     ]),
     refused("2 a payload beyond the limit is not read", R.LIMITS, [
-        of_body(text) for text in NOT_STRICT.values() if len(text) > 96 * 1024
+        written(body=text) for text in NOT_STRICT.values() if len(text) > 96 * 1024
     ]),
     *(refused(f"25 a disclosure does not supply {name}", reason_of(name), [
         listing(disclose(name, payload()[name]), **{name: ABSENT}),
@@ -136,7 +131,8 @@ PAYLOAD = [
         for name in ("SHA-256", "sha256", "sha-512", "sha-384", "", None, ["sha-256"])
     ]),
     refused("34 digests and placeholders stand at the top level alone", R.PAYLOAD_NESTED, [
-        *(credential(**extra) for extra in NESTED), *(of_body(escaped(extra)) for extra in NESTED),
+        *(credential(**extra) for extra in NESTED),
+        *(written(body=escaped(extra)) for extra in NESTED),
     ]),
 ]  # fmt: skip
 
@@ -237,7 +233,7 @@ SPACED = encode(' \n[ "salt" ,\t"age_over_18" , true ]\r\n')
 #: What is accepted, and the claims that it proves.
 ACCEPTED: list[tuple[str, dict[str, Any]]] = [
     (credential(), CLAIMS),
-    *((join(token(head), DISCLOSURES), CLAIMS) for head in (
+    *((written(head), CLAIMS) for head in (
         f" \t\r\n{json.dumps(header())} \n", json.dumps(header(), indent=4),
         json.dumps(header(), separators=(",", ":")),
     )),
@@ -254,8 +250,8 @@ ACCEPTED: list[tuple[str, dict[str, Any]]] = [
     (credential(_sd=[], disclosures=[]), {}),
     (credential(_sd=[digest("decoy"), "", "not a digest", "é", "😀", *LISTED]), CLAIMS),
     (credential(**OTHERS), CLAIMS),
-    (of_body(OPEN + "[" * 31 + "]" * 31 + "}"), CLAIMS),
-    *((of_body(f"\n {json.dumps(payload(), indent=indent)}\t\r\n"), CLAIMS)
+    (written(body=OPEN + "[" * 31 + "]" * 31 + "}"), CLAIMS),
+    *((written(body=f"\n {json.dumps(payload(), indent=indent)}\t\r\n"), CLAIMS)
       for indent in (None, 0, 4)),
     (credential(disclosures=[ONE], _sd=[digest(ONE)]), {"a": 1}),
     (listing(SPACED, DISCLOSURES[2]), {"age_over_18": True, "country_resident": "NG"}),

@@ -11,18 +11,16 @@ from django_identity.exceptions import MalformedAnswer
 from tests.credentials.issuer import (
     ABSENT,
     CLAIMS,
-    DISCLOSURES,
     FIELD,
     KEY,
     OTHER_KEY,
     b64,
     check,
     credential,
-    join,
     jwk,
     rejection,
-    token,
     unb64,
+    written,
 )
 from tests.credentials.json_texts import NOT_STRICT
 
@@ -141,7 +139,7 @@ def test_malformed_entries_are_skipped(entry):
 )
 def test_other_curves_never_verify(curve, key):
     """Row 19: not even secp256k1, whose signatures have the same length."""
-    signed = join(token(key=SECP256K1_KEY), DISCLOSURES)
+    signed = written(key=SECP256K1_KEY)
     assert rejection(signed, keys=key_set(jwk(key=key, crv=curve))) is R.KEY
     assert len(key_set(jwk(key=key, crv="P-256"))) == 0
 
@@ -150,7 +148,7 @@ def test_sets_learn_nothing_from_each_other():
     """Row 20: the same kid in another set is another key."""
     ours, theirs = key_set(jwk()), key_set(jwk(key=OTHER_KEY))
     by_us = credential()
-    by_them = join(token(key=OTHER_KEY), DISCLOSURES)
+    by_them = written(key=OTHER_KEY)
     for _ in range(2):
         assert check(by_us, keys=ours) == check(by_them, keys=theirs)
         assert rejection(by_them, keys=ours) is R.SIGNATURE

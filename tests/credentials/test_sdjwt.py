@@ -12,7 +12,6 @@ from django_identity.credentials import RejectionReason, VerifiedCredential, ver
 from django_identity.exceptions import CredentialRejected, IdentityError
 from tests.credentials.issuer import (
     CLAIMS,
-    DISCLOSURES,
     EPOCH_NOW,
     NOW,
     OTHER_KEY,
@@ -21,11 +20,9 @@ from tests.credentials.issuer import (
     credential,
     disclose,
     encode,
-    join,
     listing,
-    payload,
     rejection,
-    token,
+    written,
 )
 
 R = RejectionReason
@@ -59,14 +56,14 @@ def test_no_expectation_matches_nothing(name):
     """An expectation left empty by mistake closes, whatever the credential lacks."""
     member = {"issuer": "iss", "audience": "aud"}.get(name, name)
     for value in (None, "", [], ["test"]):
-        text = join(token(body=payload(**{member: value})), DISCLOSURES)
+        text = credential(**{member: value})
         assert rejection(text, **{name: None}).value == f"payload.{member}"
 
 
 REJECTED = [
-    credential()[:-1], credential() + "é", join(token("{"), DISCLOSURES),
-    join(token(key=OTHER_KEY), DISCLOSURES), join(token(body=b'{"sub":"\xff"}'), DISCLOSURES),
-    credential(sub="somebody\0"), credential(_sd=[]), credential(disclosures=[encode(b"[\xff]")]),
+    credential()[:-1], credential() + "é", written("{"), written(key=OTHER_KEY),
+    written(body=b'{"sub":"\xff"}'), credential(sub="somebody\0"), credential(_sd=[]),
+    credential(disclosures=[encode(b"[\xff]")]),
 ]  # fmt: skip
 
 

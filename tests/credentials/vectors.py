@@ -31,6 +31,7 @@ from tests.credentials.issuer import (
     payload,
     raw_signature,
     token,
+    written,
 )
 from tests.credentials.json_texts import NOT_STRICT
 
@@ -58,7 +59,7 @@ def refused(rule: str, reason: RejectionReason, texts: Iterable[str], **asked: A
 
 def headed(**changes: Any) -> str:
     """A credential whose header has these members, and a good signature."""
-    return join(token(header(**changes)), DISCLOSURES)
+    return written(header(**changes))
 
 
 def other_spellings(text: str) -> list[str]:
@@ -152,7 +153,7 @@ MAC_INPUT = f"{encode(header(alg='HS256'))}.{BODY}"
 
 HEADER = [
     refused("7-10 one object of strict JSON in UTF-8", R.HEADER_JSON, [
-        join(token(text), DISCLOSURES) for text in NOT_STRICT.values() if len(text) <= 3_000
+        written(text) for text in NOT_STRICT.values() if len(text) <= 3_000
     ]),
     refused("11 ES256 and nothing else, with a good signature too", R.HEADER_ALG, [
         headed(alg=alg) for alg in (

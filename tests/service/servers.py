@@ -80,12 +80,10 @@ class _Tunnel(Handler):
         with socket.create_connection((host, int(port))) as service:
             self.send_response(200)
             self.end_headers()
-            ways = ((service, self.connection), (self.connection, service))
-            threads = [threading.Thread(target=_pour, args=way, daemon=True) for way in ways]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            back = threading.Thread(target=_pour, args=(service, self.connection), daemon=True)
+            back.start()
+            _pour(self.connection, service)
+            back.join()
 
 
 def _pour(source: socket.socket, target: socket.socket) -> None:
