@@ -73,13 +73,13 @@ class Terminal:
         if not is_ready.wait(PATIENCE):
             raise TimeoutError(text)
 
-    def write(self, name: str, text: str) -> None:
+    def write(self, name: str, text: str, mode: str = "w") -> None:
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (self.folder / name).write_text(text)
+        with (self.folder / name).open(mode) as file:
+            file.write(text)
 
     def append(self, name: str, text: str) -> None:
-        with (self.folder / name).open("a") as file:
-            file.write("\n" + text)
+        self.write(name, "\n" + text, "a")
 
 
 def _read(process: subprocess.Popen[str], ready: str, is_ready: threading.Event) -> None:

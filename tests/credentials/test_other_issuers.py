@@ -10,8 +10,6 @@ from sd_jwt.common import SDObj
 from sd_jwt.issuer import SDJWTIssuer
 
 from django_identity.credentials import KeySet, RejectionReason
-from django_identity.credentials.payload import read_payload
-from django_identity.exceptions import CredentialRejected
 from tests.credentials.issuer import (
     CLAIMS,
     SUBJECT,
@@ -80,49 +78,46 @@ def test_what_is_refused_of_others():
 RFC = json.loads((DATA / "rfc9901.json").read_text("utf-8"))
 KEY = ec.derive_private_key(int.from_bytes(unb64(RFC["key"]["d"]), "big"), ec.SECP256R1())
 PUBLIC = {name: value for name, value in RFC["key"].items() if name != "d"} | {"kid": "rfc"}
-LISTED = json.loads(unb64(RFC["token"].split(".")[1]))["_sd"]
+SIGNED = unb64(RFC["token"].split(".")[1])
+LISTED = json.loads(SIGNED)["_sd"]
 RFC_KEYS = KeySet.from_jwks({"keys": [PUBLIC]})
 
 
-def in_our_profile(disclosures: list[str], listed: list[str]) -> str:
+def ours(disclosures: list[str], listed: list[str] = LISTED) -> str:
     """These disclosures under the header and payload of this profile, by the RFC's own key."""
-    body = payload(_sd=listed)
-    return join(token(header(kid="rfc"), body, KEY), disclosures)
+    return join(token(header(kid="rfc"), payload(_sd=listed), KEY), disclosures)
 
 
 def test_the_example_is_of_another_profile():
     """§5.1: its type is not ours; under our header, what stops it is the nested placeholder."""
     assert rejection(join(RFC["token"], RFC["disclosures"]), keys=RFC_KEYS) is R.HEADER_TYP
-    with pytest.raises(CredentialRejected) as rejected:
-        read_payload(unb64(RFC["token"].split(".")[1]))
-    assert rejected.value.reason is R.PAYLOAD_NESTED
+    text = join(token(header(kid="rfc"), SIGNED, KEY), RFC["disclosures"])
+    assert rejection(text, keys=RFC_KEYS) is R.PAYLOAD_NESTED
 
 
 @pytest.mark.parametrize("left_out", [None, *range(8)])
 def test_presentations_of_the_example(left_out):
     """§5.1, §5.2: its disclosures have the digests that are listed; any may be withheld."""
-    sent = [text for place, text in enumerate(RFC["disclosures"]) if place != left_out]
-    said = {
-        name: RFC["claims"][name] for place, name in enumerate(RFC["claims"]) if place != left_out
-    }
-    assert check(in_our_profile(sent, LISTED), keys=RFC_KEYS).claims == said
+    pairs = zip(RFC["disclosures"], RFC["claims"].items(), strict=True)
+    kept = [pair for place, pair in enumerate(pairs) if place != left_out]
+    claims = dict(claim for _, claim in kept)
+    assert check(ours([text for text, _ in kept]), keys=RFC_KEYS).claims == claims
 
 
 @pytest.mark.parametrize("text", RFC["array_elements"])
 def test_array_elements_of_the_example(text):
     """§4.2.2: a disclosure of an array element is not of this profile, listed or not."""
-    assert rejection(in_our_profile([text], [digest(text)]), keys=RFC_KEYS) is (
-        R.DISCLOSURE_ARRAY_ELEMENT
-    )
-    assert rejection(in_our_profile([text], LISTED), keys=RFC_KEYS) is R.DISCLOSURE_UNLISTED
+    listed = ours([text], [digest(text)])
+    assert rejection(listed, keys=RFC_KEYS) is R.DISCLOSURE_ARRAY_ELEMENT
+    assert rejection(ours([text]), keys=RFC_KEYS) is R.DISCLOSURE_UNLISTED
 
 
 @pytest.mark.parametrize("text", RFC["spellings"])
 def test_spellings(text):
     """§4.2.1: a disclosure may be spelled in many ways; it counts as it was sent."""
     assert check(listing(text)).claims == {"family_name": "Möbius"}
-    assert check(in_our_profile([RFC["spellings"][0]], [RFC["digest"]]), keys=RFC_KEYS)
-    if text != RFC["spellings"][0]:
-        assert rejection(in_our_profile([text], [RFC["digest"]]), keys=RFC_KEYS) is (
-            R.DISCLOSURE_UNLISTED
-        )
+    sent = ours([text], [RFC["digest"]])
+    if text == RFC["spellings"][0]:
+        assert check(sent, keys=RFC_KEYS)
+    else:
+        assert rejection(sent, keys=RFC_KEYS) is R.DISCLOSURE_UNLISTED

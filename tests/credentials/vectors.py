@@ -7,9 +7,9 @@ import hashlib
 import hmac
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -40,21 +40,9 @@ VALID = credential()
 TOKEN = token()
 
 
-@dataclass(frozen=True)
-class Row:
+def refused(rule: str, reason: RejectionReason, texts: Iterable[str], **asked: Any) -> Any:
     """``texts`` that are all refused for ``reason``; ``asked``: what ``verify`` is asked with."""
-
-    rule: str
-    reason: RejectionReason
-    texts: tuple[str, ...]
-    asked: dict[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return self.rule
-
-
-def refused(rule: str, reason: RejectionReason, texts: Iterable[str], **asked: Any) -> Row:
-    return Row(rule, reason, tuple(texts), asked)
+    return pytest.param(reason, tuple(texts), asked, id=rule)
 
 
 def headed(**changes: Any) -> str:
@@ -84,18 +72,9 @@ def with_signature(signature: bytes, text: str = SIGNED) -> str:
     return join(f"{text}.{b64(signature)}", DISCLOSURES)
 
 
-ODD_CHARACTERS = [
-    *" \t\n\r\0=+/%\"'{,:;!*",
-    "%7E",
-    "\ufeff",  # byte order mark
-    "\u00e9",
-    "\u0410",  # looks like A
-    "\uff10",  # looks like 0
-    "\uff5e",  # looks like ~
-    "\u2024",  # looks like .
-    "\u200b",  # looks like nothing
-    "\ud83d",  # half a character
-]
+# Behind those of ASCII: a byte order mark, an accent, what looks like A, 0, tilde, dot and nothing,
+# and half a character.
+ODD_CHARACTERS = (*" \t\n\r\0=+/%\"'{,:;!*\ufeff\u00e9\u0410\uff10\uff5e\u2024\u200b\ud83d", "%7E")
 PLACES = (0, len(TOKEN) // 2, len(TOKEN) + 5, len(VALID) - 1, len(VALID))
 KEY_BINDING = token({"alg": "ES256", "typ": "kb+jwt"}, {"aud": "client-1", "sd_hash": "x"})
 

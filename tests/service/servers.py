@@ -11,8 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 class Server(ThreadingHTTPServer):
     """Runs in a thread of its own until ``close``."""
 
-    daemon_threads = True
-
     def __init__(self, handler: type["Handler"], proof: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), handler)
         if proof is not None:

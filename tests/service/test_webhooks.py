@@ -133,6 +133,16 @@ def test_a_rejection_stays_one(event_type: str, stated: str | None, status: str)
     assert KycChange.parse({"status": stated}, event_type).status == status
 
 
+@pytest.mark.parametrize("body", [b'{"a": 1}', b'{"a":1}\n', b' {"a":1}', b'{"a":1,}', b""])
+def test_the_bytes_as_sent_are_signed(body: bytes) -> None:
+    """However the JSON is serialised: no other bytes have its signature."""
+    secrets = [Secret("other"), Secret(SECRET)]
+    for active in (secrets, secrets[::-1], secrets[1:]):
+        assert signing_secret(body, signature=signed(body), secrets=active) == secrets[1]
+    for bent in (body + b" ", b"\n" + body, b'{"a":1}'):
+        assert signing_secret(bent, signature=signed(body), secrets=secrets) is None
+
+
 @pytest.mark.parametrize(
     "signature",
     [
