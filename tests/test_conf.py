@@ -65,9 +65,10 @@ def test_an_environment_that_cannot_work_is_an_error() -> None:
 
 def test_no_secret_is_in_the_repr() -> None:
     """An application can be printed without giving away a secret."""
-    with configured(WEBHOOK_SECRETS=["a-webhook-secret-of-length"], ENCRYPTION_KEYS=["k" * 40]):
+    with configured(ENCRYPTION_KEYS=["k" * 40], DOCUMENT_KEYS=[KEY]):
         shown = repr(conf.application())
-    assert not [secret for secret in ("a-secret", "webhook-secret", "kkk") if secret in shown]
+    secrets = ("a-secret", "webhook-secret", "kkk", KEY["d"])
+    assert not [secret for secret in secrets if secret in shown]
 
 
 @pytest.mark.parametrize(
@@ -80,6 +81,7 @@ def test_no_secret_is_in_the_repr() -> None:
         ({"ENVIRONMENT": "production"}, "E004"),
         ({"BASE_URL": "api.example.org/api/v1"}, "E004"),
         ({"BASE_URL": "https://[broken/api/v1"}, "E004"),
+        ({"BASE_URL": "https://api.example.org:port/api/v1"}, "E004"),
         ({"BASE_URL": "https://user:pw@example.org/api/v1"}, "E004"),
         ({"TIMEOUT": True}, "E004"),
         ({"TIMEOUT": 0}, "E004"),
