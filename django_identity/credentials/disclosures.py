@@ -56,33 +56,30 @@ def _read(text: bytes) -> tuple[str, Any]:
         disclosure = strict_json.read(base64url.decode(text))
     except strict_json.NotStrictJSON:
         raise CredentialRejected(RejectionReason.DISCLOSURE_JSON) from None
-    if type(disclosure) is list and len(disclosure) == 2:
-        raise CredentialRejected(RejectionReason.DISCLOSURE_ARRAY_ELEMENT)
     if type(disclosure) is not list or len(disclosure) != 3:
+        if type(disclosure) is list and len(disclosure) == 2:
+            raise CredentialRejected(RejectionReason.DISCLOSURE_ARRAY_ELEMENT)
         raise CredentialRejected(RejectionReason.DISCLOSURE_SHAPE)
     salt, name, value = disclosure
     if type(salt) is not str or type(name) is not str:
         raise CredentialRejected(RejectionReason.DISCLOSURE_SHAPE)
-    if has_digests(value):
-        raise CredentialRejected(RejectionReason.DISCLOSURE_NESTED)
     return name, freeze(value)
 
 
 def freeze(value: Any) -> Any:
-    """``value`` with read-only mappings for its objects and tuples for its arrays."""
+    """``value`` with read-only mappings for its objects and tuples for its arrays.
+
+    Raises ``CredentialRejected`` if an object in it has a member for digests, because this profile
+    is flat.
+    """
     kind = type(value)
     if kind is dict:
+        if not DIGEST_MEMBERS.isdisjoint(value):
+            raise CredentialRejected(RejectionReason.DISCLOSURE_NESTED)
         return MappingProxyType({name: freeze(member) for name, member in value.items()})
     if kind is list:
         return tuple(map(freeze, value))
     return value
-
-
-def has_digests(value: Any) -> bool:
-    """Whether an object in ``value``, or ``value`` itself, has a member for digests."""
-    if type(value) is dict:
-        return not DIGEST_MEMBERS.isdisjoint(value) or any(map(has_digests, value.values()))
-    return type(value) is list and any(map(has_digests, value))
 
 
 def thaw(value: Any) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from django_identity import strict_json
-from django_identity.credentials.disclosures import has_digests
+from django_identity.credentials.disclosures import freeze
 from django_identity.credentials.reasons import RejectionReason
 from django_identity.exceptions import CredentialRejected
 
@@ -23,10 +23,14 @@ def read_payload(octets: bytes) -> dict[str, Any]:
         payload = strict_json.read_object(octets)
     except strict_json.NotStrictJSON:
         raise CredentialRejected(RejectionReason.PAYLOAD_JSON) from None
-    # With one brace there is nothing nested to look at.
-    is_nested = octets.count(b"{") > 1 and any(map(has_digests, payload.values()))
-    if is_nested or "..." in payload:
+    if "..." in payload:
         raise CredentialRejected(RejectionReason.PAYLOAD_NESTED)
+    # ``freeze`` refuses digests. With one brace there is nothing nested to look at.
+    if octets.count(b"{") > 1:
+        try:
+            freeze(list(payload.values()))
+        except CredentialRejected:
+            raise CredentialRejected(RejectionReason.PAYLOAD_NESTED) from None
     return payload
 
 
