@@ -1,7 +1,7 @@
 """Check the outer form of a credential, and the header of the signed token."""
 
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final
 
 from django_identity import strict_json
 from django_identity.credentials import base64url
@@ -15,10 +15,8 @@ MAX_DISCLOSURES: Final = 200
 
 _CHARACTERS: Final = base64url.ALPHABET + b".~"
 
-Parts: TypeAlias = tuple[bytes, list[bytes], list[bytes]]
 
-
-def take_apart(credential: str) -> Parts:
+def take_apart(credential: str) -> tuple[bytes, list[bytes], list[bytes]]:
     """Split ``credential`` into the signed token, its three segments and the disclosures.
 
     The form is ``<header>.<payload>.<signature>~<disclosure>~…~`` (RFC 9901 §4). Without the last

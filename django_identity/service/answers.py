@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NoReturn, Self, TypeGuard
+from typing import Any, NoReturn, Self
 
 from django_identity.secrets import Secret
 from django_identity.service.members import (
@@ -72,7 +72,7 @@ class TokenAnswer:
         return cls.parse({**body, **dict.fromkeys(odd)})
 
 
-def _is_scope(value: object) -> TypeGuard[str]:
+def _is_scope(value: object) -> bool:
     return isinstance(value, str) and SCOPE.fullmatch(value) is not None
 
 

@@ -49,5 +49,4 @@ def begin_pause(application: Application, error: RateLimited) -> None:
 
 
 def _log_cache(application: Application, error: Exception) -> None:
-    alias = application.alias
-    log_trouble(LogEvent.CACHE_FAILED, error, level=logging.WARNING, application=alias)
+    log_trouble(LogEvent.CACHE_FAILED, error, level=logging.WARNING, application=application.alias)
