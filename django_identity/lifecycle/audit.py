@@ -15,16 +15,14 @@ from urllib.parse import quote
 
 from django.apps import apps
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.core.cache import caches
-from django.core.cache.backends.base import BaseCache
 from django.core.cache.backends.db import DatabaseCache
 from django.db import DatabaseError, InterfaceError, connections, models, router
 from django.db.models import Case, Count, F, Q, QuerySet, When
 from django.db.models.functions import Cast, Length
-from django.db.models.lookups import GreaterThan, LessThanOrEqual
+from django.db.models.lookups import LessThanOrEqual
 from django.utils.text import slugify
 from tqdm import tqdm
 
@@ -43,7 +41,7 @@ WITHOUT_TEXT = (
 )  # fmt: skip
 # An emptied event keeps its digest until it is purged, so that a repeat is known.
 KEPT_BY_US = {(WebhookEvent, "subject_digest")}
-TEXT = (models.BinaryField, models.CharField, models.FileField, models.TextField)
+ADDRESSES = (models.EmailField, models.URLField, models.FileField)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,25 +67,30 @@ class Findings:
     unsure: dict[str, int] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
 
-    def count(self, sought: Known, place: str, text: str) -> None:
-        """Count what is in ``text``, which was read at ``place``."""
-        folded = text.casefold()
-        for found, needles in ((self.hits, sought.texts), (self.unsure, sought.words)):
-            if any(needle in folded for needle in needles):
-                found[place] = found.get(place, 0) + 1
-                return
+    def look(self, place: str, texts: Iterable[str | None], sought: Known) -> None:
+        """Count in how many of ``texts`` something is. None: that text is too long."""
+        too_long = 0
+        try:
+            for text in texts:
+                folded = (text or "").casefold()
+                too_long += text is None
+                for found, needles in ((self.hits, sought.texts), (self.unsure, sought.words)):
+                    if any(needle in folded for needle in needles):
+                        found[place] = found.get(place, 0) + 1
+                        break
+            if too_long:
+                self.unread[place] = f"{too_long} too long"
+        except Exception as error:  # noqa: BLE001  a table may be missing, a column raise anything
+            self.unread[place] = type(error).__name__
 
 
 def known_of_account(user: AbstractBaseUser) -> Known:
     """The account's name with its parts, its addresses, and the names of its files."""
-    fields = {each.name: each for each in user._meta.concrete_fields}
-    kinds = (models.EmailField, models.URLField, models.FileField)
-    wanted = {name for name, each in fields.items() if isinstance(each, kinds)}
-    named = {get_user_model().USERNAME_FIELD, user.get_email_field_name()}
-    wanted |= named & fields.keys()
-    names = [str(getattr(user, name)) for name in NAMES if getattr(user, name, "")]
-    full_name = " ".join(names)
-    texts = {str(getattr(user, name) or "") for name in wanted} | {full_name}
+    fields, email = user._meta.concrete_fields, user.get_email_field_name()
+    wanted = [each.name for each in fields if each.name == email or isinstance(each, ADDRESSES)]
+    full_name = " ".join(str(getattr(user, name)) for name in NAMES if getattr(user, name, ""))
+    texts = {str(getattr(user, name) or "") for name in wanted}
+    texts |= {full_name, str(user.get_username())}
     words = {word for word in full_name.split() if slugify(word, allow_unicode=True)}
     return Known(frozenset(texts - {""}), frozenset(words))
 
@@ -100,8 +103,8 @@ def known_of_identities(identities: Iterable[LinkedIdentity]) -> Known:
 
 def tables() -> tuple[list[QuerySet[Any]], dict[str, str]]:
     """All rows of each installed model, and what cannot be read: database or model -> why."""
-    everywhere = apps.get_models(include_auto_created=True)
-    wanted = [model for model in everywhere if not model._meta.proxy and not model._meta.swapped]
+    installed = apps.get_models(include_auto_created=True)
+    wanted = [model for model in installed if not model._meta.proxy]
     found: list[QuerySet[Any]] = []
     unread: dict[str, str] = {}
     for alias in connections:
@@ -122,21 +125,11 @@ def search(known: Known) -> Findings:
     """Search every table of the site for ``known``, with a progress bar on a terminal."""
     found, unread = tables()
     findings, sought = Findings(unread=unread), _sought(known)
-    for rows in tqdm(found, disable=None, leave=False):
-        label = rows.model._meta.label
-        try:
-            for name, text in _texts_of(rows):
-                findings.count(sought, f"{label}.{name}", text)
-            for name, number in _too_long(rows).items():
-                findings.unread[f"{label}.{name}"] = f"{number} too long"
-        except Exception as error:  # noqa: BLE001  a column of the site may raise anything
-            findings.unread[f"{label} ({rows.db})"] = type(error).__name__
+    columns = [(table, each) for table in found for each in _fields_of(table.model)]
+    for table, each in tqdm(columns, disable=None, leave=False):
+        findings.look(f"{table.model._meta.label}.{each.name}", _texts_of(table, each), sought)
     for name in settings.CACHES:
-        try:
-            for text in _cached_texts(caches[name]):
-                findings.count(sought, f"CACHES.{name}", text)
-        except Exception as error:  # noqa: BLE001  the table may be missing, a value anything
-            findings.unread[f"CACHES.{name}"] = type(error).__name__
+        findings.look(f"CACHES.{name}", _cached_texts(name), sought)
     return findings
 
 
@@ -166,45 +159,33 @@ def _is_shared(word: str) -> bool:
     return bool(names) and 0 < counts["all"] <= 2 * counts["named"]
 
 
-def _texts_of(table: QuerySet[Any]) -> Iterator[tuple[str, str]]:
-    """The field and the text of every value that is not too long."""
-    fields = _fields_of(table.model)
+def _texts_of(table: QuerySet[Any], each: models.Field[Any, Any]) -> Iterator[str | None]:
+    """The text of each value in a column, or None for one that is too long."""
+    is_binary = isinstance(each, models.BinaryField)
+    length = Length(each.attname if is_binary else Cast(each.attname, models.TextField()))
     # As the field reads it, so that what the site encrypts is found too.
-    values = [
-        Case(When(LessThanOrEqual(_length(each), MOST_CHARACTERS), then=F(each.attname)))
-        for each in fields
-    ]
-    rows = table.order_by("pk").values_list("pk", *values)
-    piece = list(rows[:ROWS_AT_ONCE])
-    while piece:
-        for _key, *held in piece:
-            for each, value in zip(fields, held, strict=True):
-                if value not in (None, ""):
-                    yield each.name, _as_text(table.model, value)
-        piece = list(rows.filter(pk__gt=piece[-1][0])[:ROWS_AT_ONCE])
+    value = Case(When(LessThanOrEqual(length, MOST_CHARACTERS), then=F(each.attname)))
+    rows = rest = table.order_by("pk").values_list("pk", length, value)
+    while piece := list(rest[:ROWS_AT_ONCE]):
+        for _key, size, held in piece:
+            if held not in (None, ""):
+                yield _as_text(table.model, held)
+            elif size is not None and size > MOST_CHARACTERS:
+                yield None
+        rest = rows.filter(pk__gt=piece[-1][0])
 
 
-def _too_long(table: QuerySet[Any]) -> dict[str, int]:
-    """Field -> number of values that were not read."""
-    counts = {
-        each.name: Count("pk", filter=GreaterThan(_length(each), MOST_CHARACTERS))
-        for each in _fields_of(table.model)
-    }
-    return {name: number for name, number in table.aggregate(**counts).items() if number}
-
-
-def _cached_texts(cache: BaseCache) -> Iterator[str]:
+def _cached_texts(name: str) -> Iterator[str]:
     """What is in the table of a database cache: keys, and values in base64."""
+    cache = caches[name]
     if not isinstance(cache, DatabaseCache):
         return
-    name = cache.cache_model_class._meta.db_table
+    table = cache.cache_model_class._meta.db_table
     connection = connections[router.db_for_read(cache.cache_model_class)]
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT cache_key, value FROM {connection.ops.quote_name(name)}")  # noqa: S608  quoted
-        while piece := cursor.fetchmany(ROWS_AT_ONCE):
-            for key, value in piece:
-                text = base64.b64decode(value).decode(errors="ignore")
-                yield f"{key} {text}"
+        cursor.execute(f"SELECT cache_key, value FROM {connection.ops.quote_name(table)}")  # noqa: S608  quoted
+        for key, value in cursor:
+            yield f"{key} {base64.b64decode(value).decode(errors='ignore')}"
 
 
 def _as_text(model: type[models.Model], value: Any) -> str:
@@ -219,14 +200,6 @@ def _fields_of(model: type[models.Model]) -> list[models.Field[Any, Any]]:
     """The columns in which there may be text. Those of a parent are in the parent's table."""
     local = model._meta.local_concrete_fields
     held = [each for each in local if (model, each.name) not in KEPT_BY_US]
-    return [each for each in held if not isinstance(_target(each), WITHOUT_TEXT)]
-
-
-def _length(each: models.Field[Any, Any]) -> Length:
-    is_text = isinstance(_target(each), TEXT)
-    return Length(each.attname if is_text else Cast(each.attname, models.TextField()))
-
-
-def _target(each: models.Field[Any, Any]) -> models.Field[Any, Any]:
-    """The field, or the one whose value a foreign key holds."""
-    return each.target_field if isinstance(each, models.ForeignKey) else each
+    # What a foreign key holds is a value of the column that it points at.
+    kinds = ((each, getattr(each, "target_field", each)) for each in held)
+    return [each for each, kind in kinds if not isinstance(kind, WITHOUT_TEXT)]

@@ -127,7 +127,7 @@ def test_a_column_that_reads_in_its_own_way(person: audit.Known) -> None:
     assert hits(person) == {"leaky.Letter.text": 1}
     Letter.objects.filter(pk=letter.pk).update(text="!broken")
     findings = audit.search(person)
-    assert findings.unread["leaky.Letter (default)"] == "ValueError"
+    assert findings.unread["leaky.Letter.text"] == "ValueError"
 
 
 def test_short_and_common_words_are_counted_apart(person: audit.Known) -> None:
