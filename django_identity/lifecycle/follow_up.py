@@ -38,12 +38,13 @@ def run_handlers(event_id: int) -> bool:
         erasure.retry_pending()
         event.refresh_from_db()
     if event.attempts > TRIES:
-        return _conclude(event, ["ProcessEnded"])  # The last attempt crashed its worker.
-    failures = []
-    for name, handler in handlers_of(event.event_type).items():
-        if name not in event.handled_by and (failure := _failure(event, name, handler)):
-            failures.append(failure)
-    return _conclude(event, failures)
+        return _conclude(event, "ProcessEnded")  # The last attempt crashed its worker.
+    failures = [
+        _failure(event, name, handler)
+        for name, handler in handlers_of(event.event_type).items()
+        if name not in event.handled_by
+    ]
+    return _conclude(event, next(filter(None, failures), ""))
 
 
 def retry_pending(*, stop: erasure.Stop = lambda: False) -> int:
@@ -100,21 +101,18 @@ def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
     return ""
 
 
-def _conclude(event: WebhookEvent, failures: list[str]) -> bool:
+def _conclude(event: WebhookEvent, failure: str) -> bool:
+    """Store how the attempt ended. Returns whether all handlers are done."""
     now = timezone.now()
-    row = WebhookEvent.objects.filter(pk=event.pk)
-    if not failures:
-        done = {"handled_at": now, "next_attempt_at": None, "error": ""}
+    columns: dict[str, Any] = {"error": failure[:255], "next_attempt_at": None}
+    if not failure:
+        columns["handled_at"] = now
         if event.outcome == EventOutcome.FAILED:
             is_known = event.event_type in KNOWN_TYPES
-            done["outcome"] = EventOutcome.APPLIED if is_known else EventOutcome.IGNORED
-        row.update(**done)
-        return True
-    gave_up = event.attempts >= TRIES
-    pause = timedelta(seconds=backoff.pause(event.attempts))
-    row.update(
-        error=failures[0][:255],
-        outcome=EventOutcome.FAILED if gave_up else event.outcome,
-        next_attempt_at=None if gave_up else now + pause,
-    )
-    return False
+            columns["outcome"] = EventOutcome.APPLIED if is_known else EventOutcome.IGNORED
+    elif event.attempts >= TRIES:
+        columns["outcome"] = EventOutcome.FAILED
+    else:
+        columns["next_attempt_at"] = now + timedelta(seconds=backoff.pause(event.attempts))
+    WebhookEvent.objects.filter(pk=event.pk).update(**columns)
+    return not failure
