@@ -94,16 +94,17 @@ def _empty_claims(identity: LinkedIdentity) -> int:
     return held.update(**NO_VALUE)
 
 
-def delete(identity: LinkedIdentity) -> None:
-    """Delete the link with all that it holds, and end the sessions. The account stays."""
+def delete(identity: LinkedIdentity) -> AbstractBaseUser:
+    """Delete the link with all that it holds, and end the sessions. Returns the user, who stays."""
     empty_events(WebhookEvent.objects.filter(subject_digest=identity.subject_digest))
     sessions.end_all(identity.user_id)
-    user = database.all_users().get(pk=identity.user_id)
+    user: AbstractBaseUser = database.all_users().get(pk=identity.user_id)
     # By a query: the instance keeps its key, which receivers of signals need.
     LinkedIdentity.objects.filter(pk=identity.pk).delete()
     signals.announce(
         signals.identity_unlinked, LinkedIdentity, user=user, application=identity.application
     )
+    return user
 
 
 def empty_events(events: QuerySet[WebhookEvent]) -> int:
@@ -158,10 +159,8 @@ def disconnect(identity: LinkedIdentity) -> bool:
             raise exceptions.LinkingRefused(code="erasure_pending")
         if not may_disconnect(locked):
             raise exceptions.NoOtherWayIn
-        delete(locked)
         application = application_of(locked.application)
-        user = database.all_users().get(pk=locked.user_id)
-        notices.send_on_commit(application, user, change="disconnected")
+        notices.send_on_commit(application, delete(locked), change="disconnected")
     return True
 
 
