@@ -96,19 +96,10 @@ def _is_of_identity(person: Person) -> Q:
     return Q(identity__subject_digest__in=person.subject_digests)
 
 
-def _is_event_of_subject(person: Person) -> Q:
-    # An emptied event is of an earlier link of the subject, which may be another account's.
-    return _is_of_subject(person) & ~Q(subject="")
-
-
 def _is_started_by(person: Person) -> Q:
     """What the account started is its own, if it stays."""
     # In a list, ``None`` matches no row.
     return Q(user_id__in=[] if person.account_stays else [person.user_id])
-
-
-def _is_sign_in_of(person: Person) -> Q:
-    return _is_started_by(person) | Q(completed_by_id__in=[person.user_id])
 
 
 PLACES: tuple[Place, ...] = (
@@ -137,12 +128,13 @@ PLACES: tuple[Place, ...] = (
     ),
     Place(
         WebhookEvent,
-        _is_event_of_subject,
+        # An emptied event is of an earlier link of the subject, which may be another account's.
+        lambda person: _is_of_subject(person) & ~Q(subject=""),
         shown=("event_type", "occurred_at", "received_at", "payload", "outcome"),
     ),
     Place(
         AuthorizationRequest,
-        _is_sign_in_of,
+        lambda person: _is_started_by(person) | Q(completed_by_id__in=[person.user_id]),
         shown=("purpose", "created_at", "outcome", "next"),
     ),
     Place(ConnectRedemption, _is_started_by, shown=("created_at", "outcome")),
