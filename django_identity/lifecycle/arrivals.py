@@ -7,13 +7,11 @@ from typing import Any
 
 from django.utils import timezone
 
-from django_identity import background
 from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
 from django_identity.lifecycle import claims, notices, refetch, tokens, withdrawal
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, Purpose
 from django_identity.service.answers import ClaimsAnswer, KycStatus, Profile, TokenAnswer
-from django_identity.service.connect import ConnectAnswer
 
 
 class Arrival(StrEnum):
@@ -30,16 +28,16 @@ class LinkRequest:
     """A person to link: how they came, and the service's data, checked to be about one subject.
 
     ``user_id``: the key of the user who is signed in now, or None. ``began_at``: when the sign-in
-    or the code began; ``asked_at``: when the service was asked. A sign-in has ``tokens`` and
-    verified ``claims``; a Connect code has ``connect``. ``unread``: the code of the error for which
-    claims or level could not be read or proven, or an empty text.
+    or the code began; ``said_at``: when the service stated the level. A sign-in has ``tokens`` and
+    verified ``claims``, a Connect code has not. ``unread``: the code of the error for which claims
+    or level could not be read or proven, or an empty text.
     """
 
     application: Application
     arrival: Arrival
     user_id: Any
     began_at: datetime
-    asked_at: datetime
+    said_at: datetime
     subject: str
     scopes: tuple[str, ...]
     profile: Profile
@@ -47,7 +45,6 @@ class LinkRequest:
     tokens: TokenAnswer | None = None
     claims: ClaimsAnswer | None = None
     proof: VerifiedCredential | None = None
-    connect: ConnectAnswer | None = None
     unread: str = ""
 
 
@@ -57,22 +54,20 @@ def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> 
         identity.scopes = []
     identity.consent, identity.linked_via = Consent.GRANTED, via
     identity.revoked_at, identity.revoked_by = None, ""
-    if request.connect is not None:
-        _take_code(request, identity, request.connect)
-    elif request.tokens is not None:
+    if request.tokens is None:
+        _take_code(request, identity)
+    else:
         _take_sign_in(request, identity, request.tokens)
 
 
-def _take_code(request: LinkRequest, identity: LinkedIdentity, answer: ConnectAnswer) -> None:
+def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
     """A code adds its scopes, and its level if it is the newest statement."""
     identity.scopes = list(dict.fromkeys([*identity.scopes, *request.scopes]))
-    # The service's clock may be ahead. A time from the future would outlast a revocation.
-    issued_at = min(answer.issued_at, timezone.now())
-    identity.connect_issued_at = issued_at
-    identity.connect_person = notices.masked(answer.profile)
-    said_at = identity.kyc_said_at or issued_at
-    if answer.kyc is not None and said_at <= issued_at:
-        vars(identity).update(refetch.level_columns(answer.kyc, said_at=issued_at))
+    identity.connect_issued_at = request.said_at
+    identity.connect_person = notices.masked(request.profile)
+    held_at = identity.kyc_said_at
+    if request.kyc is not None and (held_at is None or held_at <= request.said_at):
+        vars(identity).update(refetch.level_columns(request.kyc, said_at=request.said_at))
 
 
 def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer) -> None:
@@ -85,7 +80,7 @@ def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenA
         "last_error": request.unread,
     }
     if request.kyc is not None:
-        columns |= refetch.level_columns(request.kyc, said_at=request.asked_at)
+        columns |= refetch.level_columns(request.kyc, said_at=request.said_at)
     until = None
     if request.claims is None:
         withdrawal.take_claims_back(identity)
@@ -97,10 +92,6 @@ def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenA
         columns |= claims.columns_of(proof)
         claims.write(identity, request.claims, proof)
     vars(identity).update(columns)
-    if request.unread:
-        identity.refetch_due_at = timezone.now()
-        background.nudge_on_commit(background.TaskName.REFETCH_DUE, identity.application, 1)
-    else:
-        due_at = refetch.next_due(request.application, identity, claims_until=until)
-        identity.refetch_due_at = due_at
+    due_at = refetch.next_due(request.application, identity, claims_until=until)
+    identity.refetch_due_at = timezone.now() if request.unread else due_at
     tokens.store(request.application, identity, answer)

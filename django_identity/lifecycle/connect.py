@@ -74,12 +74,12 @@ def redeem(application: Application, pasted: str, *, user: AbstractBaseUser) -> 
             arrival=Arrival.CODE,
             user_id=user.pk,
             began_at=redemption.created_at,
-            asked_at=redemption.created_at,
+            # The service's clock may be ahead. A time from the future would outlast a revocation.
+            said_at=min(answer.issued_at, timezone.now()),
             subject=answer.user_id,
             scopes=application.connect_scopes,
             profile=answer.profile,
             kyc=answer.kyc,
-            connect=answer,
         )
         identity = linking.link(request).identity
     except exceptions.IdentityError as error:

@@ -49,17 +49,15 @@ class Callback:
     @classmethod
     def parse(cls, *, state: list[str], code: list[str], error: list[str]) -> Self:
         """Parse the values of each query parameter. Raises ``FlowError``."""
-        if len(state) != 1 or len(code) + len(error) != 1 or not STATE.fullmatch(state[0]):
+        is_one = len(state) == 1 and len(code) + len(error) == 1
+        if not (is_one and STATE.fullmatch(state[0]) and (error or CODE.fullmatch(code[0]))):
             raise exceptions.FlowError("not one state and one code", code="callback_invalid")
         if code:
-            if not CODE.fullmatch(code[0]):
-                raise exceptions.FlowError("not a code of RFC 6749", code="callback_invalid")
             return cls(state[0], code[0])
-        if error[0] == "access_denied":
-            return cls(state[0], error=exceptions.FlowError(code="access_denied"))
         # A malformed error is still an error. Its text is not used.
         said = exceptions.shaped_code(error[0])
-        return cls(state[0], error=exceptions.FlowError(said, code="authorization_refused"))
+        meant = said if said == "access_denied" else "authorization_refused"
+        return cls(state[0], error=exceptions.FlowError(said, code=meant))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +219,7 @@ def _learn(
         listed, unread = None, _code_of(error)
     return LinkRequest(
         application=application, arrival=Arrival(request.purpose),
-        user_id=user.pk if user else None, began_at=request.created_at, asked_at=asked_at,
+        user_id=user.pk if user else None, began_at=request.created_at, said_at=asked_at,
         subject=subject, scopes=scopes, profile=profile or Profile(id=subject), kyc=kyc,
         tokens=answer, claims=listed, proof=proof, unread=unread,
     )  # fmt: skip
