@@ -4,7 +4,6 @@ import io
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
@@ -13,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import dossier, erasure, upkeep
+from django_identity.lifecycle import erasure, upkeep
 from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import ErasureReceipt, LinkedIdentity, TokenGrant, WebhookEvent
@@ -22,7 +21,6 @@ from tests.concurrency import at_once
 from tests.deliveries import SECRET, deliver, event_body, post
 from tests.factories import make_claim, make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService
-from tests.lifecycle.withheld import WITHHELD
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -311,16 +309,6 @@ def test_an_identity_of_an_alias_that_is_gone_can_be_erased() -> None:
     assert "former" not in conf.aliases()
     assert interventions.erase(identity).erased_at is not None
     assert not LinkedIdentity.objects.exists()
-
-
-def test_every_column_of_ours_is_shown_or_withheld() -> None:
-    """A new table or column cannot be forgotten: whoever adds one has to say where it belongs."""
-    by_model = {place.model: {*place.shown, *WITHHELD[place.model]} for place in dossier.PLACES}
-    models = apps.get_app_config("django_identity").get_models()
-    ours = {model for model in models if not model._meta.proxy}
-    assert ErasureReceipt in ours - set(by_model)
-    for model, named in by_model.items():
-        assert {field.name for field in model._meta.concrete_fields} == named
 
 
 def test_emptied_events_keep_type_times_and_digests(service: FakeService, settings: Any) -> None:
