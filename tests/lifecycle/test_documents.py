@@ -29,26 +29,26 @@ from tests.fake_service import FakeService
 pytestmark = pytest.mark.django_db(transaction=True)
 
 KEY = ECKey.generate_key("P-256", {"kid": "k", "alg": "ECDH-ES", "use": "enc"}, private=True)
-OTHER = ECKey.generate_key("P-256", {"kid": "k", "alg": "ECDH-ES", "use": "enc"}, private=True)
 PNG = b"\x89PNG\r\n\x1a\n"
 SECRET = b"C0FFEE-1234567"
 
 
-def sealed(content: bytes = PNG + SECRET, key: ECKey = KEY, **header: str) -> str:
-    registry = jwe.JWERegistry(algorithms=["ECDH-ES", "A256GCM", "DEF"])
-    registry.max_ciphertext_length = 16 * 1024 * 1024
-    told = {"alg": "ECDH-ES", "enc": "A256GCM", "kid": "k", **header}
-    return jwe.encrypt_compact(told, content, key, registry=registry)
+SEALED = jwe.encrypt_compact(
+    {"alg": "ECDH-ES", "enc": "A256GCM", "kid": "k"},
+    PNG + SECRET,
+    KEY,
+    algorithms=["ECDH-ES", "A256GCM"],
+)
 
 
 def answer(*listed: Any, **beside: Any) -> dict[str, Any]:
     return {"success": True, "data": {"user_id": "subject-1", "documents": list(listed), **beside}}
 
 
-def document(content: str | None = None, **changes: Any) -> dict[str, Any]:
+def document(**changes: Any) -> dict[str, Any]:
     return {
         "document_type": "passport", "document_id": "1", "country": "NG", "status": "verified",
-        "content_type": "image/png", "content": sealed() if content is None else content, **changes,
+        "content_type": "image/png", "content": SEALED, **changes,
     }  # fmt: skip
 
 
@@ -72,52 +72,33 @@ def test_a_good_answer_is_read(service: FakeService, identity: LinkedIdentity) -
     service.answers["documents"] = answer(document(), document(document_id="2"))
     opened = read(identity)
     assert [each.content for each in opened] == [PNG + SECRET] * 2
-    [target] = [target for name, target, _ in service.requests if name == "documents"]
-    assert target == "/api/v1/users/subject-1/documents"
+    assert service.newest("documents") == "/api/v1/users/subject-1/documents"
 
 
-def test_an_odd_subject_is_quoted(service: FakeService, identity: LinkedIdentity) -> None:
+def test_an_odd_subject_is_quoted(service: FakeService) -> None:
     """In whatever path the site set."""
-    odd = "a/b ?ü{}"
-    LinkedIdentity.objects.filter(pk=identity.pk).update(subject=odd)
-    identity.subject = odd
-    paths = {"documents:read": "/v2/{subject}/documents"}
-    given = service.settings(DOCUMENT_PATHS=paths, DOCUMENT_KEYS=[KEY.as_dict(private=True)])
+    odd, paths = "a/b ?ü{}", {"documents:read": "/v2/{subject}/documents"}
     service.answers["documents"] = answer(document(), user_id=odd)
-    with override_settings(DJANGO_IDENTITY={"default": given}):
+    with override_settings(DJANGO_IDENTITY={"default": service.settings(DOCUMENT_PATHS=paths)}):
         client = ServiceClient(conf.application())
         assert client.documents(odd, scope=documents.CONTENT, access_token=Secret("at"))
-    [target] = [target for name, target, _ in service.requests if name == "documents"]
-    assert target == "/api/v1/v2/a%2Fb%20%3F%C3%BC%7B%7D/documents"
+    assert service.newest("documents") == "/api/v1/v2/a%2Fb%20%3F%C3%BC%7B%7D/documents"
 
 
-# Made when they are needed: some are large.
-BAD: dict[str, tuple[Callable[[], Any], type[IdentityError]]] = {
-    "no JWE": (lambda: answer(document("a passport")), DocumentUnreadable),
-    "its plain content": (lambda: answer(document("C0FFEE-1234567")), DocumentUnreadable),
-    "of another key": (lambda: answer(document(sealed(key=OTHER))), DocumentUnreadable),
-    "of an unknown key": (lambda: answer(document(sealed(kid="x"))), DocumentUnreadable),
-    "inflated": (lambda: answer(document(sealed(zip="DEF"))), DocumentUnreadable),
-    "of 11 MB": (lambda: answer(document(sealed(PNG + bytes(11 << 20)))), DocumentUnreadable),
-    "of 24 MB": (lambda: answer(document("A" * 25 * 1024 * 1024)), MalformedAnswer),
-    "of another type": (
-        lambda: answer(document(content_type="application/pdf")),
-        DocumentUnreadable,
-    ),
-    "of a type that runs": (lambda: answer(document(content_type="text/html")), DocumentUnreadable),
-    "the second is bad": (lambda: answer(document(), document("no")), DocumentUnreadable),
-    "of another subject": (lambda: answer(document(), user_id="subject-2"), SubjectMismatch),
-    "of two subjects": (lambda: answer(document(), sub="subject-2"), SubjectMismatch),
-    "no list": (lambda: answer() | {"data": {"documents": {}}}, MalformedAnswer),
-    "too many": (lambda: answer(*[document("x")] * 21), MalformedAnswer),
-    "no object": (lambda: answer("C0FFEE-1234567"), MalformedAnswer),
-    "no type": (lambda: answer(document(document_type=None)), MalformedAnswer),
-    "a type of another type": (
-        lambda: answer(document(document_type=["passport"])),
-        MalformedAnswer,
-    ),
-    "content of another type": (lambda: answer(document(content=["x"])), MalformedAnswer),  # type: ignore[arg-type]
-    "a status of another type": (lambda: answer(document(status=1)), MalformedAnswer),
+#: ``credentials/test_documents.py`` has what does not open, and content of another type.
+BAD: dict[str, tuple[dict[str, Any], type[IdentityError]]] = {
+    "plain content": (answer(document(content="C0FFEE-1234567")), DocumentUnreadable),
+    "the second is bad": (answer(document(), document(content="no")), DocumentUnreadable),
+    "of 24 MB": (answer(document(content="A" * (25 << 20))), MalformedAnswer),
+    "of another subject": (answer(document(), user_id="subject-2"), SubjectMismatch),
+    "of two subjects": (answer(document(), sub="subject-2"), SubjectMismatch),
+    "no list": (answer() | {"data": {"documents": {}}}, MalformedAnswer),
+    "too many": (answer(*[document()] * 21), MalformedAnswer),
+    "no object": (answer("C0FFEE-1234567"), MalformedAnswer),
+    "no type": (answer(document(document_type=None)), MalformedAnswer),
+    "a type of another type": (answer(document(document_type=["passport"])), MalformedAnswer),
+    "content of another type": (answer(document(content=["x"])), MalformedAnswer),
+    "a status of another type": (answer(document(status=1)), MalformedAnswer),
 }
 
 
@@ -126,12 +107,12 @@ def test_what_is_wrong_is_refused(
     service: FakeService,
     identity: LinkedIdentity,
     caplog: pytest.LogCaptureFixture,
-    bad: Callable[[], Any],
+    bad: dict[str, Any],
     kind: type[IdentityError],
 ) -> None:
     """All of it: no document of a bad answer is handed over."""
     caplog.set_level(logging.INFO)
-    service.answers["documents"] = bad()
+    service.answers["documents"] = bad
     with pytest.raises(kind) as raised:
         read(identity)
     assert type(raised.value) is kind
@@ -154,18 +135,21 @@ def test_metadata_of_another_subject_is_refused(
     assert read(identity, documents.METADATA)[0].document_type == "passport"
 
 
-def test_a_revocation_meanwhile_wins(service: FakeService, identity: LinkedIdentity) -> None:
-    """It arrives between the request and the answer: nothing is handed over."""
+@pytest.mark.parametrize(
+    "ends",
+    [
+        lambda rows: rows.update(consent=Consent.REVOKED),
+        lambda rows: rows.delete(),
+        lambda rows: rows.update(scopes=["documents:metadata"]),
+    ],
+    ids=["revoked", "erased", "without the scope"],
+)
+def test_the_end_of_the_consent_meanwhile_wins(
+    service: FakeService, identity: LinkedIdentity, ends: Callable[[Any], None]
+) -> None:
+    """It comes between the request and the answer: nothing is handed over."""
     service.answers["documents"] = answer(document())
-    service.meanwhile["documents"] = lambda: LinkedIdentity.objects.update(consent=Consent.REVOKED)
-    with pytest.raises(DocumentsNotAllowed):
-        read(identity)
-
-
-def test_an_erasure_meanwhile_wins(service: FakeService, identity: LinkedIdentity) -> None:
-    """There is no row any more that could have consented."""
-    service.answers["documents"] = answer(document())
-    service.meanwhile["documents"] = lambda: LinkedIdentity.objects.all().delete()
+    service.meanwhile["documents"] = lambda: ends(LinkedIdentity.objects.all())
     with pytest.raises(DocumentsNotAllowed):
         read(identity)
 
