@@ -212,21 +212,23 @@ def test_the_newest_statement_counts_and_a_rejection_wins_equal_times() -> None:
 
 
 @pytest.mark.parametrize(("before", "wins"), [(4 * MINUTE, True), (6 * MINUTE, False)])
-def test_a_rejection_wins_against_an_answer_that_is_hardly_newer(
-    before: timedelta, *, wins: bool
+@pytest.mark.parametrize(
+    ("event_type", "newer"),
+    [
+        ("kyc.rejected", "kyc_said_at"),
+        ("kyc.rejected", "signed_in_at"),
+        ("claim.revoked", "signed_in_at"),
+        ("consent.revoked", "signed_in_at"),
+    ],
+)
+def test_a_withdrawal_wins_against_what_is_hardly_newer(
+    event_type: str, newer: str, before: timedelta, *, wins: bool
 ) -> None:
-    linked(kyc_said_at=NOW)
-    deliver("kyc.rejected", at=NOW - before)
-    assert (LinkedIdentity.objects.get().kyc_status == "rejected") is wins
-
-
-@pytest.mark.parametrize(("before", "wins"), [(4 * MINUTE, True), (6 * MINUTE, False)])
-def test_a_revocation_wins_against_a_sign_in_that_is_hardly_newer(
-    before: timedelta, *, wins: bool
-) -> None:
-    linked(signed_in_at=NOW)
-    deliver("consent.revoked", at=NOW - before)
-    assert (LinkedIdentity.objects.get().consent == Consent.REVOKED) is wins
+    """The site's own answer, and a sign-in."""
+    linked(**{newer: NOW})
+    held = state()
+    deliver(event_type, at=NOW - before)
+    assert (state() != held) is wins
     assert outcomes() == ["applied" if wins else "superseded"]
 
 

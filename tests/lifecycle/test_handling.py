@@ -150,48 +150,30 @@ def test_one_that_ends_its_process_is_given_up(register: Register) -> None:
     assert event.error == "ProcessEnded"
 
 
-def test_a_failed_event_can_be_replayed(register: Register) -> None:
-    """By its id, or all that failed; only what has not succeeded runs."""
+def test_a_replay_has_all_tries_again(register: Register) -> None:
+    """By id, or all that failed. What has succeeded does not run, unless it is asked for."""
     raises: list[Exception] = [RuntimeError()]
     failing = register("kyc.verified", "failing", raises)
     fine = register("kyc.verified", "fine")
-    deliver("kyc.verified", event_id="evt_x")
-    deliver("kyc.verified", event_id="evt_y")
-    follow_up.retry_pending()
-    WebhookEvent.objects.filter(event_id="evt_x").update(outcome="failed", next_attempt_at=None)
+    for event_id in ("evt_x", "evt_y"):
+        deliver("kyc.verified", event_id=event_id)
+    attempt(follow_up.TRIES)
+    failed = WebhookEvent.objects.filter(outcome="failed")
+    assert (failed.count(), len(failing), len(fine)) == (2, 2 * follow_up.TRIES, 2)
     raises.clear()
+    assert replayed("evt_x") == "1 event(s) are due."
+    follow_up.retry_pending()
+    event = WebhookEvent.objects.get(event_id="evt_x")
+    assert (event.outcome, event.attempts) == ("applied", 1)
+    assert event.handled_at is not None
+    raises.append(RuntimeError())
+    assert replayed("evt_x", "--again") == "1 event(s) are due."
     assert replayed("--failed") == "1 event(s) are due."
     follow_up.retry_pending()
-    assert WebhookEvent.objects.get(event_id="evt_x").outcome == "applied"
-    assert replayed("evt_y", "--again") == "1 event(s) are due."
-    follow_up.retry_pending()
-    assert (len(failing), len(fine)) == (4, 3)
+    assert (failed.count(), len(failing), len(fine)) == (1, 2 * follow_up.TRIES + 3, 3)
+    assert set(WebhookEvent.objects.values_list("handled_at", flat=True)) == {None}
     later = (timezone.now() + timedelta(hours=1)).isoformat()
     assert replayed("--since", later) == "0 event(s) are due."
-
-
-def test_a_replay_starts_anew(register: Register) -> None:
-    """One that was given up has all tries again; one that was done is open until it is again."""
-    raises: list[Exception] = [RuntimeError()]
-    calls = register("kyc.verified", "failing", raises)
-    deliver("kyc.verified", event_id="evt_x")
-    for _ in range(follow_up.TRIES):
-        make_due()
-        follow_up.retry_pending()
-    assert WebhookEvent.objects.get().outcome == "failed"
-    replayed("evt_x")
-    follow_up.retry_pending()
-    event = WebhookEvent.objects.get()
-    assert (len(calls), event.attempts) == (follow_up.TRIES + 1, 1)
-    assert event.next_attempt_at is not None
-    raises.clear()
-    make_due()
-    follow_up.retry_pending()
-    assert WebhookEvent.objects.get().handled_at is not None
-    raises.append(RuntimeError())
-    replayed("evt_x", "--again")
-    follow_up.retry_pending()
-    assert (len(calls), WebhookEvent.objects.get().handled_at) == (follow_up.TRIES + 3, None)
 
 
 @pytest.mark.parametrize("arguments", [[], ["--since", "yesterday"]])
