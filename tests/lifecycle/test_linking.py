@@ -1,6 +1,8 @@
 """Linking: one decision table, and a new identity in two steps."""
 
 import re
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from tests.views.connect.pages import browser_of, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+Work = list[Callable[[], object]]
 ROOT = Path(__file__).resolve().parent.parent.parent
 STATES = {
     Subject.CONNECT: (LinkedVia.CONNECT, Consent.GRANTED),
@@ -133,74 +136,75 @@ class Refuses(IdentityPolicy):
         return False
 
 
-def test_a_refused_sign_up_leaves_nothing(site: FakeService, settings: Any) -> None:
-    """The second step is refused: the account and the identity of the first step go."""
-    given = site.settings(POLICY=f"{__name__}.Refuses")
-    settings.DJANGO_IDENTITY = {"default": given}
-    response = sign_in(Client())
-    assert "sign_in_not_allowed" in response.content.decode()
-    assert not User.objects.exists()
-    assert not LinkedIdentity.objects.exists()
-
-
-@pytest.mark.parametrize("way", ["sign-in", "code"])
-def test_a_refused_link_is_never_written(
-    site: FakeService, settings: Any, request: pytest.FixtureRequest, way: str
-) -> None:
-    """Not even empty: if the process died then, the row would let a stranger in."""
-    given = site.settings(POLICY=f"{__name__}.Refuses")
-    settings.DJANGO_IDENTITY = {"default": given}
-    written: list[Any] = []
-
-    def note(**_kwargs: Any) -> None:
-        written.append(1)
-
-    post_save.connect(note, sender=LinkedIdentity)
-    request.addfinalizer(lambda: post_save.disconnect(note, sender=LinkedIdentity))
-    session = browser_of(make_user("victim"))
-    response = sign_in(session) if way == "sign-in" else hand_in(session)
-    assert "link_not_allowed" in response.content.decode()
-    assert written == []
-
-
-def test_events_between_the_steps_leave_nothing_either(
-    site: FakeService, settings: Any, request: pytest.FixtureRequest
-) -> None:
-    """They change the row of the first step, and it still goes."""
+@pytest.fixture
+def refusing(site: FakeService, settings: Any) -> None:
     given = site.settings(POLICY=f"{__name__}.Refuses", WEBHOOK_SECRETS=[SECRET])
     settings.DJANGO_IDENTITY = {"default": given}
 
+
+@pytest.fixture
+def between() -> Iterator[Work]:
+    """What is done once after the first step has committed."""
+    work: Work = []
+
     def written(created: bool, **_kwargs: Any) -> None:
-        if created and not WebhookEvent.objects.exists():
-            transaction.on_commit(lambda: (deliver("claim.issued"), deliver("consent.revoked")))
+        while created and work:
+            transaction.on_commit(work.pop(0))
 
     post_save.connect(written, sender=LinkedIdentity)
-    request.addfinalizer(lambda: post_save.disconnect(written, sender=LinkedIdentity))
+    yield work
+    post_save.disconnect(written, sender=LinkedIdentity)
+
+
+@pytest.mark.parametrize("events", [[], ["claim.issued", "consent.revoked"]])
+def test_a_refused_sign_up_leaves_nothing(refusing: None, between: Work, events: list[str]) -> None:
+    """The account and the identity of the first step go, even if events changed it meanwhile."""
+    between += [partial(deliver, each) for each in events]
     browser = Client()
-    sign_in(browser)
-    assert WebhookEvent.objects.count() == 2
+    assert "sign_in_not_allowed" in sign_in(browser).content.decode()
+    assert WebhookEvent.objects.count() == len(events)
     assert not is_signed_in(browser)
     assert not User.objects.exists()
     assert not LinkedIdentity.objects.exists()
 
 
-@pytest.mark.parametrize("event_type", ["consent.revoked", "data.deletion_requested"])
-@pytest.mark.parametrize("before", ["new", "known"])
-def test_a_withdrawal_on_the_way_is_heard(site: FakeService, event_type: str, before: str) -> None:
+@pytest.mark.parametrize("way", [sign_in, hand_in])
+def test_a_refused_link_is_never_written(
+    refusing: None, between: Work, way: Callable[[Client], Any]
+) -> None:
+    """Not even empty: if the process died then, the row would let a stranger in."""
+    written: list[int] = []
+    between.append(partial(written.append, 1))
+    assert "link_not_allowed" in way(browser_of(make_user("victim"))).content.decode()
+    assert written == []
+
+
+def revoke_here() -> None:
+    """As an operator does."""
+    interventions.revoke(LinkedIdentity.objects.all())
+
+
+REVOKED, DELETED = partial(deliver, "consent.revoked"), partial(deliver, "data.deletion_requested")
+
+
+@pytest.mark.parametrize(
+    ("withdraw", "is_known"),
+    [(REVOKED, False), (REVOKED, True), (DELETED, False), (DELETED, True), (revoke_here, True)],
+)
+def test_a_withdrawal_on_the_way_is_heard(
+    site: FakeService, withdraw: Callable[[], Any], *, is_known: bool
+) -> None:
     """It came after the button and before the end: the sign-in is refused."""
-    if before == "known":
+    if is_known:
         sign_in(Client())
     browser = Client()
     state = begin(browser)
-    site.meanwhile["token"] = lambda: deliver(event_type)
-    response = come_back(browser, state)
-    assert "consent_withdrawn" in response.content.decode() or "erasure" in (
-        response.content.decode()
-    )
+    site.meanwhile["token"] = withdraw
+    page = come_back(browser, state).content.decode()
+    assert "consent_withdrawn" in page or "erasure_pending" in page
     assert not is_signed_in(browser)
     assert not LinkedIdentity.objects.filter(consent=Consent.GRANTED).exists()
-    if before == "new":
-        assert not User.objects.exists()
+    assert User.objects.exists() is is_known
 
 
 @pytest.mark.parametrize("event_type", ["claim.revoked", "kyc.rejected"])
@@ -225,16 +229,6 @@ def test_an_event_that_looked_before_the_first_step_is_not_lost(
     assert is_signed_in(browser)
     assert identity.kyc_status != "verified"
     assert WebhookEvent.objects.get().outcome == "applied"
-
-
-def test_an_operators_revocation_on_the_way_is_heard(site: FakeService) -> None:
-    sign_in(Client())
-    browser = Client()
-    state = begin(browser)
-    site.meanwhile["token"] = lambda: interventions.revoke(list(LinkedIdentity.objects.all()))
-    assert "consent_withdrawn" in come_back(browser, state).content.decode()
-    assert not is_signed_in(browser)
-    assert LinkedIdentity.objects.get().consent == Consent.REVOKED
 
 
 def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(site: FakeService) -> None:
