@@ -23,7 +23,6 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
-from tests.concurrency import at_once
 from tests.deliveries import deliver, event_body, post
 from tests.factories import (
     make_claim,
@@ -414,25 +413,6 @@ def test_upkeep_applies_what_a_crash_left(event_type: str, ends: dict[str, str])
     for name, value in ends.items():
         found = LinkedIdentity.objects.first()
         assert found is None or getattr(found, name) == value
-
-
-@pytest.mark.integration
-def test_two_deliveries_of_one_event_apply_it_once() -> None:
-    linked()
-    body = event_body("kyc.verified", kyc_level="level_1")
-    answers = at_once([lambda: post(body).status_code] * 4)
-    assert answers == [200] * 4
-    assert outcomes() == ["applied"]
-    assert LinkedIdentity.objects.get().version == 2
-
-
-@pytest.mark.integration
-def test_many_events_of_one_person_at_once_lose_none() -> None:
-    linked()
-    kinds = ["claim.issued", "kyc.verified", "claim.revoked", "consent.granted"]
-    bodies = [event_body(kind, at=NOW) for kind in kinds * 3]
-    assert at_once([lambda body=body: post(body).status_code for body in bodies]) == [200] * 12
-    assert sorted(set(outcomes())) in (["applied"], ["applied", "superseded"])
 
 
 def test_what_is_linked_by_code_hears_its_own_events() -> None:
