@@ -35,6 +35,8 @@ from django_identity.service import backoff
 
 MOST_AT_ONCE = 500
 LONGEST_SECONDS = 60.0
+# A row is due again after this time, if its worker dies.
+HIDDEN_FOR = timedelta(minutes=10)
 Stop = Callable[[], bool]
 
 
@@ -121,19 +123,24 @@ def attempt_due(rows: QuerySet[Any], attempt: Callable[[int], bool], *, stop: St
     return done
 
 
+def take(rows: QuerySet[Any], key: int, **columns: Any) -> Any | None:
+    """Take one of ``rows`` to attempt it, if it is due. It is due again after ten minutes.
+
+    The attempt is counted first, in case it crashes its worker.
+    """
+    now = timezone.now()
+    due = rows.filter(pk=key, next_attempt_at__lte=now)
+    counted = {"attempts": F("attempts") + 1, "next_attempt_at": now + HIDDEN_FOR, **columns}
+    return rows.filter(pk=key).first() if due.update(**counted) else None
+
+
 def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
     """Try one pending erasure, unless another worker has it. Returns whether it is done.
 
-    The attempt is counted first, in case the erasure crashes its worker. An audit follows if the
-    policy or the caller wants it.
+    An audit follows if the policy or the caller wants it.
     """
-    now = timezone.now()
-    due = ErasureReceipt.objects.filter(pk=receipt_id, erased_at=None, next_attempt_at__lte=now)
-    receipt = due.first()
+    receipt = take(ErasureReceipt.objects.filter(erased_at=None), receipt_id)
     if receipt is None:
-        return False
-    next_at = now + timedelta(seconds=backoff.pause(receipt.attempts))
-    if not due.update(attempts=F("attempts") + 1, next_attempt_at=next_at):
         return False
     try:
         known = _erase(receipt_id)
@@ -153,7 +160,9 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     in_the_way = protected or getattr(error, "restricted_objects", ())
     models = ",".join(sorted({row._meta.label for row in in_the_way})) or None
     kind = f"{type(error).__name__}: {models}" if models else type(error).__name__
-    ErasureReceipt.objects.filter(pk=receipt.pk).update(error=kind[:255])
+    due_at = timezone.now() + timedelta(seconds=backoff.pause(receipt.attempts))
+    row = ErasureReceipt.objects.filter(pk=receipt.pk)
+    row.update(error=kind[:255], next_attempt_at=due_at)
     facts = {"application": receipt.application, "row": receipt.pk, "models": models}
     log_trouble(LogEvent.ERASURE_FAILED, error, **facts)
 

@@ -7,7 +7,7 @@ crashes its worker is not retried for ever.
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from django_identity import conf, database
@@ -19,8 +19,6 @@ from django_identity.service import backoff
 
 # The last attempt is 10 to 21 hours after the first.
 TRIES = 12
-# An event is due again after this time, if its worker dies.
-HIDDEN_FOR = timedelta(minutes=10)
 
 
 def run_handlers(event_id: int) -> bool:
@@ -28,7 +26,7 @@ def run_handlers(event_id: int) -> bool:
 
     Each handler runs in its own transaction, which also records that the handler is done.
     """
-    event = _take(event_id)
+    event: WebhookEvent | None = erasure.take(WebhookEvent.objects.all(), event_id, error="")
     if event is None:
         return False
     if not event.outcome:
@@ -76,14 +74,6 @@ def choose_events(
     if failed:
         events = events.filter(outcome=EventOutcome.FAILED)
     return events.filter(received_at__gte=since) if since else events
-
-
-def _take(event_id: int) -> WebhookEvent | None:
-    """The event, if its next attempt is due. It is due again after ten minutes."""
-    now = timezone.now()
-    due = WebhookEvent.objects.filter(pk=event_id, next_attempt_at__lte=now)
-    taken = due.update(attempts=F("attempts") + 1, next_attempt_at=now + HIDDEN_FOR, error="")
-    return WebhookEvent.objects.get(pk=event_id) if taken else None
 
 
 def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
