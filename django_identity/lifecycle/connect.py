@@ -22,6 +22,7 @@ from django_identity.models import ConnectRedemption, Consent, LinkedIdentity
 from django_identity.service import ServiceClient
 from django_identity.service.connect import code_in
 
+SALT = "django_identity.redemptions"
 NOTHING_WAS_SENT = ("connect_code_malformed", "too_many_tries")
 COMPLETED = "completed"
 CODE_LIFETIME = timedelta(minutes=10)
@@ -61,10 +62,14 @@ def redeem(application: Application, pasted: str, *, user: AbstractBaseUser) -> 
     code = code_in(pasted)
     # A keyed digest. A plain one could be reversed, because there are few possible codes.
     value = f"{application.alias}/{application.environment}/{code}"
-    hashed = salted_hmac("django_identity.redemptions", value, algorithm="sha256").hexdigest()
-    redemption = _claim(application, hashed, user)
-    if redemption is None:
-        return _linked_before(application, hashed, user)
+    redemption = ConnectRedemption(
+        code_digest=salted_hmac(SALT, value, algorithm="sha256").hexdigest(),
+        application=application.alias,
+        user_id=user.pk,
+        expires_at=timezone.now() + CODE_LIFETIME,
+    )
+    if not _claim(redemption, user):
+        return _linked_before(redemption, user, application=application)
     try:
         answer = ServiceClient(application).redeem_connect_code(code, application.connect_scopes)
         if not policy.load(application.policy).may_accept_connect_answer(answer):
@@ -92,39 +97,31 @@ def redeem(application: Application, pasted: str, *, user: AbstractBaseUser) -> 
     return identity
 
 
-def _claim(
-    application: Application, code_digest: str, user: AbstractBaseUser
-) -> ConnectRedemption | None:
-    """Claim the code for this request. Returns None if it was entered before.
+def _claim(redemption: ConnectRedemption, user: AbstractBaseUser) -> bool:
+    """Claim the code for this request. Returns False if it was entered before.
 
     Raises ``FlowError`` after too many codes. What is not sent may be entered again.
     """
-    now = timezone.now()
-    ConnectRedemption.objects.filter(expires_at__lt=now).delete()
-    theirs = ConnectRedemption.objects.filter(application=application.alias, user_id=user.pk)
+    ConnectRedemption.objects.filter(expires_at__lt=timezone.now()).delete()
+    theirs = ConnectRedemption.objects.filter(application=redemption.application, user_id=user.pk)
     try:
         with database.atomic():
             # One after another, so that the count misses none that is being written.
             database.all_users().select_for_update().filter(pk=user.pk).first()
-            redemption = ConnectRedemption.objects.create(
-                code_digest=code_digest,
-                application=application.alias,
-                user_id=user.pk,
-                expires_at=now + CODE_LIFETIME,
-            )
+            redemption.save(force_insert=True)
             if theirs.count() > MOST_TRIES:
                 seconds = int(CODE_LIFETIME.total_seconds())
                 raise exceptions.FlowError(code="too_many_tries", retry_after=seconds)
     except IntegrityError:
-        return None
-    return redemption
+        return False
+    return True
 
 
 def _linked_before(
-    application: Application, code_digest: str, user: AbstractBaseUser
+    entered: ConnectRedemption, user: AbstractBaseUser, *, application: Application
 ) -> LinkedIdentity:
     """What the code linked, only for the same user: a code does not prove who has it."""
-    first = ConnectRedemption.objects.filter(code_digest=code_digest).first()
+    first = ConnectRedemption.objects.filter(code_digest=entered.code_digest).first()
     if first is None or (first.user_id == user.pk and not first.outcome):
         raise exceptions.FlowError(code="connect_code_in_use")
     identity = identity_of(user, application=application)
