@@ -132,9 +132,7 @@ class ErasureReceipt(Record):
     identity = models.ForeignKey(
         "django_identity.LinkedIdentity", on_delete=models.SET_NULL, null=True, related_name="+"
     )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     event_id = models.CharField(_("event id"), max_length=255, blank=True)
     requested_at = models.DateTimeField(_("requested"))
     # Empty while it is pending.
@@ -153,9 +151,7 @@ class ErasureReceipt(Record):
     class Meta:
         verbose_name = _("erasure receipt")
         verbose_name_plural = _("erasure receipts")
-        indexes: ClassVar = [
-            models.Index(fields=["erased_at"], name="identity_receipt_pending"),
-        ]
+        indexes: ClassVar = [models.Index(fields=["erased_at"], name="identity_receipt_pending")]
         default_permissions = ("view",)
 
     def __str__(self) -> str:

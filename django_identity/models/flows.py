@@ -18,9 +18,7 @@ class AuthorizationRequest(Record):
     environment = models.CharField(max_length=4, choices=Environment)
     purpose = models.CharField(_("Purpose"), max_length=7, choices=Purpose)
     # Who started it. Without the account they come back to a page that says so.
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
     # Who was signed in or linked by it.
     completed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+"
@@ -53,9 +51,7 @@ class ConnectRedemption(Record):
     code_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
     application = models.CharField(max_length=64)
     # Who entered the code.
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+")
     expires_at = models.DateTimeField(db_index=True)
     outcome = models.CharField(_("outcome"), max_length=64, blank=True)
 
