@@ -151,8 +151,8 @@ class IdentityPolicy:
             return value if isinstance(value, str) else None
         if contradicts_itself(claim_type, value):
             return None
-        texts = [said for said in members_said(claim_type, value) if isinstance(said, str)]
-        return texts[0] if texts else None
+        said = members_said(claim_type, value)
+        return next((each for each in said if isinstance(each, str)), None)
 
     def may_read_documents(
         self, asked_by: AbstractBaseUser, identity: LinkedIdentity, *, scope: str
@@ -199,7 +199,7 @@ def load(dotted_path: str) -> IdentityPolicy:
     return chosen()
 
 
-def writable(fields: object, *, method: str) -> dict[str, Any]:
+def writable(fields: object, method: str) -> dict[str, Any]:
     """Return ``fields``, which the policy's ``method`` returned, if it may write all of them.
 
     Raises ``ConfigurationError`` for staff, superuser, active, password and the primary key, and

@@ -28,9 +28,7 @@ def sign_up(
         raise exceptions.EmailTaken
     if not site.may_sign_up(profile=profile, kyc=kyc):
         raise exceptions.LinkingRefused(code="sign_up_refused")
-    fields = policy.writable(
-        site.new_user_fields(profile=profile, kyc=kyc), method="new_user_fields"
-    )
+    fields = policy.writable(site.new_user_fields(profile=profile, kyc=kyc), "new_user_fields")
     user = get_user_model()(**fields)
     user.set_unusable_password()
     # What the service said and the user model refuses is left out.
@@ -62,7 +60,7 @@ def overwrite_fields(
     """
     site = policy.load(application.policy)
     wanted = policy.writable(
-        site.changed_user_fields(user, profile=profile, kyc=kyc), method="changed_user_fields"
+        site.changed_user_fields(user, profile=profile, kyc=kyc), "changed_user_fields"
     )
     changed = {name: value for name, value in wanted.items() if getattr(user, name) != value}
     if not changed:

@@ -24,9 +24,7 @@ from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEv
 
 TRIES = 5
 #: Another request linked the same subject, account or address meanwhile, or there was a deadlock.
-OVERTAKEN = (
-    IntegrityError, OperationalError, exceptions.EmailTaken, exceptions.StorageUnavailable,
-)  # fmt: skip
+OVERTAKEN = (IntegrityError, OperationalError, exceptions.EmailTaken, exceptions.StorageUnavailable)
 
 
 class Subject(StrEnum):

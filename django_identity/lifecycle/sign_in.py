@@ -25,7 +25,6 @@ from django_identity.service import ServiceClient
 from django_identity.service.answers import Profile
 from django_identity.service.authorization import authorization_url, code_verifier
 
-COMPLETED = "completed"
 # Seconds from the button to the callback. A first verification at the service takes long.
 SIGN_IN_LIFETIME = 3600
 STATE = re.compile(r"[A-Za-z0-9_-]{16,128}")
@@ -153,7 +152,7 @@ def complete(
         _close(request, outcome=error.code)
         error.next_url = request.next
         raise
-    _close(request, outcome=COMPLETED, completed_by=linked.user)
+    _close(request, outcome="completed", completed_by=linked.user)
     return Completed(request.next, Purpose(request.purpose), linked)
 
 
