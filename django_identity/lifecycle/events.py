@@ -156,13 +156,15 @@ def kyc_stated(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     stated = KycChange.parse(event.payload or {}, event.event_type)
     if not kyc.state(identity, stated, event):
         return EventOutcome.SUPERSEDED
-    _save_due(identity)
-    return EventOutcome.APPLIED
+    return claim_issued(identity, event)
 
 
 def claim_issued(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
-    """Re-fetch the claims."""
-    _save_due(identity)
+    """Save the level. If there is a grant, the re-fetch is due now."""
+    if identity.consent == Consent.GRANTED and not identity.connect_only:
+        now = timezone.now()
+        identity.refetch_due_at = min(identity.refetch_due_at or now, now)
+    identity.save(update_fields=[*withdrawal.NO_LEVEL, "refetch_due_at"])
     return EventOutcome.APPLIED
 
 
@@ -185,9 +187,8 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
         claims.filter(older).update(revoked_at=at)
     if kyc.is_about_level(event) and kyc.is_covered(identity):
         kyc.state(identity, kyc.NOTHING_STATED, event)
-    _save_due(identity)
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
-    return EventOutcome.APPLIED
+    return claim_issued(identity, event)
 
 
 def consent_granted(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
@@ -239,11 +240,3 @@ EFFECTS: Mapping[str, Effect] = {
     EventType.CONSENT_REVOKED: consent_revoked,
     EventType.DATA_DELETION_REQUESTED: data_deletion_requested,
 }
-
-
-def _save_due(identity: LinkedIdentity) -> None:
-    """Save the level. If there is a grant, the re-fetch is due now."""
-    if identity.consent == Consent.GRANTED and not identity.connect_only:
-        now = timezone.now()
-        identity.refetch_due_at = min(identity.refetch_due_at or now, now)
-    identity.save(update_fields=[*withdrawal.NO_LEVEL, "refetch_due_at"])
