@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Self
 
 from django.contrib.auth.models import AbstractBaseUser
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
@@ -137,7 +138,7 @@ def complete(
     request = _find(application, callback.state, browser_key)
     if user is not None and request.completed_by_id == user.pk:
         return Completed(request.next, Purpose(request.purpose))
-    _claim(request)
+    claimed = _claim(request)
     try:
         if request.purpose != Purpose.SIGN_IN:
             # A link or a renewal belongs to the user who started it.
@@ -149,10 +150,11 @@ def complete(
             raise callback.error
         linked = linking.link(_learn(application, request, callback.code, user))
     except exceptions.IdentityError as error:
-        _close(request, outcome=error.code)
+        # The code verifier has no use any more.
+        claimed.update(outcome=error.code, code_verifier="")
         error.next_url = request.next
         raise
-    _close(request, outcome="completed", completed_by=linked.user)
+    claimed.update(outcome="completed", completed_by=linked.user, code_verifier="")
     return Completed(request.next, Purpose(request.purpose), linked)
 
 
@@ -165,14 +167,18 @@ def _find(application: Application, state: str, browser_key: str | None) -> Auth
     return found
 
 
-def _claim(request: AuthorizationRequest) -> None:
-    """Claim the sign-in for this callback. It cannot be claimed again, even after a failure."""
+def _claim(request: AuthorizationRequest) -> QuerySet[AuthorizationRequest]:
+    """Claim the sign-in for this callback, and return its row.
+
+    It cannot be claimed again, even after a failure.
+    """
     now = timezone.now()
     if request.consumed_at is None and request.expires_at <= now:
         raise exceptions.FlowError(code="request_expired")
-    unused = AuthorizationRequest.objects.filter(pk=request.pk, consumed_at=None)
-    if not unused.update(consumed_at=now):
+    row = AuthorizationRequest.objects.filter(pk=request.pk)
+    if not row.filter(consumed_at=None).update(consumed_at=now):
         raise exceptions.FlowError(code="request_used")
+    return row
 
 
 def _learn(
@@ -233,12 +239,3 @@ def _code_of(error: exceptions.IdentityError) -> str:
     if isinstance(error, mismatches) or getattr(error, "reason", None) in ABOUT_ANOTHER:
         raise error
     return error.code
-
-
-def _close(
-    request: AuthorizationRequest, *, outcome: str, completed_by: AbstractBaseUser | None = None
-) -> None:
-    """Record how a claimed sign-in ended, and delete its code verifier."""
-    AuthorizationRequest.objects.filter(pk=request.pk).update(
-        outcome=outcome, completed_by=completed_by, code_verifier=""
-    )
