@@ -78,16 +78,16 @@ def choose_events(
 
 def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:
     """Run one handler. Returns an empty text, or the class of its exception."""
+    done = [*event.handled_by, name]
     try:
         with database.atomic():
             handler(event)
-            event.handled_by = [*event.handled_by, name]
-            WebhookEvent.objects.filter(pk=event.pk).update(handled_by=event.handled_by)
+            WebhookEvent.objects.filter(pk=event.pk).update(handled_by=done)
     except Exception as error:  # noqa: BLE001  the site's own code may raise anything
-        event.handled_by = [done for done in event.handled_by if done != name]
         facts = {"row": event.pk, "handler": name, "attempt": event.attempts}
         log_trouble(LogEvent.HANDLER_FAILED, error, application=event.application, **facts)
         return type(error).__name__
+    event.handled_by = done
     return ""
 
 
