@@ -22,14 +22,7 @@ from django_identity import conf, database, policy, signals
 from django_identity.exceptions import StorageUnavailable
 from django_identity.lifecycle import audit, dossier, withdrawal
 from django_identity.logs import LogEvent, log, log_trouble
-from django_identity.models import (
-    AccountKept,
-    ErasureReceipt,
-    LinkedIdentity,
-    LinkedVia,
-    RevokedBy,
-    digest,
-)
+from django_identity.models import AccountKept, ErasureReceipt, LinkedIdentity, LinkedVia, RevokedBy
 from django_identity.policy import IdentityPolicy
 from django_identity.service import backoff
 
@@ -61,7 +54,7 @@ def erase_account(user: AbstractBaseUser, *, application: conf.Application) -> E
     and the erasure is retried. Raises ``StorageUnavailable`` if the database failed.
     """
     receipt = ErasureReceipt(application=application.alias, user_id=user.pk)
-    return _erase_now(receipt, _identities_of(user.pk), by=RevokedBy.PERSON)
+    return _erase_now(receipt, _identities_of(user.pk))
 
 
 @sensitive_variables()
@@ -72,28 +65,24 @@ def erase_subject(
 
     Raises ``StorageUnavailable``. The receipt is pending as after ``erase_account``.
     """
-    named = LinkedIdentity.objects.filter(subject_digest=digest(alias, environment, subject))
     receipt = ErasureReceipt(application=alias)
-    return _erase_now(receipt, named, by=RevokedBy.SITE, with_audit=with_audit)
+    named = LinkedIdentity.objects.of_subject(alias, environment, subject)
+    return _erase_now(receipt, named, with_audit=with_audit)
 
 
 @sensitive_variables()
 def _erase_now(
-    receipt: ErasureReceipt,
-    identities: QuerySet[LinkedIdentity],
-    *,
-    by: RevokedBy,
-    with_audit: bool = False,
+    receipt: ErasureReceipt, identities: QuerySet[LinkedIdentity], *, with_audit: bool = False
 ) -> ErasureReceipt:
     """Revoke and commit; then make the first attempt. No request waits for an audit."""
-    now = timezone.now()
+    now, is_of_account = timezone.now(), receipt.user_id is not None
+    by = RevokedBy.PERSON if is_of_account else RevokedBy.SITE
     receipt.requested_at = receipt.next_attempt_at = now
     try:
         with database.atomic():
             for identity in identities.select_for_update():
                 withdrawal.empty(identity, at=now, by=by)
-                if receipt.user_id is None:
-                    receipt.identity = identity
+                receipt.identity = None if is_of_account else identity
             receipt.save()
         if with_audit or not _policy_of(receipt.application).audit_erasures:
             attempt(receipt.pk, with_audit=with_audit)

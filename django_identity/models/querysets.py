@@ -36,9 +36,8 @@ def disabled_account(path: str = "user") -> models.Q:
     A user model without a column ``is_active`` has no disabled accounts.
     """
     fields = {field.name for field in get_user_model()._meta.concrete_fields}
-    return (
-        models.Q(**{f"{path}__is_active": False}) if "is_active" in fields else models.Q(pk__in=())
-    )
+    disabled = {f"{path}__is_active": False} if "is_active" in fields else {"pk__in": ()}
+    return models.Q(**disabled)
 
 
 def under(applications: Iterable[Application]) -> models.Q:
@@ -53,6 +52,10 @@ class LinkedIdentityQuerySet(models.QuerySet["LinkedIdentity"]):
     def under(self, application: Application) -> LinkedIdentityQuerySet:
         """The identities under ``application``, in its environment."""
         return self.filter(application=application.alias, environment=application.environment)
+
+    def of_subject(self, alias: str, environment: str, subject: str) -> LinkedIdentityQuerySet:
+        """The identity of the subject, if it is linked."""
+        return self.filter(subject_digest=digest(alias, environment, subject))
 
     def locked(self, subject_digest: str) -> LinkedIdentity | None:
         """The identity of the subject, locked until the end of the transaction."""
@@ -77,10 +80,9 @@ class WebhookEventQuerySet(models.QuerySet["WebhookEvent"]):
         """
         row = self.model.of(application, event)
         targets = database.connection().features.supports_update_conflicts_with_target
-        unique = ["event_digest"] if targets else None
-        self.bulk_create(
-            [row], update_conflicts=True, update_fields=["event_digest"], unique_fields=unique
-        )
+        columns = ["event_digest"]
+        unique = columns if targets else None
+        self.bulk_create([row], update_conflicts=True, update_fields=columns, unique_fields=unique)
         return row
 
     def of_subject_since(self, subject_digest: str, moment: datetime) -> WebhookEventQuerySet:
