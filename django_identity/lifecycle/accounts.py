@@ -14,9 +14,7 @@ from django_identity.logs import LogEvent, log
 from django_identity.service.answers import KycStatus, Profile
 
 
-def sign_up(
-    application: Application, *, profile: Profile, kyc: KycStatus | None
-) -> AbstractBaseUser:
+def sign_up(application: Application, profile: Profile, kyc: KycStatus | None) -> AbstractBaseUser:
     """Create a user, if the policy allows it and the e-mail address is free.
 
     The site's ``create_user`` makes it, without a password. Two sign-ups with one e-mail address at
@@ -35,11 +33,9 @@ def sign_up(
     for name in _refused(user.clean_fields) & fields.keys() & {*policy.PROFILE_FIELDS}:
         field: Any = user._meta.get_field(name)
         setattr(user, name, field.get_default())
-    if refused := _refused(user.full_clean):
-        names = ", ".join(sorted(refused))
-        raise exceptions.LinkingRefused(
-            f"the user model refuses: {names}", code="user_fields_refused"
-        )
+    if refused := ", ".join(sorted(_refused(user.full_clean))):
+        detail = f"the user model refuses: {refused}"
+        raise exceptions.LinkingRefused(detail, code="user_fields_refused")
     manager: Any = get_user_model()._default_manager.db_manager(database.alias())
     # With the values that ``clean`` may have normalised.
     wanted = {name: getattr(user, name) for name in fields}

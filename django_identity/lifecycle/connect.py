@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.views.decorators.debug import sensitive_variables
 
-from django_identity import database, exceptions, policy
+from django_identity import conf, database, exceptions, policy
 from django_identity.conf import Application
 from django_identity.lifecycle import linking, withdrawal
 from django_identity.lifecycle.arrivals import Arrival, LinkRequest
@@ -69,7 +69,7 @@ def redeem(application: Application, pasted: str, *, user: AbstractBaseUser) -> 
         expires_at=timezone.now() + CODE_LIFETIME,
     )
     if not _claim(redemption, user):
-        return _linked_before(redemption, user, application=application)
+        return _linked_before(redemption, user)
     try:
         answer = ServiceClient(application).redeem_connect_code(code, application.connect_scopes)
         if not policy.load(application.policy).may_accept_connect_answer(answer):
@@ -117,14 +117,12 @@ def _claim(redemption: ConnectRedemption, user: AbstractBaseUser) -> bool:
     return True
 
 
-def _linked_before(
-    entered: ConnectRedemption, user: AbstractBaseUser, *, application: Application
-) -> LinkedIdentity:
+def _linked_before(entered: ConnectRedemption, user: AbstractBaseUser) -> LinkedIdentity:
     """What the code linked, only for the same user: a code does not prove who has it."""
     first = ConnectRedemption.objects.filter(code_digest=entered.code_digest).first()
     if first is None or (first.user_id == user.pk and not first.outcome):
         raise exceptions.FlowError(code="connect_code_in_use")
-    identity = identity_of(user, application=application)
+    identity = identity_of(user, application=conf.application(entered.application))
     is_theirs = first.user_id == user.pk and first.outcome == COMPLETED
     if not is_theirs or identity is None or identity.consent != Consent.GRANTED:
         raise exceptions.FlowError(code="connect_code_used")

@@ -153,7 +153,7 @@ def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
     application, is_sign_up = request.application, request.arrival is Arrival.SIGN_IN
     with database.atomic():
         if is_sign_up:
-            user = accounts.sign_up(application, profile=request.profile, kyc=request.kyc)
+            user = accounts.sign_up(application, request.profile, request.kyc)
         else:
             user = _active(request.user_id)
             # Before the row is written: if the process dies then, the row is a way in.
@@ -232,19 +232,17 @@ def _ask(request: LinkRequest, question: Question, user: AbstractBaseUser) -> No
         raise exceptions.LinkingRefused(code="sign_in_not_allowed")
 
 
-def _announce(
-    request: LinkRequest, linked: Linked, before: LinkedIdentity, *, is_new: bool
-) -> None:
+def _announce(request: LinkRequest, linked: Linked, was: LinkedIdentity, *, is_new: bool) -> None:
     """The signals and the notices of a link, after the commit."""
     identity, user = linked.identity, linked.user
     if is_new:
         made = {"user": user, "created": identity.account_made}
         signals.announce(signals.identity_linked, LinkedIdentity, identity=identity, **made)
-    if before.consent != Consent.GRANTED:
+    if was.consent != Consent.GRANTED:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
-    if (identity.kyc_level, identity.kyc_status) != (before.kyc_level, before.kyc_status):
+    if (identity.kyc_level, identity.kyc_status) != (was.kyc_level, was.kyc_status):
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
-    if is_new or identity.linked_via != before.linked_via:
+    if is_new or identity.linked_via != was.linked_via:
         facts = {"identity": identity, "person": notices.masked(request.profile)}
         notices.send_on_commit(request.application, user, change="linked", **facts)
     elif request.arrival is Arrival.RENEW:
