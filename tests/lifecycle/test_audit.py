@@ -74,9 +74,10 @@ def test_columns_of_each_kind(person: audit.Known, columns: dict[str, object], f
 
 
 def test_models_of_each_kind(person: audit.Known) -> None:
-    """Multi-table, a key that is a name, history, the admin's log."""
+    """Multi-table, a key that is a name, a table between two others, history, the admin's log."""
     SpecialCopy.objects.create(note=ADDRESS, text=ADDRESS)
-    Book.objects.create(author=Author.objects.create(name="zoe-the-first"))
+    author = Author.objects.create(name="zoe-the-first")
+    Book.objects.create(author=author).readers.add(author)
     HistoricalUser.objects.create(first_name="Zoë", email=ADDRESS)
     LogEntry.objects.create(
         user=User.objects.get(username="max"),
@@ -89,6 +90,7 @@ def test_models_of_each_kind(person: audit.Known) -> None:
         "leaky.Copy.text": 1,
         "leaky.Author.name": 1,
         "leaky.Book.author": 1,
+        "leaky.Book_readers.author": 1,
         "leaky.HistoricalUser.email": 1,
         "admin.LogEntry.object_repr": 1,
     }
