@@ -32,6 +32,7 @@ from tests.factories import (
     make_identity_by_code,
     make_user,
 )
+from tests.lifecycle.conftest import Published
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -154,6 +155,21 @@ def test_an_issued_claim_makes_the_refetch_due() -> None:
     assert outcomes() == ["applied"]
     assert not StoredClaim.objects.filter(claim_type="unique_human").exists()
     assert LinkedIdentity.objects.get().refetch_due_at <= timezone.now()
+
+
+@pytest.mark.parametrize(
+    ("event_type", "messages"),
+    [("claim.issued", [["default", 1]]), ("claim.revoked", []), ("consent.revoked", [])],
+)
+def test_no_broker_delays_a_revocation(
+    published: Published, event_type: str, messages: list[Any]
+) -> None:
+    """Its re-fetch and its handlers wait for upkeep."""
+    linked()
+    on_event("consent.revoked", name="waits")(repr)
+    deliver(event_type)
+    forget("waits")
+    assert published() == messages
 
 
 @pytest.mark.parametrize("event_type", ["kyc.verified", "kyc.rejected"])
