@@ -219,7 +219,7 @@ def _grant(
     if request.arrival is Arrival.SIGN_IN:
         session = sessions.signing_in(sessions.identities_of(user.pk))
     linked = Linked(identity, user, session)
-    _announce(request, linked, before, is_new=is_new)
+    _announce(request, linked, before)
     return linked
 
 
@@ -232,17 +232,17 @@ def _ask(request: LinkRequest, question: Question, user: AbstractBaseUser) -> No
         raise exceptions.LinkingRefused(code="sign_in_not_allowed")
 
 
-def _announce(request: LinkRequest, linked: Linked, was: LinkedIdentity, *, is_new: bool) -> None:
+def _announce(request: LinkRequest, linked: Linked, was: LinkedIdentity) -> None:
     """The signals and the notices of a link, after the commit."""
     identity, user = linked.identity, linked.user
-    if is_new:
+    if was.was_never_granted:
         made = {"user": user, "created": identity.account_made}
         signals.announce(signals.identity_linked, LinkedIdentity, identity=identity, **made)
     if was.consent != Consent.GRANTED:
         signals.announce(signals.consent_granted, LinkedIdentity, identity=identity)
     if (identity.kyc_level, identity.kyc_status) != (was.kyc_level, was.kyc_status):
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
-    if is_new or identity.linked_via != was.linked_via:
+    if was.was_never_granted or identity.linked_via != was.linked_via:
         facts = {"identity": identity, "person": notices.masked(request.profile)}
         notices.send_on_commit(request.application, user, change="linked", **facts)
     elif request.arrival is Arrival.RENEW:

@@ -13,6 +13,7 @@ from django.db.models.signals import post_save
 from django.test import Client
 from django.utils import timezone
 
+from django_identity import signals
 from django_identity.lifecycle.linking import DECISIONS, Arrival, Subject
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent
@@ -241,11 +242,19 @@ def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(site: Fa
 
 
 def test_an_emptied_link_is_filled_by_the_next_sign_in(site: FakeService) -> None:
-    """As a process leaves it that dies between the two steps."""
+    """As a process leaves it that dies between the two steps. Then the site hears of the link."""
+    told: list[bool] = []
+
+    def receive(*, created: bool, **_arguments: Any) -> None:
+        told.append(created)
+
+    signals.identity_linked.connect(receive)
     user = make_user()
     identity = make_identity(user, consent=Consent.REVOKED, kyc_status="", kyc_level="")
     browser = Client()
     sign_in(browser)
+    sign_in(Client())
     identity.refresh_from_db()
     assert (identity.consent, identity.kyc_status) == (Consent.GRANTED, "verified")
     assert is_signed_in(browser)
+    assert told == [True]
