@@ -8,12 +8,13 @@ from django.contrib.auth import login
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
-from django.urls import include, path, reverse
+from django.urls import path, reverse
 
 from django_identity.backends import BACKEND_PATH
 from django_identity.lifecycle import sessions, withdrawal
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
+from tests import urls
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
@@ -29,15 +30,7 @@ def confirm_password(request: HttpRequest) -> HttpResponse:
     return HttpResponse(request.user.get_username())
 
 
-def who(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(request.user.get_username())
-
-
-urlpatterns = [
-    path("", who),
-    path("confirm/", confirm_password),
-    path("identity/", include("django_identity.urls")),
-]
+urlpatterns = [path("confirm/", confirm_password), *urls.urlpatterns]
 
 
 @pytest.fixture
