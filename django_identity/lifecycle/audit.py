@@ -90,7 +90,7 @@ def known_of_account(user: AbstractBaseUser) -> Known:
     wanted = [each.name for each in fields if each.name == email or isinstance(each, ADDRESSES)]
     full_name = " ".join(str(getattr(user, name)) for name in NAMES if getattr(user, name, ""))
     texts = {str(getattr(user, name) or "") for name in wanted}
-    texts |= {full_name, str(user.get_username())}
+    texts |= {full_name, str(user.get_username() or "")}
     words = {word for word in full_name.split() if slugify(word, allow_unicode=True)}
     return Known(frozenset(texts - {""}), frozenset(words))
 
