@@ -1,4 +1,4 @@
-"""Brokers that take what is published, or do not."""
+"""Brokers that take what is published, or do not, and handlers of the site."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -11,8 +11,10 @@ from celery import Celery
 from celery.app import app_or_default
 
 from django_identity import background
+from django_identity.handlers import forget, on_event
 
 Published = Callable[[], list[Any]]
+Handled = Callable[[str], None]
 
 
 @contextmanager
@@ -58,3 +60,14 @@ def dead_broker() -> Iterator[None]:
     with celery_app("amqp://127.0.0.1:9//") as app:
         app.conf.broker_transport_options = {"max_retries": 1, "interval_start": 0.0}
         yield
+
+
+@pytest.fixture
+def handled() -> Iterator[Handled]:
+    """``handled("claim.issued")``: the site has a handler of the type, until the test ends."""
+
+    def register(event_type: str) -> None:
+        on_event(event_type, name="of a test")(repr)
+
+    yield register
+    forget("of a test")

@@ -10,7 +10,6 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.handlers import forget, on_event
 from django_identity.lifecycle import events, upkeep, withdrawal
 from django_identity.lifecycle.requirements import Requirement
 from django_identity.lifecycle.standing import standing_of
@@ -32,7 +31,7 @@ from tests.factories import (
     make_identity_by_code,
     make_user,
 )
-from tests.lifecycle.conftest import Published
+from tests.lifecycle.conftest import Handled, Published
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -162,13 +161,12 @@ def test_an_issued_claim_makes_the_refetch_due() -> None:
     [("claim.issued", [["default", 1]]), ("claim.revoked", []), ("consent.revoked", [])],
 )
 def test_no_broker_delays_a_revocation(
-    published: Published, event_type: str, messages: list[Any]
+    published: Published, handled: Handled, event_type: str, messages: list[Any]
 ) -> None:
     """Its re-fetch and its handlers wait for upkeep."""
     linked()
-    on_event("consent.revoked", name="waits")(repr)
+    handled("consent.revoked")
     deliver(event_type)
-    forget("waits")
     assert published() == messages
 
 
@@ -305,16 +303,10 @@ def test_a_level_does_not_come_back_by_an_older_event() -> None:
     assert standing_of(identity.user).level_shortfall("level_2")
 
 
-def test_an_event_of_an_unknown_type_is_kept_for_its_handlers() -> None:
+def test_an_event_of_an_unknown_type_is_kept_for_its_handlers(handled: Handled) -> None:
     linked()
-
-    @on_event("wallet.opened", name="wallet")
-    def handle(event: WebhookEvent) -> None: ...
-
-    try:
-        deliver("wallet.opened", colour="blue")
-    finally:
-        forget("wallet")
+    handled("wallet.opened")
+    deliver("wallet.opened", colour="blue")
     row = WebhookEvent.objects.get()
     assert (row.outcome, row.payload["colour"]) == ("ignored", "blue")
     assert row.next_attempt_at is not None

@@ -1,17 +1,17 @@
 """What the three journeys cost the database. A lock (``SELECT … FOR UPDATE``) is not counted."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from django_identity.handlers import KNOWN_TYPES, forget, on_event
-from django_identity.models import WebhookEvent
+from django_identity.handlers import KNOWN_TYPES
 from tests.deliveries import deliver
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import FakeService
+from tests.lifecycle.conftest import Handled
 from tests.sign_in import begin, come_back, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,15 +33,6 @@ def statements(call: Callable[[], object], *, locks: int) -> int:
     return len(plain) - locks
 
 
-@pytest.fixture
-def handler() -> Iterator[None]:
-    @on_event("claim.issued", name="heavy")
-    def handle(event: WebhookEvent) -> None: ...
-
-    yield
-    forget("heavy")
-
-
 def test_a_callback(service: FakeService) -> None:
     """Four of them are Django's: the session's three, and the user's last login.
 
@@ -55,8 +46,9 @@ def test_a_callback(service: FakeService) -> None:
 
 
 @pytest.mark.parametrize("event_type", sorted(KNOWN_TYPES))
-def test_an_event(handler: None, event_type: str) -> None:
+def test_an_event(handled: Handled, event_type: str) -> None:
     """Also of somebody with four claims, tokens and a handler; for nobody it is a few less."""
+    handled("claim.issued")
     identity = make_identity(make_user(), scopes=["kyc:read", "claims:read"])
     make_grant(identity)
     for claim_type, value in CLAIMS.items():
