@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.models import ProtectedError
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone
 
 from django_identity import conf
@@ -206,6 +207,18 @@ def two_accounts() -> tuple[User, User]:
     make_identity(first, subject="subject-2", application="second", account_made=False)
     make_identity(second, subject="subject-3")
     return first, second
+
+
+def test_a_link_by_code_gives_no_say_about_the_account() -> None:
+    """A code may be another person's, so it erases nobody."""
+    user = make_user()
+    make_identity_by_code(user)
+    browser = browser_of(user)
+    for erase in (browser.get, browser.post):
+        assert erase(reverse("identity:erase"))["Location"] == reverse("identity:account")
+    user.refresh_from_db()
+    assert user.is_active
+    assert not ErasureReceipt.objects.exists()
 
 
 @pytest.fixture

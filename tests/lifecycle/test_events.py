@@ -10,7 +10,7 @@ from django.db import OperationalError, connection
 from django.utils import timezone
 
 from django_identity import conf
-from django_identity.lifecycle import events, upkeep, withdrawal
+from django_identity.lifecycle import dossier, events, upkeep, withdrawal
 from django_identity.lifecycle.requirements import Requirement
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import (
@@ -427,6 +427,7 @@ def test_what_is_linked_by_code_hears_its_own_events() -> None:
 
 
 def test_a_stored_event_is_kept_without_its_content_when_the_link_goes() -> None:
+    """And it is not among the data of the next account to which the subject is linked."""
     identity = linked()
     make_event(identity, "kyc.verified")
     LinkedIdentity.objects.update(account_made=False)
@@ -435,3 +436,5 @@ def test_a_stored_event_is_kept_without_its_content_when_the_link_goes() -> None
     row = WebhookEvent.objects.get()
     assert (row.subject, row.payload, row.event_id) == ("", None, "")
     assert row.subject_digest == identity.subject_digest
+    other = make_identity_by_code(make_user("another")).user
+    assert dossier.export_of(other)["webhookevent"] == []
