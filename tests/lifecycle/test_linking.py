@@ -16,7 +16,7 @@ from django.utils import timezone
 from django_identity import signals
 from django_identity.lifecycle.linking import DECISIONS, Arrival, Subject
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent
+from django_identity.models import Consent, LinkedIdentity, LinkedVia, StoredClaim, WebhookEvent
 from django_identity.models.querysets import LinkedIdentityManager, LinkedIdentityQuerySet
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
@@ -230,6 +230,18 @@ def test_an_event_that_looked_before_the_first_step_is_not_lost(
     assert is_signed_in(browser)
     assert identity.kyc_status != "verified"
     assert WebhookEvent.objects.get().outcome == "applied"
+
+
+def test_a_sign_in_with_an_older_credential_proves_nothing(site: FakeService) -> None:
+    """It could replay a claim that was revoked since."""
+    sign_in(Client())
+    proven = StoredClaim.objects.exclude(valid_until=None)
+    assert proven.exists()
+    newer = timezone.now() + timezone.timedelta(minutes=1)
+    LinkedIdentity.objects.update(credential_issued_at=newer)
+    sign_in(Client())
+    assert not proven.exists()
+    assert LinkedIdentity.objects.get().credential_issued_at == newer
 
 
 def test_a_code_from_the_future_outlasts_no_rejection(site: FakeService) -> None:
