@@ -16,7 +16,7 @@ from django.utils import timezone
 from django_identity import conf
 from django_identity.lifecycle import erasure, upkeep
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import ErasureReceipt, LinkedIdentity, WebhookEvent
+from django_identity.models import ConnectRedemption, ErasureReceipt, LinkedIdentity, WebhookEvent
 from django_identity.policy import IdentityPolicy
 from tests.concurrency import at_once
 from tests.deliveries import SECRET, deliver, event_body, post
@@ -167,16 +167,18 @@ def test_an_account_that_is_still_there_is_not_erased(
     assert User.objects.get().is_active
 
 
-@pytest.mark.parametrize("way", ["sign-in", "code"])
-def test_nobody_comes_back_while_it_is_pending(
-    service: FakeService, settings: Any, way: str
+@pytest.mark.parametrize(
+    "way", [sign_in, hand_in, lambda browser: browser.post(reverse("identity:disconnect"))]
+)
+def test_nobody_comes_back_or_leaves_while_it_is_pending(
+    service: FakeService, settings: Any, way: Any
 ) -> None:
-    """Refused with words; erased at the retry."""
+    """Refused with words; erased at the retry. What is disconnected would not be found."""
     settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
     user = make_user()
     make_identity(user)
     deliver("data.deletion_requested")
-    response = sign_in(Client()) if way == "sign-in" else hand_in(browser_of(user))
+    response = way(Client() if way is sign_in else browser_of(user))
     assert response.status_code == 409
     assert "erasure_pending" in response.content.decode()
     assert erasure.retry_pending() == 1
@@ -243,15 +245,17 @@ def test_the_person_and_the_operator_erase_what_they_see(two_applications: None)
 
 @pytest.mark.parametrize("link", [make_identity, make_identity_by_code])
 def test_the_services_request_takes_its_subject(two_applications: None, link: Any) -> None:
-    """From an older account only the link goes."""
+    """From an older account only the link goes. The codes that were entered there count on."""
     user = make_user()
     link(user, account_made=False)
     make_identity(user, subject="subject-2", application="second", account_made=False)
+    ConnectRedemption.objects.create(user=user, code_digest="0", expires_at=timezone.now())
     deliver("data.deletion_requested")
     erasure.retry_pending()
     user.refresh_from_db()
     assert user.is_active
     assert LinkedIdentity.objects.get().subject == "subject-2"
+    assert ConnectRedemption.objects.exists()
     receipt = ErasureReceipt.objects.get()
     assert (receipt.account_kept, receipt.counts["linkedidentity"]) == ("older", 1)
 

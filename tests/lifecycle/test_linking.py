@@ -16,11 +16,11 @@ from django.utils import timezone
 from django_identity import signals
 from django_identity.lifecycle.linking import DECISIONS, Arrival, Subject
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, StoredClaim, WebhookEvent
+from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent
 from django_identity.models.querysets import LinkedIdentityManager, LinkedIdentityQuerySet
 from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
-from tests.factories import make_identity, make_identity_by_code, make_user
+from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.connect.pages import browser_of, hand_in
@@ -230,41 +230,6 @@ def test_an_event_that_looked_before_the_first_step_is_not_lost(
     assert is_signed_in(browser)
     assert identity.kyc_status != "verified"
     assert WebhookEvent.objects.get().outcome == "applied"
-
-
-def test_a_sign_in_with_an_older_credential_proves_nothing(site: FakeService) -> None:
-    """It could replay a claim that was revoked since."""
-    sign_in(Client())
-    proven = StoredClaim.objects.exclude(valid_until=None)
-    assert proven.exists()
-    newer = timezone.now() + timezone.timedelta(minutes=1)
-    LinkedIdentity.objects.update(credential_issued_at=newer)
-    sign_in(Client())
-    assert not proven.exists()
-    assert LinkedIdentity.objects.get().credential_issued_at == newer
-
-
-def test_a_code_from_the_future_outlasts_no_rejection(site: FakeService) -> None:
-    """The service's clock may be ahead."""
-    site.connect["issued_at"] = (timezone.now() + timezone.timedelta(days=365)).isoformat()
-    hand_in(browser_of(make_user()))
-    deliver("kyc.rejected")
-    assert LinkedIdentity.objects.get().kyc_status == "rejected"
-
-
-def test_a_code_brings_no_level_that_is_older_than_the_known_one(site: FakeService) -> None:
-    user, now = make_user(), timezone.now()
-    make_identity_by_code(user, kyc_status="rejected", kyc_said_at=now)
-    site.connect["issued_at"] = (now - timezone.timedelta(minutes=1)).isoformat()
-    hand_in(browser_of(user))
-    assert LinkedIdentity.objects.get().kyc_status == "rejected"
-
-
-def test_a_code_that_somebody_else_redeemed_is_used(site: FakeService) -> None:
-    """Also for a person who has an identity."""
-    hand_in(browser_of(make_user()))
-    eve = make_identity(make_user("eve"), subject="subject-2").user
-    assert "connect_code_used" in hand_in(browser_of(eve)).content.decode()
 
 
 def test_a_revocation_that_was_known_before_the_button_keeps_nobody_out(site: FakeService) -> None:
