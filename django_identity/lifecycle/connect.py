@@ -23,7 +23,6 @@ from django_identity.service import ServiceClient
 from django_identity.service.connect import code_in
 
 SALT = "django_identity.redemptions"
-NOTHING_WAS_SENT = ("connect_code_malformed", "too_many_tries")
 COMPLETED = "completed"
 CODE_LIFETIME = timedelta(minutes=10)
 # Codes that one person may enter in the lifetime of a code.
@@ -48,7 +47,8 @@ def is_spent(error: exceptions.IdentityError) -> bool:
     """Whether the code counts as spent after ``error``, so that the person needs a new one."""
     if isinstance(error, exceptions.ServiceError):
         return error.may_have_arrived
-    return error.code not in NOTHING_WAS_SENT
+    # In these two cases nothing was sent.
+    return error.code not in ("connect_code_malformed", "too_many_tries")
 
 
 @sensitive_variables()

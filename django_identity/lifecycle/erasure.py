@@ -150,8 +150,7 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     models = ",".join(sorted({row._meta.label for row in in_the_way})) or None
     kind = f"{type(error).__name__}: {models}" if models else type(error).__name__
     due_at = timezone.now() + timedelta(seconds=backoff.pause(receipt.attempts))
-    row = ErasureReceipt.objects.filter(pk=receipt.pk)
-    row.update(error=kind[:255], next_attempt_at=due_at)
+    ErasureReceipt.objects.filter(pk=receipt.pk).update(error=kind[:255], next_attempt_at=due_at)
     facts = {"application": receipt.application, "row": receipt.pk, "models": models}
     log_trouble(LogEvent.ERASURE_FAILED, error, **facts)
 
