@@ -138,7 +138,7 @@ def outcome_of(identity: LinkedIdentity, row: WebhookEvent) -> EventOutcome:
     if row.occurred_at < identity.arrived_at - skew:
         return EventOutcome.SUPERSEDED
     if row.payload is None and row.event_type not in TAKES_AWAY:
-        return claim_issued(identity, row)
+        return refetch_due(identity, row)
     return effect(identity, row)
 
 
@@ -156,10 +156,10 @@ def kyc_stated(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     stated = KycChange.parse(event.payload or {}, event.event_type)
     if not kyc.state(identity, stated, event):
         return EventOutcome.SUPERSEDED
-    return claim_issued(identity, event)
+    return refetch_due(identity, event)
 
 
-def claim_issued(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
+def refetch_due(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     """Save the level. If there is a grant, the re-fetch is due now."""
     if identity.consent == Consent.GRANTED and not identity.connect_only:
         now = timezone.now()
@@ -188,7 +188,7 @@ def claim_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome
     if kyc.is_about_level(event) and kyc.is_covered(identity):
         kyc.state(identity, kyc.NOTHING_STATED, event)
     signals.announce(signals.claims_changed, LinkedIdentity, identity=identity)
-    return claim_issued(identity, event)
+    return refetch_due(identity, event)
 
 
 def consent_granted(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
@@ -234,7 +234,7 @@ def data_deletion_requested(identity: LinkedIdentity, event: WebhookEvent) -> Ev
 EFFECTS: Mapping[str, Effect] = {
     EventType.KYC_VERIFIED: kyc_stated,
     EventType.KYC_REJECTED: kyc_stated,
-    EventType.CLAIM_ISSUED: claim_issued,
+    EventType.CLAIM_ISSUED: refetch_due,
     EventType.CLAIM_REVOKED: claim_revoked,
     EventType.CONSENT_GRANTED: consent_granted,
     EventType.CONSENT_REVOKED: consent_revoked,
