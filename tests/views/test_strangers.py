@@ -112,15 +112,16 @@ def test_a_code_on_a_revoked_link_restores_no_power_either(site: FakeService) ->
 def test_a_redeemed_code_erases_nobody_elses_account(site: FakeService) -> None:
     """The thief redeems the victim's code and presses "Erase": no account is touched."""
     site.profile["email"] = "victim@example.org"
-    owner = Client()
-    sign_in(owner)
+    sign_in(Client())
     user = User.objects.get()
     user.set_password("a password")
     user.save()
-    disconnect(owner)
+    # The new password has ended the session of the sign-in.
+    disconnect(browser_of(user))
     thief = make_user("thief")
     browser = browser_of(thief)
     hand_in(browser)
+    assert LinkedIdentity.objects.get().user == thief
     erase = reverse("identity:erase")
     assert browser.get(erase).status_code == 302
     assert browser.post(erase).status_code == 302
