@@ -28,9 +28,9 @@ LEVEL_CHECKED_EVERY = timedelta(hours=24)
 QUESTIONS_LEVEL = frozenset({*KYC_TYPES, EventType.CLAIM_REVOKED})
 #: The service takes no calls of upkeep, or rejects the application itself.
 NOT_NOW = (exceptions.RateLimited, exceptions.ClientRejected)
-# Without claims the level is read once a day: three quarters of this time.
-LONGEST_LEVEL_LIFE = timedelta(hours=32)
 DUE_AT_SHARE, DUE_SPREAD = 0.75, 0.10
+# Without claims a re-fetch is due for the level alone, and not before the level is.
+LONGEST_LEVEL_LIFE = LEVEL_CHECKED_EVERY / (DUE_AT_SHARE - DUE_SPREAD)
 # An answer from a cache may expire at once. It must not cause calls without a pause.
 SOONEST = timedelta(minutes=5)
 
@@ -167,11 +167,11 @@ def next_due(
         life = min(holds, LONGEST_LEVEL_LIFE) if claims_until is None else holds
         said_at = identity.kyc_said_at or now
         dates.append(_due_at(identity, begins=said_at, ends=said_at + life))
-    return min(dates)
+    return max(min(dates), now + SOONEST)
 
 
 def _due_at(identity: LinkedIdentity, *, begins: datetime, ends: datetime) -> datetime:
     """After about three quarters of that time, with a fixed offset for each identity."""
     position = int(identity.subject_digest[:8], 16) / 0xFFFFFFFF
     share = DUE_AT_SHARE + DUE_SPREAD * (2 * position - 1)
-    return begins + max((ends - begins) * share, SOONEST)
+    return begins + (ends - begins) * share

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db.models import F
 from django.test import override_settings
 from django.utils import timezone
 
@@ -189,6 +190,23 @@ def test_a_short_span_is_read_in_time(service: FakeService) -> None:
         due_at = reread(identity).refetch_due_at
     assert due_at is not None
     assert due_at < timezone.now() + 6 * HOUR
+
+
+@pytest.mark.parametrize("digit", ["0", "7", "f"], ids=["first", "middle", "last"])
+def test_without_claims_a_level_is_read_once_a_day(service: FakeService, digit: str) -> None:
+    """Wherever the identity stands in the spread: when it is due, the level is read, once."""
+    with_grant(linked(checked=DAY, scopes=["kyc:read"]))
+    LinkedIdentity.objects.update(subject_digest=digit * 64)
+    for calls in (1, 2):
+        assert all_refetched() == [Refetched.STORED]
+        assert service.calls("kyc") == calls
+        due_at = LinkedIdentity.objects.get().refetch_due_at
+        assert due_at is not None
+        waits = due_at - timezone.now()
+        assert DAY - HOUR < waits < 32 * HOUR
+        LinkedIdentity.objects.update(
+            refetch_due_at=F("refetch_due_at") - waits, kyc_said_at=F("kyc_said_at") - waits
+        )
 
 
 # Events
