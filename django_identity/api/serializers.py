@@ -82,7 +82,7 @@ class MeSerializer(serializers.Serializer[dict[str, object]]):
     is_authenticated = serializers.BooleanField(read_only=True)
     is_linked = serializers.BooleanField(source="standing.is_linked", read_only=True)
     consent_revoked_at = _Moment(source="standing.barrier.since")
-    kyc_level = serializers.CharField(source="standing.kyc_level", read_only=True)
+    kyc_level = serializers.CharField(source="standing.identity.kyc_level", read_only=True)
     kyc_status = serializers.CharField(source="standing.kyc_status_now", read_only=True)
     kyc_holds_until = _Moment(source="standing.kyc_holds_until")
     claims = serializers.DictField(source="standing.proven_claims", read_only=True)

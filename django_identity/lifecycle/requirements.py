@@ -53,10 +53,7 @@ def _denies(claim_type: str, value: Mapping[str, Any]) -> bool:
 class HeldClaim:
     """A stored claim. ``text``: what a gate with a value compares; ``affirms``: it says yes."""
 
-    claim_type: str
-    provider: str
-    valid_until: datetime | None
-    revoked: bool
+    row: StoredClaim
     text: str
     affirms: bool
 
@@ -77,14 +74,7 @@ class HeldClaim:
         if not denies:
             site = policy.load(conf.application(application).policy)
             text = site.claim_value(row.claim_type, value)
-        return cls(
-            claim_type=row.claim_type,
-            provider=row.provider,
-            valid_until=row.valid_until,
-            revoked=row.revoked,
-            text=text if isinstance(text, str) else "",
-            affirms=affirms,
-        )
+        return cls(row, text if isinstance(text, str) else "", affirms)
 
     @property
     def said(self) -> bool | str | None:
@@ -93,10 +83,11 @@ class HeldClaim:
 
     def is_proven(self, now: datetime) -> bool:
         """Whether a credential proves the claim, and it has not expired and is not revoked."""
-        return not self.revoked and self.valid_until is not None and now < self.valid_until
+        ends_at = self.row.valid_until
+        return not self.row.revoked and ends_at is not None and now < ends_at
 
     def meets(self, requirement: Requirement, now: datetime) -> bool:
         """Whether the claim opens a gate with ``requirement``."""
-        if self.claim_type != requirement.claim_type or not self.is_proven(now):
+        if self.row.claim_type != requirement.claim_type or not self.is_proven(now):
             return False
         return self.text == requirement.value if requirement.value else self.affirms

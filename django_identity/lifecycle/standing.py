@@ -18,13 +18,7 @@ from django.utils import timezone
 from django_identity import conf, database
 from django_identity.lifecycle import kyc, sessions
 from django_identity.lifecycle.requirements import HeldClaim, Requirement
-from django_identity.models import (
-    Consent,
-    LinkedIdentity,
-    RevokedBy,
-    StoredClaim,
-    TokenGrant,
-)
+from django_identity.models import Consent, LinkedIdentity, RevokedBy, StoredClaim, TokenGrant
 from django_identity.service.webhooks import VERIFIED
 from django_identity.texts.labels import LEVEL, RECENT_SIGN_IN, is_level, is_scope
 
@@ -70,20 +64,14 @@ class Shortfall:
 class Standing:
     """What the site stores about one user.
 
-    ``barrier``: a reason that closes all gates. If it is None, the user has an identity with a
-    granted consent. ``kyc_holds_until``: until when the KYC level counts. ``connect_only``: only a
-    Connect code verified the user, so there are no claims. ``mark``: of the identity, until its
-    sessions end.
+    ``barrier``: a reason that closes all gates; then ``identity`` is an empty one. If it is None,
+    the consent of ``identity`` is granted. ``kyc_holds_until``: until when the KYC level counts.
     """
 
     barrier: Shortfall | None
-    kyc_level: str = ""
-    kyc_status: str = ""
+    identity: LinkedIdentity = field(default_factory=LinkedIdentity)
     kyc_holds_until: datetime | None = None
     claims: tuple[HeldClaim, ...] = ()
-    connect_only: bool = False
-    scopes: tuple[str, ...] = ()
-    mark: str = ""
 
     @property
     def is_linked(self) -> bool:
@@ -93,8 +81,8 @@ class Standing:
     @property
     def kyc_status_now(self) -> str:
         """The stored status; ``run_out`` for a verified person whose level no longer counts."""
-        is_over = self.kyc_status == VERIFIED and not self._level_counts()
-        return Reason.RUN_OUT if is_over else self.kyc_status
+        status = self.identity.kyc_status
+        return Reason.RUN_OUT if status == VERIFIED and not self._level_counts() else status
 
     def shortfall(self, requirement: Requirement) -> Shortfall | None:
         """Why the gate with ``requirement`` is closed, or None if it is open.
@@ -106,37 +94,40 @@ class Standing:
         now = timezone.now()
         if any(claim.meets(requirement, now) for claim in self.claims):
             return None
-        if self.connect_only:
+        if self.identity.connect_only:
             return Shortfall(Reason.CONNECT_ONLY)
-        held = [claim for claim in self.claims if claim.claim_type == requirement.claim_type]
+        asked = requirement.claim_type
+        held = [claim for claim in self.claims if claim.row.claim_type == asked]
         for claim in held:
             if claim.is_proven(now):
-                return Shortfall(Reason.OTHER_VALUE, None, claim.text, claim.claim_type)
-        ends = [claim.valid_until for claim in held if claim.valid_until and not claim.revoked]
+                return Shortfall(Reason.OTHER_VALUE, None, claim.text, asked)
+        rows = [claim.row for claim in held]
+        ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
         if ends:
             return Shortfall(Reason.RUN_OUT, since=max(ends))
-        is_revoked = any(claim.revoked for claim in held)
+        is_revoked = any(row.revoked for row in rows)
         return Shortfall(Reason.REVOKED if is_revoked else Reason.NOT_HELD)
 
     def level_shortfall(self, level: str) -> Shortfall | None:
         """Why the gate for ``level`` is closed, or None if it is open."""
         if self.barrier is not None:
             return self.barrier
-        if self.kyc_status != VERIFIED:
+        if self.identity.kyc_status != VERIFIED:
             return Shortfall(Reason.NOT_VERIFIED)
-        held, asked = LEVEL.fullmatch(self.kyc_level), LEVEL.fullmatch(level)
-        is_reached = bool(level) and self.kyc_level == level
+        stored = self.identity.kyc_level
+        held, asked = LEVEL.fullmatch(stored), LEVEL.fullmatch(level)
+        is_reached = bool(level) and stored == level
         if held is not None and asked is not None:
             is_reached = int(held[1]) >= int(asked[1])
         if not is_reached:
-            return Shortfall(Reason.LOWER_LEVEL, held=self.kyc_level)
+            return Shortfall(Reason.LOWER_LEVEL, held=stored)
         if self._level_counts():
             return None
         return Shortfall(Reason.RUN_OUT, since=self.kyc_holds_until)
 
     def scope_shortfall(self, scope: str) -> Shortfall | None:
         """Why the gate for ``scope`` is closed, or None if the person has allowed it."""
-        if self.barrier is not None or scope in self.scopes:
+        if self.barrier is not None or scope in self.identity.scopes:
             return self.barrier
         return Shortfall(Reason.SCOPE_NOT_GIVEN)
 
@@ -151,8 +142,8 @@ class Standing:
         """
         now = timezone.now()
         proven = [claim for claim in self.claims if self.is_linked and claim.is_proven(now)]
-        proven.sort(key=lambda claim: (claim.valid_until or now, claim.provider))
-        return {claim.claim_type: claim.said for claim in proven if claim.said}
+        proven.sort(key=lambda claim: (claim.row.valid_until or now, claim.row.provider))
+        return {claim.row.claim_type: claim.said for claim in proven if claim.said}
 
 
 NOBODY = Standing(barrier=Shortfall(Reason.NOT_LINKED))
@@ -250,11 +241,7 @@ def standing_with(
     """The standing of somebody whose consent is granted, by their identity and its claims."""
     return Standing(
         barrier=None,
-        kyc_level=identity.kyc_level,
-        kyc_status=identity.kyc_status,
+        identity=identity,
         kyc_holds_until=kyc.holds_until(application, identity),
         claims=tuple(HeldClaim.of(row, application=application.alias) for row in rows),
-        connect_only=identity.connect_only,
-        scopes=tuple(identity.scopes),
-        mark=sessions.mark_of(identity),
     )

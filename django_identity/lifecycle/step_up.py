@@ -34,8 +34,8 @@ def shortfall(
     """
     if standing.barrier is not None:
         return standing.barrier
-    now = timezone.now().timestamp()
+    ours, now = mark_of(standing.identity), timezone.now().timestamp()
     match (session or {}).get(KEY):
-        case [standing.mark, float(at)] if 0 <= now - at <= minutes * 60:
+        case [mark, float(at)] if mark == ours and 0 <= now - at <= minutes * 60:
             return None
     return Shortfall(Reason.NOT_RECENT)

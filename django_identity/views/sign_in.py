@@ -77,7 +77,7 @@ def _button_page(request: HttpRequest, application: conf.Application) -> HttpRes
     purpose, scopes = sign_in.asked_of(user, application=application, more=asked)
     alias = application.alias
     shortfall = standing.shortfall_of(user, asked, application=alias) if asked else None
-    by_code_alone = standing.standing_of(user, application=alias).connect_only
+    by_code_alone = standing.standing_of(user, application=alias).identity.connect_only
     context = {
         "purpose": purpose,
         "next": next_url,
