@@ -92,6 +92,6 @@ def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenA
         columns |= claims.columns_of(proof)
         claims.write(identity, request.claims, proof)
     vars(identity).update(columns)
-    due_at = refetch.next_due(request.application, identity, claims_until=until)
+    due_at = refetch.next_due(identity, claims_until=until)
     identity.refetch_due_at = timezone.now() if request.unread else due_at
-    tokens.store(request.application, identity, answer)
+    tokens.store(identity, answer)

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from django_identity import conf, database, signals
 from django_identity.credentials import VerifiedCredential
+from django_identity.lifecycle.withdrawal import NO_VALUE
 from django_identity.models import LinkedIdentity, StoredClaim
 from django_identity.models.choices import NEVER
 from django_identity.service.answers import ClaimsAnswer, ListedClaim
@@ -19,9 +20,7 @@ from django_identity.service.members import LONGEST_NAME, without_controls
 from django_identity.service.moments import NotAMoment, bounded, parse_moment
 
 CREDENTIAL_LIFETIME = timedelta(hours=24)
-WRITTEN = (
-    "value", "proof_hash", "issued_at", "expires_at", "valid_until", "revoked_at",
-)  # fmt: skip
+WRITTEN = (*NO_VALUE, "revoked_at")
 
 Key = tuple[str, str]
 
@@ -107,19 +106,18 @@ def _row(
     members = value if isinstance(value, dict) else {}
     named = members.get("provider")
     proves = not listed.revoked if named is None else named == listed.provider
-    ends_at = _ends_at(proof) if proof is not None and proves else None
-    expires_at = _earliest(listed.expires_at, _moment(members.get("expires_at")))
-    return StoredClaim(
+    row = StoredClaim(
         identity=identity,
         claim_type=listed.claim_type,
         provider=listed.provider,
-        value=value if ends_at else None,
         proof_hash=listed.proof_hash,
-        issued_at=_moment(members.get("issued_at")) if ends_at else None,
-        expires_at=expires_at,
-        valid_until=_earliest(expires_at, ends_at) if ends_at else None,
+        expires_at=_earliest(listed.expires_at, _moment(members.get("expires_at"))),
         revoked_at=timezone.now() if listed.revoked else None,
     )
+    if proof is not None and proves:
+        row.value, row.issued_at = value, _moment(members.get("issued_at"))
+        row.valid_until = _earliest(row.expires_at, _ends_at(proof))
+    return row
 
 
 def _unlisted(name: str, value: object) -> ListedClaim:

@@ -14,7 +14,6 @@ from django_identity.exceptions import DocumentsNotAllowed, IdentityError
 from django_identity.lifecycle.tokens import Reader
 from django_identity.logs import LogEvent, log, log_failure
 from django_identity.models import Consent, LinkedIdentity
-from django_identity.service import ServiceClient
 from django_identity.service.answers import Document
 
 METADATA, CONTENT = "documents:metadata", "documents:read"
@@ -36,9 +35,9 @@ def read(
         if not policy.load(application.policy).may_read_documents(asked_by, identity, scope=scope):
             raise DocumentsNotAllowed("the policy refuses")
         _require_consent(identity, scope)
-        client, subject = ServiceClient(application), identity.subject
-        listed = Reader(application, identity, client).read(
-            lambda token: client.documents(subject, scope=scope, access_token=token)
+        reader, subject = Reader(identity), identity.subject
+        listed = reader.read(
+            lambda token: reader.client.documents(subject, scope=scope, access_token=token)
         )
         documents = tuple(_opened(each, application, scope) for each in listed)
         # It may have been withdrawn while the service answered.

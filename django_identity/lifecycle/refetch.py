@@ -13,13 +13,11 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, signals
-from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
 from django_identity.handlers import KYC_TYPES, EventType
 from django_identity.lifecycle import claims, key_sets, kyc
 from django_identity.lifecycle.tokens import REFRESH_TOKEN_LIFETIME, Reader
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
-from django_identity.service import ServiceClient
 from django_identity.service.answers import ClaimsAnswer, KycStatus
 
 CLAIMS_SCOPE = "claims:read"
@@ -46,8 +44,7 @@ def fetch(identity: LinkedIdentity) -> bool:
     ``IdentityError`` of the first answer that cannot be used; of such an answer only revocations
     are stored. A level that cannot be read does not stop the claims: its error is raised last.
     """
-    application = conf.application(identity.application)
-    reader = Reader(application, identity, ServiceClient(application))
+    reader = Reader(identity)
     level, failure = _read_level(reader)
     if level and not _store(identity, level, None):
         return False
@@ -55,7 +52,7 @@ def fetch(identity: LinkedIdentity) -> bool:
     if found is None and not level and failure is None:
         reader.token()  # A grant that nothing else uses is refreshed before it expires.
     until = claims.lasts_until(*found) if found else None
-    due_at = next_due(application, identity, claims_until=until)
+    due_at = next_due(identity, claims_until=until)
     columns = {"refetch_due_at": due_at, "refetch_failures": 0, "last_error": ""}
     columns |= claims.columns_of(found[1]) if found else {}
     is_stored = _store(identity, columns, found)
@@ -70,7 +67,7 @@ def fetch(identity: LinkedIdentity) -> bool:
 def _read_level(reader: Reader) -> tuple[dict[str, Any], exceptions.ServiceError | None]:
     """The columns of the level if it is due, and a failure that concerns the level alone."""
     identity, client, asked_at = reader.identity, reader.client, timezone.now()
-    if not _is_level_due(reader.application, identity):
+    if not _is_level_due(reader):
         return {}, None
     try:
         answer = reader.read(lambda token: client.kyc(identity.subject, access_token=token))
@@ -82,12 +79,13 @@ def _read_level(reader: Reader) -> tuple[dict[str, Any], exceptions.ServiceError
     return level_columns(answer, said_at=asked_at), None
 
 
-def _is_level_due(application: Application, identity: LinkedIdentity) -> bool:
+def _is_level_due(reader: Reader) -> bool:
     """Whether this re-fetch reads the level: once a day, and after an event that questioned it."""
+    identity = reader.identity
     if not covers(identity, kyc.SCOPE):
         return False
     said_at = identity.kyc_said_at
-    every = min(LEVEL_CHECKED_EVERY, application.kyc_holds / 2)
+    every = min(LEVEL_CHECKED_EVERY, reader.application.kyc_holds / 2)
     if said_at is None or said_at <= timezone.now() - every:
         return True
     since = WebhookEvent.objects.of_subject_since(identity.subject_digest, said_at)
@@ -150,9 +148,7 @@ def level_columns(answer: KycStatus, *, said_at: datetime) -> dict[str, Any]:
 # When the next re-fetch is due
 
 
-def next_due(
-    application: Application, identity: LinkedIdentity, *, claims_until: datetime | None
-) -> datetime:
+def next_due(identity: LinkedIdentity, *, claims_until: datetime | None) -> datetime:
     """After about three quarters of what ends first: the claims, the level or the grant.
 
     ``claims_until``: None if no claims were read.
@@ -163,7 +159,7 @@ def next_due(
         dates.append(_due_at(identity, begins=now, ends=claims_until))
     if covers(identity, kyc.SCOPE):
         # With claims, the level is read together with them, if it lasts until then.
-        holds = application.kyc_holds
+        holds = conf.application(identity.application).kyc_holds
         life = min(holds, LONGEST_LEVEL_LIFE) if claims_until is None else holds
         said_at = identity.kyc_said_at or now
         dates.append(_due_at(identity, begins=said_at, ends=said_at + life))

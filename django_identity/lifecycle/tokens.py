@@ -61,13 +61,15 @@ class Reader:
     ``rejected``: a token that the service refused before its expiry, so it is not used again.
     """
 
-    application: Application
     identity: LinkedIdentity
-    client: ServiceClient
     rejected: Secret | None = None
+    application: Application = field(init=False)
+    client: ServiceClient = field(init=False)
     _held: HeldToken | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.application = conf.application(self.identity.application)
+        self.client = ServiceClient(self.application)
         if self.application.environment != self.identity.environment:
             raise exceptions.ConfigurationError("The identity is of the other environment.")
 
@@ -90,10 +92,10 @@ class Reader:
             # None for a disabled account.
             usable = TokenGrant.objects.filter(~disabled_account("identity__user"))
             grant = usable.filter(identity_id=self.identity.pk).first()
-            if held := self._usable_token(grant):
-                return held
             if grant is None:
                 raise exceptions.ReauthorizationNeeded("there is no grant")
+            if held := self._usable_token(grant):
+                return held
             database.require_no_transaction()
             refresh_token = self._refresh_token(grant)
             if grant.retry_at is not None and grant.retry_at > timezone.now():
@@ -106,9 +108,9 @@ class Reader:
                 raise exceptions.RefreshPending("another refresh is running", endpoint="token")
             time.sleep(POLL)
 
-    def _usable_token(self, grant: TokenGrant | None) -> HeldToken | None:
+    def _usable_token(self, grant: TokenGrant) -> HeldToken | None:
         """The stored access token, if the caller can use it."""
-        if grant is None or grant.access_expires_at <= timezone.now():
+        if grant.access_expires_at <= timezone.now():
             return None
         token = self._open(grant, "access_token")
         if token is None or token == self.rejected:
@@ -157,7 +159,7 @@ class Reader:
             pause = timedelta(seconds=error.retry_after or UNANSWERED_PAUSE)
             _same(grant).update(lease_until=None, retry_at=timezone.now() + pause)
             raise
-        changed = _columns_of(self.application, self.identity, answer, asked_at=asked_at)
+        changed = _columns_of(self.identity, answer, asked_at=asked_at)
         if not _replace(grant, changed):
             return None
         grant.generation += 1
@@ -168,10 +170,11 @@ class Reader:
 
 def _drop_scopes(identity: LinkedIdentity, scopes: set[str]) -> None:
     """A refresh may bring less than the person had allowed (RFC 6749 §6): its gates close."""
-    if scopes.isdisjoint(identity.scopes):
-        return
-    identity.scopes = [each for each in identity.scopes if each not in scopes]
-    LinkedIdentity.objects.filter(pk=identity.pk).update(scopes=identity.scopes)
+    kept = [each for each in identity.scopes if each not in scopes]
+    if kept != identity.scopes:
+        LinkedIdentity.objects.filter(pk=identity.pk).change(scopes=kept)
+        identity.scopes = kept
+        identity.version += 1
 
 
 def access_token_for(identity: LinkedIdentity, *, rejected: Secret | None = None) -> Secret:
@@ -184,11 +187,10 @@ def access_token_for(identity: LinkedIdentity, *, rejected: Secret | None = None
     disabled, and the ``ServiceError`` if the service gave no token; ``RefreshPending`` means that
     another attempt is running or has just failed.
     """
-    application = conf.application(identity.application)
-    return Reader(application, identity, ServiceClient(application), rejected).token().value
+    return Reader(identity, rejected).token().value
 
 
-def store(application: Application, identity: LinkedIdentity, answer: TokenAnswer) -> None:
+def store(identity: LinkedIdentity, answer: TokenAnswer) -> None:
     """Store the tokens of a sign-in, replacing older ones.
 
     It increments ``generation``, so that a running refresh of the older tokens stores nothing.
@@ -197,7 +199,7 @@ def store(application: Application, identity: LinkedIdentity, answer: TokenAnswe
         "refresh_token": "",
         "refresh_expires_at": None,
         "scopes": list(identity.scopes),
-        **_columns_of(application, identity, answer, asked_at=timezone.now()),
+        **_columns_of(identity, answer, asked_at=timezone.now()),
     }
     grants = TokenGrant.objects.filter(identity_id=identity.pk)
     if not grants.update(generation=F("generation") + 1, **columns):
@@ -206,13 +208,13 @@ def store(application: Application, identity: LinkedIdentity, answer: TokenAnswe
 
 @sensitive_variables()
 def _columns_of(
-    application: Application, identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
+    identity: LinkedIdentity, answer: TokenAnswer, *, asked_at: datetime
 ) -> dict[str, Any]:
     """The columns that a token answer changes. Without a refresh token the stored one stays."""
+    keys = conf.application(identity.application).encryption_keys
 
     def seal(token: Secret, column: str) -> str:
-        context = identity.sealing_context(column)
-        return vault.seal(token, keys=application.encryption_keys, context=context)
+        return vault.seal(token, keys=keys, context=identity.sealing_context(column))
 
     margin = min(LONGEST_MARGIN, answer.expires_in * MARGIN_SHARE)
     changed: dict[str, Any] = {
@@ -271,14 +273,14 @@ def _mark_dead(
             generation=F("generation") + 1, needs_reauthorization=True, lease_until=None,
             retry_at=None, **dropped,
         )  # fmt: skip
-        if marked and not grant.needs_reauthorization:
-            LinkedIdentity.objects.filter(pk=identity.pk).change(**NO_LEVEL)
-    if marked and not grant.needs_reauthorization:
-        identity.version += 1
-        facts = {"identity": identity.pk, "reason": reason}
-        log(LogEvent.GRANT_LOST, level=logging.WARNING, application=identity.application, **facts)
-        signals.announce(signals.reauthorization_needed, LinkedIdentity, identity=identity)
-    return bool(marked)
+        if not marked or grant.needs_reauthorization:
+            return bool(marked)
+        LinkedIdentity.objects.filter(pk=identity.pk).change(**NO_LEVEL)
+    identity.version += 1
+    facts = {"identity": identity.pk, "reason": reason}
+    log(LogEvent.GRANT_LOST, level=logging.WARNING, application=identity.application, **facts)
+    signals.announce(signals.reauthorization_needed, LinkedIdentity, identity=identity)
+    return True
 
 
 def _same(grant: TokenGrant) -> Any:

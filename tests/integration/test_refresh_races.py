@@ -8,7 +8,6 @@ from django.db import transaction
 from django.test import override_settings
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.exceptions import (
     ReauthorizationNeeded,
 )
@@ -134,7 +133,7 @@ def test_a_revocation_on_its_way_throws_the_answer_away(
                 locked = LinkedIdentity.objects.locked(identity.subject_digest)
                 withdrawal.revoke(locked, at=timezone.now(), by=RevokedBy.PERSON)
         if "signed in" in meanwhile:
-            tokens.store(conf.application(), identity, signed_in)
+            tokens.store(identity, signed_in)
 
     service.meanwhile["token"] = in_the_meantime(act)
     if meanwhile == "revoked":

@@ -9,7 +9,7 @@ import pytest
 from django.db import DataError, connection
 from django.utils import timezone
 
-from django_identity import conf, signals
+from django_identity import signals
 from django_identity.lifecycle import refetch
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
@@ -429,5 +429,5 @@ def test_due_at_three_quarters_give_or_take_a_tenth(
     """The place in the spread is the identity's own, so that it stays when the day is over."""
     now = timezone.now()
     identity = LinkedIdentity(subject_digest=digest + "0" * 56, scopes=["claims:read"])
-    due_at = refetch.next_due(conf.application(), identity, claims_until=now + 24 * HOUR)
+    due_at = refetch.next_due(identity, claims_until=now + 24 * HOUR)
     assert (due_at - now) / (24 * HOUR) == pytest.approx(share, abs=0.001)

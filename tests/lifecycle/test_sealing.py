@@ -44,7 +44,7 @@ def make_sealed(person: str = "ada") -> LinkedIdentity:
     """An identity with tokens and a started sign-in, under the first key."""
     site = conf.application()
     identity = make_identity(make_user(person), subject=f"subject-{person}")
-    tokens.store(site, identity, answer(f"at-of-{person}", f"rt-of-{person}"))
+    tokens.store(identity, answer(f"at-of-{person}", f"rt-of-{person}"))
     started = AuthorizationRequest(
         application=site.alias, environment=site.environment, state_digest=f"state-{person}",
         purpose=Purpose.SIGN_IN, expires_at=timezone.now(),
@@ -172,7 +172,7 @@ def test_a_refresh_meanwhile_wins() -> None:
     def refresh_first(execute: Any, sql: str, *rest: Any) -> Any:
         if not stored and sql.startswith("UPDATE") and "_tokengrant" in sql:
             stored.append(True)
-            tokens.store(conf.application(), identity, answer("at-newer", "rt-newer"))
+            tokens.store(identity, answer("at-newer", "rt-newer"))
         return execute(sql, *rest)
 
     with ring(NEW, OLD):

@@ -10,7 +10,6 @@ from django.db import InterfaceError, InternalError, OperationalError, connectio
 from django.test import override_settings
 from django.utils import timezone
 
-from django_identity import conf
 from django_identity.exceptions import (
     AccessTokenRejected,
     ConfigurationError,
@@ -26,7 +25,6 @@ from django_identity.lifecycle import tokens
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.secrets import Secret
-from django_identity.service import ServiceClient
 from django_identity.service.answers import TokenAnswer
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import (
@@ -219,7 +217,7 @@ def test_a_token_is_not_used_to_its_last_second(
 ) -> None:
     """Clocks differ and calls take time: a tenth of the life, a minute at most, is left over."""
     answered = TokenAnswer(Secret("at"), Secret("rt"), lifetime, None, None)
-    tokens.store(conf.application(), identity, answered)
+    tokens.store(identity, answered)
     ends_in = (TokenGrant.objects.get().access_expires_at - timezone.now()).total_seconds()
     assert ends_in == pytest.approx(lifetime - margin, abs=2)
 
@@ -234,8 +232,7 @@ def test_no_grant_means_coming_again(service: FakeService, identity: LinkedIdent
 def test_a_held_token_is_not_printed(service: FakeService, identity: LinkedIdentity) -> None:
     """Neither the token nor who holds it stands in a ``repr``."""
     make_grant(identity, access_token="at-secret")
-    application = conf.application()
-    reader = tokens.Reader(application, identity, ServiceClient(application))
+    reader = tokens.Reader(identity)
     assert reader.read(lambda token: token).reveal() == "at-secret"
     assert "at-secret" not in repr(reader)
 
@@ -339,7 +336,7 @@ def test_a_sign_in_replaces_everything(service: FakeService, identity: LinkedIde
     )
     answered = TokenAnswer(Secret("at-new"), None, 3600.0, None, None)
     identity.scopes = ["profile:read"]
-    tokens.store(conf.application(), identity, answered)
+    tokens.store(identity, answered)
     grant = TokenGrant.objects.get()
     assert stored(identity, "access_token") == "at-new"
     assert (grant.refresh_token, grant.refresh_expires_at) == ("", None)
@@ -353,9 +350,7 @@ def test_a_refresh_that_fails_does_not_pause_a_sign_in(
     """The tokens of a sign-in meanwhile are no business of the older ones' refresh."""
     expired(identity)
     service.answers["token"] = html("500 Oops")
-    service.meanwhile["token"] = in_the_meantime(
-        lambda: tokens.store(conf.application(), identity, SIGNED_IN)
-    )
+    service.meanwhile["token"] = in_the_meantime(lambda: tokens.store(identity, SIGNED_IN))
     with pytest.raises(ServiceUnavailable):
         access_token_for(identity)
     assert TokenGrant.objects.get().retry_at is None
@@ -365,15 +360,14 @@ def test_a_refresh_that_fails_does_not_pause_a_sign_in(
 def test_giving_up_spares_newer_tokens(service: FakeService, identity: LinkedIdentity) -> None:
     """A token that was refused says nothing about those that came since."""
     make_grant(identity)
-    site = conf.application()
 
     def refused_after_a_sign_in(token: Secret) -> None:
         if token == Secret("at-1"):
-            tokens.store(site, identity, SIGNED_IN)
+            tokens.store(identity, SIGNED_IN)
         raise AccessTokenRejected("refused")
 
     with announced() as heard, pytest.raises(ReauthorizationNeeded):
-        tokens.Reader(site, identity, ServiceClient(site)).read(refused_after_a_sign_in)
+        tokens.Reader(identity).read(refused_after_a_sign_in)
     assert (heard, access_token_for(identity).reveal()) == ([], "at-new")
 
 
