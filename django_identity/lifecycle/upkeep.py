@@ -82,9 +82,17 @@ def run(*, stop: Stop = lambda: False) -> tuple[int, Counter[Refetched]]:
 
 
 def run_with_workers(*, stop: Stop = lambda: False) -> None:
-    """Do the urgent work and the old data here, and publish messages for the re-fetches."""
+    """Do the urgent work and the old data here, and publish messages for the re-fetches.
+
+    One for each 200 due rows of an application, up to ``REFETCHES_PER_MINUTE``.
+    """
     tend(stop=stop)
-    ask_workers()
+    for site in conf.applications():
+        left = 0 if backoff.is_paused(site) else due(site)[: site.refetches_per_minute].count()
+        for start in range(0, left, ROWS_IN_A_MESSAGE):
+            rows = min(left - start, ROWS_IN_A_MESSAGE)
+            if not background.nudge(background.TaskName.REFETCH_DUE, site.alias, rows):
+                return  # A silent broker costs two seconds, and not two for each message.
 
 
 def tend(*, stop: Stop = lambda: False) -> int:
@@ -94,16 +102,6 @@ def tend(*, stop: Stop = lambda: False) -> int:
     if not stop():
         purge()
     return events
-
-
-def ask_workers() -> None:
-    """Publish a message for each 200 due rows, up to ``REFETCHES_PER_MINUTE``."""
-    for site in conf.applications():
-        left = 0 if backoff.is_paused(site) else due(site)[: site.refetches_per_minute].count()
-        for start in range(0, left, ROWS_IN_A_MESSAGE):
-            rows = min(left - start, ROWS_IN_A_MESSAGE)
-            if not background.nudge(background.TaskName.REFETCH_DUE, site.alias, rows):
-                return  # A silent broker costs two seconds, and not two for each message.
 
 
 def refetch_for_a_minute(

@@ -90,7 +90,7 @@ def kill_while_they_work(story: Story) -> None:
         time.sleep(random.uniform(0.2, 0.6))
         if len(calls) == before:
             workers.start()
-            upkeep.ask_workers()
+            upkeep.run_with_workers()
         elif len(workers.killed) % (KILLS // KILLS_OF_A_WORKER) == 1:
             workers.kill_a_worker()
             workers.start()
@@ -110,7 +110,7 @@ def wait_until_quiet(story: Story) -> None:
             calls = len(story.service.seen)
             since = began = time.monotonic()
         elif time.monotonic() > since + 2 * QUIET:
-            upkeep.ask_workers()
+            upkeep.run_with_workers()
             since = time.monotonic()
         time.sleep(0.2)
 
@@ -122,11 +122,11 @@ def test_killed_workers_spend_no_token_twice_and_leave_nobody_behind(
     make_backlog(IDENTITIES)
     story = Story(stand_in, workers)
     workers.start()
-    upkeep.ask_workers()
+    upkeep.run_with_workers()
     kill_while_they_work(story)
     for _ in range(MOST_ROUNDS):
         workers.start()
-        upkeep.ask_workers()
+        upkeep.run_with_workers()
         wait_until_quiet(story)
         workers.stop()
         if not LinkedIdentity.objects.filter(credential_issued_at=None).exists():

@@ -44,7 +44,7 @@ def test_a_clean_stop_leaves_nothing_half_done(
     """Long before the minute of a message is over; all other rows are due in five minutes."""
     stand_in.delay, workers.size, workers.pool = 1.0, 1, pool
     make_backlog(80)
-    upkeep.ask_workers()
+    upkeep.run_with_workers()
     workers.start()
     wait_until(lambda: len(stand_in.seen) > 4, workers)
     workers.stop()

@@ -206,7 +206,7 @@ def test_429_pauses_upkeep_of_the_application(service: FakeService, published: P
     service.answers["claims"] = SLOW
     assert all_refetched() == [Refetched.NOT_NOW]
     assert all_refetched() == []
-    upkeep.ask_workers()
+    upkeep.run_with_workers()
     assert published() == []
     assert service.calls("claims") == 1
     assert upkeep.count_due() == 3
@@ -315,7 +315,7 @@ def test_messages_name_the_application_and_no_person(
     monkeypatch.setattr(upkeep, "ROWS_IN_A_MESSAGE", 4)
     for n in range(9):
         due(n)
-    upkeep.ask_workers()
+    upkeep.run_with_workers()
     assert published() == [["default", 4], ["default", 4], ["default", 1]]
     assert upkeep.count_due() == 9
 
@@ -326,7 +326,7 @@ def test_no_more_than_the_rate_is_handed_out(everybody: FakeService, published: 
         due(n)
     setting = {"default": everybody.settings(REFETCHES_PER_MINUTE=3)}
     with override_settings(DJANGO_IDENTITY=setting):
-        upkeep.ask_workers()
+        upkeep.run_with_workers()
         assert published() == [["default", 3]]
         assert upkeep.run()[1].total() == 3
 
@@ -334,7 +334,7 @@ def test_no_more_than_the_rate_is_handed_out(everybody: FakeService, published: 
 def test_a_dead_broker_loses_nothing(service: FakeService, dead_broker: None) -> None:
     """What it does not take stays due."""
     due()
-    upkeep.ask_workers()
+    upkeep.run_with_workers()
     assert upkeep.count_due() == 1
 
 
