@@ -2,16 +2,15 @@
 
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection, connections
 
 from django_identity.models import EventOutcome, WebhookEvent
+from tests.concurrency import at_once
 from tests.databases import on_postgresql
 from tests.deliveries import event_body, post
 from tests.lifecycle.test_events import linked
-from tests.lifecycle.waiting import alone
 
 pytestmark = [pytest.mark.server, pytest.mark.django_db(transaction=True), on_postgresql]
 
@@ -36,8 +35,7 @@ def _pooled(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_every_event_is_taken_in_and_applied() -> None:
     """Though no connection knows what another one has met."""
     linked()
-    with ThreadPoolExecutor(CALLERS) as pool:
-        answers = list(pool.map(lambda _: alone(_deliveries), range(CALLERS)))
+    answers = at_once([_deliveries] * CALLERS)
     assert [set(statuses) for statuses in answers] == [{200}] * CALLERS
     applied = WebhookEvent.objects.filter(outcome=EventOutcome.APPLIED)
     assert applied.count() == CALLERS * EACH

@@ -17,7 +17,7 @@ from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import LinkedIdentity
 from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import FakeService, html
-from tests.lifecycle.key_sets.steps import time_passes
+from tests.lifecycle.key_origin import time_passes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,0 +1,298 @@
+"""The key set that is believed: how it is asked for, how long it serves, what a new key costs."""
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from django.test import override_settings
+
+from django_identity import conf
+from django_identity.conf import Application
+from django_identity.credentials import RejectionReason, VerifiedCredential
+from django_identity.exceptions import CredentialRejected, KeysUnavailable, SubjectMismatch
+from django_identity.lifecycle import key_sets
+from tests.fake_service import (
+    FakeService,
+    answer,
+    dribble_body,
+    html,
+    http,
+    redirect_to,
+    serving,
+    silent,
+    truncated,
+)
+from tests.lifecycle.key_origin import claims_answer, document, publish, slowly, time_passes
+
+BUSY = answer({"error": "busy"}, status="503 Busy")
+
+
+@pytest.fixture
+def origin(service: FakeService) -> FakeService:
+    publish(service, "key-1")
+    return service
+
+
+@pytest.fixture
+def site(origin: FakeService) -> Application:
+    return conf.application()
+
+
+def verified(site: Application, service: FakeService, kid: str, **head: Any) -> VerifiedCredential:
+    given = claims_answer(service, kid, **head)
+    proof = key_sets.verify_answer(site, given, subject=service.subject)
+    assert proof is not None
+    return proof
+
+
+def reason_of(site: Application, service: FakeService, kid: str, **head: Any) -> RejectionReason:
+    """Why a credential under that key is rejected."""
+    with pytest.raises(CredentialRejected) as caught:
+        verified(site, service, kid, **head)
+    return caught.value.reason
+
+
+def must_wait(site: Application, service: FakeService, kid: str) -> None:
+    """Nothing is said of the credential: it may be asked again later."""
+    with pytest.raises(KeysUnavailable):
+        verified(site, service, kid)
+
+
+# How it is asked for, and which answers are one
+
+
+def test_the_request_carries_nothing(origin: FakeService, site: Application) -> None:
+    """No token and no cookie; from the settings' origin and nowhere else."""
+    publish(origin, "key-1", headers="Set-Cookie: a=b\r\n")
+    key_sets.current(site)
+    time_passes(301)
+    key_sets.current(site)
+    assert len(origin.requests) == 2
+    for name, target, raw in origin.requests:
+        assert (name, target) == ("jwks", "/.well-known/jwks.json")
+        sent = raw.lower()
+        assert b"authorization" not in sent
+        assert b"cookie" not in sent
+        assert b"accept-encoding: identity" in sent
+
+
+def test_64_kb_of_any_content_type_are_a_set(origin: FakeService, site: Application) -> None:
+    """Key sets are served as all sorts of things."""
+    body = document("key-1").ljust(64 * 1024)
+    origin.answers["jwks"] = http(body, headers="Content-Type: text/html\r\n")
+    assert key_sets.current(site).kids == ("key-1",)
+
+
+@pytest.mark.parametrize("status", ["201 Created", "206 Partial", "400 Bad", "404 No", "500 Oops"])
+def test_an_error_body_is_never_keys(origin: FakeService, site: Application, status: str) -> None:
+    """Only a 200 answers, however good the rest looks."""
+    publish(origin, "key-1", status=status)
+    with pytest.raises(KeysUnavailable):
+        key_sets.current(site)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [html(), answer({}), http(b'{"keys": [], "keys": []}'), http(document().ljust(64 * 1024 + 1)),
+     truncated, BUSY],
+    ids=["html", "no keys", "repeated", "a byte too long", "truncated", "busy"],
+)  # fmt: skip
+def test_a_failure_replaces_nothing(origin: FakeService, site: Application, given: Any) -> None:
+    """The keys that are held go on serving to the end of their five minutes, and no longer.
+
+    Then it is "try later", never "forged".
+    """
+    held = key_sets.current(site)
+    origin.answers["jwks"] = given
+    must_wait(site, origin, "key-2")
+    assert origin.calls("jwks") == 2
+    time_passes(299)
+    assert key_sets.current(site) is held
+    assert verified(site, origin, "key-1")
+    time_passes(2)
+    must_wait(site, origin, "key-1")
+
+
+def test_no_redirect_is_followed(origin: FakeService, site: Application) -> None:
+    """Who can answer for the origin cannot send us to another one."""
+    with serving() as elsewhere:
+        publish(elsewhere, "key-1")
+        origin.answers["jwks"] = redirect_to(elsewhere.origin, 302)
+        with pytest.raises(KeysUnavailable):
+            key_sets.current(site)
+        assert elsewhere.requests == []
+
+
+@pytest.mark.parametrize("given", [silent, dribble_body], ids=lambda given: given.__name__)
+def test_a_slow_answer_ends_at_the_deadline(
+    origin: FakeService, site: Application, given: Any
+) -> None:
+    """One total deadline, not one for each byte."""
+    origin.answers["jwks"] = given
+    started = time.monotonic()
+    with pytest.raises(KeysUnavailable):
+        key_sets.current(replace(site, timeout=0.3))
+    assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize("keys", [[], [{"kty": "RSA", "kid": "key-1"}]], ids=["none", "unusable"])
+def test_a_set_without_usable_keys_is_an_answer(
+    origin: FakeService, site: Application, keys: list[Any]
+) -> None:
+    """It replaces the set: that is how a provider pulls the plug."""
+    key_sets.current(site)
+    origin.answers["jwks"] = answer({"keys": keys})
+    assert reason_of(site, origin, "key-2") is RejectionReason.KEY
+    assert reason_of(site, origin, "key-1") is RejectionReason.KEY
+    assert origin.calls("jwks") == 3
+
+
+# How long it serves, and whom
+
+
+def test_five_minutes_and_no_longer(origin: FakeService, site: Application) -> None:
+    """Whatever the service says of caching. Then a key that has left the set verifies nothing."""
+    publish(origin, "key-1", headers="Cache-Control: max-age=0\r\n")
+    held = key_sets.current(site)
+    publish(origin, "key-2")
+    time_passes(299)
+    for _ in range(10):
+        assert verified(site, origin, "key-1")
+        assert key_sets.current(site) is held
+    assert origin.calls("jwks") == 1
+    time_passes(1.1)
+    assert reason_of(site, origin, "key-1") is RejectionReason.KEY
+    assert key_sets.current(site).kids == ("key-2",)
+
+
+def test_the_age_counts_from_the_start_of_the_fetch(origin: FakeService, site: Application) -> None:
+    """An answer that took a second to come is a second old."""
+    origin.answers["jwks"] = slowly(0.2, "key-1")
+    key_sets.current(site)
+    publish(origin, "key-2")
+    time_passes(299.8)
+    assert key_sets.current(site).kids == ("key-2",)
+
+
+def test_applications_of_one_origin_share_the_set(origin: FakeService) -> None:
+    """Live and test have one origin, and so have two applications; another origin is another."""
+    with serving() as another:
+        publish(another, "key-2")
+        setting = {
+            "default": origin.settings(),
+            "second": origin.settings(CLIENT_ID="client-2"),
+            "third": another.settings(),
+        }
+        with override_settings(DJANGO_IDENTITY=setting):
+            first = key_sets.current(conf.application())
+            assert key_sets.current(conf.application("second")) is first
+            assert key_sets.current(conf.application("third")).kids == ("key-2",)
+        assert (origin.calls("jwks"), another.calls("jwks")) == (1, 1)
+
+
+def test_a_child_process_fetches_for_itself(origin: FakeService, site: Application) -> None:
+    """It has none of its parent's threads, one of which may be fetching."""
+    origin.answers["jwks"] = slowly(0.3, "key-1")
+    with ThreadPoolExecutor(1) as pool:
+        mine = pool.submit(key_sets.current, site)
+        while not origin.requests:
+            time.sleep(0.01)
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if key_sets.current(site).kids == ("key-1",) else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert mine.result().kids == ("key-1",)
+
+
+# What an unknown ``kid`` costs: two fetches in 30 seconds, whoever asks
+
+
+def test_a_new_key_is_found_at_once(origin: FakeService, site: Application) -> None:
+    """A credential signed with a key that was published a moment ago verifies."""
+    key_sets.current(site)
+    publish(origin, "key-1", "key-2")
+    assert verified(site, origin, "key-2").kid == "key-2"
+    assert origin.calls("jwks") == 2
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["none is held", "its key is new"])
+def test_many_threads_make_one_fetch(origin: FakeService, site: Application, *, held: bool) -> None:
+    """All of them wait for it, and all of them find the key."""
+    if held:
+        key_sets.current(site)
+    origin.answers["jwks"] = slowly(0.2, "key-1", "key-2")
+    with ThreadPoolExecutor(20) as pool:
+        kids = pool.map(lambda _: verified(site, origin, "key-2").kid, range(20))
+    assert [*kids] == ["key-2"] * 20
+    assert origin.calls("jwks") == 1 + held
+
+
+def test_a_flood_of_unknown_kids_costs_two_fetches(origin: FakeService, site: Application) -> None:
+    """So that a second rotation in a row is found, too; then it is "later". Others come in."""
+    key_sets.current(site)
+    assert reason_of(site, origin, "no-0") is RejectionReason.KEY
+    assert reason_of(site, origin, "no-1") is RejectionReason.KEY
+    for n in range(2, 20):
+        must_wait(site, origin, f"no-{n}")
+    assert origin.calls("jwks") == 3
+    assert verified(site, origin, "key-1")
+    time_passes(29)
+    must_wait(site, origin, "no-20")
+    time_passes(1.1)
+    assert reason_of(site, origin, "no-21") is RejectionReason.KEY
+    assert origin.calls("jwks") == 4
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["none is held", "a flood"])
+def test_failed_fetches_are_two_in_half_a_minute(
+    origin: FakeService, site: Application, *, held: bool
+) -> None:
+    """A service that fails is not asked for each person who comes: attempts are counted."""
+    if held:
+        key_sets.current(site)
+    origin.answers["jwks"] = BUSY
+
+    def attempt() -> int:
+        must_wait(site, origin, "no-1")
+        return origin.calls("jwks") - held
+
+    assert [attempt(), attempt(), attempt()] == [1, 2, 2]
+    time_passes(29)
+    assert attempt() == 2
+    time_passes(1.1)
+    assert [attempt(), attempt(), attempt()] == [3, 4, 4]
+    publish(origin, "key-1", "key-2")
+    time_passes(30.1)
+    assert verified(site, origin, "key-2")
+
+
+@pytest.mark.parametrize("kid", ["key-1", "key-2"], ids=["known", "new"])
+def test_whose_credential_it_is_counts(origin: FakeService, site: Application, kid: str) -> None:
+    """Newer keys are no way around the subject, of the credential or of the answer."""
+    key_sets.current(site)
+    publish(origin, "key-1", "key-2")
+    given = claims_answer(origin, kid)
+    with pytest.raises(SubjectMismatch):
+        key_sets.verify_answer(site, given, subject="subject-2")
+    with pytest.raises(CredentialRejected) as caught:
+        key_sets.verify_answer(site, replace(given, user_id="subject-2"), subject="subject-2")
+    assert caught.value.reason is RejectionReason.PAYLOAD_SUB
+
+
+@pytest.mark.parametrize("head", [{"alg": "none"}, {"typ": "JWT"}, {"crit": []}, {"jku": "x"}])
+def test_junk_asks_for_nothing(origin: FakeService, site: Application, head: Any) -> None:
+    """A header that is refused for itself does not get its ``kid`` looked up."""
+    key_sets.current(site)
+    assert reason_of(site, origin, "no-1", **head) is not RejectionReason.KEY
+    assert origin.calls("jwks") == 1
+
+
+def test_a_bad_signature_asks_for_nothing(origin: FakeService, site: Application) -> None:
+    """The key is known; another fetch could not make the signature good."""
+    key_sets.current(site)
+    reason = reason_of(site, origin, "key-1", signed_by="key-2")
+    assert reason is RejectionReason.SIGNATURE
+    assert origin.calls("jwks") == 1
