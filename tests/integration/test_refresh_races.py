@@ -19,7 +19,7 @@ from django_identity.service.answers import TokenAnswer
 from tests import concurrency
 from tests.factories import make_identity, make_user, sealed
 from tests.fake_service import FakeService, answer
-from tests.lifecycle.held import announced, expired, in_the_meantime, stored
+from tests.lifecycle.held import announced, expired, stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,7 +57,7 @@ def test_invalid_grant_after_a_sibling_won_is_no_end(
             lease_until=None,
         )
 
-    service.meanwhile["token"] = in_the_meantime(sibling_wins)
+    service.meanwhile["token"] = sibling_wins
     service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
     with announced() as heard:
         assert access_token_for(identity).reveal() == "at-sibling"
@@ -135,7 +135,7 @@ def test_a_revocation_on_its_way_throws_the_answer_away(
         if "signed in" in meanwhile:
             tokens.store(identity, signed_in)
 
-    service.meanwhile["token"] = in_the_meantime(act)
+    service.meanwhile["token"] = act
     if meanwhile == "revoked":
         with pytest.raises(ReauthorizationNeeded):
             access_token_for(identity)

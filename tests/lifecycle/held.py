@@ -1,11 +1,10 @@
 """A grant at the moment of its refresh, for the tests of tokens."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
-from django.db import connections
 from django.dispatch import Signal
 from django.utils import timezone
 
@@ -23,22 +22,8 @@ def stored(identity: LinkedIdentity, column: str = "refresh_token") -> str:
     return unsealed(identity, column, getattr(TokenGrant.objects.get(), column))
 
 
-def in_the_meantime(work: Callable[[], object]) -> Callable[[], None]:
-    """``work`` in the service's thread, whose database connection ends with it."""
-
-    def done() -> None:
-        try:
-            work()
-        finally:
-            connections.close_all()
-
-    return done
-
-
 @contextmanager
-def announced(
-    signal: Signal = signals.reauthorization_needed,
-) -> Iterator[list[LinkedIdentity]]:
+def announced(signal: Signal = signals.reauthorization_needed) -> Iterator[list[LinkedIdentity]]:
     """The identities about which the signal was sent."""
     heard: list[LinkedIdentity] = []
 

@@ -15,7 +15,7 @@ from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import FakeService, answer, html
-from tests.lifecycle.held import announced, in_the_meantime
+from tests.lifecycle.held import announced
 from tests.lifecycle.refetching import refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -318,7 +318,7 @@ def test_what_comes_first_wins(
     of it is stored.
     """
     change = LinkedIdentity.objects.all().change
-    service.meanwhile["claims"] = in_the_meantime(lambda: change(**event))
+    service.meanwhile["claims"] = lambda: change(**event)
     if fails:
         service.answers["claims"] = html()
     assert refetched(identity) is (Refetched.OUTAGE if fails else Refetched.OVERTAKEN)
