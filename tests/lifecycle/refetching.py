@@ -1,7 +1,34 @@
-"""Re-fetches in a test: of one identity, and of all that is due."""
+"""Re-fetches in a test: who is due, of one identity, and of all that is due."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
 
 from django_identity.lifecycle.upkeep import Refetched, refetch_all, refetch_these
 from django_identity.models import LinkedIdentity
+from tests.factories import make_grant, make_identity, make_user
+from tests.fake_service import FakeService
+
+AN_HOUR = timedelta(hours=1)
+
+
+def make_due(number: int = 0, *, ago: timedelta = AN_HOUR, **fields: Any) -> LinkedIdentity:
+    """A linked identity whose re-fetch is due since then, with a live token."""
+    held = {"refetch_due_at": timezone.now() - ago, **fields}
+    identity = make_identity(make_user(f"user-{number}"), subject=f"subject-{number}", **held)
+    make_grant(identity, refresh_token=f"rt-{number}-0")
+    return LinkedIdentity.objects.get(pk=identity.pk)
+
+
+def answer_everybody(service: FakeService) -> None:
+    """From now on the service answers about whoever is asked for."""
+
+    def turn() -> None:
+        service.subject = service.newest("claims").split("/")[-2]
+        service.answers["claims"] = service.good("claims")
+
+    service.meanwhile["claims"] = turn
 
 
 def refetched(identity: LinkedIdentity) -> Refetched | None:

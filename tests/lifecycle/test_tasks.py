@@ -19,20 +19,13 @@ from django_identity.background import TaskName, nudge_on_commit
 from django_identity.lifecycle import erasure, upkeep
 from django_identity.models import LinkedIdentity
 from django_identity.schedule import beat_schedule
-from tests.factories import make_grant, make_identity, make_user
 from tests.fake_service import FakeService
 from tests.lifecycle.conftest import celery_app
+from tests.lifecycle.refetching import make_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OURS = [name.value for name in TaskName]
-
-
-def due(subject: str) -> LinkedIdentity:
-    past = timezone.now() - timedelta(minutes=1)
-    identity = make_identity(make_user(subject), subject=subject, refetch_due_at=past)
-    make_grant(identity)
-    return identity
 
 
 def until(holds: Callable[[], bool]) -> bool:
@@ -128,7 +121,7 @@ def test_the_schedule_is_one_line_in_the_settings() -> None:
 @pytest.mark.integration
 def test_a_worker_keeps_claims_fresh(service: FakeService, worker: Celery) -> None:
     """A tick of upkeep becomes a message and a re-fetch; an event's re-fetch waits for no tick."""
-    due("subject-1")
+    make_due(1)
     worker.send_task(TaskName.UPKEEP)
     assert until(is_fresh)
     assert service.calls("claims") == 1
@@ -140,7 +133,7 @@ def test_a_worker_keeps_claims_fresh(service: FakeService, worker: Celery) -> No
 
 def test_a_task_that_comes_twice_works_once(service: FakeService) -> None:
     """A repeated delivery of any task is quiet and makes no second call."""
-    due("subject-1")
+    make_due(1)
     for _ in range(2):
         tasks.refetch_due.run("default", 200)
         tasks.run_handlers.run(999_999)

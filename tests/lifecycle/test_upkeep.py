@@ -29,25 +29,18 @@ from django_identity.models import (
     WebhookEvent,
 )
 from django_identity.service import backoff
+from django_identity.testing.clock import Clock
 from tests import concurrency
 from tests.clock_cache import ClockCache
-from tests.factories import make_event, make_grant, make_identity, make_user
+from tests.factories import make_event, make_identity, make_user
 from tests.fake_service import FakeService, answer, html, http
 from tests.lifecycle.conftest import Published
-from tests.lifecycle.refetching import all_refetched
+from tests.lifecycle.refetching import all_refetched, answer_everybody, make_due
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HOUR = timedelta(hours=1)
 SLOW = http(b"", status="429 Slow", headers="Retry-After: 30\r\n")
-
-
-def due(number: int = 0, *, ago: timedelta = HOUR, **fields: Any) -> LinkedIdentity:
-    """A linked identity whose re-fetch is due, with a live token."""
-    held = {"refetch_due_at": timezone.now() - ago, **fields}
-    identity = make_identity(make_user(f"user-{number}"), subject=f"subject-{number}", **held)
-    make_grant(identity, refresh_token=f"rt-{number}-0")
-    return LinkedIdentity.objects.get(pk=identity.pk)
 
 
 def row(identity: LinkedIdentity) -> LinkedIdentity:
@@ -58,21 +51,9 @@ def taken(most: int = 20) -> list[int]:
     return sorted(each.pk for each in upkeep.take_due(conf.application(), most))
 
 
-def time_passes(**span: float) -> None:
-    for each in LinkedIdentity.objects.exclude(refetch_due_at=None):
-        moved = each.refetch_due_at - timedelta(**span)
-        LinkedIdentity.objects.filter(pk=each.pk).update(refetch_due_at=moved)
-
-
 @pytest.fixture
 def everybody(service: FakeService) -> FakeService:
-    """The service answers about whoever is asked for."""
-
-    def turn() -> None:
-        service.subject = service.newest("claims").split("/")[-2]
-        service.answers["claims"] = service.good("claims")
-
-    service.meanwhile["claims"] = turn
+    answer_everybody(service)
     return service
 
 
@@ -81,39 +62,41 @@ def everybody(service: FakeService) -> FakeService:
 
 def test_what_is_due_is_taken_once(service: FakeService) -> None:
     """The longest due first, and never what is not due, or not of this site's settings."""
-    ids = [due(n, ago=timedelta(minutes=n + 1)).pk for n in range(5)]
-    due(7, ago=-HOUR)
-    due(8, refetch_due_at=None)
-    other = due(9)
+    ids = [make_due(n, ago=timedelta(minutes=n + 1)).pk for n in range(5)]
+    make_due(7, ago=-HOUR)
+    make_due(8, refetch_due_at=None)
+    other = make_due(9)
     LinkedIdentity.objects.filter(pk=other.pk).update(environment="live")
     assert [taken(2) for _ in range(4)] == [ids[3:], ids[1:3], ids[:1], []]
 
 
-def test_what_is_taken_comes_back_after_five_minutes(service: FakeService) -> None:
+def test_what_is_taken_comes_back_after_five_minutes(
+    service: FakeService, identity_clock: Clock
+) -> None:
     """So that the row of a worker that died is served; the version stays as it was read."""
-    identity = due()
+    identity = make_due()
     assert taken() == [identity.pk]
-    time_passes(minutes=4, seconds=50)
+    identity_clock.advance(minutes=4, seconds=50)
     assert taken() == []
-    time_passes(seconds=11)
+    identity_clock.advance(seconds=11)
     assert taken() == [identity.pk]
     assert row(identity).version == identity.version
 
 
-def test_the_order_is_random(service: FakeService) -> None:
+def test_the_order_is_random(service: FakeService, identity_clock: Clock) -> None:
     """A row that kills its worker stands before different ones each time."""
     for number in range(20):
-        due(number)
+        make_due(number)
     orders = set()
     for _ in range(3):
         orders.add(tuple(each.pk for each in upkeep.take_due(conf.application())))
-        time_passes(minutes=11)
+        identity_clock.advance(minutes=11)
     assert len(orders) > 1
 
 
 def test_several_workers_at_once_take_each_row_once(service: FakeService) -> None:
     """Four processes of two threads each: every due row is taken by exactly one."""
-    ids = sorted(due(n).pk for n in range(60))
+    ids = sorted(make_due(n).pk for n in range(60))
     target = "tests.lifecycle.crowd_calls:take"
     workers = concurrency.outcomes(*(concurrency.start(target, threads=2) for _ in range(4)))
     assert sorted(pk for worker in workers for pk in worker) == ids
@@ -155,7 +138,7 @@ def test_seven_statements_at_most(everybody: FakeService) -> None:
     """With a refresh, besides taking the row: read, lease and store the grant, ask for events,
     store the identity, read and write its claims.
     """
-    identity = due(1, scopes=["kyc:read", "claims:read"])
+    identity = make_due(1, scopes=["kyc:read", "claims:read"])
     all_refetched()
     past = timezone.now() - timedelta(minutes=1)
     LinkedIdentity.objects.update(refetch_due_at=past)
@@ -172,27 +155,30 @@ def test_seven_statements_at_most(everybody: FakeService) -> None:
 # What ends a run
 
 
-def test_an_outage_ends_a_run_at_the_second_in_a_row(service: FakeService) -> None:
+def test_an_outage_ends_a_run_at_the_second_in_a_row(
+    service: FakeService, identity_clock: Clock
+) -> None:
     """The two rows that met it wait; the others that were taken are due in five minutes."""
     for n in range(22):
-        due(n)
+        make_due(n)
     service.answers["claims"] = html("500 Oops")
     assert all_refetched() == [Refetched.OUTAGE, Refetched.OUTAGE]
     assert service.calls("claims") == 2
     assert upkeep.count_due() == 2
-    time_passes(minutes=5)
+    identity_clock.advance(minutes=5)
     assert upkeep.count_due() >= 20
 
 
 def test_a_rejected_client_ends_a_run_at_once(
     service: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is about the application, nobody loses a grant, and an ERROR line says so."""
+    """It is about the application, nobody loses a grant, and cron's mail and the log say so."""
     for n in range(3):
-        due(n)
+        make_due(n)
     TokenGrant.objects.update(access_expires_at=timezone.now())
     service.answers["token"] = answer({"error": "invalid_client"}, status="401 Unauthorized")
-    assert all_refetched() == [Refetched.NOT_NOW]
+    with pytest.raises(CommandError, match="takes no calls"):
+        call_command("identity_upkeep")
     assert service.calls("token") == 1
     assert not TokenGrant.objects.filter(needs_reauthorization=True).exists()
     (line,) = [record for record in caplog.records if record.levelno == logging.ERROR]
@@ -202,7 +188,7 @@ def test_a_rejected_client_ends_a_run_at_once(
 def test_429_pauses_upkeep_of_the_application(service: FakeService, published: Published) -> None:
     """Until its end nothing is asked."""
     for n in range(23):
-        due(n)
+        make_due(n)
     service.answers["claims"] = SLOW
     assert all_refetched() == [Refetched.NOT_NOW]
     assert all_refetched() == []
@@ -229,16 +215,18 @@ def test_a_pause_is_as_long_as_the_service_asks_for(
 def test_a_cache_that_fails_stops_nothing(service: FakeService, settings: Any) -> None:
     """Each worker learns of the pause by a 429 of its own."""
     settings.CACHES = {"default": {"BACKEND": "tests.broken_cache.BrokenCache"}}
-    due()
+    make_due()
     service.answers["claims"] = SLOW
     assert all_refetched() == [Refetched.NOT_NOW]
     assert not backoff.is_paused(conf.application())
 
 
-def test_a_database_that_does_not_answer_ends_a_run(everybody: FakeService) -> None:
+def test_a_database_that_does_not_answer_ends_a_run(
+    everybody: FakeService, identity_clock: Clock
+) -> None:
     """It is nobody's failure. What was taken comes back in five minutes."""
     for n in range(3):
-        due(n)
+        make_due(n)
 
     def failing(execute: Any, sql: str, *rest: Any) -> Any:
         if "_storedclaim" in sql:
@@ -248,7 +236,7 @@ def test_a_database_that_does_not_answer_ends_a_run(everybody: FakeService) -> N
     with connection.execute_wrapper(failing), pytest.raises(OperationalError):
         all_refetched()
     assert not LinkedIdentity.objects.exclude(last_error="").exists()
-    time_passes(minutes=5)
+    identity_clock.advance(minutes=5)
     assert upkeep.count_due() == 3
 
 
@@ -259,7 +247,7 @@ def test_one_identitys_trouble_does_not_stop_the_others(
     everybody: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A row that cannot be stored is put off, and the log quotes nothing of it."""
-    broken, other = due(1), due(2)
+    broken, other = make_due(1), make_due(2)
 
     def refusing(execute: Any, sql: str, *rest: Any) -> Any:
         if sql.startswith("UPDATE") and "credential_issued_at" in sql and broken.pk in rest[0]:
@@ -277,7 +265,7 @@ def test_one_identitys_trouble_does_not_stop_the_others(
 @pytest.mark.parametrize("why", ["dead grant", "disabled account"])
 def test_a_person_who_must_come_again_is_due_no_more(service: FakeService, why: str) -> None:
     """Nothing is asked about them, and nothing is taken for them again."""
-    identity = due()
+    identity = make_due()
     if why == "dead grant":
         TokenGrant.objects.update(needs_reauthorization=True, access_token="", refresh_token="")
     else:
@@ -289,7 +277,7 @@ def test_a_person_who_must_come_again_is_due_no_more(service: FakeService, why: 
 
 def test_a_revocation_before_the_work_stops_it(service: FakeService) -> None:
     """What was taken before the consent was revoked makes no call after."""
-    identity = due()
+    identity = make_due()
     revoked: list[str] = []
 
     def revoke(execute: Any, sql: str, *rest: Any) -> Any:
@@ -314,7 +302,7 @@ def test_messages_name_the_application_and_no_person(
     """One for each 200 due rows."""
     monkeypatch.setattr(upkeep, "ROWS_IN_A_MESSAGE", 4)
     for n in range(9):
-        due(n)
+        make_due(n)
     upkeep.run_with_workers()
     assert published() == [["default", 4], ["default", 4], ["default", 1]]
     assert upkeep.count_due() == 9
@@ -323,7 +311,7 @@ def test_messages_name_the_application_and_no_person(
 def test_no_more_than_the_rate_is_handed_out(everybody: FakeService, published: Published) -> None:
     """``REFETCHES_PER_MINUTE`` is the limit of the calls, however much is due."""
     for n in range(5):
-        due(n)
+        make_due(n)
     setting = {"default": everybody.settings(REFETCHES_PER_MINUTE=3)}
     with override_settings(DJANGO_IDENTITY=setting):
         upkeep.run_with_workers()
@@ -333,41 +321,45 @@ def test_no_more_than_the_rate_is_handed_out(everybody: FakeService, published: 
 
 def test_a_dead_broker_loses_nothing(service: FakeService, dead_broker: None) -> None:
     """What it does not take stays due."""
-    due()
+    make_due()
     upkeep.run_with_workers()
     assert upkeep.count_due() == 1
 
 
 @pytest.mark.parametrize("ends", ["after a minute", "at a shutdown"])
 def test_a_message_ends_early(
-    everybody: FakeService, monkeypatch: pytest.MonkeyPatch, ends: str
+    everybody: FakeService, identity_clock: Clock, monkeypatch: pytest.MonkeyPatch, ends: str
 ) -> None:
     """The row in hand is finished; the others of its twenty are due in five minutes."""
     monkeypatch.setattr(upkeep, "LONGEST_RUN", 0.0 if ends == "after a minute" else 60.0)
     for n in range(5):
-        due(n)
+        make_due(n)
     is_stopping = ends == "at a shutdown"
     tally = upkeep.refetch_for_a_minute("default", stop=lambda: is_stopping)
     assert tally == {Refetched.STORED: 1}
-    time_passes(minutes=5)
+    identity_clock.advance(minutes=5)
     assert upkeep.count_due() == 4
 
 
 # All upkeep by one command
 
 
+def make_old_sign_in() -> None:
+    AuthorizationRequest.objects.create(
+        state_digest="0" * 64, application="default", environment="test",
+        purpose=Purpose.SIGN_IN, expires_at=timezone.now() - HOUR,
+    )  # fmt: skip
+
+
 def test_one_command_does_everything(everybody: FakeService) -> None:
     """Erasures, handlers, purge, re-fetches; a second run finds nothing to do."""
     now = timezone.now()
-    identity = due(1)
+    identity = make_due(1)
     forgotten = make_identity(make_user("forgotten"), subject="forgotten")
     ErasureReceipt.objects.create(
         application="default", identity=forgotten, requested_at=now, next_attempt_at=now
     )
-    AuthorizationRequest.objects.create(
-        state_digest="0" * 64, application="default", environment="test",
-        purpose=Purpose.SIGN_IN, expires_at=now - HOUR,
-    )  # fmt: skip
+    make_old_sign_in()
     event = make_event(identity, "kyc.verified", next_attempt_at=now - HOUR)
     handled: list[int] = []
     on_event("kyc.verified", name="upkeep")(lambda event: handled.append(event.pk))
@@ -385,11 +377,8 @@ def test_one_command_does_everything(everybody: FakeService) -> None:
 @pytest.mark.usefixtures("ctrl_c")
 def test_a_run_that_is_stopped_begins_nothing_more(service: FakeService) -> None:
     """Ctrl-C while a handler runs: neither the purge nor a re-fetch begins."""
-    identity = due(1)
-    AuthorizationRequest.objects.create(
-        state_digest="0" * 64, application="default", environment="test",
-        purpose=Purpose.SIGN_IN, expires_at=timezone.now() - HOUR,
-    )  # fmt: skip
+    identity = make_due(1)
+    make_old_sign_in()
     make_event(identity, "kyc.verified", next_attempt_at=timezone.now() - HOUR)
     on_event("kyc.verified", name="stopped")(lambda event: signal.raise_signal(signal.SIGINT))
     try:
@@ -402,23 +391,10 @@ def test_a_run_that_is_stopped_begins_nothing_more(service: FakeService) -> None
     assert service.requests == []
 
 
-@pytest.mark.parametrize("slow", [True, False])
-def test_a_service_that_takes_no_calls_is_an_exit_code(service: FakeService, slow: bool) -> None:
-    """So that cron's mail says so."""
-    for number in range(3):
-        due(number)
-    TokenGrant.objects.update(access_expires_at=timezone.now())
-    rejected = answer({"error": "invalid_client"}, status="401 Unauthorized")
-    service.answers["token"] = SLOW if slow else rejected
-    with pytest.raises(CommandError, match="takes no calls"):
-        call_command("identity_upkeep")
-    assert service.calls("token") == 1
-
-
 def test_old_events_go_whole(service: FakeService, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those of an alias that is not set up any more, in batches."""
     monkeypatch.setattr(upkeep, "PURGED_AT_ONCE", 1)
-    identity = due(1, ago=-HOUR)
+    identity = make_due(1, ago=-HOUR)
     days = conf.application().event_days
     for age in (days - 1, days + 1, days + 1):
         received_at = timezone.now() - timedelta(days=age)
