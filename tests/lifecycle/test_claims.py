@@ -160,9 +160,7 @@ def test_what_cannot_be_stored_opens_nothing(
     assert held() == {"age_over_18": True}
 
 
-def test_claims_and_credential_are_stored_together(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_claims_and_credential_are_stored_together(identity: LinkedIdentity) -> None:
     """If the claims cannot be written the row says nothing of a newer credential."""
 
     def refusing(execute: Any, sql: str, *rest: Any) -> Any:
@@ -423,9 +421,7 @@ def test_a_level_is_stored_though_the_claims_cannot_be_read(
 @pytest.mark.parametrize(
     ("digest", "share"), [("00000000", 0.65), ("7fffffff", 0.75), ("ffffffff", 0.85)]
 )
-def test_due_at_three_quarters_give_or_take_a_tenth(
-    service: FakeService, digest: str, share: float
-) -> None:
+def test_due_at_three_quarters_give_or_take_a_tenth(digest: str, share: float) -> None:
     """The place in the spread is the identity's own, so that it stays when the day is over."""
     now = timezone.now()
     identity = LinkedIdentity(subject_digest=digest + "0" * 56, scopes=["claims:read"])

@@ -60,7 +60,7 @@ def everybody(service: FakeService) -> FakeService:
 # Taking rows
 
 
-def test_what_is_due_is_taken_once(service: FakeService) -> None:
+def test_what_is_due_is_taken_once() -> None:
     """The longest due first, and never what is not due, or not of this site's settings."""
     ids = [make_due(n, ago=timedelta(minutes=n + 1)).pk for n in range(5)]
     make_due(7, ago=-HOUR)
@@ -70,9 +70,7 @@ def test_what_is_due_is_taken_once(service: FakeService) -> None:
     assert [taken(2) for _ in range(4)] == [ids[3:], ids[1:3], ids[:1], []]
 
 
-def test_what_is_taken_comes_back_after_five_minutes(
-    service: FakeService, identity_clock: Clock
-) -> None:
+def test_what_is_taken_comes_back_after_five_minutes(identity_clock: Clock) -> None:
     """So that the row of a worker that died is served; the version stays as it was read."""
     identity = make_due()
     assert taken() == [identity.pk]
@@ -83,7 +81,7 @@ def test_what_is_taken_comes_back_after_five_minutes(
     assert row(identity).version == identity.version
 
 
-def test_the_order_is_random(service: FakeService, identity_clock: Clock) -> None:
+def test_the_order_is_random(identity_clock: Clock) -> None:
     """A row that kills its worker stands before different ones each time."""
     for number in range(20):
         make_due(number)
@@ -94,7 +92,7 @@ def test_the_order_is_random(service: FakeService, identity_clock: Clock) -> Non
     assert len(orders) > 1
 
 
-def test_several_workers_at_once_take_each_row_once(service: FakeService) -> None:
+def test_several_workers_at_once_take_each_row_once() -> None:
     """Four processes of two threads each: every due row is taken by exactly one."""
     ids = sorted(make_due(n).pk for n in range(60))
     target = "tests.lifecycle.crowd_calls:take"
@@ -121,7 +119,7 @@ def many(*applications: str) -> None:
     )
 
 
-def test_due_rows_are_found_by_an_index(service: FakeService) -> None:
+def test_due_rows_are_found_by_an_index() -> None:
     """The query reads an index, not the table."""
     # With one other, an index without the application would do as well.
     many("default", *(f"other-{number}" for number in range(4)))
@@ -201,7 +199,7 @@ def test_429_pauses_upkeep_of_the_application(service: FakeService, published: P
 
 @pytest.mark.parametrize(("asked", "seconds"), [(300, 300), (0, 1)])
 def test_a_pause_is_as_long_as_the_service_asks_for(
-    service: FakeService, settings: Any, monkeypatch: Any, asked: float, seconds: float
+    settings: Any, monkeypatch: Any, asked: float, seconds: float
 ) -> None:
     """A second at least."""
     settings.CACHES = {"default": {"BACKEND": "tests.clock_cache.ClockCache"}}
@@ -297,7 +295,7 @@ def test_a_revocation_before_the_work_stops_it(service: FakeService) -> None:
 
 
 def test_messages_name_the_application_and_no_person(
-    service: FakeService, published: Published, monkeypatch: pytest.MonkeyPatch
+    published: Published, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One for each 200 due rows."""
     monkeypatch.setattr(upkeep, "ROWS_IN_A_MESSAGE", 4)
@@ -319,7 +317,7 @@ def test_no_more_than_the_rate_is_handed_out(everybody: FakeService, published: 
         assert upkeep.run()[1].total() == 3
 
 
-def test_a_dead_broker_loses_nothing(service: FakeService, dead_broker: None) -> None:
+def test_a_dead_broker_loses_nothing(dead_broker: None) -> None:
     """What it does not take stays due."""
     make_due()
     upkeep.run_with_workers()
@@ -391,7 +389,7 @@ def test_a_run_that_is_stopped_begins_nothing_more(service: FakeService) -> None
     assert service.requests == []
 
 
-def test_old_events_go_whole(service: FakeService, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_events_go_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those of an alias that is not set up any more, in batches."""
     monkeypatch.setattr(upkeep, "PURGED_AT_ONCE", 1)
     identity = make_due(1, ago=-HOUR)
