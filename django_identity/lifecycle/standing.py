@@ -131,6 +131,29 @@ class Standing:
             return self.barrier
         return Shortfall(Reason.SCOPE_NOT_GIVEN)
 
+    def shortfall_for(self, asked: str) -> Shortfall | None:
+        """Why the gate for a claim, also with a value, a level, a scope or a sign-in is closed."""
+        if is_level(asked):
+            return self.level_shortfall(asked)
+        if is_scope(asked):
+            return self.scope_shortfall(asked)
+        if asked == RECENT_SIGN_IN:
+            return self.barrier or Shortfall(Reason.NOT_RECENT)
+        return self.shortfall(Requirement.parse(asked))
+
+    def account_shortfall(self, grant: TokenGrant | None) -> Shortfall | None:
+        """What keeps the account from being fully verified, or None."""
+        if self.barrier is not None:
+            return self.barrier
+        if grant is not None and grant.needs_reauthorization:
+            return Shortfall(Reason.PERMISSION_ENDED)
+        if self.identity.connect_only:
+            return Shortfall(Reason.CONNECT_ONLY)
+        expires_at = self.identity.credential_expires_at
+        if expires_at is not None and expires_at <= timezone.now():
+            return Shortfall(Reason.RUN_OUT, since=expires_at)
+        return None if self.identity.kyc_status == VERIFIED else Shortfall(Reason.NOT_VERIFIED)
+
     def _level_counts(self) -> bool:
         return self.kyc_holds_until is not None and timezone.now() < self.kyc_holds_until
 
@@ -176,38 +199,6 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
     if application not in memory.standings:
         memory.standings[application] = _read(memory.identities, conf.application(application))
     return memory.standings[application]
-
-
-def shortfall_of(
-    user: object, asked: str, *, application: str = conf.DEFAULT_ALIAS
-) -> Shortfall | None:
-    """Why the gate for a claim, also with a value, a level, a scope or a sign-in is closed."""
-    standing = standing_of(user, application=application)
-    if is_level(asked):
-        return standing.level_shortfall(asked)
-    if is_scope(asked):
-        return standing.scope_shortfall(asked)
-    if asked == RECENT_SIGN_IN:
-        return standing.barrier or Shortfall(Reason.NOT_RECENT)
-    return standing.shortfall(Requirement.parse(asked))
-
-
-def shortfall_of_account(
-    identity: LinkedIdentity | None, grant: TokenGrant | None
-) -> Shortfall | None:
-    """What keeps the account from being fully verified, or None."""
-    if identity is None:
-        return Shortfall(Reason.NOT_LINKED)
-    if identity.consent == Consent.REVOKED:
-        return Shortfall(revocation_reason(identity.revoked_by), since=identity.revoked_at)
-    if grant is not None and grant.needs_reauthorization:
-        return Shortfall(Reason.PERMISSION_ENDED)
-    if identity.connect_only:
-        return Shortfall(Reason.CONNECT_ONLY)
-    expires_at = identity.credential_expires_at
-    if expires_at is not None and expires_at <= timezone.now():
-        return Shortfall(Reason.RUN_OUT, since=expires_at)
-    return None if identity.kyc_status == VERIFIED else Shortfall(Reason.NOT_VERIFIED)
 
 
 def revocation_reason(revoked_by: str) -> Reason:

@@ -25,7 +25,8 @@ from django_identity.views.pages import page, tell
 def account(request: HttpRequest, application: Application, user: Person) -> HttpResponseBase:
     """Show all data that this site stores about the person."""
     held = dossier.dossier_of(user, application=application)
-    shortfall = standing.shortfall_of_account(held.identity, held.grant)
+    holds = standing.standing_of(user, application=application.alias)
+    shortfall = holds.account_shortfall(held.grant)
     context = {
         "dossier": held,
         "shortfall": shortfall,

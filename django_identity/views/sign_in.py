@@ -75,9 +75,8 @@ def _button_page(request: HttpRequest, application: conf.Application) -> HttpRes
     asked = missing if is_later or labels.is_known(missing) else ""
     user = flow.signed_in_user(request)
     purpose, scopes = sign_in.asked_of(user, application=application, more=asked)
-    alias = application.alias
-    shortfall = standing.shortfall_of(user, asked, application=alias) if asked else None
-    by_code_alone = standing.standing_of(user, application=alias).identity.connect_only
+    holds = standing.standing_of(user, application=application.alias)
+    shortfall = holds.shortfall_for(asked) if asked else None
     context = {
         "purpose": purpose,
         "next": next_url,
@@ -88,7 +87,7 @@ def _button_page(request: HttpRequest, application: conf.Application) -> HttpRes
         "scopes": why_asked(application, *scopes),
         "why": why_asked(application, asked)[0][1],
         # A Connect code brings a KYC level and no claims, to whom no full sign-in has verified.
-        "offers_code": (purpose == Purpose.LINK or by_code_alone)
+        "offers_code": (purpose == Purpose.LINK or holds.identity.connect_only)
         and (not asked or labels.is_level(asked)),
         "local_sign_in_url": None if user else flow.local_sign_in_url(coming_back_to=next_url),
     }

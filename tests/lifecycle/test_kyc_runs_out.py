@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.exceptions import ReauthorizationNeeded
-from django_identity.lifecycle.standing import Reason, Shortfall, shortfall_of
+from django_identity.lifecycle.standing import Reason, Shortfall, standing_of
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import LinkedIdentity, TokenGrant
@@ -54,7 +54,7 @@ def linked(*, checked: timedelta | None = timedelta(0), **fields: Any) -> Linked
 
 
 def shortfall() -> Shortfall | None:
-    return shortfall_of(User.objects.get(), "level_2")
+    return standing_of(User.objects.get()).level_shortfall("level_2")
 
 
 # How long a level counts

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, User
 from django.utils import timezone
 
-from django_identity.lifecycle.standing import Reason, shortfall_of
+from django_identity.lifecycle.standing import Reason, Shortfall, standing_of
 from django_identity.models import Consent
 from tests.factories import (
     LONG_AGO,
@@ -20,6 +20,10 @@ from tests.factories import (
 pytestmark = pytest.mark.django_db
 
 
+def shortfall_of(user: User | AnonymousUser, asked: str = "age_over_18") -> Shortfall | None:
+    return standing_of(user).shortfall_for(asked)
+
+
 def reason(user: User | AnonymousUser, asked: str = "age_over_18") -> Reason | None:
     shortfall = shortfall_of(user, asked)
     return None if shortfall is None else shortfall.reason
@@ -30,8 +34,7 @@ def test_what_closes_every_gate() -> None:
     assert reason(AnonymousUser()) == reason(make_user("eve")) == Reason.NOT_LINKED
     user = make_user()
     make_claim(make_identity(user, consent=Consent.REVOKED, revoked_at=LONG_AGO))
-    shortfall = shortfall_of(user, "age_over_18")
-    assert (shortfall.reason, shortfall.since) == (Reason.CONSENT_REVOKED, LONG_AGO)
+    assert shortfall_of(user) == Shortfall(Reason.CONSENT_REVOKED, since=LONG_AGO)
     assert reason(user, "level_2") is Reason.CONSENT_REVOKED
     by_code = make_user("bola")
     identity = make_identity_by_code(by_code, subject="subject-2")
@@ -67,11 +70,11 @@ def test_a_claim_in_each_state() -> None:
             make_claim(identity, provider=provider, **claim)
         assert reason(user) is expected, claims
         if expected is Reason.RUN_OUT:
-            assert shortfall_of(user, "age_over_18").since == AN_HOUR_AGO
+            assert shortfall_of(user) == Shortfall(expected, since=AN_HOUR_AGO)
     user = make_user()
     make_claim(make_identity(user, subject="abroad"), "country_resident", {"value": "GH"})
-    shortfall = shortfall_of(user, "country_resident=NG")
-    assert (shortfall.reason, shortfall.held) == (Reason.OTHER_VALUE, "GH")
+    other = Shortfall(Reason.OTHER_VALUE, held="GH", claim_type="country_resident")
+    assert shortfall_of(user, "country_resident=NG") == other
 
 
 def test_a_level_in_each_state() -> None:
