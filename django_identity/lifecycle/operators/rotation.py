@@ -34,9 +34,9 @@ def _rotated(grant: TokenGrant) -> str:
     if grant.identity.application not in conf.aliases():
         return UNREADABLE
     keys = conf.application(grant.identity.application).encryption_keys
-    held = {name: getattr(grant, name) for name in SEALED if getattr(grant, name)}
-    fresh = {name: vault.rotate(sealed, keys=keys) for name, sealed in held.items()}
-    if not all(fresh.values()):
+    held = {name: getattr(grant, name) for name in SEALED}
+    fresh = {name: text and vault.rotate(text, keys=keys) for name, text in held.items()}
+    if None in fresh.values():
         return UNREADABLE
     same = TokenGrant.objects.filter(pk=grant.pk, generation=grant.generation)
     return RESEALED if same.update(**fresh) else OVERTAKEN
