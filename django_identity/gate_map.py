@@ -87,7 +87,7 @@ def passed_by(
     A gate that wants a recent sign-in depends on the session, and is left out.
     """
     rows = identities.prefetch_related("claims")
-    standings = [standing_with(row, row.claims.all(), application=application) for row in rows]
+    standings = [standing_with(row, row.claims.all()) for row in rows]
     for gate in gates():
         if gate.application == application.alias and not gate.minutes:
             yield gate, sum(missing_to(gate, standing)[2] is None for standing in standings)

@@ -6,8 +6,7 @@ the same in every order. Against the site's own answer a withdrawal counts that 
 
 from datetime import datetime, timedelta
 
-from django_identity import signals
-from django_identity.conf import Application
+from django_identity import conf, signals
 from django_identity.handlers import KYC_TYPES, EventType
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
 from django_identity.service.webhooks import VERIFIED, KycChange, NamedClaim
@@ -29,16 +28,16 @@ def is_covered(identity: LinkedIdentity) -> bool:
     return identity.consent == Consent.GRANTED and not SCOPES.isdisjoint(identity.scopes)
 
 
-def holds_until(application: Application, identity: LinkedIdentity) -> datetime | None:
+def holds_until(identity: LinkedIdentity) -> datetime | None:
     """Until when the level counts, or None if it does not: ``KYC_HOLDS`` after it was last stated.
 
     Upkeep cannot re-read a level from a Connect code, so that one counts for 30 days.
     """
     if identity.kyc_said_at is None:
         return None
-    return identity.kyc_said_at + (
-        application.kyc_holds if SCOPE in identity.scopes else HELD_BY_CODE
-    )
+    if SCOPE not in identity.scopes:
+        return identity.kyc_said_at + HELD_BY_CODE
+    return identity.kyc_said_at + conf.application(identity.application).kyc_holds
 
 
 def state(identity: LinkedIdentity, stated: KycChange, event: WebhookEvent) -> bool:

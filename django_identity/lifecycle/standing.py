@@ -65,18 +65,22 @@ class Standing:
     """What the site stores about one user.
 
     ``barrier``: a reason that closes all gates; then ``identity`` is an empty one. If it is None,
-    the consent of ``identity`` is granted. ``kyc_holds_until``: until when the KYC level counts.
+    the consent of ``identity`` is granted.
     """
 
     barrier: Shortfall | None
     identity: LinkedIdentity = field(default_factory=LinkedIdentity)
-    kyc_holds_until: datetime | None = None
     claims: tuple[HeldClaim, ...] = ()
 
     @property
     def is_linked(self) -> bool:
         """Whether the user has an identity with a granted consent."""
         return self.barrier is None
+
+    @property
+    def kyc_holds_until(self) -> datetime | None:
+        """Until when the KYC level counts."""
+        return kyc.holds_until(self.identity)
 
     @property
     def kyc_status_now(self) -> str:
@@ -155,7 +159,8 @@ class Standing:
         return None if self.identity.kyc_status == VERIFIED else Shortfall(Reason.NOT_VERIFIED)
 
     def _level_counts(self) -> bool:
-        return self.kyc_holds_until is not None and timezone.now() < self.kyc_holds_until
+        ends_at = self.kyc_holds_until
+        return ends_at is not None and timezone.now() < ends_at
 
     def proven_claims(self) -> dict[str, bool | str]:
         """Claim name -> ``True``, or a text that a gate may require, such as a country.
@@ -223,16 +228,10 @@ def _read(identities: Iterable[LinkedIdentity], application: conf.Application) -
         reason = revocation_reason(identity.revoked_by)
         return Standing(barrier=Shortfall(reason, since=identity.revoked_at))
     rows = StoredClaim.objects.filter(identity_id=identity.pk)
-    return standing_with(identity, rows, application=application)
+    return standing_with(identity, rows)
 
 
-def standing_with(
-    identity: LinkedIdentity, rows: Iterable[StoredClaim], *, application: conf.Application
-) -> Standing:
+def standing_with(identity: LinkedIdentity, rows: Iterable[StoredClaim]) -> Standing:
     """The standing of somebody whose consent is granted, by their identity and its claims."""
-    return Standing(
-        barrier=None,
-        identity=identity,
-        kyc_holds_until=kyc.holds_until(application, identity),
-        claims=tuple(HeldClaim.of(row, application=application.alias) for row in rows),
-    )
+    claims = tuple(HeldClaim.of(row, application=identity.application) for row in rows)
+    return Standing(barrier=None, identity=identity, claims=claims)
