@@ -41,11 +41,11 @@ def require_text(given: object, what: str) -> None:
         raise ImproperlyConfigured(f"{what} must be non-empty text")
 
 
-def _denies(claim_type: str, value: Mapping[str, Any]) -> bool:
+def _denies(claim_type: str, said: Mapping[str, Any]) -> bool:
     """Whether the object denies the claim: not verified, or verified with the answer no."""
-    if "verified" in value and value["verified"] is not True:
+    if said.get("verified", True) is not True:
         return True
-    members = policy.members_said(claim_type, value)
+    members = policy.members_said(claim_type, said)
     return any(not member or str(member).strip().lower() == "false" for member in members)
 
 
@@ -64,16 +64,13 @@ class HeldClaim:
         The policy is not called for a value that denies. A value affirms if it is exactly ``true``,
         or an object whose ``verified`` or ``value`` is, and no member contradicts another.
         """
-        value = row.value
-        text: object = ""
-        affirms, denies = value is True, value is None or value is False
-        if isinstance(value, Mapping):
-            denies = _denies(row.claim_type, value)
-            is_clear = not denies and not policy.contradicts_itself(row.claim_type, value)
-            affirms = is_clear and (value.get("verified") is True or value.get("value") is True)
-        if not denies:
-            site = policy.load(conf.application(application).policy)
-            text = site.claim_value(row.claim_type, value)
+        said = row.value if isinstance(row.value, Mapping) else {"value": row.value}
+        if _denies(row.claim_type, said):
+            return cls(row, text="", affirms=False)
+        is_yes = said.get("verified") is True or said.get("value") is True
+        affirms = is_yes and not policy.contradicts_itself(row.claim_type, said)
+        site = policy.load(conf.application(application).policy)
+        text: object = site.claim_value(row.claim_type, row.value)
         return cls(row, text if isinstance(text, str) else "", affirms)
 
     @property

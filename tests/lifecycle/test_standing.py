@@ -181,7 +181,8 @@ def test_what_is_remembered_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 SHOWN = [(True, True), ({"verified": True, "provider": "KYC"}, True), ({"value": True}, True),
     ("NG", "NG"), ({"verified": True, "value": "NG"}, "NG"), ({"value": "NG"}, "NG"),
-    (False, None), ({"verified": False}, None), ({"verified": False, "value": "NG"}, None),
+    (False, None), ("False", None), ({"verified": False}, None),
+    ({"verified": False, "value": "NG"}, None),
     ({"verified": True, "value": False}, None), (1, None), ("", None), (None, None),
     ({"verified": True, "country": "NG"}, "NG"), ({"verified": True, "country": None}, None),
     ({"verified": True, "country": False}, None),
