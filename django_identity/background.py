@@ -73,8 +73,7 @@ def nudge(task: TaskName, *arguments: object) -> bool:
 
 def nudge_on_commit(task: TaskName, *arguments: object) -> None:
     """Publish ``task`` when the transaction has committed. A failure is only logged."""
-    if has_broker():
-        database.on_commit(lambda: nudge(task, *arguments))
+    database.on_commit(lambda: nudge(task, *arguments))
 
 
 def _connection(app: Celery) -> Connection:

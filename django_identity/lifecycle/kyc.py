@@ -17,6 +17,8 @@ CLOCK_SKEW = timedelta(minutes=5)
 SCOPE = "kyc:read"
 #: What a sign-in and what a Connect code call the scope that covers KYC.
 SCOPES = frozenset({SCOPE, "kyc:status"})
+#: Events that may say something about the level. After one of them it is read again.
+ABOUT_LEVEL = (*KYC_TYPES, EventType.CLAIM_REVOKED)
 #: How long a level counts that a Connect code brought. The specification names no period.
 HELD_BY_CODE = timedelta(days=30)
 #: What the end of the KYC claim says about the level.
@@ -70,7 +72,7 @@ def _is_followed(event: WebhookEvent) -> bool:
     """Whether a newer event made a statement about the subject's level."""
     newer = WebhookEvent.objects.filter(
         subject_digest=event.subject_digest,
-        event_type__in=[*KYC_TYPES, EventType.CLAIM_REVOKED],
+        event_type__in=ABOUT_LEVEL,
         occurred_at__gt=event.occurred_at,
     )
     return any(map(is_about_level, newer))

@@ -14,7 +14,6 @@ from django.views.decorators.debug import sensitive_variables
 
 from django_identity import conf, database, exceptions, signals
 from django_identity.credentials import VerifiedCredential
-from django_identity.handlers import KYC_TYPES, EventType
 from django_identity.lifecycle import claims, key_sets, kyc
 from django_identity.lifecycle.tokens import REFRESH_TOKEN_LIFETIME, Reader
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
@@ -22,8 +21,6 @@ from django_identity.service.answers import ClaimsAnswer, KycStatus
 
 CLAIMS_SCOPE = "claims:read"
 LEVEL_CHECKED_EVERY = timedelta(hours=24)
-#: Events after which the level is read again.
-QUESTIONS_LEVEL = frozenset({*KYC_TYPES, EventType.CLAIM_REVOKED})
 #: The service takes no calls of upkeep, or rejects the application itself.
 NOT_NOW = (exceptions.RateLimited, exceptions.ClientRejected)
 DUE_AT_SHARE, DUE_SPREAD = 0.75, 0.10
@@ -89,7 +86,7 @@ def _is_level_due(reader: Reader) -> bool:
     if said_at is None or said_at <= timezone.now() - every:
         return True
     since = WebhookEvent.objects.of_subject_since(identity.subject_digest, said_at)
-    return since.filter(event_type__in=QUESTIONS_LEVEL).exists()
+    return since.filter(event_type__in=kyc.ABOUT_LEVEL).exists()
 
 
 def _read_claims(reader: Reader) -> Found:

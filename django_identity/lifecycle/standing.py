@@ -125,9 +125,8 @@ class Standing:
             is_reached = int(held[1]) >= int(asked[1])
         if not is_reached:
             return Shortfall(Reason.LOWER_LEVEL, held=stored)
-        if self._level_counts():
-            return None
-        return Shortfall(Reason.RUN_OUT, since=self.kyc_holds_until)
+        is_over = not self._level_counts()
+        return Shortfall(Reason.RUN_OUT, since=self.kyc_holds_until) if is_over else None
 
     def scope_shortfall(self, scope: str) -> Shortfall | None:
         """Why the gate for ``scope`` is closed, or None if the person has allowed it."""
