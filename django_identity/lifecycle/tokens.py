@@ -45,27 +45,20 @@ UNANSWERED_PAUSE = 30.0
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class HeldToken:
-    """An access token and its row. ``fresh``: it was just refreshed."""
-
-    value: Secret
-    grant: TokenGrant
-    fresh: bool
-
-
 @dataclass(slots=True)
 class Reader:
     """Reads from the service with the person's access token, refreshed once if it is refused.
 
     ``rejected``: a token that the service refused before its expiry, so it is not used again.
+    ``_refreshed``: the grant, if this reader has refreshed its tokens.
     """
 
     identity: LinkedIdentity
     rejected: Secret | None = None
     application: Application = field(init=False)
     client: ServiceClient = field(init=False)
-    _held: HeldToken | None = field(default=None, init=False, repr=False)
+    _token: Secret | None = field(default=None, init=False)
+    _refreshed: TokenGrant | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self.application = conf.application(self.identity.application)
@@ -76,16 +69,16 @@ class Reader:
     def read(self, call: Callable[[Secret], T]) -> T:
         """``call(access_token)``. A 401 for a fresh token means that the consent was revoked."""
         while True:
-            held = self._held = self._held or self.token()
+            self._token = self._token or self.token()
             try:
-                return call(held.value)
+                return call(self._token)
             except exceptions.AccessTokenRejected as refused:
-                if held.fresh:
-                    _mark_dead(self.identity, held.grant, reason=refused.code)
+                if self._refreshed is not None:
+                    _mark_dead(self.identity, self._refreshed, reason=refused.code)
                     raise exceptions.ReauthorizationNeeded(f"fresh: {refused.code}") from refused
-                self.rejected, self._held = held.value, None
+                self.rejected, self._token = self._token, None
 
-    def token(self) -> HeldToken:
+    def token(self) -> Secret:
         """The stored access token, or a new one by a refresh of this or another caller."""
         give_up_at = time.monotonic() + LONGEST_WAIT
         while True:
@@ -94,28 +87,26 @@ class Reader:
             grant = usable.filter(identity_id=self.identity.pk).first()
             if grant is None:
                 raise exceptions.ReauthorizationNeeded("there is no grant")
-            if held := self._usable_token(grant):
-                return held
+            if token := self._usable_token(grant):
+                return token
             database.require_no_transaction()
             refresh_token = self._refresh_token(grant)
             if grant.retry_at is not None and grant.retry_at > timezone.now():
                 raise exceptions.RefreshPending("not answered a moment ago", endpoint="token")
             if lease(grant):
-                if held := self._refresh(grant, refresh_token):
-                    return held
+                if token := self._refresh(grant, refresh_token):
+                    return token
                 continue
             if time.monotonic() > give_up_at:
                 raise exceptions.RefreshPending("another refresh is running", endpoint="token")
             time.sleep(POLL)
 
-    def _usable_token(self, grant: TokenGrant) -> HeldToken | None:
+    def _usable_token(self, grant: TokenGrant) -> Secret | None:
         """The stored access token, if the caller can use it."""
         if grant.access_expires_at <= timezone.now():
             return None
         token = self._open(grant, "access_token")
-        if token is None or token == self.rejected:
-            return None
-        return HeldToken(token, grant, fresh=False)
+        return None if token == self.rejected else token
 
     def _refresh_token(self, grant: TokenGrant) -> Secret:
         """The stored refresh token. Without one, mark the grant and raise."""
@@ -143,7 +134,7 @@ class Reader:
             log(LogEvent.GRANT_UNREADABLE, level=logging.ERROR, column=column, **where)
             return None
 
-    def _refresh(self, grant: TokenGrant, refresh_token: Secret) -> HeldToken | None:
+    def _refresh(self, grant: TokenGrant, refresh_token: Secret) -> Secret | None:
         """Send the refresh token once and store the answer. None if the row has changed since."""
         asked_at = timezone.now()
         try:
@@ -163,9 +154,10 @@ class Reader:
         if not _replace(grant, changed):
             return None
         grant.generation += 1
+        self._refreshed = grant
         if answer.scopes is not None:
             _drop_scopes(self.identity, {*self.application.later_scopes} - {*answer.scopes})
-        return HeldToken(answer.access_token, grant, fresh=True)
+        return answer.access_token
 
 
 def _drop_scopes(identity: LinkedIdentity, scopes: set[str]) -> None:
@@ -187,7 +179,7 @@ def access_token_for(identity: LinkedIdentity, *, rejected: Secret | None = None
     disabled, and the ``ServiceError`` if the service gave no token; ``RefreshPending`` means that
     another attempt is running or has just failed.
     """
-    return Reader(identity, rejected).token().value
+    return Reader(identity, rejected).token()
 
 
 def store(identity: LinkedIdentity, answer: TokenAnswer) -> None:
