@@ -9,6 +9,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, field
+from typing import Any
 
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
@@ -77,26 +78,15 @@ def verify_credential(
     ``keys``: use only these keys. By default the service's current key set is used, and an unknown
     ``kid`` refreshes it once. Raises ``CredentialRejected`` or ``KeysUnavailable``.
     """
-
-    def verified(keys: KeySet) -> VerifiedCredential:
-        return verify(
-            credential,
-            keys=keys,
-            issuer=application.api_origin,
-            audience=application.client_id,
-            environment=application.environment,
-            subject=subject,
-            now=timezone.now(),
-            leeway=CLOCK_LEEWAY,
-        )
-
+    asked = {"environment": application.environment, "subject": subject, **_expected(application)}
     used = current(application) if keys is None else keys
     try:
-        return verified(used)
+        return verify(credential, keys=used, now=timezone.now(), **asked)
     except exceptions.CredentialRejected as rejected:
         if keys is not None or rejected.reason is not RejectionReason.KEY:
             raise
-    return verified(_newer_than(used, application))
+    newer = _newer_than(used, application)
+    return verify(credential, keys=newer, now=timezone.now(), **asked)
 
 
 @sensitive_variables()
@@ -115,18 +105,22 @@ def subject_of(application: Application, answer: TokenAnswer) -> str | None:
             keys = current(application)
         except exceptions.KeysUnavailable:
             break
-        subject = identity_tokens.subject_of(
-            token.reveal(),
-            keys=keys,
-            issuer=application.api_origin,
-            audience=application.client_id,
-            leeway=CLOCK_LEEWAY,
-        )
+        expected = _expected(application)
+        subject = identity_tokens.subject_of(token.reveal(), keys=keys, **expected)
         if subject is not None and is_subject(subject):
             named.add(subject)
     if len(named) > 1:
         raise exceptions.SubjectMismatch("names two subjects", endpoint="token")
     return named.pop() if named else None
+
+
+def _expected(application: Application) -> dict[str, Any]:
+    """Who must have signed, for whom, and by how much the clocks may differ."""
+    return {
+        "issuer": application.api_origin,
+        "audience": application.client_id,
+        "leeway": CLOCK_LEEWAY,
+    }
 
 
 # The set of this process
