@@ -32,10 +32,10 @@ def is_older(proof: VerifiedCredential | None, identity: LinkedIdentity) -> bool
 
 
 def columns_of(proof: VerifiedCredential | None) -> dict[str, Any]:
-    if proof is None:
-        # When the newest one was issued stays known: an older one could replay a revoked claim.
-        return {"credential_expires_at": None}
-    return {"credential_issued_at": _issued_at(proof), "credential_expires_at": _ends_at(proof)}
+    """When the newest one was issued stays known: an older one could replay a revoked claim."""
+    issued_at, ends_at = _issued_at(proof), None if proof is None else _ends_at(proof)
+    issued = {} if issued_at is None else {"credential_issued_at": issued_at}
+    return {"credential_expires_at": ends_at, **issued}
 
 
 def lasts_until(answer: ClaimsAnswer, proof: VerifiedCredential | None) -> datetime:

@@ -13,6 +13,7 @@ from django_identity import signals
 from django_identity.lifecycle import refetch
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
+from tests.credentials import issuer
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import FakeService, answer, html
 from tests.lifecycle.held import announced
@@ -275,6 +276,21 @@ def test_an_older_answer_brings_nothing_back_after_an_empty_one(
     service.answers["claims"] = stale
     assert refetched(identity) is Refetched.FAILED
     assert held() == {}
+
+
+def test_a_credential_without_a_time_leaves_that_of_the_newest(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """Else an older one would be taken after it."""
+    assert refetched(identity) is Refetched.STORED
+    issued_at = row().credential_issued_at
+    said = {"iss": service.origin, "aud": service.client_id, "sub": service.subject}
+    body = issuer.payload(**said, iat=issuer.ABSENT, exp=int(time.time()) + 86_400)
+    signed = service.signed(issuer.header(kid="k1"), body)
+    with_claims(service, claims=[], credential=issuer.join(signed, issuer.DISCLOSURES))
+    assert refetched(identity) is Refetched.STORED
+    assert len(held()) == len(issuer.DISCLOSURES)
+    assert row().credential_issued_at == issued_at
 
 
 def test_an_answer_about_somebody_else_revokes_nothing(
