@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 
 import pytest
 
-from django_identity import conf
 from django_identity.secrets import Secret
 
 TEXT = "what-nobody-may-see"
@@ -49,12 +48,3 @@ def test_two_of_one_text_are_equal() -> None:
     assert len({Secret(TEXT), Secret(TEXT)}) == 1
     assert Secret(TEXT) != Secret("other")
     assert Secret("ü") != "ü"
-
-
-def test_the_settings_have_secrets() -> None:
-    """What the settings hold is neither printed nor copied with the application."""
-    application = conf.application()
-    assert "Secret(***)" in repr(application)
-    assert application.client_secret.reveal() not in repr(application)
-    with pytest.raises(TypeError):
-        asdict(application)

@@ -128,13 +128,6 @@ def test_levels_are_compared_as_numbers() -> None:
         assert (standing_of(user).level_shortfall(asked) is None) is opens, (held, asked)
 
 
-def test_a_rejected_person_has_no_level() -> None:
-    """The level stands only with the status that goes with it."""
-    user = make_user()
-    make_identity(user, kyc_status="rejected")
-    assert standing_of(user).level_shortfall("level_1")
-
-
 def test_two_queries_however_often_it_is_asked(
     django_assert_num_queries: DjangoAssertNumQueries,
 ) -> None:

@@ -1,7 +1,10 @@
 """Promise 3: a rotating refresh token is never spent twice, and never lost."""
 
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import timedelta
+from itertools import repeat
 from typing import Any
 
 import pytest
@@ -288,22 +291,26 @@ def test_scopes_that_come_with_a_refresh_are_kept(
     assert TokenGrant.objects.get().scopes == ["kyc:read"]
 
 
+def storing_fails(with_these: Iterable[type[Exception]]) -> AbstractContextManager[None]:
+    """New tokens cannot be stored, once for each of the errors."""
+    errors = iter(with_these)
+
+    def execute(run: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("UPDATE") and "generation" in sql.partition("WHERE")[0]:
+            for error in errors:
+                raise error
+        return run(sql, *rest)
+
+    return connection.execute_wrapper(execute)
+
+
 def test_a_database_that_is_away_for_a_while_loses_no_token(
     service: FakeService, identity: LinkedIdentity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Storing is tried again for some seconds, by whatever way the database fails."""
     monkeypatch.setattr(tokens, "POLL", 0.01)
     expired(identity)
-    failures = [OperationalError, InterfaceError, InternalError] * 10
-    writes: list[str] = []
-
-    def failing(execute: Any, sql: str, *rest: Any) -> Any:
-        writes.extend([sql] * sql.startswith("UPDATE"))
-        if sql.startswith("UPDATE") and len(writes) > 1 and failures:
-            raise failures.pop()
-        return execute(sql, *rest)
-
-    with connection.execute_wrapper(failing):
+    with storing_fails([OperationalError, InterfaceError, InternalError] * 10):
         assert access_token_for(identity).reveal() == "at-1"
     assert (stored(identity), service.refresh_tokens) == ("rt-1", ["rt-0"])
 
@@ -315,13 +322,7 @@ def test_a_database_that_stays_away_is_an_error_in_the_end(
     monkeypatch.setattr(tokens, "POLL", 0.01)
     monkeypatch.setattr(tokens, "STORED_WITHIN", 0.1)
     expired(identity)
-
-    def failing(execute: Any, sql: str, *rest: Any) -> Any:
-        if "generation" in sql.partition("WHERE")[0] and sql.startswith("UPDATE"):
-            raise OperationalError
-        return execute(sql, *rest)
-
-    with connection.execute_wrapper(failing), pytest.raises(OperationalError):
+    with storing_fails(repeat(OperationalError)), pytest.raises(OperationalError):
         access_token_for(identity)
 
 
