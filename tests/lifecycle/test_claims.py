@@ -15,7 +15,7 @@ from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from tests.credentials import issuer
 from tests.factories import make_claim, make_grant, make_identity, make_user
-from tests.fake_service import FakeService, answer, html
+from tests.fake_service import FakeService, answer, html, http
 from tests.lifecycle.held import announced
 from tests.lifecycle.refetching import refetched
 
@@ -421,6 +421,18 @@ def test_a_level_that_cannot_be_read_stops_no_claims(
     assert held() == {"age_over_18": True}
     assert due_in() <= MINUTE
     assert (row().refetch_failures, row().last_error) == (1, "service_unavailable")
+
+
+@pytest.mark.parametrize("endpoint", ["kyc", "token"])
+def test_a_failure_that_is_not_the_levels_own_ends_the_refetch(
+    service: FakeService, identity: LinkedIdentity, endpoint: str
+) -> None:
+    """A 429, or a token that cannot be had: no further call is made."""
+    LinkedIdentity.objects.update(**LEVEL_TOO)
+    expire_token()
+    service.answers[endpoint] = http(b"", status="429 Slow")
+    assert refetched(identity) is Refetched.NOT_NOW
+    assert (service.calls("claims"), row().last_error) == (0, "rate_limited")
 
 
 def test_a_level_is_stored_though_the_claims_cannot_be_read(

@@ -6,9 +6,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, User
+from django.contrib.auth.models import User
 from django.utils import timezone
-from pytest_django import DjangoAssertNumQueries
 
 from django_identity.gates import claims_of
 from django_identity.lifecycle.requirements import Requirement
@@ -126,19 +125,6 @@ def test_levels_are_compared_as_numbers() -> None:
         LinkedIdentity.objects.filter(pk=identity.pk).update(kyc_level=held)
         user = User.objects.get(pk=identity.user_id)
         assert (standing_of(user).level_shortfall(asked) is None) is opens, (held, asked)
-
-
-def test_two_queries_however_often_it_is_asked(
-    django_assert_num_queries: DjangoAssertNumQueries,
-) -> None:
-    """Ten gates of a request cost two queries; an anonymous user costs none."""
-    user = adult()
-    with django_assert_num_queries(2):
-        for _ in range(10):
-            assert has(user)
-            assert standing_of(user).level_shortfall("level_2") is None
-    with django_assert_num_queries(0):
-        assert standing_of(AnonymousUser()).level_shortfall("level_2")
 
 
 def test_time_is_judged_at_each_question(monkeypatch: pytest.MonkeyPatch) -> None:
