@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ from django_identity import signals
 from django_identity.lifecycle import refetch
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
+from django_identity.models.choices import NEVER
 from tests.credentials import issuer
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import FakeService, answer, html, http
@@ -113,6 +114,42 @@ def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(
     assert [(row.provider, row.value, row.revoked) for row in rows] == [
         ("A", None, True), ("B", True, False),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_claim_that_is_listed_twice_is_revoked_if_one_of_them_is(
+    service: FakeService, identity: LinkedIdentity, order: int
+) -> None:
+    both = [*listed("age_over_18"), *listed(revoked=("age_over_18",))]
+    with_claims(service, claims=both[::order])
+    assert refetched(identity) is Refetched.STORED
+    assert held() == {"age_over_18": False}
+
+
+def test_a_revoked_claim_counts_again_only_by_a_later_credential(
+    service: FakeService, identity: LinkedIdentity
+) -> None:
+    """An answer on its way, or from a cache, may be older than the revocation."""
+    now = int(time.time())
+    make_claim(identity, revoked_at=datetime.fromtimestamp(now + 0.5, UTC))
+    for issued_at, counts in ((now - 1, False), (now, True)):
+        service.payload["iat"] = issued_at
+        assert refetched(identity) is Refetched.STORED
+        assert held() == {"age_over_18": counts}
+
+
+def test_a_claim_ends_with_what_ends_first(service: FakeService, identity: LinkedIdentity) -> None:
+    """The credential, or the claim: as listed or in its value. What cannot be read is long past."""
+    soon = (timezone.now() + HOUR).isoformat()
+    service.disclosed = {
+        "listed": True, "value": {"verified": True, "expires_at": soon},
+        "odd": {"verified": True, "expires_at": "soon"}, "endless": {"expires_at": None},
+    }  # fmt: skip
+    with_claims(service, claims=[{**listed("listed")[0], "expires_at": soon}])
+    assert refetched(identity) is Refetched.STORED
+    ends = {claim.claim_type: claim.valid_until for claim in StoredClaim.objects.all()}
+    assert ends["listed"] == ends["value"] == datetime.fromisoformat(soon)
+    assert (ends["odd"], ends["endless"]) == (NEVER, row().credential_expires_at)
 
 
 @pytest.mark.parametrize("revoked", [(), ("age_over_18",)], ids=["empty", "revoked"])
