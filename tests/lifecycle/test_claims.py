@@ -28,12 +28,11 @@ REJECTED = answer({"success": False, "error": {"code": "x"}}, status="401 Unauth
 LEVEL_TOO = {"scopes": ["kyc:read", "claims:read"], "kyc_said_at": None}
 
 
-@pytest.fixture
-def identity(service: FakeService) -> LinkedIdentity:
+@pytest.fixture(autouse=True)
+def _linked(service: FakeService) -> None:
+    """One person who is due, with a live token."""
     due = timezone.now() - timedelta(seconds=1)
-    made = make_identity(make_user(), refetch_due_at=due, scopes=["claims:read"])
-    make_grant(made)
-    return LinkedIdentity.objects.get(pk=made.pk)
+    make_grant(make_identity(make_user(), refetch_due_at=due, scopes=["claims:read"]))
 
 
 def row() -> LinkedIdentity:
@@ -79,29 +78,27 @@ def with_claims(service: FakeService, *, revoked: tuple[str, ...] = (), **change
 # What is stored
 
 
-def test_one_refresh_and_one_read(service: FakeService, identity: LinkedIdentity) -> None:
+def test_one_refresh_and_one_read(service: FakeService) -> None:
     """The whole upkeep of a day: claims stored, due again at about three quarters of the life."""
     expire_token()
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     assert [name for name, _, _ in service.requests] == ["jwks", "token", "claims"]
     assert held() == {"age_over_18": True}
     assert row().last_error == ""
     assert 0.65 * 24 * HOUR - MINUTE < due_in() < 0.85 * 24 * HOUR
 
 
-def test_gone_and_revoked_claims_close(service: FakeService, identity: LinkedIdentity) -> None:
+def test_gone_and_revoked_claims_close(service: FakeService) -> None:
     """What is listed no more is removed; what is said to be revoked is revoked, proof or not."""
-    make_claim(identity, "unique_human")
-    make_claim(identity, "kyc_verified")
+    make_claim(row(), "unique_human")
+    make_claim(row(), "kyc_verified")
     service.disclosed = {"age_over_18": True, "kyc_verified": True}
     with_claims(service, revoked=("kyc_verified",))
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     assert held() == {"age_over_18": True, "kyc_verified": False}
 
 
-def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(service: FakeService) -> None:
     """Of two providers the one whose claim is revoked keeps no value and no proof."""
     service.disclosed = {"age_over_18": True}
     both = [
@@ -109,7 +106,7 @@ def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(
         for provider in ("A", "B")
     ]
     with_claims(service, claims=both)
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     rows = StoredClaim.objects.order_by("provider")
     assert [(row.provider, row.value, row.revoked) for row in rows] == [
         ("A", None, True), ("B", True, False),
@@ -118,27 +115,25 @@ def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_claim_that_is_listed_twice_is_revoked_if_one_of_them_is(
-    service: FakeService, identity: LinkedIdentity, order: int
+    service: FakeService, order: int
 ) -> None:
     both = [*listed("age_over_18"), *listed(revoked=("age_over_18",))]
     with_claims(service, claims=both[::order])
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     assert held() == {"age_over_18": False}
 
 
-def test_a_revoked_claim_counts_again_only_by_a_later_credential(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_revoked_claim_counts_again_only_by_a_later_credential(service: FakeService) -> None:
     """An answer on its way, or from a cache, may be older than the revocation."""
     now = int(time.time())
-    make_claim(identity, revoked_at=datetime.fromtimestamp(now + 0.5, UTC))
+    make_claim(row(), revoked_at=datetime.fromtimestamp(now + 0.5, UTC))
     for issued_at, counts in ((now - 1, False), (now, True)):
         service.payload["iat"] = issued_at
-        assert refetched(identity) is Refetched.STORED
+        assert refetched(row()) is Refetched.STORED
         assert held() == {"age_over_18": counts}
 
 
-def test_a_claim_ends_with_what_ends_first(service: FakeService, identity: LinkedIdentity) -> None:
+def test_a_claim_ends_with_what_ends_first(service: FakeService) -> None:
     """The credential, or the claim: as listed or in its value. What cannot be read is long past."""
     soon = (timezone.now() + HOUR).isoformat()
     service.disclosed = {
@@ -146,7 +141,7 @@ def test_a_claim_ends_with_what_ends_first(service: FakeService, identity: Linke
         "odd": {"verified": True, "expires_at": "soon"}, "endless": {"expires_at": None},
     }  # fmt: skip
     with_claims(service, claims=[{**listed("listed")[0], "expires_at": soon}])
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     ends = {claim.claim_type: claim.valid_until for claim in StoredClaim.objects.all()}
     assert ends["listed"] == ends["value"] == datetime.fromisoformat(soon)
     assert (ends["odd"], ends["endless"]) == (NEVER, row().credential_expires_at)
@@ -154,51 +149,47 @@ def test_a_claim_ends_with_what_ends_first(service: FakeService, identity: Linke
 
 @pytest.mark.parametrize("revoked", [(), ("age_over_18",)], ids=["empty", "revoked"])
 def test_a_list_without_a_valid_claim_needs_no_credential(
-    service: FakeService, identity: LinkedIdentity, revoked: tuple[str, ...]
+    service: FakeService, revoked: tuple[str, ...]
 ) -> None:
     """Nothing is left to prove, so this is no failure, and nothing is held any more."""
-    make_claim(identity)
+    make_claim(row())
     with_claims(service, claims=listed(revoked=revoked), credential=None)
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     assert not any(held().values())
     assert row().credential_expires_at is None
 
 
-def test_unchanged_claims_are_no_news(service: FakeService, identity: LinkedIdentity) -> None:
+def test_unchanged_claims_are_no_news(service: FakeService) -> None:
     """``claims_changed`` is sent when what the claims say has changed, not when they are renewed;
     their rows stay.
     """
     with announced(signals.claims_changed) as heard:
-        refetched(identity)
+        refetched(row())
         rows = list(StoredClaim.objects.values_list("pk", flat=True))
-        refetched(identity)
-    assert heard == [identity]
+        refetched(row())
+    assert heard == [row()]
     assert list(StoredClaim.objects.values_list("pk", flat=True)) == rows
 
 
-def test_a_credential_that_lives_longer_is_stored_for_a_day(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_credential_that_lives_longer_is_stored_for_a_day(service: FakeService) -> None:
     """24 hours is the service's word; whatever the credential says, its claims end with them."""
     service.payload["exp"] = int(time.time()) + 30 * 86_400
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     a_day_on = timezone.now() + 24 * HOUR
     assert row().credential_expires_at <= a_day_on
     assert StoredClaim.objects.get().valid_until <= a_day_on
     assert due_in() < 24 * HOUR
 
 
-def test_what_cannot_be_stored_opens_nothing(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_what_cannot_be_stored_opens_nothing(service: FakeService) -> None:
     """A NUL or an endless name in a signed claim is no reason to lose the others."""
     service.disclosed = {"age_over_18": True, "nul": "a\0b", "n" * 300: True}
     with_claims(service, claims=[])
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     assert held() == {"age_over_18": True}
 
 
-def test_claims_and_credential_are_stored_together(identity: LinkedIdentity) -> None:
+def test_claims_and_credential_are_stored_together() -> None:
     """If the claims cannot be written the row says nothing of a newer credential."""
 
     def refusing(execute: Any, sql: str, *rest: Any) -> Any:
@@ -207,7 +198,7 @@ def test_claims_and_credential_are_stored_together(identity: LinkedIdentity) -> 
         return execute(sql, *rest)
 
     with connection.execute_wrapper(refusing):
-        assert refetched(identity) is Refetched.FAILED
+        assert refetched(row()) is Refetched.FAILED
     assert row().credential_issued_at is None
     assert (row().last_error, row().refetch_failures) == ("unexpected_error", 1)
 
@@ -223,21 +214,21 @@ def test_claims_and_credential_are_stored_together(identity: LinkedIdentity) -> 
     ids=["neither", "level", "claims", "unknown"],
 )
 def test_what_the_consent_covers_is_read(
-    service: FakeService, identity: LinkedIdentity, scopes: list[str], calls: list[str]
+    service: FakeService, scopes: list[str], calls: list[str]
 ) -> None:
     """A grant that nothing else uses is refreshed, well before its 30 days are over."""
     LinkedIdentity.objects.update(scopes=scopes, kyc_said_at=timezone.now() - 24 * HOUR)
     expire_token()
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     assert [name for name, _, _ in service.requests] == calls
     days = due_in() / (24 * HOUR)
     assert (19 < days < 26) if calls == ["token"] else (0.6 < days < 1.7)
 
 
-def test_without_consent_nothing_is_read(service: FakeService, identity: LinkedIdentity) -> None:
+def test_without_consent_nothing_is_read(service: FakeService) -> None:
     """No call is made for a person who took the consent back."""
     LinkedIdentity.objects.update(consent=Consent.REVOKED)
-    assert refetched(identity) is None
+    assert refetched(row()) is None
     assert service.requests == []
 
 
@@ -256,87 +247,78 @@ def test_without_consent_nothing_is_read(service: FakeService, identity: LinkedI
     ids=["aud", "sub", "environment", "exp", "unlisted"],
 )
 def test_a_rejected_credential_changes_nothing_but_may_revoke(
-    service: FakeService, identity: LinkedIdentity, break_it: Callable[[FakeService], None]
+    service: FakeService, break_it: Callable[[FakeService], None]
 ) -> None:
     """Whatever check fails: the held claims stand as they are, but for those said to be revoked."""
-    make_claim(identity)
-    make_claim(identity, "unique_human")
+    make_claim(row())
+    make_claim(row(), "unique_human")
     break_it(service)
     with_claims(service, revoked=("unique_human",))
-    assert refetched(identity) is Refetched.FAILED
+    assert refetched(row()) is Refetched.FAILED
     assert held() == {"age_over_18": True, "unique_human": False}
     assert (row().refetch_failures, row().last_error) == (1, "credential_rejected")
 
 
-def test_an_answer_without_a_credential_revokes_what_it_says(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_an_answer_without_a_credential_revokes_what_it_says(service: FakeService) -> None:
     """As every writer it raises the version, so that a re-fetch under way is discarded."""
-    make_claim(identity)
-    make_claim(identity, "unique_human")
+    make_claim(row())
+    make_claim(row(), "unique_human")
+    version = row().version
     names = ("age_over_18", "unique_human")
     with_claims(service, claims=listed(*names, revoked=("unique_human",)), credential=None)
-    assert refetched(identity) is Refetched.FAILED
+    assert refetched(row()) is Refetched.FAILED
     assert held() == {"age_over_18": True, "unique_human": False}
-    assert row().version == identity.version + 2  # the revocation, and the failure
+    assert row().version == version + 2  # the revocation, and the failure
     assert row().refetch_failures == 1
 
 
 @pytest.mark.parametrize("older", [True, False], ids=["older", "none"])
-def test_an_older_credential_or_none_is_not_taken(
-    service: FakeService, identity: LinkedIdentity, *, older: bool
-) -> None:
+def test_an_older_credential_or_none_is_not_taken(service: FakeService, *, older: bool) -> None:
     """A replay of an older credential, or an answer without one, leaves the stored proof."""
-    refetched(identity)
+    refetched(row())
     issued_at = row().credential_issued_at
     if older:
         service.payload["iat"] = int(time.time()) - 7200
         service.disclosed = {"unique_human": True}
     with_claims(service, **({} if older else {"credential": None}))
-    assert refetched(identity) is Refetched.FAILED
+    assert refetched(row()) is Refetched.FAILED
     assert row().credential_issued_at == issued_at
     assert held() == {"age_over_18": True}
 
 
-def test_an_older_answer_brings_nothing_back_after_an_empty_one(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_an_older_answer_brings_nothing_back_after_an_empty_one(service: FakeService) -> None:
     """A cache of the service still had the answer from before the revocation."""
     service.payload["iat"] = int(time.time()) - 3600
     with_claims(service)
     stale = service.answers["claims"]
     service.payload["iat"] = int(time.time())
     with_claims(service)
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     with_claims(service, claims=[], credential=None)
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     service.answers["claims"] = stale
-    assert refetched(identity) is Refetched.FAILED
+    assert refetched(row()) is Refetched.FAILED
     assert held() == {}
 
 
-def test_a_credential_without_a_time_leaves_that_of_the_newest(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_credential_without_a_time_leaves_that_of_the_newest(service: FakeService) -> None:
     """Else an older one would be taken after it."""
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     issued_at = row().credential_issued_at
     said = {"iss": service.origin, "aud": service.client_id, "sub": service.subject}
     body = issuer.payload(**said, iat=issuer.ABSENT, exp=int(time.time()) + 86_400)
     signed = service.signed(issuer.header(kid="k1"), body)
     with_claims(service, claims=[], credential=issuer.join(signed, issuer.DISCLOSURES))
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     assert len(held()) == len(issuer.DISCLOSURES)
     assert row().credential_issued_at == issued_at
 
 
-def test_an_answer_about_somebody_else_revokes_nothing(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_an_answer_about_somebody_else_revokes_nothing(service: FakeService) -> None:
     """Another ``user_id``: the answer is not about this person in any part."""
-    make_claim(identity)
+    make_claim(row())
     with_claims(service, revoked=("age_over_18",), user_id="somebody-else")
-    assert refetched(identity) is Refetched.FAILED
+    assert refetched(row()) is Refetched.FAILED
     assert held() == {"age_over_18": True}
 
 
@@ -344,11 +326,11 @@ def test_an_answer_about_somebody_else_revokes_nothing(
     ("ahead", "outcome"), [(290, Refetched.STORED), (310, Refetched.FAILED)], ids=["a bit", "far"]
 )
 def test_the_services_clock_may_be_a_little_ahead(
-    service: FakeService, identity: LinkedIdentity, ahead: int, outcome: Refetched
+    service: FakeService, ahead: int, outcome: Refetched
 ) -> None:
     """Clocks differ by minutes; a credential from further in the future is not believed."""
     service.payload["iat"] = int(time.time()) + ahead
-    assert refetched(identity) is outcome
+    assert refetched(row()) is outcome
     assert held() == ({"age_over_18": True} if outcome is Refetched.STORED else {})
 
 
@@ -362,9 +344,7 @@ def test_the_services_clock_may_be_a_little_ahead(
     ids=["revoked", "signed in anew", "due anew"],
 )
 @pytest.mark.parametrize("fails", [True, False])
-def test_what_comes_first_wins(
-    service: FakeService, identity: LinkedIdentity, event: dict[str, Any], *, fails: bool
-) -> None:
+def test_what_comes_first_wins(service: FakeService, event: dict[str, Any], *, fails: bool) -> None:
     """A revocation, a sign-in or an event while the answer or the failure is on its way: nothing
     of it is stored.
     """
@@ -372,7 +352,7 @@ def test_what_comes_first_wins(
     service.meanwhile["claims"] = lambda: change(**event)
     if fails:
         service.answers["claims"] = html()
-    assert refetched(identity) is (Refetched.OUTAGE if fails else Refetched.OVERTAKEN)
+    assert refetched(row()) is (Refetched.OUTAGE if fails else Refetched.OVERTAKEN)
     assert held() == {}
     assert (row().credential_issued_at, row().refetch_failures) == (None, 0)
     assert all(getattr(row(), name) == value for name, value in event.items())
@@ -381,30 +361,28 @@ def test_what_comes_first_wins(
 # Failures
 
 
-def test_failures_back_off_on_the_row(service: FakeService, identity: LinkedIdentity) -> None:
+def test_failures_back_off_on_the_row(service: FakeService) -> None:
     """From a minute to six hours, by chance, and visible; the first success forgets them."""
     service.answers["claims"] = {"success": True, "data": {}}
     for failures in range(1, 4):
-        assert refetched(identity) is Refetched.FAILED
+        assert refetched(row()) is Refetched.FAILED
         most = MINUTE * 2 ** (failures - 1)
         assert most / 2 - timedelta(seconds=1) < due_in() <= most
         assert (row().refetch_failures, row().last_error) == (failures, "malformed_answer")
     LinkedIdentity.objects.update(refetch_failures=30_000)
-    refetched(identity)
+    refetched(row())
     assert due_in() <= 6 * HOUR
     service.answers.clear()
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     assert (row().refetch_failures, row().last_error) == (0, "")
 
 
 @pytest.mark.parametrize("endpoint", ["jwks", "token", "claims"])
-def test_an_outage_is_retried_after_a_pause(
-    service: FakeService, identity: LinkedIdentity, endpoint: str
-) -> None:
+def test_an_outage_is_retried_after_a_pause(service: FakeService, endpoint: str) -> None:
     """The row that met it waits: another one is tried first. Without keys nothing is spent."""
     expire_token()
     service.answers[endpoint] = html("500 Oops")
-    assert refetched(identity) is Refetched.OUTAGE
+    assert refetched(row()) is Refetched.OUTAGE
     code = "keys_unavailable" if endpoint == "jwks" else "service_unavailable"
     assert (row().refetch_failures, row().last_error) == (1, code)
     assert not TokenGrant.objects.get().needs_reauthorization
@@ -414,47 +392,41 @@ def test_an_outage_is_retried_after_a_pause(
 
 @pytest.mark.parametrize("is_fresh", [True, False])
 def test_a_fresh_token_that_is_refused_means_the_consent_is_gone(
-    service: FakeService, identity: LinkedIdentity, *, is_fresh: bool
+    service: FakeService, *, is_fresh: bool
 ) -> None:
     """One refresh, one more try; then the grant is dropped and the site hears of it."""
     if is_fresh:
         expire_token()
     service.answers["claims"] = REJECTED
     with announced() as heard:
-        assert refetched(identity) is Refetched.REAUTHORIZATION_NEEDED
+        assert refetched(row()) is Refetched.REAUTHORIZATION_NEEDED
     assert (service.calls("token"), service.calls("claims")) == (1, 1 if is_fresh else 2)
     grant = TokenGrant.objects.get()
-    assert (heard, grant.needs_reauthorization, grant.access_token) == ([identity], True, "")
+    assert (heard, grant.needs_reauthorization, grant.access_token) == ([row()], True, "")
     assert (row().refetch_due_at, row().last_error) == (None, "reauthorization_needed")
 
 
-def test_a_refresh_under_way_elsewhere_is_retried_soon(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_refresh_under_way_elsewhere_is_retried_soon(service: FakeService) -> None:
     """It is no outage: the others are served."""
     expire_token(retry_at=timezone.now() + MINUTE)
-    assert refetched(identity) is Refetched.FAILED
+    assert refetched(row()) is Refetched.FAILED
     assert row().last_error == "refresh_pending"
     assert timedelta() < due_in() <= MINUTE
     assert service.calls("token") == 0
 
 
-def test_a_credential_at_its_end_is_not_asked_for_without_a_pause(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_credential_at_its_end_is_not_asked_for_without_a_pause(service: FakeService) -> None:
     """A service that answers from a cache would be asked again and again."""
     service.payload["exp"] = int(time.time()) + 60
-    assert refetched(identity) is Refetched.STORED
+    assert refetched(row()) is Refetched.STORED
     assert due_in() > 4 * MINUTE
 
 
-def test_a_level_that_cannot_be_read_stops_no_claims(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_level_that_cannot_be_read_stops_no_claims(service: FakeService) -> None:
     """The claims are stored, and the level is asked for again soon."""
     LinkedIdentity.objects.update(**LEVEL_TOO)
     service.answers["kyc"] = html("500 Oops")
-    assert refetched(identity) is Refetched.FAILED
+    assert refetched(row()) is Refetched.FAILED
     assert held() == {"age_over_18": True}
     assert due_in() <= MINUTE
     assert (row().refetch_failures, row().last_error) == (1, "service_unavailable")
@@ -462,24 +434,22 @@ def test_a_level_that_cannot_be_read_stops_no_claims(
 
 @pytest.mark.parametrize("endpoint", ["kyc", "token"])
 def test_a_failure_that_is_not_the_levels_own_ends_the_refetch(
-    service: FakeService, identity: LinkedIdentity, endpoint: str
+    service: FakeService, endpoint: str
 ) -> None:
     """A 429, or a token that cannot be had: no further call is made."""
     LinkedIdentity.objects.update(**LEVEL_TOO)
     expire_token()
     service.answers[endpoint] = http(b"", status="429 Slow")
-    assert refetched(identity) is Refetched.NOT_NOW
+    assert refetched(row()) is Refetched.NOT_NOW
     assert (service.calls("claims"), row().last_error) == (0, "rate_limited")
 
 
-def test_a_level_is_stored_though_the_claims_cannot_be_read(
-    service: FakeService, identity: LinkedIdentity
-) -> None:
+def test_a_level_is_stored_though_the_claims_cannot_be_read(service: FakeService) -> None:
     """It is the service's own word, which needs no credential."""
     LinkedIdentity.objects.update(**LEVEL_TOO)
     service.kyc = {"kyc_level": "level_3"}
     service.answers["claims"] = html("500 Oops")
-    assert refetched(identity) is Refetched.OUTAGE
+    assert refetched(row()) is Refetched.OUTAGE
     assert (row().kyc_level, row().refetch_failures) == ("level_3", 1)
 
 
