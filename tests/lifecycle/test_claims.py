@@ -138,13 +138,15 @@ def test_a_claim_ends_with_what_ends_first(service: FakeService) -> None:
     soon = (timezone.now() + HOUR).isoformat()
     service.disclosed = {
         "listed": True, "value": {"verified": True, "expires_at": soon},
-        "odd": {"verified": True, "expires_at": "soon"}, "endless": {"expires_at": None},
+        "odd": {"verified": True, "expires_at": "soon"}, "number": {"expires_at": 7},
+        "endless": {"expires_at": None},
     }  # fmt: skip
     with_claims(service, claims=[{**listed("listed")[0], "expires_at": soon}])
     assert refetched(row()) is Refetched.STORED
     ends = {claim.claim_type: claim.valid_until for claim in StoredClaim.objects.all()}
     assert ends["listed"] == ends["value"] == datetime.fromisoformat(soon)
-    assert (ends["odd"], ends["endless"]) == (NEVER, row().credential_expires_at)
+    assert ends["odd"] == ends["number"] == NEVER
+    assert ends["endless"] == row().credential_expires_at
 
 
 @pytest.mark.parametrize("revoked", [(), ("age_over_18",)], ids=["empty", "revoked"])

@@ -57,15 +57,6 @@ def test_a_sign_in_and_a_re_fetch_drop_the_others(browser: Client) -> None:
     assert not [text for text in DROPPED if text in everything_stored()]
 
 
-def test_a_longer_list_keeps_more_from_the_next_re_fetch_on(
-    browser: Client, service: FakeService, settings: Any
-) -> None:
-    keep(settings, service, "age_over_18", "unique_human")
-    LinkedIdentity.objects.update(refetch_due_at=timezone.now())
-    upkeep.run()
-    assert {row.claim_type for row in StoredClaim.objects.all()} == {"age_over_18", "unique_human"}
-
-
 def test_a_shorter_list_drops_at_the_next_upkeep(service: FakeService, settings: Any) -> None:
     identity = make_identity(make_user())
     make_claim(identity, "age_over_18")

@@ -84,6 +84,7 @@ def test_only_a_granted_identity_of_this_application_counts() -> None:
 
 COUNTRIES = [("NG", True), ({"value": "NG"}, True), ("ng", False), ("GH", False), (True, False),
     ({"verified": False, "value": "NG"}, False), ({"verified": True, "value": "NG"}, True),
+    ({"verified": None, "value": "NG"}, False), ({"verified": 1, "value": "NG"}, False),
     ({"verified": True, "provider": "NG"}, False), (["NG"], False),
     ({"verified": True, "country": "NG"}, True), ({"country": "NG"}, True),
     ({"verified": True, "country": "GH"}, False), ({"verified": False, "country": "NG"}, False),

@@ -28,13 +28,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 OURS = [name.value for name in TaskName]
 
 
-def until(holds: Callable[[], bool]) -> bool:
+def wait_until(holds: Callable[[], bool]) -> None:
     give_up = time.monotonic() + 120
-    while time.monotonic() < give_up:
-        if holds():
-            return True
+    while not holds():
+        assert time.monotonic() < give_up
         time.sleep(0.05)
-    return False
 
 
 def is_fresh() -> bool:
@@ -123,11 +121,11 @@ def test_a_worker_keeps_claims_fresh(service: FakeService, worker: Celery) -> No
     """A tick of upkeep becomes a message and a re-fetch; an event's re-fetch waits for no tick."""
     make_due(1)
     worker.send_task(TaskName.UPKEEP)
-    assert until(is_fresh)
+    wait_until(is_fresh)
     assert service.calls("claims") == 1
     LinkedIdentity.objects.update(refetch_due_at=timezone.now())
     nudge_on_commit(TaskName.REFETCH_DUE, "default", 1)
-    assert until(is_fresh)
+    wait_until(is_fresh)
     assert service.calls("claims") == 2
 
 

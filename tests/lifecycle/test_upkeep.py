@@ -167,6 +167,21 @@ def test_an_outage_ends_a_run_at_the_second_in_a_row(
     assert upkeep.count_due() >= 20
 
 
+def test_outages_between_answers_end_nothing(everybody: FakeService) -> None:
+    """They are some persons' own."""
+    turn = everybody.meanwhile["claims"]
+
+    def fail_every_other() -> None:
+        turn()
+        if everybody.calls("claims") % 2:
+            everybody.answers["claims"] = html("500 Oops")
+
+    everybody.meanwhile["claims"] = fail_every_other
+    for n in range(6):
+        make_due(n)
+    assert all_refetched() == [Refetched.OUTAGE, Refetched.STORED] * 3
+
+
 def test_a_rejected_client_ends_a_run_at_once(
     service: FakeService, caplog: pytest.LogCaptureFixture
 ) -> None:
