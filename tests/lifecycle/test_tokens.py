@@ -29,16 +29,7 @@ from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
 from tests.factories import make_grant, make_identity, make_user
-from tests.fake_service import (
-    FakeService,
-    answer,
-    html,
-    http,
-    impatient,
-    reset,
-    silent,
-    truncated,
-)
+from tests.fake_service import FakeService, answer, html, http, impatient, reset, silent, truncated
 from tests.lifecycle.held import announced, expired, stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
