@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
-from django_identity.lifecycle import claims, notices, refetch, tokens, withdrawal
+from django_identity.lifecycle import claims, kyc, notices, refetch, tokens, withdrawal
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, Purpose
 from django_identity.service.answers import ClaimsAnswer, KycStatus, Profile, TokenAnswer
 
@@ -67,7 +67,7 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
     identity.connect_person = notices.masked(request.profile)
     held_at = identity.kyc_said_at
     if request.kyc is not None and (held_at is None or held_at <= request.said_at):
-        vars(identity).update(refetch.level_columns(request.kyc, said_at=request.said_at))
+        vars(identity).update(kyc.columns_of(request.kyc, said_at=request.said_at))
 
 
 def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer) -> None:
@@ -80,7 +80,7 @@ def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenA
         "last_error": request.unread,
     }
     if request.kyc is not None:
-        columns |= refetch.level_columns(request.kyc, said_at=request.said_at)
+        columns |= kyc.columns_of(request.kyc, said_at=request.said_at)
     until = None
     if request.claims is None:
         withdrawal.take_claims_back(identity)

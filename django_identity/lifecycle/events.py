@@ -27,7 +27,7 @@ from django_identity.models import (
     StoredClaim,
     WebhookEvent,
 )
-from django_identity.service.webhooks import Event, KycChange, NamedClaim, signing_secret
+from django_identity.service.webhooks import Event, NamedClaim, is_signed, kyc_in
 
 #: Events that take something away. They act without their payload, too.
 TAKES_AWAY = (EventType.KYC_REJECTED, EventType.CLAIM_REVOKED, EventType.CONSENT_REVOKED)
@@ -41,7 +41,7 @@ def receive(application: Application, body: bytes, *, signature: str) -> None:
     Must run outside any transaction. Raises ``EventRefused``, or ``StorageUnavailable`` if the
     database failed, for example with a deadlock: then the service delivers again.
     """
-    if signing_secret(body, signature=signature, secrets=application.webhook_secrets) is None:
+    if not is_signed(body, signature=signature, secrets=application.webhook_secrets):
         raise exceptions.EventRefused(code="signature_invalid")
     event = Event.parse(body)
     try:
@@ -153,7 +153,7 @@ def kyc_stated(identity: LinkedIdentity, event: WebhookEvent) -> EventOutcome:
     if not kyc.is_covered(identity):
         event.payload = None
         return EventOutcome.IGNORED
-    stated = KycChange.parse(event.payload or {}, event.event_type)
+    stated = kyc_in(event.payload or {}, event.event_type)
     if not kyc.state(identity, stated, event):
         return EventOutcome.SUPERSEDED
     return refetch_due(identity, event)

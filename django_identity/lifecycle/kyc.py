@@ -4,12 +4,15 @@ Between two events the newer statement counts, and a rejection wins at equal tim
 the same in every order. Against the site's own answer a withdrawal counts that is hardly older.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from django_identity import conf, signals
 from django_identity.handlers import KYC_TYPES, EventType
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
-from django_identity.service.webhooks import VERIFIED, KycChange, NamedClaim
+from django_identity.service.answers import KycStatus
+from django_identity.service.webhooks import VERIFIED, NamedClaim
 
 #: Time-stamps with a smaller difference do not tell which came first: then a withdrawal wins.
 CLOCK_SKEW = timedelta(minutes=5)
@@ -22,7 +25,7 @@ ABOUT_LEVEL = (*KYC_TYPES, EventType.CLAIM_REVOKED)
 #: How long a level counts that a Connect code brought. The specification names no period.
 HELD_BY_CODE = timedelta(days=30)
 #: What the end of the KYC claim says about the level.
-NOTHING_STATED = KycChange(status="", level="", provider="")
+NOTHING_STATED = KycStatus(kyc_level="", status="", provider="", verified_at=None)
 
 
 def is_covered(identity: LinkedIdentity) -> bool:
@@ -42,7 +45,7 @@ def holds_until(identity: LinkedIdentity) -> datetime | None:
     return identity.kyc_said_at + conf.application(identity.application).kyc_holds
 
 
-def state(identity: LinkedIdentity, stated: KycChange, event: WebhookEvent) -> bool:
+def state(identity: LinkedIdentity, stated: KycStatus, event: WebhookEvent) -> bool:
     """Set the KYC columns to what ``event`` stated, unless a newer statement is known."""
     at, held_at = event.occurred_at, identity.kyc_said_at
     is_verified = stated.status == VERIFIED
@@ -50,15 +53,24 @@ def state(identity: LinkedIdentity, stated: KycChange, event: WebhookEvent) -> b
         is_close = held_at is None or (not is_verified and at >= held_at - CLOCK_SKEW)
         if not is_close or _is_followed(event):
             return False
-    held = KycChange(identity.kyc_status, identity.kyc_level, identity.kyc_provider)
+    held = KycStatus(identity.kyc_level, identity.kyc_status, identity.kyc_provider, None)
     if at == held_at and _rank(stated) <= _rank(held):
         return False
-    identity.kyc_status, identity.kyc_level = stated.status, stated.level
-    identity.kyc_provider = stated.provider
-    identity.kyc_verified_at = at if is_verified else None
-    identity.kyc_said_at = at
+    dated = replace(stated, verified_at=at if is_verified else None)
+    vars(identity).update(columns_of(dated, said_at=at))
     signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     return True
+
+
+def columns_of(stated: KycStatus, *, said_at: datetime) -> dict[str, Any]:
+    """The columns that a level changes. ``said_at``: when the service stated it, or was asked."""
+    return {
+        "kyc_level": stated.kyc_level,
+        "kyc_status": stated.status,
+        "kyc_provider": stated.provider,
+        "kyc_verified_at": stated.verified_at,
+        "kyc_said_at": said_at,
+    }
 
 
 def is_about_level(event: WebhookEvent) -> bool:
@@ -78,6 +90,6 @@ def _is_followed(event: WebhookEvent) -> bool:
     return any(map(is_about_level, newer))
 
 
-def _rank(stated: KycChange) -> tuple[bool, str, str, str]:
+def _rank(stated: KycStatus) -> tuple[bool, str, str, str]:
     """Of two statements of one moment the greater one counts: a rejection, else any fixed rule."""
-    return (stated.status != VERIFIED, stated.status, stated.level, stated.provider)
+    return (stated.status != VERIFIED, stated.status, stated.kyc_level, stated.provider)

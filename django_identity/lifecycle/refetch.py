@@ -17,7 +17,7 @@ from django_identity.credentials import VerifiedCredential
 from django_identity.lifecycle import claims, key_sets, kyc
 from django_identity.lifecycle.tokens import REFRESH_TOKEN_LIFETIME, Reader
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
-from django_identity.service.answers import ClaimsAnswer, KycStatus
+from django_identity.service.answers import ClaimsAnswer
 
 CLAIMS_SCOPE = "claims:read"
 LEVEL_CHECKED_EVERY = timedelta(hours=24)
@@ -73,7 +73,7 @@ def _read_level(reader: Reader) -> tuple[dict[str, Any], exceptions.ServiceError
         if error.endpoint != "kyc" or isinstance(error, NOT_NOW):
             raise
         return {}, error
-    return level_columns(answer, said_at=asked_at), None
+    return kyc.columns_of(answer, said_at=asked_at), None
 
 
 def _is_level_due(reader: Reader) -> bool:
@@ -129,17 +129,6 @@ def _store(identity: LinkedIdentity, columns: Mapping[str, Any], found: Found | 
     if (identity.kyc_level, identity.kyc_status) != before:
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     return True
-
-
-def level_columns(answer: KycStatus, *, said_at: datetime) -> dict[str, Any]:
-    """The columns that a level changes. ``said_at``: when the service was asked."""
-    return {
-        "kyc_level": answer.kyc_level,
-        "kyc_status": answer.status,
-        "kyc_provider": answer.provider,
-        "kyc_verified_at": answer.verified_at,
-        "kyc_said_at": said_at,
-    }
 
 
 # When the next re-fetch is due

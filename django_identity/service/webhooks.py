@@ -4,13 +4,14 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Self
 
 from django_identity.exceptions import EventRefused, MalformedAnswer
 from django_identity.handlers import CLAIM_TYPES, KNOWN_TYPES, KYC_TYPES, EventType, canonical
 from django_identity.secrets import Secret
+from django_identity.service.answers import KycStatus
 from django_identity.service.members import LONGEST_CODE, LONGEST_NAME, LONGEST_SUBJECT, Members
 from django_identity.service.moments import NotAMoment, parse_moment
 from django_identity.strict_json import NotStrictJSON, read_object
@@ -21,29 +22,9 @@ DEEPEST = 16
 # An escaped NUL: databases cannot store it. The JSON reader refuses a NUL as it is.
 NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 SUBJECTS = ("user_id", "userId", "sub")
+OF_KYC = ("kyc_level", "status", "provider")
 VERIFIED = "verified"
 REJECTED = "rejected"
-
-
-@dataclass(frozen=True, slots=True)
-class KycChange:
-    """The data of a KYC event. Missing members are empty."""
-
-    status: str
-    level: str
-    provider: str
-
-    @classmethod
-    def parse(cls, content: Mapping[str, Any], event_type: str) -> Self:
-        """A rejection that calls itself verified stays a rejection. Raises ``MalformedAnswer``."""
-        read, is_rejection = Members(content, ENDPOINT), event_type == EventType.KYC_REJECTED
-        stated = read.text("status", longest=LONGEST_CODE)
-        status = VERIFIED if content.get("status") is None else stated
-        return cls(
-            status=REJECTED if is_rejection and status == VERIFIED else status,
-            level=read.text("kyc_level", longest=LONGEST_CODE),
-            provider=read.text("provider", longest=LONGEST_SUBJECT),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +68,27 @@ class Event:
             raise EventRefused(detail) from None
 
 
-def signing_secret(body: bytes, *, signature: str, secrets: Iterable[Secret]) -> Secret | None:
-    """The one of ``secrets`` with which ``signature`` is the HMAC of ``body``, or None.
+def is_signed(body: bytes, *, signature: str, secrets: Iterable[Secret]) -> bool:
+    """Whether ``signature`` is the HMAC of ``body`` with one of ``secrets``.
 
     All secrets are tried in any case, so that the time does not disclose which one fits.
     """
-    given = signature.encode("utf-8", "surrogatepass")
-    fitting = None
+    given, fits = signature.encode("utf-8", "surrogatepass"), False
     for secret in secrets:
         expected = hmac.new(secret.reveal().encode(), body, hashlib.sha256).hexdigest().encode()
-        fitting = secret if hmac.compare_digest(expected, given) else fitting
-    return fitting
+        fits |= hmac.compare_digest(expected, given)
+    return fits
+
+
+def kyc_in(content: Mapping[str, Any], event_type: str) -> KycStatus:
+    """The level in the data of a KYC event. Missing members are empty. Raises ``MalformedAnswer``.
+
+    A rejection that calls itself verified stays a rejection.
+    """
+    stated = KycStatus.parse({name: content.get(name) for name in OF_KYC})
+    status = VERIFIED if content.get("status") is None else stated.status
+    is_rejection = event_type == EventType.KYC_REJECTED and status == VERIFIED
+    return replace(stated, status=REJECTED if is_rejection else status)
 
 
 def _event(members: dict[str, Any]) -> Event:
@@ -109,7 +100,7 @@ def _event(members: dict[str, Any]) -> Event:
         raise read.wrong("data is not an object")
     # An event whose effect cannot be read is refused before it is stored.
     if event_type in KYC_TYPES:
-        KycChange.parse(content, event_type)
+        kyc_in(content, event_type)
     if event_type in CLAIM_TYPES:
         NamedClaim.parse(content)
     return Event(
