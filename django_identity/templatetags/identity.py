@@ -18,7 +18,7 @@ from django_identity import conf
 from django_identity.gates import Gate, closed_to
 from django_identity.logs import LogEvent, log
 from django_identity.texts import advice, labels
-from django_identity.views.addresses import address_of
+from django_identity.views.pages import address_of
 
 SIZES = ("small", "medium", "large")
 THEMES = ("filled", "outline", "dark", "light")

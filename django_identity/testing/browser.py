@@ -5,7 +5,7 @@ from django.http import HttpResponseBase
 from django.test import Client
 
 from django_identity import conf
-from django_identity.views.addresses import address_of
+from django_identity.views.pages import address_of
 from django_identity.views.sign_in import HOP_MARK
 
 

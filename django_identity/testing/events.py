@@ -14,7 +14,7 @@ from django.utils import timezone
 from django_identity import conf
 from django_identity.models import LinkedIdentity
 from django_identity.testing.sandbox import SandboxPerson
-from django_identity.views.addresses import address_of
+from django_identity.views.pages import address_of
 
 
 def deliver_event(

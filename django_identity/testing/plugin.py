@@ -24,7 +24,7 @@ from django_identity.testing.clock import Clock, moved_clock
 from django_identity.testing.events import deliver_event
 from django_identity.testing.issuer import Issuer
 from django_identity.testing.sandbox import RunningSandbox, SandboxPerson, running_sandbox
-from django_identity.views.addresses import address_of
+from django_identity.views.pages import address_of
 
 SANDBOX = "identity_sandbox"
 SITES = ("http://testserver", "https://testserver")

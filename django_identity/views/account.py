@@ -17,8 +17,7 @@ from django_identity.lifecycle.operators import timeline
 from django_identity.logs import LogEvent, log
 from django_identity.texts import advice
 from django_identity.views import flow
-from django_identity.views.addresses import address_of
-from django_identity.views.pages import page, tell
+from django_identity.views.pages import address_of, page, tell
 
 
 @flow.own_page("GET", "HEAD")

@@ -16,8 +16,7 @@ from django_identity.exceptions import Recovery
 from django_identity.lifecycle.standing import Shortfall
 from django_identity.texts import advice
 from django_identity.texts.labels import in_words
-from django_identity.views.addresses import address_of, path_of
-from django_identity.views.pages import page, why_asked
+from django_identity.views.pages import address_of, page, path_of, why_asked
 from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
 
 OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]

@@ -16,8 +16,7 @@ from django_identity.lifecycle import connect as codes
 from django_identity.logs import LogEvent, log, log_failure
 from django_identity.service.connect import LONGEST_PASTE
 from django_identity.views import flow
-from django_identity.views.addresses import address_of
-from django_identity.views.pages import error_page, page, status_words, why_asked
+from django_identity.views.pages import address_of, error_page, page, status_words, why_asked
 
 
 @flow.open_page("GET", "HEAD", "POST")

@@ -21,8 +21,7 @@ from django.views.decorators.http import require_http_methods
 from django_identity import conf, database
 from django_identity.exceptions import FlowError, IdentityError
 from django_identity.logs import LogEvent, log_failure
-from django_identity.views.addresses import address_of, path_of
-from django_identity.views.pages import error_page
+from django_identity.views.pages import address_of, error_page, path_of
 
 LONGEST_NEXT = 2000
 

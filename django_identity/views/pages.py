@@ -1,4 +1,4 @@
-"""Render pages for people: the names of service and site, and what is said about a reason."""
+"""Pages for people: their addresses, the names that all of them use, what is said on them."""
 
 import math
 from collections.abc import Mapping
@@ -8,19 +8,38 @@ from django.contrib import messages
 from django.contrib.messages import get_messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from django_identity import policy
+from django_identity import conf, policy
 from django_identity.backends import why_session_ended
 from django_identity.conf import Application
 from django_identity.exceptions import IdentityError
 from django_identity.models import LinkedIdentity
 from django_identity.service.webhooks import VERIFIED
 from django_identity.texts import advice
-from django_identity.views.addresses import path_of
 
 #: Marks our messages among those of the site.
 OURS = "identity"
+
+
+def path_of(request: HttpRequest, *, with_query: bool = False) -> str:
+    """The request's path with the site's script prefix.
+
+    ``request.path`` lacks the prefix under ASGI if a proxy takes it away before the site.
+    """
+    path = request.get_full_path_info() if with_query else request.path_info
+    return f"{request.META.get('SCRIPT_NAME', '').rstrip('/')}{path}"
+
+
+def address_of(name: str, application: Application, **query: str) -> str:
+    """The path of the page ``name``, with the alias if it is not the default application.
+
+    ``query``: what the address carries on. Empty texts are left out.
+    """
+    alias = [] if application.alias == conf.DEFAULT_ALIAS else [application.alias]
+    given = {key: text for key, text in query.items() if text}
+    return reverse(f"identity:{name}", args=alias, query=given)
 
 
 def page(

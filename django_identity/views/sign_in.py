@@ -17,8 +17,7 @@ from django_identity.logs import LogEvent, log
 from django_identity.models import Purpose
 from django_identity.texts import advice, labels
 from django_identity.views import flow
-from django_identity.views.addresses import address_of, path_of
-from django_identity.views.pages import page, status_words, tell, why_asked
+from django_identity.views.pages import address_of, page, path_of, status_words, tell, why_asked
 
 DONE = {
     Purpose.SIGN_IN: gettext_lazy("You are signed in."),
