@@ -1,10 +1,12 @@
-"""One Chromium and two sites for all tests here: the example project, and a bare one."""
+"""One Chromium, its windows, and the sites that the tests here share."""
 
+import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.demo import demo, running_demo  # noqa: F401
 from tests.example_project.operators import REFETCHABLE
@@ -15,22 +17,49 @@ CHROMIUM = {
     "executable_path": "/usr/bin/chromium",
     "args": ["--no-sandbox", "--disable-gpu", "--disable-background-networking"],
 }
+WIDE = {"width": 1280, "height": 800}
+Window = Callable[..., Page]
+Visit = Callable[..., Page]
 
 
-@dataclass(frozen=True)
-class Visitor:
-    """A browser window on a site; ``complaints`` is what its console said."""
+class Windows:
+    """Windows rest between two tests: a new one needs seconds until its scripts are fast.
 
-    site: Site
-    context: BrowserContext
-    page: Page
-    complaints: list[str]
+    ``complaints``: of the sites' strict policy, and of errors in scripts.
+    """
 
-    def go(self, path: str) -> None:
-        self.page.goto(self.site.address + path)
+    def __init__(self, chromium: Browser) -> None:
+        self.complaints: list[str] = []
+        self._chromium = chromium
+        self._resting: dict[str, list[Page]] = defaultdict(list)
 
+    def open(self, **options: Any) -> Page:
+        """One that knows nobody. ``options``: of Playwright's contexts."""
+        resting = self._resting[json.dumps(options)]
+        page = resting.pop() if resting else self._new(**options)
+        page.set_viewport_size(options.get("viewport", WIDE))
+        return page
 
-Visit = Callable[..., Visitor]
+    def rest(self, page: Page, **options: Any) -> None:
+        """Forget who was there, and what the test had arranged."""
+        page.unroute_all()
+        page.context.clear_cookies()
+        page.context.clear_permissions()
+        for tab in page.context.pages:
+            if tab is not page:
+                tab.close()
+        self._resting[json.dumps(options)].append(page)
+
+    def _new(self, **options: Any) -> Page:
+        context = self._chromium.new_context(**{"viewport": WIDE, **options})
+        context.set_default_timeout(60_000)
+        context.on("console", lambda message: self._hear(message.text))
+        context.on("weberror", lambda error: self.complaints.append(str(error.error)))
+        return context.new_page()
+
+    def _hear(self, text: str) -> None:
+        if "Content Security Policy" in text:
+            self.complaints.append(text)
 
 
 @pytest.fixture(scope="session")
@@ -39,6 +68,42 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(**CHROMIUM)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def windows(chromium: Browser) -> Windows:
+    return Windows(chromium)
+
+
+@pytest.fixture
+def window(windows: Windows) -> Iterator[Window]:
+    """``window(locale="ar", …)`` opens one. No page may break the strict policy of its site."""
+    opened: list[tuple[Page, dict[str, Any]]] = []
+
+    def open_one(**options: Any) -> Page:
+        page = windows.open(**options)
+        opened.append((page, options))
+        return page
+
+    windows.complaints.clear()
+    yield open_one
+    for page, options in opened:
+        windows.rest(page, **options)
+    assert windows.complaints == []
+
+
+@pytest.fixture
+def visit(window: Window) -> Visit:
+    """``visit(site, "proven", locale="ar", …)`` opens a window as that person at the site."""
+
+    def enter(site: Site, person: str = "", **options: Any) -> Page:
+        page = window(base_url=site.address, **options)
+        if person:
+            cookie = {"name": "sessionid", "value": site.sessions[person], "url": site.address}
+            page.context.add_cookies([cookie])
+        return page
+
+    return enter
 
 
 @pytest.fixture(scope="session")
@@ -63,43 +128,11 @@ def bare_site(service: FakeService, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="session")
-def operated_service() -> Iterator[FakeService]:
-    """A service that knows the one person whose claims can be re-fetched."""
-    with serving(subject=REFETCHABLE) as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
-def operated_site(
-    operated_service: FakeService, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+def operated_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Its service knows the one person whose claims can be re-fetched."""
     folder = tmp_path_factory.mktemp("operated")
-    with running_site(folder, operated_service.settings(TIMEOUT=3), settings=OPERATED) as site:
+    with (
+        serving(subject=REFETCHABLE) as service,
+        running_site(folder, service.settings(TIMEOUT=3), settings=OPERATED) as site,
+    ):
         yield site
-
-
-@pytest.fixture
-def visit(chromium: Browser) -> Iterator[Visit]:
-    """``visit(site, person="proven", java_script_enabled=False, …)`` opens a window of its own."""
-    opened: list[BrowserContext] = []
-
-    def enter(site: Site, *, person: str = "", **options: object) -> Visitor:
-        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-        opened.append(context)
-        if person:
-            cookie = {"name": "sessionid", "value": site.sessions[person], "url": site.address}
-            context.add_cookies([cookie])
-        page, complaints = context.new_page(), []
-        page.set_default_timeout(60_000)
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        return Visitor(site, context, page, complaints)
-
-    yield enter
-    for context in opened:
-        context.close()
-
-
-@pytest.fixture
-def operator(visit: Visit, operated_site: Site) -> Visitor:
-    return visit(operated_site, person="operator")

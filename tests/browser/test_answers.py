@@ -6,8 +6,9 @@ from itertools import count
 from typing import Any
 
 import pytest
+from playwright.sync_api import Page
 
-from tests.browser.conftest import Visit, Visitor
+from tests.browser.conftest import Visit
 from tests.browser.gallery import EXTREMES, Exhibit, Way, coming_back, handing_in, look_at
 from tests.example_project.site import PATIENT, Site, running_site
 from tests.fake_service import FakeService, html, http, refusal, serving
@@ -83,10 +84,9 @@ def hears(visit: Visit, site: Site, speaking: FakeService, exhibit: Exhibit, sai
     """Let the service say it, and look at the page of the person who hears it."""
     speaking.answers.update(said.answers)
     speaking.subject = said.subject
-    visitor = look_at(visit, site, exhibit, "answers")
-    alert = visitor.page.locator("main")
-    assert said.way_on in alert.inner_text()
-    assert visitor.page.locator("main code").all_inner_texts()[-1] == said.code
+    page = look_at(visit, site, exhibit, "answers")
+    assert said.way_on in page.locator("main").inner_text()
+    assert page.locator("main code").all_inner_texts()[-1] == said.code
 
 
 @pytest.mark.parametrize("said", AFTER_A_CODE, ids=str)
@@ -112,25 +112,22 @@ def test_a_code_that_was_used(visit: Visit, answering_site: Site, speaking: Fake
     """The second person who brings it is told so; the first sees what it brought."""
     speaking.subject, code = "kofi-again", a_code()
     speaking.answers["request"] = refusal("INVALID_CONNECT_CODE")
-    handing_in(code)(visit(answering_site, person="unlinked"))
+    handing_in(code)(visit(answering_site, "unlinked"))
     exhibit = Exhibit("connect-used", handing_in(code), "withdrawn", EXTREMES)
-    visitor = look_at(visit, answering_site, exhibit, "answers")
-    visitor.page.get_by_text("Look at your account").wait_for()
+    page = look_at(visit, answering_site, exhibit, "answers")
+    assert page.get_by_text("Look at your account").is_visible()
 
 
 def test_a_code_that_verifies(visit: Visit, answering_site: Site, speaking: FakeService) -> None:
     """From the field to the account page, which says what a code brought and what it did not."""
     speaking.subject = "verified-by-code"
     exhibit = Exhibit("connect-verified", verified(a_code()), "newcomer", EXTREMES)
-    visitor = look_at(visit, answering_site, exhibit, "answers")
-    assert visitor.page.get_by_text("You were verified with a code").is_visible()
-    assert visitor.page.get_by_role("link", name="Enter a new code").is_visible()
-    assert (
-        visitor.page.get_by_role("button", name="Check again with your identity service").count()
-        == 0
-    )
-    visitor.page.get_by_role("button", name="Continue with your identity service").click()
-    assert "/oauth2/auth?" in visitor.page.url
+    page = look_at(visit, answering_site, exhibit, "answers")
+    assert page.get_by_text("You were verified with a code").is_visible()
+    assert page.get_by_role("link", name="Enter a new code").is_visible()
+    assert page.get_by_role("button", name="Check again with your identity service").count() == 0
+    page.get_by_role("button", name="Continue with your identity service").click()
+    assert "/oauth2/auth?" in page.url
 
 
 def test_after_disconnecting(visit: Visit, answering_site: Site) -> None:
@@ -145,17 +142,17 @@ def a_code() -> str:
 
 
 def verified(code: str) -> Way:
-    def way(visitor: Visitor) -> None:
-        visitor.go("/identity/connect/")
-        visitor.page.fill("[name=connect_code]", code)
-        visitor.page.keyboard.press("Enter")
-        visitor.page.get_by_role("link", name="Yes, this is me").click()
-        visitor.page.wait_for_url("**/identity/account/")
+    def way(page: Page) -> None:
+        page.goto("/identity/connect/")
+        page.fill("[name=connect_code]", code)
+        page.keyboard.press("Enter")
+        page.get_by_role("link", name="Yes, this is me").click()
+        page.wait_for_url("**/identity/account/")
 
     return way
 
 
-def disconnected(visitor: Visitor) -> None:
-    visitor.go("/identity/disconnect/")
-    visitor.page.locator("main button").click()
-    visitor.page.get_by_role("status").wait_for()
+def disconnected(page: Page) -> None:
+    page.goto("/identity/disconnect/")
+    page.locator("main button").click()
+    page.get_by_role("status").wait_for()

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.looking import looks_well
+from tests.browser.conftest import Window
+from tests.browser.demo import make_code
+from tests.browser.looking import Look, looks_well
 from tests.sandbox.driver import Application, Person, Sandbox, started
 from tests.sandbox.receiver import Receiver
 
@@ -19,29 +21,14 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def page(sandbox: Sandbox, chromium: Browser) -> Iterator[Page]:
-    with chromium.new_context(base_url=sandbox.origin) as context:
-        yield context.new_page()
-
-
-def sign_in(page: Page, address: str, email: str, password: str) -> None:
-    page.goto(address)
-    page.evaluate(UNFOLD)
-    page.fill("[name=email]", email)
-    page.fill("[name=password]", password)
-    follow(page, page.get_by_role("button", name="Sign in"))
-
-
-def follow(page: Page, control: Locator) -> None:
-    """Click and wait for the next page: a click alone returns while the old one is still there."""
-    with page.expect_navigation():
-        control.click()
+def page(sandbox: Sandbox, window: Window) -> Page:
+    return window(base_url=sandbox.origin)
 
 
 def look_at(page: Page, name: str) -> None:
     """At 320 and 1280 px nothing scrolls sideways and axe finds nothing."""
     page.evaluate(UNFOLD)
-    looks_well(page, f"sandbox-{name}", ((320, "light"), (1280, "light")))
+    looks_well(page, f"sandbox-{name}", (Look(320), Look(1280)))
 
 
 def test_a_person_looks_after_the_account(sandbox: Sandbox, page: Page) -> None:
@@ -49,11 +36,14 @@ def test_a_person_looks_after_the_account(sandbox: Sandbox, page: Page) -> None:
     person = Person(sandbox, verified=True)
     person.consent_to(Application(sandbox))
     person.cause("claims/age_over_18/revoke")
-    page.goto("/account/")
-    look_at(page, "sign-in")
     page.goto("/nowhere")
     look_at(page, "not-found")
-    sign_in(page, "/account/", person.account["email"], person.account["password"])
+    page.goto("/account/")
+    look_at(page, "sign-in")
+    page.fill("[name=email]", person.account["email"])
+    page.fill("[name=password]", person.account["password"])
+    with page.expect_navigation():
+        page.get_by_role("button", name="Sign in").click()
     look_at(page, "account")
     for name in ("verify", "delete"):
         page.goto(f"/account/{name}")
@@ -89,3 +79,30 @@ def test_the_console_says_that_the_connection_is_lost(page: Page) -> None:
         page.goto(stopping.origin)
         page.get_by_text("Live", exact=True).wait_for()
     page.get_by_text("Connection lost, trying again").wait_for()
+
+
+def seconds(shown: str) -> int:
+    minutes, rest = shown.split(":")
+    return int(minutes) * 60 + int(rest)
+
+
+def test_the_countdown_is_live(sandbox: Sandbox, chromium: Browser) -> None:
+    """It counts each second, the code can be copied, and at the end the page says so itself."""
+    # A page whose clock was taken over does not get it back.
+    with chromium.new_context() as context:
+        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=sandbox.origin)
+        page = context.new_page()
+        page.clock.install()
+        code = make_code(page, sandbox.origin, Person(sandbox, verified=True).account)
+        clock = page.get_by_role("timer")
+        began = seconds(clock.inner_text())
+        assert 590 <= began <= 600
+        page.clock.run_for(30_000)
+        assert began - 35 <= seconds(clock.inner_text()) <= began - 30
+        page.get_by_role("button", name="Copy the code").click()
+        expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        assert page.evaluate("navigator.clipboard.readText()") == code
+        sandbox.advance(601)
+        page.clock.run_for(600_000)
+        expect(page.get_by_role("heading", name="This code has expired")).to_be_visible()
+        assert code not in page.content()

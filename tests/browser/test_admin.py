@@ -1,0 +1,221 @@
+"""The admin in Chromium: its pages fit and are accessible, and its actions say how they went."""
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import Visit
+from tests.browser.gallery import Exhibit, Way, at
+from tests.browser.looking import Look, looks_well, shoot
+from tests.example_project.operators import CLOSED_OUT
+from tests.example_project.site import Site
+
+LOOKS = (Look(320), Look(768), Look(1280, "dark"))
+HERE = "/admin/django_identity"
+IDENTITIES = f"{HERE}/linkedidentity/"
+EVENTS = f"{HERE}/webhookevent/"
+RECEIPTS = f"{HERE}/erasurereceipt/"
+OVERVIEW = f"{IDENTITIES}overview/"
+
+
+@pytest.fixture
+def operator(visit: Visit, operated_site: Site) -> Page:
+    return visit(operated_site, "operator")
+
+
+def look(page: Page, name: str) -> None:
+    """At 320, 768 and 1280 px, light and dark: it fits, and axe finds nothing."""
+    looks_well(page, f"admin/{name}", LOOKS, ours=False)
+
+
+def the_first(path: str) -> Way:
+    """The page of what stands first in the list."""
+
+    def way(page: Page) -> None:
+        page.goto(path)
+        page.locator("#result_list tbody th a").first.click()
+        page.wait_for_url("**/change/**")
+
+    return way
+
+
+def person(name: str) -> Way:
+    """A person's page, found as an operator finds it."""
+    return the_first(f"{IDENTITIES}?q={name}")
+
+
+PAGES = (
+    Exhibit("index", at("/admin/")),
+    Exhibit("identities", at(IDENTITIES)),
+    Exhibit("identities-filtered", at(f"{IDENTITIES}?failing=yes&environment__exact=test")),
+    Exhibit("identities-nobody", at(f"{IDENTITIES}?q=nobody")),
+    *(Exhibit(f"identity-{name}", person(name)) for name in (CLOSED_OUT, "ada", "dayo", "musa")),
+    Exhibit("identity-history", at(f"{IDENTITIES}1/history/")),
+    Exhibit("events", at(EVENTS)),
+    Exhibit("events-filtered", at(f"{EVENTS}?type=kyc.verified&outcome__exact=applied")),
+    Exhibit("events-none", at(f"{EVENTS}?q=nothing")),
+    Exhibit(
+        "event", the_first(f"{EVENTS}?type=kyc.verified&q=5e0f6a52-9f0e-4f9f-8f3c-5f0a4c0f1d77")
+    ),
+    Exhibit("event-failed", the_first(f"{EVENTS}?outcome__exact=failed")),
+    Exhibit("event-emptied", the_first(f"{EVENTS}?q=by-code-alone")),
+    Exhibit("receipts", at(RECEIPTS)),
+    Exhibit("receipt-pending", the_first(f"{RECEIPTS}?erased_at__isempty=1")),
+    Exhibit("receipt", the_first(f"{RECEIPTS}?erased_at__isempty=0")),
+    Exhibit("overview", at(OVERVIEW)),
+    Exhibit("overview-empty", at(f"{OVERVIEW}?of=shop")),
+)
+
+
+@pytest.mark.parametrize("exhibit", PAGES, ids=str)
+def test_a_page_of_the_admin(operator: Page, exhibit: Exhibit) -> None:
+    """Every page of the admin, at every width and in both colour schemes."""
+    exhibit.way(operator)
+    look(operator, exhibit.name)
+
+
+@pytest.mark.parametrize("exhibit", PAGES, ids=str)
+def test_a_page_from_right_to_left(visit: Visit, operated_site: Site, exhibit: Exhibit) -> None:
+    """In Arabic: it runs from right to left, it fits, and axe finds nothing."""
+    page = visit(operated_site, "operator", locale="ar")
+    exhibit.way(page)
+    assert page.evaluate("document.documentElement.dir") == "rtl"
+    looks_well(page, f"rtl/admin-{exhibit.name}", (Look(320), Look(1280)), ours=False)
+
+
+CUT = """() => [...document.querySelectorAll('.results, #result_list td, #result_list th')]
+  .filter(each => each.scrollWidth > each.clientWidth + 1)
+  .map(each => each.outerHTML.slice(0, 90))"""
+LONG_NAME = """document.querySelector('#result_list tbody th a').textContent =
+  'oluwaseun.adebayo-adeyemi@mail.a-rather-long-domain.example'"""
+
+
+@pytest.mark.parametrize(
+    "path", [IDENTITIES, EVENTS, RECEIPTS], ids=["identities", "events", "receipts"]
+)
+@pytest.mark.parametrize("locale", ["en-US", "ar", "pt-BR", "fr"])
+def test_a_list_is_not_cut_by_its_filters(
+    visit: Visit, operated_site: Site, path: str, locale: str
+) -> None:
+    """At 1280 px, with the sidebar and the filters open, no column has to be scrolled to."""
+    page = visit(operated_site, "operator", locale=locale)
+    page.goto(path)
+    if page.locator("#main.shifted").count() == 0:
+        page.locator("#toggle-nav-sidebar").click()
+        page.locator("#main.shifted").wait_for()
+    assert page.locator("#changelist-filter").is_visible()
+    page.evaluate(LONG_NAME)
+    shoot(page, f"admin/list-{path.split('/')[-2]}-{locale}")
+    assert page.evaluate(CUT) == []
+
+
+def test_who_may_only_look_sees_what_staff_did(visit: Visit, operated_site: Site) -> None:
+    """The button leads to the page, also for an operator who may do nothing else."""
+    page = visit(operated_site, "looker")
+    person(CLOSED_OUT)(page)
+    assert page.locator(".identity-tools button").count() == 0
+    page.get_by_role("link", name="Staff actions").click()
+    page.get_by_role("heading", name="Change history").wait_for()
+    assert page.get_by_text("403").count() == 0
+
+
+def test_the_overview_leads_to_what_needs_attention(operator: Page) -> None:
+    """From a failing re-fetch to those it fails for; an application without records says so."""
+    operator.goto(IDENTITIES)
+    operator.get_by_role("link", name="Overview", exact=True).click()
+    operator.get_by_text("not healthy").wait_for()
+    operator.get_by_role("link", name="All failing re-fetches").click()
+    operator.get_by_role("link", name=CLOSED_OUT).wait_for()
+    operator.goto(OVERVIEW)
+    operator.get_by_role("link", name="shop").click()
+    assert operator.get_by_text("0 linked identities").is_visible()
+    assert operator.get_by_text("Nothing yet.").first.is_visible()
+
+
+def test_a_new_operator_finds_out_why(operator: Page) -> None:
+    """Three clicks from the admin's index to why one person cannot pass the age gate."""
+
+    def click(role: str, name: str) -> None:
+        operator.get_by_role(role, name=name, exact=True).first.click()
+
+    operator.goto("/admin/")
+    click("link", "Linked identities")
+    operator.fill("#searchbar", f"{CLOSED_OUT}@example.org")
+    click("button", "Search")
+    click("link", CLOSED_OUT)
+    gate = operator.locator(".identity-gates > div", has_text="age_over_18").first
+    gate.get_by_text("closed").wait_for()
+    assert "Your proof ran out" in gate.inner_text()
+    assert "2\xa0hours ago" in gate.inner_text()
+    assert operator.get_by_text("The service could not be reached.").is_visible()
+
+
+def press(page: Page, button: str) -> None:
+    """And wait for the next page: a click alone returns while the old one is still there."""
+    with page.expect_navigation():
+        page.get_by_role("button", name=button).click()
+
+
+def ask(page: Page, name: str, button: str) -> None:
+    """From the person's page to the question that an action asks."""
+    person(name)(page)
+    press(page, button)
+
+
+def test_without_javascript(visit: Visit, operated_site: Site) -> None:
+    """Lists, pages and questions work in a browser that runs no script."""
+    page = visit(operated_site, "operator", java_script_enabled=False)
+    ask(page, "ada", "Revoke at this site")
+    assert page.get_by_role("button", name="Revoke").is_visible()
+
+
+@pytest.mark.parametrize("button", ["Revoke at this site", "Disconnect", "Erase"])
+def test_an_action_asks(operator: Page, button: str) -> None:
+    """The confirmation page of every action; leaving it does nothing."""
+    ask(operator, "ada", button)
+    look(operator, f"ask-{button.split()[0].lower()}")
+    operator.get_by_role("link", name="Cancel").click()
+    operator.get_by_role("heading", name="ada").wait_for()
+
+
+def ask_about_all(page: Page, search: str, action: str) -> None:
+    """From the list to the question that an action asks about everybody in it."""
+    page.goto(IDENTITIES + search)
+    page.locator("#action-toggle").check()
+    page.get_by_label("Action:").select_option(action)
+    press(page, "Go")
+
+
+def test_an_action_asks_about_several(operator: Page) -> None:
+    """Everybody who was chosen is named; leaving leads back to the list. Or one, who is revoked."""
+    ask_about_all(operator, "", "disconnect")
+    operator.locator(".identity-chosen li").nth(5).wait_for()
+    look(operator, "ask-disconnect-many")
+    operator.get_by_role("link", name="Cancel").click()
+    operator.locator("#result_list").wait_for()
+    ask_about_all(operator, "?q=gozie", "revoke")
+    press(operator, "Revoke")
+    operator.get_by_text("1 identity was revoked.").wait_for()
+    look(operator, "done-revoke")
+
+
+@pytest.mark.parametrize(
+    ("name", "button", "says"),
+    [("imani", "Re-fetch now", "Re-fetched."),
+     ("femi", "Re-fetch now", "The last re-fetch failed:"),  # whom the service does not know
+     ("jide", "Erase", "The person was erased.")],
+)  # fmt: skip
+def test_an_action_is_done(operator: Page, name: str, button: str, says: str) -> None:
+    """The message says how it went."""
+    ask(operator, name, button)
+    if button == "Erase":
+        press(operator, "Erase")
+    operator.get_by_text(says).first.wait_for()
+    look(operator, f"done-{name}")
+
+
+def test_a_replay(operator: Page) -> None:
+    """A failed event's handlers run again."""
+    the_first(f"{EVENTS}?outcome__exact=failed")(operator)
+    press(operator, "Replay the site's handlers")
+    operator.get_by_text("The handlers of 1 event run again.").wait_for()
+    look(operator, "done-replay")

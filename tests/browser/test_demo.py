@@ -1,0 +1,276 @@
+"""The demo in a real Chromium: a sign-in, Connect codes, and what a page asks for again.
+
+``IDENTITY_SCREENSHOTS`` names a folder for pictures.
+"""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from django.contrib.sessions.backends.db import SessionStore
+from playwright.sync_api import Page
+
+from django_identity.lifecycle.step_up import KEY
+from example_project.demo.members import MEMBERS
+from example_project.demo.walk import BVN
+from tests.browser.demo import Demo, account, give_password, make_code
+from tests.browser.gallery import EXTREMES
+from tests.browser.looking import Look, looks_well, overflow, shoot
+from tests.sandbox.receiver import until
+
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 780}, "is_mobile": True, "has_touch": True,
+}  # fmt: skip
+CLIPBOARD = ["clipboard-read", "clipboard-write"]
+MEMBER = MEMBERS[0]
+LOOKS = (Look(320, text="200%"), Look(390), Look(1280))
+
+
+def test_the_walk_in_a_browser(demo: Demo) -> None:
+    """Press the button, sign in, verify, consent: the page for adults opens.
+
+    With SameSite=Strict and the service on another host: the callback still knows who started it.
+    """
+    page = demo.window()
+    page.goto("/adults/")
+    shoot(page, "1-login")
+    page.get_by_role("button", name="Continue with your identity service").click()
+    give_password(page, demo.people[0])
+    page.fill("[name=bvn]", BVN)
+    shoot(page, "2-sandbox-verify")
+    page.press("[name=bvn]", "Enter")
+    page.wait_for_selector("button[name=allow]")
+    shoot(page, "3-sandbox-consent")
+    page.locator("button[name=allow]").click()
+    page.wait_for_url("/adults/")
+    assert page.get_by_role("heading", name="Circles for adults").is_visible()
+    (session,) = [held for held in page.context.cookies(demo.site) if held["name"] == "sessionid"]
+    assert session["sameSite"] == "Strict"
+    page.goto("/loans/")
+    assert page.get_by_role("heading", name="Loans").is_visible()
+    # To the service and back, with fresh proofs.
+    account(page).get_by_role("button", name="Check again with your identity service").click()
+    page.locator("button[name=allow]").click()
+    page.wait_for_url("/identity/account/")
+    assert page.get_by_text("Your details were checked again.").first.is_visible()
+    shoot(page, "4-account")
+    page.goto("/")
+    page.get_by_role("button", name="Sign out").click()
+    assert "/identity/login/" in account(page).url
+
+
+def paste(page: Page, text: str) -> None:
+    """Put ``text`` on the clipboard and into the field, with the keyboard."""
+    page.evaluate("text => navigator.clipboard.writeText(text)", text)
+    page.locator("[name=connect_code]").click()
+    page.keyboard.press("Control+V")
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_a_person_pastes_a_code(demo: Demo, scripts: bool) -> None:
+    """From the account at the service to an open page, by one paste and one press."""
+    code = make_code(demo.window(), demo.pages, demo.people[1])
+    page = demo.session_of(MEMBER, java_script_enabled=scripts, **PHONE)
+    page.context.grant_permissions(CLIPBOARD, origin=demo.site)
+    page.goto("/identity/connect/?next=/loans/")
+    shoot(page, "connect-1-field")
+    assert not scripts or overflow(page) == []
+    typed = f"Your code: {code.lower()} (10 minutes)"
+    if scripts:
+        paste(page, "CNX-ABCD")
+        page.keyboard.press("Enter")
+        page.get_by_role("alert").wait_for()
+        paste(page, typed)
+    else:
+        page.fill("[name=connect_code]", typed)
+    shoot(page, "connect-2-pasted")
+    button = page.get_by_role("button", name="Use this code")
+    # Without scripts the answer to the second press may be that the first is on its way.
+    (button.dblclick if scripts else button.click)(no_wait_after=True)
+    page.get_by_role("link", name="Yes, this is me").click()
+    page.wait_for_url("/loans/")
+    assert page.get_by_role("heading", name="Loans").is_visible()
+    if not scripts:
+        page.go_back()
+        assert code not in page.content()
+    assert account(page).get_by_text("Verification at level 2, by").is_visible()
+    shoot(page, "connect-3-account")
+
+
+def test_a_person_who_lacks_a_verification(demo: Demo) -> None:
+    """The page says what is missing and leads there; then how long to wait after five codes."""
+    require_level_2(demo.control)
+    code = make_code(demo.window(), demo.pages, demo.people[0])
+    page = demo.session_of(MEMBER)
+    demo.paste_code(page, code)
+    link = page.get_by_role("link", name="Get verified")
+    assert link.get_attribute("href") is not None
+    shoot(page, "connect-4-policy")
+    for number in range(5):
+        page.fill("[name=connect_code]", f"CNX-0000-000{number}")
+        page.get_by_role("button", name="Use this code").click()
+        if not number:
+            page.get_by_text("Make a new code").wait_for()
+            shoot(page, "connect-5-invalid")
+    page.get_by_text("The limit is 5 codes in 10 minutes.").wait_for()
+    shoot(page, "connect-6-wait")
+
+
+def require_level_2(control: str) -> None:
+    """As the application's owner would, at the developer's pages."""
+    listed = httpx.get(f"{control}/applications").json()
+    app_ids = {application["name"]: application["app_id"] for application in listed}
+    path = f"{control}/applications/{app_ids['Ajo Circle']}/connect-policy"
+    httpx.post(path, json={"kyc_level": "level_2"}).raise_for_status()
+
+
+def test_a_strangers_code(demo: Demo) -> None:
+    """Pasted, named on the page after it, of no use to the stranger, and undone by one press.
+
+    Then the stranger signs in to an account of their own.
+    """
+    stranger, victim = demo.window(), demo.session_of(MEMBER)
+    demo.paste_code(victim, make_code(stranger, demo.pages, demo.people[1]))
+    victim.get_by_role("heading", name="Is this you?").wait_for()
+    assert "***@" in victim.locator("bdi").inner_text()
+    looks_well(victim, "foreign-code-1-is-this-you", EXTREMES)
+    looks_well(account(victim), "foreign-code-2-account", EXTREMES)
+    sign_in(stranger)
+    stranger.get_by_role("heading", name="You were not signed in").wait_for()
+    looks_well(stranger, "foreign-code-3-refused", EXTREMES)
+    assert "/identity/login/" in account(stranger).url
+    victim.get_by_role("button", name="This is not me: undo").click()
+    victim.get_by_role("heading", name="Undone").wait_for()
+    looks_well(victim, "foreign-code-4-undone", EXTREMES)
+    sign_in(stranger)
+    stranger.get_by_text("What Ajo Circle has confirmed").wait_for()
+    account(victim).get_by_text("Your account is not connected").wait_for()
+
+
+def sign_in(page: Page) -> None:
+    """By somebody who is signed in at the service already."""
+    page.goto("/identity/login/?next=/identity/account/")
+    page.get_by_role("button", name="Continue with your identity service").click()
+    page.locator("button[name=allow]").click()
+
+
+@pytest.fixture
+def person(demo: Demo) -> Page:
+    return demo.come_as(demo.people[1])
+
+
+def pass_eleven_minutes(demo: Demo) -> None:
+    """For every session of the site."""
+    with closing(sqlite3.connect(demo.database, timeout=60)) as site, site:
+        rows = site.execute("SELECT session_key, session_data FROM django_session").fetchall()
+        for key, sealed in rows:
+            session = SessionStore().decode(sealed)
+            if KEY in session:
+                session[KEY][1] -= 660
+                moved = (SessionStore().encode(session), key)
+                site.execute(
+                    "UPDATE django_session SET session_data = ? WHERE session_key = ?", moved
+                )
+
+
+def is_open(page: Page, path: str) -> bool:
+    page.goto(path)
+    return urlsplit(page.url).path == path
+
+
+def confirm(page: Page, answer: str = "allow") -> None:
+    page.get_by_role("button", name="Confirm with your identity service").click()
+    page.locator(f"button[name={answer}]").click()
+
+
+def decide(page: Page, answer: str = "allow", *, without_documents: bool = False) -> None:
+    page.get_by_role("button", name="Decide at your identity service").click()
+    if without_documents:
+        page.get_by_label("Do not share this").check()
+    page.locator(f"button[name={answer}]").click()
+
+
+def test_confirmed_in_two_tabs(demo: Demo, person: Page) -> None:
+    """Each tab leads back to its page, and the one that comes second says nothing wrong."""
+    assert is_open(person, "/leave/")
+    pass_eleven_minutes(demo)
+    second = person.context.new_page()
+    for tab in (person, second):
+        assert not is_open(tab, "/leave/")
+        tab.get_by_text("Confirm that it is you").wait_for()
+    looks_well(person, "confirm", LOOKS)
+    for tab in (person, second):
+        confirm(tab)
+        tab.get_by_role("heading", name="Leave a circle").wait_for()
+
+
+def deny(page: Page) -> None:
+    confirm(page, "deny")
+    page.get_by_role("heading", name="You did not share anything").wait_for()
+
+
+def be_somebody_else(page: Page) -> None:
+    page.get_by_role("button", name="Confirm with your identity service").click()
+    page.get_by_role("button", name="Not you? Switch account").click()
+    page.get_by_role("button", name="Continue as Ada").click()
+    page.locator("button[name=allow]").click()
+    page.get_by_text("subject_changed").wait_for()
+
+
+def sign_out_meanwhile(page: Page) -> None:
+    page.get_by_role("button", name="Confirm with your identity service").click()
+    page.locator("button[name=allow]").wait_for()
+    other = page.context.new_page()
+    other.goto("/")
+    other.get_by_role("button", name="Sign out").click()
+    other.get_by_role("link", name="Sign in with a password").wait_for()
+    page.locator("button[name=allow]").click()
+    page.get_by_text("session_ended").wait_for()
+
+
+@pytest.mark.parametrize("instead", [deny, be_somebody_else, sign_out_meanwhile])
+def test_not_confirmed(demo: Demo, person: Page, instead: Callable[[Page], None]) -> None:
+    """Denied, somebody else came back, or the session ended: the page stays closed."""
+    pass_eleven_minutes(demo)
+    assert not is_open(person, "/leave/")
+    instead(person)
+    shoot(person, f"confirm-{instead.__name__}")
+    assert not is_open(person, "/leave/")
+
+
+def test_one_scope_more(demo: Demo, person: Page) -> None:
+    """Kept back, denied, allowed, and taken back: all else stays open until the consent ends."""
+    assert not is_open(person, "/documents/")
+    person.get_by_text("You have not allowed this yet").wait_for()
+    looks_well(person, "one-more", LOOKS)
+    decide(person, without_documents=True)
+    person.get_by_text("You have not allowed this yet").wait_for()
+    decide(person, "deny")
+    person.get_by_role("heading", name="You did not share anything").wait_for()
+    assert is_open(person, "/adults/")
+    assert not is_open(person, "/documents/")
+    decide(person)
+    person.get_by_role("heading", name="Your documents").wait_for()
+    assert person.get_by_alt_text("Your passport").is_visible()
+    shoot(person, "one-more-allowed")
+    take_back_documents(person)
+    assert is_open(person, "/adults/")
+    assert not is_open(person, "/documents/")
+    decide(person)
+    person.get_by_role("heading", name="Your documents").wait_for()
+    person.goto(f"{demo.pages}/account/")
+    with person.expect_navigation():
+        person.locator("form[action$='/revoke'][action*='/consents/'] button").click()
+    until(lambda: not is_open(person, "/adults/"))  # the event arrives from a thread of the sandbox
+    assert not is_open(person, "/documents/")
+
+
+def take_back_documents(page: Page) -> None:
+    account(page).get_by_role("button", name="Check again with").click()
+    page.get_by_label("Do not share this").check()
+    page.locator("button[name=allow]").click()
+    page.wait_for_url("**/identity/account/")

@@ -1,0 +1,186 @@
+"""Every page of ours: at every width, from right to left, without a mouse, and after an error."""
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.conftest import Visit, Windows
+from tests.browser.gallery import (
+    BARE_PAGES,
+    EVERY_LOOK,
+    EXAMPLE_PAGES,
+    Exhibit,
+    Way,
+    at,
+    coming_back,
+    handing_in,
+    look_at,
+)
+from tests.browser.looking import Look, latin_words, looks_well, overflow, violations
+from tests.example_project.site import Site
+
+SEEN_IN_FULL = [exhibit for exhibit in EXAMPLE_PAGES if exhibit.looks == EVERY_LOOK]
+RINGED = """() => {
+  const held = document.activeElement, style = getComputedStyle(held);
+  return [(held.textContent || held.value || '').trim(), style.outlineStyle !== 'none'];
+}"""
+#: Names, which are the same in every language.
+NAMES = {"Ajo", "Circle", "Connect", "Verify", "Ltd", "Identity", "KYC", "Ada", "Obi", "Femi",
+         "Mensah", "NG", "GH", "English", "français", "português", "Português", "Brasil",
+         "español", "CNX-XXXX-XXXX", "default", "Kofi",
+         "kofis-subject"}  # fmt: skip
+# 1280 by 1024 at 400 % (WCAG 1.4.10): as wide as a phone, and less high.
+ZOOM = {"width": 320, "height": 256}
+IN_SIGHT = """() => {
+  const held = document.activeElement, top = held.getBoundingClientRect().top;
+  return [held.innerText, top >= 0 && top < innerHeight];
+}"""
+
+
+@pytest.mark.parametrize("exhibit", EXAMPLE_PAGES, ids=str)
+def test_a_page_of_the_example_project(visit: Visit, example_site: Site, exhibit: Exhibit) -> None:
+    """At 320 and 1280 px, light and dark: nothing scrolls sideways, axe finds nothing."""
+    look_at(visit, example_site, exhibit, "example")
+
+
+@pytest.mark.parametrize("exhibit", BARE_PAGES, ids=str)
+def test_a_page_as_it_comes(visit: Visit, bare_site: Site, exhibit: Exhibit) -> None:
+    """The package's pages on a site that adds nothing to them: the extremes of the same."""
+    look_at(visit, bare_site, exhibit, "bare")
+
+
+@pytest.mark.parametrize("exhibit", SEEN_IN_FULL, ids=str)
+def test_from_right_to_left(visit: Visit, example_site: Site, exhibit: Exhibit) -> None:
+    """In Arabic: from right to left, nothing stays in English, it fits, and axe finds nothing."""
+    page = visit(example_site, exhibit.person, locale="ar")
+    exhibit.way(page)
+    assert page.evaluate("document.documentElement.dir + document.documentElement.lang") == "rtlar"
+    looks_well(page, f"rtl/{exhibit.name}", (Look(320), Look(1280)))
+    assert latin_words(page) - NAMES == set()
+
+
+@pytest.mark.parametrize(
+    ("person", "path", "expected"),
+    [
+        ("", "/identity/login/", ["Skip to content", "Ajo Circle", "Circles", "Naira circles",
+                                  "Loans", "Your details", "Continue with your identity service",
+                                  "Sign in with a password"]),
+        ("proven", "/identity/disconnect/", ["Skip to content", "Ajo Circle", "Circles",
+                                             "Naira circles", "Loans", "Your details",
+                                             "Erase my data", "Cancel"]),
+    ],
+    ids=["sign-in", "disconnect"],
+)  # fmt: skip
+def test_every_control_is_reached_in_order(
+    visit: Visit, example_site: Site, person: str, path: str, expected: list[str]
+) -> None:
+    """Tab goes through links and buttons in reading order, and each one shows that it has focus."""
+    page = visit(example_site, person)
+    page.goto(path)
+    walked = []
+    for _ in expected:
+        page.keyboard.press("Tab")
+        name, visible = page.evaluate(RINGED)
+        assert visible, f"no focus ring on {name}"
+        walked.append(name)
+    assert walked == expected
+
+
+def test_keys_alone_suffice(visit: Visit, example_site: Site) -> None:
+    """The skip link stands in sight and skips, what is held unfolds, a file is saved."""
+    page = visit(example_site, "proven")
+    page.goto("/identity/account/")
+    page.keyboard.press("Tab")
+    assert page.locator(".identity-skip").bounding_box()["y"] >= 0
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('main') !== null")
+    claims = page.locator(".identity-kind").nth(1)
+    for folded in (page.locator(".identity-held"), claims):
+        folded.locator("summary").first.focus()
+        page.keyboard.press("Enter")
+    assert claims.get_by_text("Valid until").first.is_visible()
+    with page.expect_download() as saved:
+        page.get_by_role("link", name="Download my data").press("Enter")
+    assert saved.value.suggested_filename == "my-identity.json"
+
+
+def test_nothing_needs_java_script(visit: Visit, example_site: Site) -> None:
+    """Gate, renewal and the way out to the service, with scripts switched off."""
+    page = visit(example_site, "run_out", java_script_enabled=False)
+    page.goto("/residents/")
+    assert page.get_by_text("Your proof ran out").is_visible()
+    page.get_by_role("button", name="Check again with your identity service").click()
+    assert "/oauth2/auth?" in page.url
+
+
+def test_the_strict_policy_is_really_there(
+    visit: Visit, example_site: Site, windows: Windows
+) -> None:
+    """An inline script is refused here, so a page that complains of nothing has none."""
+    page = visit(example_site)
+    page.goto("/")
+    page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {text: '1'}))"
+    )
+    assert windows.complaints != []
+    windows.complaints.clear()
+
+
+def test_the_button_stands_alone(visit: Visit, bare_site: Site) -> None:
+    """Every size is tall enough to hit, and named."""
+    page = visit(bare_site)
+    page.goto("/")
+    buttons = page.get_by_role("button", name="Continue with your identity service")
+    heights = [button.bounding_box()["height"] for button in buttons.all()]
+    assert len(heights) == 12
+    assert min(heights) >= 36
+    assert heights[0] < heights[1] < heights[2]
+
+
+def too_late(page: Page) -> None:
+    """The page was open so long that its token is worth nothing now."""
+    page.goto("/identity/connect/")
+    page.context.clear_cookies(name="csrftoken")
+    page.fill("[name=connect_code]", "CNX-AB12-CD34")
+    with page.expect_navigation():
+        page.press("[name=connect_code]", "Enter")
+
+
+@pytest.mark.parametrize(
+    ("way", "person", "title"),
+    [
+        (handing_in("hello"), "unlinked", "Your code was not accepted"),
+        (at("/identity/callback/?state=x&code=y"), "", "We could not sign you in"),
+        (coming_back(error="server_error"), "", "We could not sign you in"),
+        (coming_back(error="access_denied"), "", "You did not share anything"),
+        (coming_back(code="a-code"), "", "You have an account here"),
+        (too_late, "unlinked", "This page was open too long"),
+    ],
+    ids=["code", "callback", "refused", "denied", "account-exists", "too-late"],
+)
+def test_the_error_is_in_sight_and_has_the_focus(
+    visit: Visit, example_site: Site, way: Way, person: str, title: str
+) -> None:
+    """The page after an error does not look like the page before it."""
+    page = visit(example_site, person, viewport=ZOOM)
+    way(page)
+    text, in_sight = page.evaluate(IN_SIGHT)
+    assert title in text
+    assert in_sight
+    is_calm = title == "You did not share anything"
+    assert page.title().startswith("Error:") is not is_calm
+    assert overflow(page) == []
+    assert violations(page) == []
+
+
+def test_a_field_tells_its_error(visit: Visit, example_site: Site) -> None:
+    """The field is empty again, and points to its hint and its error."""
+    page = visit(example_site, "unlinked", viewport=ZOOM)
+    handing_in("CNX-EF34")(page)
+    code = page.locator("[name=connect_code]")
+    assert code.input_value() == ""
+    assert code.get_attribute("aria-invalid") == "true"
+    for name in (code.get_attribute("aria-describedby") or "").split():
+        assert page.locator(f"#{name}").inner_text()
+    page.locator("[role=alert] a").first.click()
+    assert page.evaluate("document.activeElement.name") == "connect_code"
