@@ -1,19 +1,20 @@
 """Several callers at the same moment, in threads, or in a crowd of processes, on one database.
 
-The processes are forked from one that has imported everything; each prints one JSON line for each
-call.
+The processes are forked from one that has imported everything.
 """
 
 import json
 import multiprocessing
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +23,8 @@ from django.apps import apps
 from django.conf import settings
 from django.db import connection, connections
 from django.test import override_settings
+
+from tests.lifecycle.waiting import alone
 
 Result = TypeVar("Result")
 
@@ -35,33 +38,19 @@ FORKING = multiprocessing.get_context("forkserver")
 FORKING.set_forkserver_preload(["tests.concurrency_imports"])
 
 
+@dataclass(frozen=True)
 class Caller:
-    """A process of the crowd. ``stdout``: what it prints; ``returncode``: how it ended."""
+    """A process of the crowd, and where it says what its calls returned."""
 
-    def __init__(self, target: str, threads: int, arguments: tuple[str, ...]) -> None:
-        said, saying = FORKING.Pipe(duplex=False)
-        given = (saying, shared(), target, threads, arguments)
-        self._process = FORKING.Process(target=_run, args=given)
-        with said, saying:
-            self._process.start()
-            self.stdout = os.fdopen(os.dup(said.fileno()), encoding="utf-8")
+    process: ForkServerProcess
+    heard: Connection
 
-    @property
-    def returncode(self) -> int | None:
-        return self._process.exitcode
-
-    def kill(self) -> None:
-        self._process.kill()
-
-    def communicate(self, timeout: float = PATIENCE) -> tuple[str, None]:
-        """What it prints until its end. It is killed after ``timeout`` seconds."""
-        too_late = threading.Timer(timeout, self.kill)
-        too_late.start()
-        with self.stdout:
-            said = self.stdout.read()
-        self._process.join()
-        too_late.cancel()
-        return said, None
+    def exit_code(self, patience: float = PATIENCE) -> int | None:
+        """Wait for its end. It is killed after ``patience`` seconds."""
+        self.process.join(patience)
+        self.process.kill()
+        self.process.join()
+        return self.process.exitcode
 
 
 def start(target: str, *arguments: object, threads: int = 1) -> Caller:
@@ -69,7 +58,11 @@ def start(target: str, *arguments: object, threads: int = 1) -> Caller:
 
     On a database server only ``MOST_CONNECTIONS`` of them call at the same time.
     """
-    return Caller(target, threads, tuple(map(str, arguments)))
+    heard, saying = FORKING.Pipe(duplex=False)
+    process = FORKING.Process(target=_run, args=(saying, shared(), target, threads, arguments))
+    with saying:
+        process.start()
+    return Caller(process, heard)
 
 
 def shared() -> dict[str, str]:
@@ -91,21 +84,16 @@ def join() -> None:
     override_settings(DJANGO_IDENTITY=given["identity"], CACHES=given["caches"]).enable()
 
 
-def outcomes(*processes: Caller, patience: float = PATIENCE) -> list[Any]:
+def outcomes(*callers: Caller, patience: float = PATIENCE) -> list[Any]:
     """What all calls of these processes returned."""
     said = []
-    for process in processes:
-        output, _ = process.communicate(timeout=patience)
-        assert process.returncode == 0
-        said += [json.loads(line) for line in output.splitlines()]
+    for caller in callers:
+        # One that was killed or failed ends without a word.
+        with caller.heard, suppress(EOFError):
+            if caller.heard.poll(patience):
+                said += caller.heard.recv()
+        assert caller.exit_code() == 0
     return said
-
-
-def _called(function: Any, arguments: list[str]) -> str:
-    try:
-        return json.dumps(function(*arguments))
-    finally:
-        connections.close_all()
 
 
 def _run(
@@ -113,20 +101,15 @@ def _run(
     environ: Mapping[str, str],
     target: str,
     threads: int,
-    arguments: tuple[str, ...],
+    arguments: tuple[object, ...],
 ) -> None:
-    os.dup2(saying.fileno(), sys.stdout.fileno())
-    os.environ.clear()
     os.environ.update(environ)
     join()
     module, _, name = target.partition(":")
-    function = getattr(import_module(module), name)
+    call = partial(getattr(import_module(module), name), *arguments)
     at_once = threads if connection.vendor == "sqlite" else min(threads, MOST_CONNECTIONS)
-    with saying, ThreadPoolExecutor(at_once) as pool:
-        calls = [pool.submit(_called, function, list(arguments)) for _ in range(threads)]
-    for call in calls:
-        sys.stdout.write(call.result() + "\n")
-    sys.stdout.flush()
+    with ThreadPoolExecutor(at_once) as pool:
+        saying.send(list(pool.map(alone, [call] * threads)))
 
 
 def at_once(callers: Iterable[Callable[[], Result]]) -> list[Result]:
@@ -136,10 +119,7 @@ def at_once(callers: Iterable[Callable[[], Result]]) -> list[Result]:
 
     def run(caller: Callable[[], Result]) -> Result:
         ready.wait()
-        try:
-            return caller()
-        finally:
-            connections.close_all()
+        return alone(caller)
 
     with ThreadPoolExecutor(len(waiting)) as pool:
         return list(pool.map(run, waiting))

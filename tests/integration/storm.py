@@ -89,10 +89,10 @@ def shuffled(bodies: list[bytes]) -> list[bytes]:
     return deliveries
 
 
-def deliver_at_once(processes: str, count: str, began_at: str) -> list[int]:
+def deliver_at_once(processes: int, count: int, began_at: datetime) -> list[int]:
     """What a process does that forks so many others, all starting together: every status."""
-    deliveries = shuffled(in_order(int(count), datetime.fromisoformat(began_at)))
-    shares = [deliveries[share :: int(processes)] for share in range(int(processes))]
+    deliveries = shuffled(in_order(count, began_at))
+    shares = [deliveries[share::processes] for share in range(processes)]
     # Forked, and warm: each would take longer to import the site than to deliver its share.
     post(b"", signature="")
     context = multiprocessing.get_context("fork")

@@ -84,9 +84,8 @@ def test_a_worker_killed_at_any_point_leaves_a_row_that_can_be_used(
     expired(identity)
     service.token = {"refresh_token": "rt-next"}
     target = "tests.lifecycle.crowd_calls:killed_access_token"
-    process = concurrency.start(target, identity.pk, moment, number)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
+    killed = concurrency.start(target, identity.pk, moment, number)
+    assert killed.exit_code() == -signal.SIGKILL
     sent = list(service.refresh_tokens)
     lease = TokenGrant.objects.get().lease_until
     assert lease is None or lease <= timezone.now() + tokens.LEASE
@@ -105,18 +104,12 @@ def test_an_answer_lost_with_its_worker_ends_in_renewal_at_a_strict_service(
     """Where a token is taken once and never again, the person is asked, and nothing crashes."""
     expired(identity)
     target = "tests.lifecycle.crowd_calls:killed_access_token"
-    concurrency.start(target, identity.pk, "before", 2).communicate()
+    concurrency.start(target, identity.pk, "before", 2).exit_code()
     TokenGrant.objects.update(lease_until=timezone.now())
     with announced() as heard, pytest.raises(ReauthorizationNeeded):
         access_token_for(identity)
     assert heard == [identity]
     assert service.refresh_tokens == ["rt-0", "rt-0"]
-
-
-def revoke(identity: LinkedIdentity) -> None:
-    with transaction.atomic():
-        locked = LinkedIdentity.objects.locked(identity.subject_digest)
-        withdrawal.revoke(locked, at=timezone.now(), by=RevokedBy.PERSON)
 
 
 @pytest.mark.parametrize("meanwhile", ["revoked", "signed in", "revoked, signed in"])

@@ -56,25 +56,24 @@ class Workers:
                     )
                 )
 
-    def kill_a_process(self) -> bool:
-        """SIGKILL for one process of a pool, by chance. False: it has none alive at the moment."""
-        main = random.choice(self._mains)
-        with children_of(main.pid) as held:
-            if not held:
-                return False
-            return self._kill(*random.choice(list(held.items())))
+    def kill_a_process(self) -> None:
+        """SIGKILL for one process of a pool, by chance; for none if it has none at the moment."""
+        alive = children_of(random.choice(self._mains).pid)
+        # Until its worker has taken note of its end, a killed one is still listed.
+        if alive and (process := random.choice(alive)) not in self.killed:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+                self.killed[process] = time.monotonic()
 
     def kill_a_worker(self) -> None:
         """SIGKILL for a worker and its pool at once, as when a machine dies."""
         main = self._mains.pop(random.randrange(len(self._mains)))
-        # Stopped, it makes no process that would be missed; dead, the kernel would kill its pool
-        # before it is noted here who was.
-        _halt(main)
-        with children_of(main.pid) as held:
-            for process, handle in held.items():
-                self._kill(process, handle)
-        main.kill()
-        self.killed[main.pid] = time.monotonic()
+        # Stopped, it makes no process that would be missed.
+        main.send_signal(signal.SIGSTOP)
+        dying = [main.pid, *children_of(main.pid)]
+        with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+            os.killpg(main.pid, signal.SIGKILL)
+        self.killed = dict.fromkeys(dying, time.monotonic()) | self.killed
         main.wait()
 
     def are_alive(self) -> bool:
@@ -100,40 +99,8 @@ class Workers:
         while self._mains:
             self.kill_a_worker()
 
-    def _kill(self, process: int, handle: int) -> bool:
-        # Until its worker has taken note of its end, a killed one is still listed.
-        if process in self.killed:
-            return False
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(handle, signal.SIGKILL)
-            self.killed[process] = time.monotonic()
-            return True
-        return False
 
-
-def _halt(main: subprocess.Popen[bytes]) -> None:
-    """Return when it has stopped, or has ended by itself."""
-    main.send_signal(signal.SIGSTOP)
-    with contextlib.suppress(ChildProcessError):
-        os.waitid(os.P_PID, main.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-
-
-@contextlib.contextmanager
-def children_of(process: int) -> Iterator[dict[int, int]]:
-    """Each child's number, and a handle that names no other process, whatever ends meanwhile."""
-    held: dict[int, int] = {}
-    try:
-        for child in _listed(process):
-            with contextlib.suppress(OSError):
-                held[child] = os.pidfd_open(child)
-        # Looked at again with the handles open: a number that was given anew in between is none.
-        yield {child: handle for child, handle in held.items() if child in _listed(process)}
-    finally:
-        for handle in held.values():
-            os.close(handle)
-
-
-def _listed(process: int) -> list[int]:
+def children_of(process: int) -> list[int]:
     try:
         listed = Path(f"/proc/{process}/task/{process}/children").read_text("ascii")
     except OSError:
