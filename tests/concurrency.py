@@ -126,15 +126,14 @@ def at_once(callers: Iterable[Callable[[], Result]]) -> list[Result]:
 
 
 @contextmanager
-def meeting_at_update(barrier: threading.Barrier, number: int = 1) -> Iterator[None]:
-    """This thread waits for the others before it sends its ``number``-th UPDATE."""
+def meeting_at_update(barrier: threading.Barrier) -> Iterator[None]:
+    """This thread waits for the others before it sends its first UPDATE."""
     seen: list[str] = []
 
     def wait(execute: Callable[..., Any], sql: str, *rest: Any) -> Any:
-        if sql.startswith("UPDATE"):
+        if sql.startswith("UPDATE") and not seen:
             seen.append(sql)
-            if len(seen) == number:
-                barrier.wait(PATIENCE)
+            barrier.wait(PATIENCE)
         return execute(sql, *rest)
 
     with connection.execute_wrapper(wait):

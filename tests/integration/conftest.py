@@ -3,16 +3,26 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from django.db import connection
 from django.test import override_settings
 
+from tests import concurrency
+from tests.deliveries import SECRET
+from tests.fake_service import FakeService
 from tests.integration.stand_in import StandIn, setting
 from tests.integration.workers import Workers
 from tests.lifecycle.conftest import celery_app
 
 ANSWERS_AFTER = 0.04
+
+
+@pytest.fixture
+def site(service: FakeService, settings: Any) -> FakeService:
+    """The service, from which the site takes events too."""
+    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    return service
 
 
 @pytest.fixture
@@ -26,16 +36,7 @@ def stand_in() -> Iterator[StandIn]:
 @pytest.fixture
 def workers(stand_in: StandIn, tmp_path: Path) -> Iterator[Workers]:
     queue, broker_url = f"identity-tests-{os.getpid()}", os.environ["CELERY_BROKER_URL"]
-    held = Workers(
-        {
-            "DJANGO_SETTINGS_MODULE": "tests.settings",
-            "DATABASE_URL": address_of_the_test_database(),
-            "CELERY_BROKER_URL": broker_url,
-            "STAND_IN": stand_in.origin,
-            "WORKER_QUEUE": queue,
-        },
-        tmp_path / "workers.log",
-    )
+    held = Workers({**concurrency.shared(), "WORKER_QUEUE": queue}, tmp_path / "workers.log")
     with celery_app(broker_url) as app:
         app.conf.task_default_queue = queue
         try:
@@ -44,10 +45,3 @@ def workers(stand_in: StandIn, tmp_path: Path) -> Iterator[Workers]:
             held.end()
             with app.connection_for_write() as broker:
                 broker.default_channel.queue_delete(queue)
-
-
-def address_of_the_test_database() -> str:
-    scheme, _, rest = os.environ["DATABASE_URL"].partition("://")
-    place, _, named = rest.partition("/")
-    _, question_mark, options = named.partition("?")
-    return f"{scheme}://{place}/{connection.settings_dict['NAME']}{question_mark}{options}"

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
@@ -30,7 +29,7 @@ from django_identity.models import (
     WebhookEvent,
 )
 from tests.concurrency import at_once
-from tests.deliveries import SECRET, event_body, post
+from tests.deliveries import event_body, post
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in
 
@@ -63,12 +62,6 @@ def end() -> str:
     assert not TokenGrant.objects.exists()
     assert not StoredClaim.objects.exclude(valid_until=None).exists()
     return "revoked" if LinkedIdentity.objects.exists() else "erased"
-
-
-@pytest.fixture
-def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
-    return service
 
 
 def start_over() -> None:

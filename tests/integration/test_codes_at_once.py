@@ -1,14 +1,11 @@
 """The page "Verify with a code": the same code, and the same person's codes, at once."""
 
 import time
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 
 from django_identity.models import ConnectRedemption, LinkedIdentity
-from tests import fake_service
 from tests.concurrency import at_once
 from tests.factories import make_user
 from tests.fake_service import FakeService
@@ -24,21 +21,12 @@ def user() -> User:
 
 def test_an_impatient_person_sends_the_code_once(service: FakeService, user: User) -> None:
     """The same form four times at once: one redemption. The others look at the account."""
-    result = fake_service.answer({"success": True, "data": service.connect_result()})
-    service.answers["request"] = slowly(result)
+    service.meanwhile["request"] = lambda: time.sleep(0.2)
     responses = at_once([lambda: hand_in(browser_of(user), PASTED)] * 4)
     assert {302} <= {each.status_code for each in responses} <= {302, 409}
     assert service.calls("request") == 1
     assert LinkedIdentity.objects.count() == ConnectRedemption.objects.count() == 1
     assert hand_in(browser_of(user), PASTED)["Location"] == "/identity/connected/"
-
-
-def slowly(answer: bytes) -> Callable[[Any], None]:
-    def send(arrived: Any) -> None:
-        time.sleep(0.2)
-        arrived.sendall(answer)
-
-    return send
 
 
 def test_two_people_bring_one_subject(service: FakeService) -> None:

@@ -13,19 +13,13 @@ from django.test import Client
 from django_identity.lifecycle import erasure, events
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant, WebhookEvent
 from tests.concurrency import start
-from tests.deliveries import SECRET, deliver, event_body, post
+from tests.deliveries import deliver, event_body, post
 from tests.fake_service import FakeService
 from tests.sign_in import is_signed_in, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 MODULE = "tests.integration.test_killed_between"
-
-
-@pytest.fixture
-def site(service: FakeService, settings: Any) -> FakeService:
-    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
-    return service
 
 
 def killed_after(insert_into: str) -> Callable[..., Any]:

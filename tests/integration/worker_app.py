@@ -9,8 +9,10 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import worker_init, worker_process_init
+from django.conf import settings
 from django.test import override_settings
 
+from tests import concurrency
 from tests.integration.stand_in import setting
 
 app = Celery("site", broker=os.environ["CELERY_BROKER_URL"])
@@ -19,10 +21,13 @@ app.conf.worker_prefetch_multiplier = 1
 # Celery ends a process that is not up within 4 seconds, so on a busy machine none would ever be.
 app.conf.worker_proc_alive_timeout = 120.0
 app.autodiscover_tasks(["django_identity"])
+# Not before there is an app, which Django's start remembers.
+concurrency.join()
 
 
 @worker_init.connect
 @worker_process_init.connect
 def name_itself(**_kwargs: Any) -> None:
-    identity = {"default": setting(os.environ["STAND_IN"], os.getpid(), TIMEOUT=60)}
+    origin = settings.DJANGO_IDENTITY["default"]["API_ORIGIN"]
+    identity = {"default": setting(origin, os.getpid(), TIMEOUT=60)}
     override_settings(DJANGO_IDENTITY=identity).enable()
