@@ -9,9 +9,8 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.browser.demo import demo, running_demo  # noqa: F401
-from tests.example_project.operators import REFETCHABLE
-from tests.example_project.site import BARE, OPERATED, Site, running_site
-from tests.fake_service import FakeService, serving
+from tests.example_project.site import BARE, Site, running_site
+from tests.fake_service import serving
 
 CHROMIUM = {
     "executable_path": "/usr/bin/chromium",
@@ -107,32 +106,19 @@ def visit(window: Window) -> Visit:
 
 
 @pytest.fixture(scope="session")
-def service() -> Iterator[FakeService]:
-    """A service that plays the spec; the address of its person has an account here already."""
-    with serving(profile={"email": "efe@example.org"}) as running:
-        yield running
-
-
-@pytest.fixture(scope="session")
-def example_site(service: FakeService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with running_site(tmp_path_factory.mktemp("example"), service.settings()) as site:
+def example_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Somebody has an account here already with the address of the service's person."""
+    folder = tmp_path_factory.mktemp("example")
+    with (
+        serving(profile={"email": "efe@example.org"}) as service,
+        running_site(folder, service.settings()) as site,
+    ):
         yield site
 
 
 @pytest.fixture(scope="session")
-def bare_site(service: FakeService, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def bare_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The package's pages as they are, with a strict session cookie."""
     folder = tmp_path_factory.mktemp("bare")
-    with running_site(folder, service.settings(), settings=BARE) as site:
-        yield site
-
-
-@pytest.fixture(scope="session")
-def operated_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Its service knows the one person whose claims can be re-fetched."""
-    folder = tmp_path_factory.mktemp("operated")
-    with (
-        serving(subject=REFETCHABLE) as service,
-        running_site(folder, service.settings(TIMEOUT=3), settings=OPERATED) as site,
-    ):
+    with serving() as service, running_site(folder, service.settings(), settings=BARE) as site:
         yield site

@@ -20,20 +20,19 @@ from example_project.demo.processes import HOST, free_port
 
 @dataclass(frozen=True)
 class Demo:
-    """Addresses of the site, the sandbox's pages and its control, and two of its people.
+    """Addresses of the site and the sandbox's pages, and two of its people.
 
     ``window()`` opens a window on the site.
     """
 
     site: str
     pages: str
-    control: str
     database: Path
     people: list[dict[str, str]]
     window: Callable[..., Page]
 
     def session_of(self, member: Member, **options: Any) -> Page:
-        """A window of somebody who signed in with the site's own password."""
+        """The page for codes, for somebody who signed in with the site's own password."""
         page = self.window(**options)
         page.goto("/identity/connect/")
         page.fill("[name=username]", member.name)
@@ -51,11 +50,6 @@ class Demo:
         page.locator("button[name=allow]").click()
         page.wait_for_url("**/identity/account/")
         return page
-
-    def paste_code(self, page: Page, code: str) -> None:
-        page.goto("/identity/connect/?next=/loans/")
-        page.fill("[name=connect_code]", code)
-        page.get_by_role("button", name="Use this code").click()
 
 
 def account(page: Page) -> Page:
@@ -95,7 +89,6 @@ def running_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
             yield {
                 "site": f"http://{HOST}:{port}",
                 "pages": pages_of(sandbox_port),
-                "control": f"http://{HOST}:{sandbox_port}/sandbox",
                 "database": database,
             }
 
@@ -103,7 +96,7 @@ def running_demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
 @pytest.fixture
 def demo(running_demo: dict[str, Any], window: Callable[..., Page]) -> Iterator[Demo]:
     """People of its own, the second one verified. What it leaves at the site is gone after it."""
-    users = f"{running_demo['control']}/users"
+    users = f"{running_demo['pages']}/sandbox/users"
     people = [httpx.post(users, json={"verified": is_so}).json() for is_so in (False, True)]
     opening = partial(window, base_url=running_demo["site"])
     yield Demo(**running_demo, people=people, window=opening)

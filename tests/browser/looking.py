@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +37,7 @@ RUN_AXE = """async () => {
 }"""  # noqa: E501
 
 TEXT = "size => { document.documentElement.style.fontSize = size; }"
+# Lists without bullets that do not say that they are lists: Safari reads them as none.
 UNMARKED = """() => [...document.querySelectorAll('main :is(ul, ol):not([role=list])')]
   .filter(each => getComputedStyle(each).listStyleType === 'none')
   .map(each => each.outerHTML.slice(0, 120))"""
@@ -63,40 +63,28 @@ def shoot(page: Page, name: str) -> None:
         page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True, animations="disabled")
 
 
-def overflow(page: Page) -> list[str]:
+def overflow(page: Page) -> Any:
     """What is wider than the window; empty if nothing scrolls sideways."""
-    found: list[str] = page.evaluate(OVERFLOW)
-    return found
+    return page.evaluate(OVERFLOW)
 
 
-def unmarked_lists(page: Page) -> list[str]:
-    """Lists without bullets that do not say that they are lists: Safari reads them as none."""
-    found: list[str] = page.evaluate(UNMARKED)
-    return found
-
-
-def violations(page: Page) -> list[Any]:
-    """What axe-core has against the page: rule, element, how to mend it.
+def violations(page: Page) -> Any:
+    """What axe-core (``npm ci --prefix tests/browser``) has against the page: rule, element, help.
 
     It comes in through the debugging protocol, which the page's CSP does not govern.
     """
     if not page.evaluate("'axe' in window"):
-        page.evaluate(_axe())
-    found: list[Any] = page.evaluate(RUN_AXE)
-    return found
+        page.evaluate(AXE.read_text())
+    return page.evaluate(RUN_AXE)
 
 
 def latin_words(page: Page) -> set[str]:
     """The words in Latin letters, of text and of names, that are neither codes nor times."""
-    texts: list[str] = page.evaluate(SPOKEN)
-    return {word for text in texts for word in LATIN_WORD.findall(NO_WORD.sub(" ", text))}
-
-
-@cache
-def _axe() -> str:
-    if not AXE.exists():
-        raise FileNotFoundError("axe-core is missing: run `npm ci --prefix tests/browser`")
-    return AXE.read_text()
+    return {
+        word
+        for text in page.evaluate(SPOKEN)
+        for word in LATIN_WORD.findall(NO_WORD.sub(" ", text))
+    }
 
 
 def looks_well(page: Page, name: str, looks: Iterable[Look], *, ours: bool = True) -> None:
@@ -110,6 +98,6 @@ def looks_well(page: Page, name: str, looks: Iterable[Look], *, ours: bool = Tru
         page.evaluate(TEXT, look.text)
         shoot(page, f"{name}-{look.width}-{look.scheme}")
         assert overflow(page) == [], look
-        assert not ours or unmarked_lists(page) == []
+        assert not ours or page.evaluate(UNMARKED) == []
         assert violations(page) == [], look
     page.emulate_media(color_scheme="light")

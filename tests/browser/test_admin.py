@@ -1,13 +1,16 @@
 """The admin in Chromium: its pages fit and are accessible, and its actions say how they went."""
 
+from collections.abc import Iterator
+
 import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Visit
 from tests.browser.gallery import Exhibit, Way, at
 from tests.browser.looking import Look, looks_well, shoot
-from tests.example_project.operators import CLOSED_OUT
-from tests.example_project.site import Site
+from tests.example_project.operators import CLOSED_OUT, REFETCHABLE
+from tests.example_project.site import OPERATED, Site, running_site
+from tests.fake_service import serving
 
 LOOKS = (Look(320), Look(768), Look(1280, "dark"))
 HERE = "/admin/django_identity"
@@ -15,6 +18,17 @@ IDENTITIES = f"{HERE}/linkedidentity/"
 EVENTS = f"{HERE}/webhookevent/"
 RECEIPTS = f"{HERE}/erasurereceipt/"
 OVERVIEW = f"{IDENTITIES}overview/"
+
+
+@pytest.fixture(scope="module")
+def operated_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Its service knows the one person whose claims can be re-fetched."""
+    folder = tmp_path_factory.mktemp("operated")
+    with (
+        serving(subject=REFETCHABLE) as service,
+        running_site(folder, service.settings(TIMEOUT=3), settings=OPERATED) as site,
+    ):
+        yield site
 
 
 @pytest.fixture

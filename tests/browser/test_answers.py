@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.browser.conftest import Visit
-from tests.browser.gallery import EXTREMES, Exhibit, Way, coming_back, handing_in, look_at
+from tests.browser.gallery import EXTREMES, Exhibit, coming_back, handing_in, look_at
 from tests.example_project.site import PATIENT, Site, running_site
 from tests.fake_service import FakeService, html, http, refusal, serving
 
@@ -25,9 +25,9 @@ class Said:
     code: str
     way_on: str
     answers: dict[str, Any] = field(default_factory=dict)
-    person: str = ""
+    person: str = "unlinked"
     subject: str = "nobody-here-yet"
-    path: str = ""
+    path: str = "/identity/connect/"
 
     def __str__(self) -> str:
         return self.code
@@ -52,77 +52,58 @@ AFTER_A_CODE = (
     Said("service_unavailable", "your code was not sent", path="/identity/connect/away/"),
 )  # fmt: skip
 AFTER_A_SIGN_IN = (
-    Said("service_unavailable", "Try again", {"token": html("503 No")}),
-    Said("subject_taken", "Back to Ajo Circle", person="unlinked", subject=ADAS_SUBJECT),
+    Said("service_unavailable", "Try again", {"token": html("503 No")}, person=""),
+    Said("subject_taken", "Back to Ajo Circle", subject=ADAS_SUBJECT),
     Said("subject_changed", "Start again", person="abroad"),
-    Said("linked_by_code", "Sign in with a password", subject="kofis-subject"),
+    Said("linked_by_code", "Sign in with a password", person="", subject="kofis-subject"),
 )
+Answering = tuple[FakeService, Site]
 
 
 @pytest.fixture(scope="module")
-def answering() -> Iterator[FakeService]:
-    with serving(profile={"email": "new@example.org"}) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def answering_site(
-    answering: FakeService, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+def answering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answering]:
+    """The service, which says what it is told to say, and its site."""
     folder = tmp_path_factory.mktemp("answering")
-    with running_site(folder, answering.settings(TIMEOUT=3), settings=PATIENT) as site:
-        yield site
+    with (
+        serving(profile={"email": "new@example.org"}) as service,
+        running_site(folder, service.settings(TIMEOUT=3), settings=PATIENT) as site,
+    ):
+        yield service, site
 
 
-@pytest.fixture
-def speaking(answering: FakeService) -> Iterator[FakeService]:
-    yield answering
-    answering.answers.clear()
-
-
-def hears(visit: Visit, site: Site, speaking: FakeService, exhibit: Exhibit, said: Said) -> None:
-    """Let the service say it, and look at the page of the person who hears it."""
-    speaking.answers.update(said.answers)
-    speaking.subject = said.subject
+@pytest.mark.parametrize(
+    ("to", "said"),
+    [*(("connect", said) for said in AFTER_A_CODE),
+     *(("sign-in", said) for said in AFTER_A_SIGN_IN)],
+    ids=str,
+)  # fmt: skip
+def test_an_answer_that_is_no(visit: Visit, answering: Answering, to: str, said: Said) -> None:
+    """Each has a page with the way on and the reference; after a code with its field too."""
+    service, site = answering
+    service.answers, service.subject = said.answers, said.subject
+    way = handing_in(a_code(), path=said.path) if to == "connect" else coming_back(code="c")
+    exhibit = Exhibit(f"{to}-{said}", way, said.person, EXTREMES)
     page = look_at(visit, site, exhibit, "answers")
     assert said.way_on in page.locator("main").inner_text()
     assert page.locator("main code").all_inner_texts()[-1] == said.code
 
 
-@pytest.mark.parametrize("said", AFTER_A_CODE, ids=str)
-def test_a_code_that_is_answered_no(
-    visit: Visit, answering_site: Site, speaking: FakeService, said: Said
-) -> None:
-    """Each answer of Connect has a page with the way on, the field, and the reference."""
-    way = handing_in(a_code(), path=said.path or "/identity/connect/")
-    exhibit = Exhibit(f"connect-{said}", way, said.person or "unlinked", EXTREMES)
-    hears(visit, answering_site, speaking, exhibit, said)
-
-
-@pytest.mark.parametrize("said", AFTER_A_SIGN_IN, ids=str)
-def test_a_sign_in_that_is_answered_no(
-    visit: Visit, answering_site: Site, speaking: FakeService, said: Said
-) -> None:
-    """Each kind of failure has a page with one way on, and the reference."""
-    exhibit = Exhibit(f"sign-in-{said}", coming_back(code="c"), said.person, EXTREMES)
-    hears(visit, answering_site, speaking, exhibit, said)
-
-
-def test_a_code_that_was_used(visit: Visit, answering_site: Site, speaking: FakeService) -> None:
+def test_a_code_that_was_used(visit: Visit, answering: Answering) -> None:
     """The second person who brings it is told so; the first sees what it brought."""
-    speaking.subject, code = "kofi-again", a_code()
-    speaking.answers["request"] = refusal("INVALID_CONNECT_CODE")
-    handing_in(code)(visit(answering_site, "unlinked"))
-    exhibit = Exhibit("connect-used", handing_in(code), "withdrawn", EXTREMES)
-    page = look_at(visit, answering_site, exhibit, "answers")
+    service, site = answering
+    service.answers = {"request": refusal("INVALID_CONNECT_CODE")}
+    used = handing_in(a_code())
+    used(visit(site, "unlinked"))
+    page = look_at(visit, site, Exhibit("connect-used", used, "withdrawn", EXTREMES), "answers")
     assert page.get_by_text("Look at your account").is_visible()
 
 
-def test_a_code_that_verifies(visit: Visit, answering_site: Site, speaking: FakeService) -> None:
+def test_a_code_that_verifies(visit: Visit, answering: Answering) -> None:
     """From the field to the account page, which says what a code brought and what it did not."""
-    speaking.subject = "verified-by-code"
-    exhibit = Exhibit("connect-verified", verified(a_code()), "newcomer", EXTREMES)
-    page = look_at(visit, answering_site, exhibit, "answers")
+    service, site = answering
+    service.answers, service.subject = {}, "verified-by-code"
+    exhibit = Exhibit("connect-verified", verified, "newcomer", EXTREMES)
+    page = look_at(visit, site, exhibit, "answers")
     assert page.get_by_text("You were verified with a code").is_visible()
     assert page.get_by_role("link", name="Enter a new code").is_visible()
     assert page.get_by_role("button", name="Check again with your identity service").count() == 0
@@ -130,10 +111,10 @@ def test_a_code_that_verifies(visit: Visit, answering_site: Site, speaking: Fake
     assert "/oauth2/auth?" in page.url
 
 
-def test_after_disconnecting(visit: Visit, answering_site: Site) -> None:
+def test_after_disconnecting(visit: Visit, answering: Answering) -> None:
     """The last page of a person whose identity is no longer linked."""
     exhibit = Exhibit("disconnected", disconnected, "unlinked", EXTREMES)
-    look_at(visit, answering_site, exhibit, "answers")
+    look_at(visit, answering[1], exhibit, "answers")
 
 
 def a_code() -> str:
@@ -141,15 +122,12 @@ def a_code() -> str:
     return f"CNX-ANSW-{next(fresh):04d}"
 
 
-def verified(code: str) -> Way:
-    def way(page: Page) -> None:
-        page.goto("/identity/connect/")
-        page.fill("[name=connect_code]", code)
-        page.keyboard.press("Enter")
-        page.get_by_role("link", name="Yes, this is me").click()
-        page.wait_for_url("**/identity/account/")
-
-    return way
+def verified(page: Page) -> None:
+    page.goto("/identity/connect/")
+    page.fill("[name=connect_code]", a_code())
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Yes, this is me").click()
+    page.wait_for_url("**/identity/account/")
 
 
 def disconnected(page: Page) -> None:
