@@ -1,11 +1,10 @@
 """Sign-ins, withdrawals and re-fetches of one person at the same moment, on the real database.
 
-``RACES`` sets the number: 20 in CI, by hand more. ``-s`` shows the figures.
+``RACES`` sets the number: 20 in CI, by hand more.
 """
 
 import os
 import random
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -146,8 +145,6 @@ def test_the_end_is_the_serial_one(
         seen += race.seen
         assert not WebhookEvent.objects.filter(outcome="").exists()
         start_over()
-    figures = f"{RACES} races, {lost} lost, {seen} seen"
-    sys.stdout.write(f"{', '.join(events)} of a {before} person: {figures}\n")
     assert (lost, seen) == (0, 0)
 
 

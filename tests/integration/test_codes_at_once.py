@@ -3,7 +3,6 @@
 import time
 
 import pytest
-from django.contrib.auth.models import User
 
 from django_identity.models import ConnectRedemption, LinkedIdentity
 from tests.concurrency import at_once
@@ -14,13 +13,9 @@ from tests.views.connect.pages import PASTED, browser_of, hand_in
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def user() -> User:
-    return make_user(email="other@example.org")
-
-
-def test_an_impatient_person_sends_the_code_once(service: FakeService, user: User) -> None:
+def test_an_impatient_person_sends_the_code_once(service: FakeService) -> None:
     """The same form four times at once: one redemption. The others look at the account."""
+    user = make_user(email="other@example.org")
     service.meanwhile["request"] = lambda: time.sleep(0.2)
     responses = at_once([lambda: hand_in(browser_of(user), PASTED)] * 4)
     assert {302} <= {each.status_code for each in responses} <= {302, 409}

@@ -11,12 +11,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.lifecycle.operators import overview, timeline
-from django_identity.models import (
-    Consent,
-    ErasureReceipt,
-    LinkedIdentity,
-    WebhookEvent,
-)
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity, WebhookEvent
 from example_project.demo.history import DAYS, PEOPLE, make_history
 from example_project.demo.members import OPERATOR, SUPERUSER
 from example_project.demo.site import make_operators

@@ -19,8 +19,6 @@ from tests.sign_in import is_signed_in, sign_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MODULE = "tests.integration.test_killed_between"
-
 
 def killed_after(insert_into: str) -> Callable[..., Any]:
     """SIGKILL before the identity is read for the first time after this insert."""
@@ -47,7 +45,7 @@ def sign_in_and_die() -> int:
 
 
 def ends_killed(target: str, *arguments: bytes) -> None:
-    assert start(f"{MODULE}:{target}", *arguments).exit_code() == -signal.SIGKILL
+    assert start(f"{__name__}:{target}", *arguments).exit_code() == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("event_type", ["consent.revoked", "data.deletion_requested"])

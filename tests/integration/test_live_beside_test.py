@@ -1,21 +1,16 @@
 """One site, live beside test, against one sandbox over TLS: nothing mixes."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from django_identity.backends import IdentityBackend
 from django_identity.gates import claims_of
-from django_identity.models import (
-    LinkedIdentity,
-)
+from django_identity.models import LinkedIdentity
 from tests.sandbox.driver import Application, Sandbox, certificates, started
 from tests.service.environment import environment
 from tests.views.connect.pages import page_of
@@ -28,34 +23,23 @@ OTHER = {"live": "test", "test": "live"}
 BOTH_WAYS = pytest.mark.parametrize("mode", list(ALIASES))
 
 
-class TryBackend(IdentityBackend):
-    """For sessions of the test application, as docs/applications.md asks for."""
-
-    application = ALIASES["test"]
-
-
 def address(name: str, mode: str) -> str:
     """The path of a page of the application of ``mode``."""
     return reverse(f"identity:{name}", args=[] if mode == "live" else [ALIASES[mode]])
 
 
-@dataclass
-class Site:
-    """The site under test, and the sandbox that both of its applications use."""
+def begin(client: Client, mode: str) -> str:
+    """Press the button of ``mode``; the address that it leads to."""
+    leaving = client.post(address("login", mode), {"next": "/"}, secure=True)
+    assert leaving.status_code == 302, leaving.content
+    return str(leaving["Location"])
 
-    sandbox: Sandbox
 
-    def begin(self, client: Client, mode: str) -> str:
-        """Press the button of ``mode``; the address that it leads to."""
-        leaving = client.post(address("login", mode), {"next": "/"}, secure=True)
-        assert leaving.status_code == 302, leaving.content
-        return str(leaving["Location"])
-
-    def approve(self, location: str, mode: str) -> tuple[str, str]:
-        """Somebody of ``mode`` approves; who, and the callback's path and query."""
-        person = self.sandbox.control("POST", "users", environment=mode, verified=True)["user_id"]
-        approved = self.sandbox.control("POST", "authorizations", url=location, user_id=person)
-        return person, str(approved["callback"]).removeprefix(HOST)
+def approve(sandbox: Sandbox, location: str, mode: str) -> tuple[str, str]:
+    """Somebody of ``mode`` approves; who, and the callback's path and query."""
+    person = sandbox.control("POST", "users", environment=mode, verified=True)["user_id"]
+    approved = sandbox.control("POST", "authorizations", url=location, user_id=person)
+    return person, str(approved["callback"]).removeprefix(HOST)
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +53,8 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def site(secure: Sandbox) -> Iterator[Site]:
-    """Both credential sets of one application, as two applications of the site."""
+def sandbox(secure: Sandbox) -> Iterator[Sandbox]:
+    """Both credential sets of one of its applications are two applications of the site."""
     cache.clear()
     callbacks = [HOST + address("callback", mode) for mode in ALIASES]
     registered = Application(secure, redirect_uris=callbacks)
@@ -85,15 +69,14 @@ def site(secure: Sandbox) -> Iterator[Site]:
             "CLIENT_SECRET": registered.client_secret,
             "REDIRECT_URI": HOST + address("callback", mode),
         }
-    backends = [*django_settings.AUTHENTICATION_BACKENDS, f"{__name__}.TryBackend"]
-    with override_settings(DJANGO_IDENTITY=settings, AUTHENTICATION_BACKENDS=backends):
-        yield Site(secure)
+    with override_settings(DJANGO_IDENTITY=settings):
+        yield secure
 
 
 @BOTH_WAYS
-def test_each_signs_in_its_own_people(site: Site, client: Client, mode: str) -> None:
+def test_each_signs_in_its_own_people(sandbox: Sandbox, client: Client, mode: str) -> None:
     """Over TLS of a private authority; gates open, claims are of that environment."""
-    person, callback = site.approve(site.begin(client, mode), mode)
+    person, callback = approve(sandbox, begin(client, mode), mode)
     assert client.get(callback, secure=True)["Location"] == "/"
     identity = LinkedIdentity.objects.get(subject=person)
     assert (identity.application, identity.environment) == (ALIASES[mode], mode)
@@ -104,12 +87,12 @@ def test_each_signs_in_its_own_people(site: Site, client: Client, mode: str) -> 
 
 @BOTH_WAYS
 def test_a_code_of_the_other_environment_links_nobody(
-    site: Site, client: Client, mode: str
+    sandbox: Sandbox, client: Client, mode: str
 ) -> None:
     """Somebody swaps it into the callback of a sign-in that began here."""
-    _, foreign = site.approve(site.begin(Client(), OTHER[mode]), OTHER[mode])
+    _, foreign = approve(sandbox, begin(Client(), OTHER[mode]), OTHER[mode])
     code = parse_qs(urlsplit(foreign).query)["code"][0]
-    state = parse_qs(urlsplit(site.begin(client, mode)).query)["state"][0]
+    state = parse_qs(urlsplit(begin(client, mode)).query)["state"][0]
     answer = client.get(address("callback", mode), {"code": code, "state": state}, secure=True)
     page_of(answer, "environment_mismatch")
     assert not LinkedIdentity.objects.exists()

@@ -22,6 +22,7 @@ from tests import concurrency
 from tests.deliveries import event_body
 from tests.integration import storm
 from tests.integration.web import Web, deliver
+from tests.sandbox.receiver import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,7 +34,6 @@ TARGET = "tests.integration.storm:deliver_at_once"
 DELETION = "data.deletion_requested"
 SENDERS = 4
 SENDING = 300.0
-PAUSE = 0.02
 # Events and kills, by what the database can bear.
 SIZES = {"postgresql": (300, 12)}
 SMALLER = (80, 4)
@@ -61,13 +61,14 @@ def test_a_killed_process_loses_nothing_and_repeats_nothing() -> None:
     calm = storm.calm_end(bodies, BEGAN_AT)
     storm.clear()
     storm.people(BEGAN_AT)
-    sender = Sender()
+    answers: Counter[int | None] = Counter()
     with Web() as web, ThreadPoolExecutor(SENDERS) as pool:
-        sending = [pool.submit(sender.send, web, body) for body in storm.shuffled(bodies)]
-        kill_at_random(web, sender, deliveries=len(sending), kills=kills)
-        assert all(each.result() for each in sending)
+        sending = [pool.submit(send, web, body, answers) for body in storm.shuffled(bodies)]
+        kill_at_random(web, answers, deliveries=len(sending), kills=kills)
+        for each in sending:
+            each.result()
     # 503: the lock of a process that is dead was not yet free.
-    assert set(sender.answers) <= {200, 503, None}
+    assert set(answers) <= {200, 503, None}
     assert WebhookEvent.objects.count() == len(bodies)
     # An effect that would show if it had come twice: each request writes a receipt of its own.
     assert ErasureReceipt.objects.count() >= count // 20
@@ -84,30 +85,23 @@ def stream(count: int) -> list[bytes]:
     return storm.in_order(count - len(requests), BEGAN_AT) + requests
 
 
-class Sender:
-    """Sends each event until it is acknowledged, for a limited time."""
+def send(web: Web, body: bytes, answers: Counter[int | None]) -> None:
+    """Until it is acknowledged."""
 
-    def __init__(self) -> None:
-        self.answers: Counter[int | None] = Counter()
-        self.give_up = time.monotonic() + SENDING
+    def is_acknowledged() -> bool:
+        status = None
+        with suppress(OSError, HTTPException):
+            status = deliver(web.port, body)
+        answers[status] += 1
+        return status == 200
 
-    def send(self, web: Web, body: bytes) -> bool:
-        while time.monotonic() < self.give_up:
-            status = None
-            with suppress(OSError, HTTPException):
-                status = deliver(web.port, body)
-            self.answers[status] += 1
-            if status == 200:
-                return True
-            time.sleep(PAUSE)
-        return False
+    until(is_acknowledged, seconds=SENDING)
 
 
-def kill_at_random(web: Web, sender: Sender, *, deliveries: int, kills: int) -> None:
+def kill_at_random(web: Web, answers: Counter[int | None], *, deliveries: int, kills: int) -> None:
     """Kill it so many times, each in the middle of something."""
     dice = random.Random()
     for acknowledged in sorted(dice.sample(range(deliveries * 9 // 10), kills)):
-        while sender.answers[200] < acknowledged and time.monotonic() < sender.give_up:
-            time.sleep(0.001)
+        until(lambda wanted=acknowledged: answers[200] >= wanted, seconds=SENDING)
         time.sleep(dice.uniform(0, 0.01))
         web.kill()

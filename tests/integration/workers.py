@@ -12,7 +12,12 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.concurrency import ROOT
+
+COMMAND = [
+    sys.executable, "-m", "celery", "--quiet", "-A", "tests.integration.worker_app", "worker",
+    "--loglevel", "INFO", "--without-gossip", "--without-mingle", "--without-heartbeat",
+]  # fmt: skip
 # Without any sign of life: a busy machine may take minutes over what an idle one does in seconds.
 PATIENCE = 240.0
 LOG_END = 6000
@@ -32,29 +37,22 @@ class Workers:
 
     def start(self) -> None:
         """Bring the number of workers up to ``size``; what they say goes to ``log``."""
-        celery = [
-            sys.executable, "-m", "celery", "--quiet", "-A",
-            "tests.integration.worker_app", "worker",
-            *self.pool, "--loglevel", "INFO", "--without-gossip",
-            "--without-mingle", "--without-heartbeat", "--hostname",
-        ]  # fmt: skip
         # Celery ends a worker one of whose processes was killed while they started.
         self._mains = [main for main in self._mains if main.poll() is None]
         while len(self._mains) < self.size:
             # Of its own: RabbitMQ keeps the queue of a name for the connection that declared it.
-            command = [*celery, f"worker-{os.getpid()}-{next(self._names)}@%h"]
+            name = f"worker-{os.getpid()}-{next(self._names)}@%h"
             with self.log.open("ab") as log:
                 # A group of its own, so that a machine that dies takes its pool along.
-                self._mains.append(
-                    subprocess.Popen(
-                        command,
-                        cwd=ROOT,
-                        env={**os.environ, **self.environment},
-                        start_new_session=True,
-                        stdout=log,
-                        stderr=subprocess.STDOUT,
-                    )
+                main = subprocess.Popen(
+                    [*COMMAND, *self.pool, "--hostname", name],
+                    cwd=ROOT,
+                    env=self.environment,
+                    start_new_session=True,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
                 )
+            self._mains.append(main)
 
     def kill_a_process(self) -> None:
         """SIGKILL for one process of a pool, by chance; for none if it has none at the moment."""
