@@ -12,6 +12,7 @@ import django
 from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
+from django.core.servers.basehttp import WSGIRequestHandler
 from django.utils.module_loading import import_string
 
 from example_project.demo.members import MEMBERS, OPERATOR, SUPERUSER, Member
@@ -55,6 +56,8 @@ def main(port: str, *wanted: str) -> None:
     if HISTORY in wanted:
         # Named, not imported: models can be loaded now and not before.
         import_string("example_project.demo.history.make_history")()
+    # Else an answer on a kept connection waits 40 ms, until its head has been acknowledged.
+    WSGIRequestHandler.disable_nagle_algorithm = True
     call_command("runserver", f"127.0.0.1:{port}", use_reloader=False)
 
 

@@ -42,10 +42,11 @@ class Web:
         self._process.wait(PATIENCE)
 
     def kill(self) -> None:
-        """SIGKILL for the process that answers."""
+        """SIGKILL for the process that answers; returns when it is gone."""
         until(lambda: children_of(self._process.pid))
-        for child in children_of(self._process.pid):
-            os.kill(child, signal.SIGKILL)
+        [child] = children_of(self._process.pid)
+        os.kill(child, signal.SIGKILL)
+        until(lambda: child not in children_of(self._process.pid))
 
 
 def deliver(port: int, body: bytes, *, chunked: bool = False, **headers: str) -> int:
