@@ -24,8 +24,6 @@ from django.conf import settings
 from django.db import connection, connections
 from django.test import override_settings
 
-from tests.lifecycle.waiting import alone
-
 Result = TypeVar("Result")
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -110,6 +108,14 @@ def _run(
     at_once = threads if connection.vendor == "sqlite" else min(threads, MOST_CONNECTIONS)
     with ThreadPoolExecutor(at_once) as pool:
         saying.send(list(pool.map(alone, [call] * threads)))
+
+
+def alone(call: Callable[[], Result]) -> Result:
+    """What ``call`` returns, with a database connection of this thread's own."""
+    try:
+        return call()
+    finally:
+        connections.close_all()
 
 
 def at_once(callers: Iterable[Callable[[], Result]]) -> list[Result]:
