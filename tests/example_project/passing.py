@@ -1,6 +1,6 @@
 """What the map of gates says to somebody on a site that runs, as a process of its own.
 
-``python -m tests.example_project.passing SESSION`` prints a JSON object for the session key (or
+``python -m tests.example_project.passing SESSION…`` prints a JSON object for each session key (or
 ``nobody``): every URL, and whether all of its gates are open.
 """
 
@@ -14,21 +14,22 @@ from django.contrib.auth import get_user
 from django.http import HttpRequest
 
 
-def main(key: str) -> None:
+def main(*keys: str) -> None:
     django.setup()
     # Models can be imported only now.
     from django_identity import gate_map  # noqa: PLC0415
     from django_identity.gates import closed_to  # noqa: PLC0415
 
-    request = HttpRequest()
     store = import_module(settings.SESSION_ENGINE).SessionStore
-    request.session = store(None if key == "nobody" else key)
-    user, said = get_user(request), {}
-    for entrance in gate_map.entrances():
-        gates = [gate for asked in entrance.requirements for gate in asked.gates]
-        closed = [closed_to(gate, user, session=request.session) for gate in gates]
-        said[entrance.url] = not any(closed)
-    print(json.dumps(said))  # noqa: T201
+    for key in keys:
+        request = HttpRequest()
+        request.session = store(None if key == "nobody" else key)
+        user, said = get_user(request), {}
+        for entrance in gate_map.entrances():
+            gates = [gate for asked in entrance.requirements for gate in asked.gates]
+            closed = [closed_to(gate, user, session=request.session) for gate in gates]
+            said[entrance.url] = not any(closed)
+        print(json.dumps(said))  # noqa: T201
 
 
 if __name__ == "__main__":
