@@ -40,21 +40,20 @@ WAYS = {
     "class": lambda **chosen: mixed(Page, **chosen),
     "async class": lambda **chosen: mixed(AsyncPage, **chosen),
 }
-every_way = pytest.mark.parametrize("gated", WAYS.values(), ids=WAYS)
 
 
-@every_way
-def test_a_redirect_names_what_is_missing(gated: Any, user: User) -> None:
+def test_a_redirect_names_what_is_missing(user: User) -> None:
     """The person is led to where it can be had, told which, and back; a POST is not repeated."""
-    assert answer_of(gated(), user)["Location"] == (
-        "/identity/login/?next=%2Fhere%2F%3Fa%3D1&missing=level_3"
-    )
-    assert answer_of(gated(), user, "post")["Location"] == "/identity/login/?missing=level_3"
-    assert answer_of(gated(), AnonymousUser()).status_code == 302
-    htmx = answer_of(gated(), AnonymousUser(), hx_request="true")
-    assert (htmx.status_code, htmx["HX-Redirect"][:17]) == (204, "/identity/login/?")
+    for gated in WAYS.values():
+        assert answer_of(gated(), user)["Location"] == (
+            "/identity/login/?next=%2Fhere%2F%3Fa%3D1&missing=level_3"
+        )
+        assert answer_of(gated(), user, "post")["Location"] == "/identity/login/?missing=level_3"
+        assert answer_of(gated(), AnonymousUser()).status_code == 302
+        htmx = answer_of(gated(), AnonymousUser(), hx_request="true")
+        assert (htmx.status_code, htmx["HX-Redirect"][:17]) == (204, "/identity/login/?")
     LinkedIdentity.objects.update(kyc_level="level_3")
-    assert answer_of(gated(), again(user)).content == SECRET
+    assert all(answer_of(gated(), again(user)).content == SECRET for gated in WAYS.values())
 
 
 def test_the_first_that_is_missing_is_named(user: User) -> None:
@@ -67,15 +66,15 @@ def test_the_first_that_is_missing_is_named(user: User) -> None:
         assert location == f"/identity/login/?next=%2Fhere%2F%3Fa%3D1&missing={missing}"
 
 
-@every_way
-def test_a_closed_gate_forbids_if_that_was_chosen(gated: Any, user: User) -> None:
+def test_a_closed_gate_forbids_if_that_was_chosen(user: User) -> None:
     """403 for a page, which no cache keeps; 401 or 403 and a code for JSON."""
-    page = answer_of(gated(on_closed="forbid"), user, hx_request="true")
-    assert (page.status_code, page["Cache-Control"]) == (403, "no-store, private")
-    # It has a button that signs somebody in.
-    assert page["X-Frame-Options"] == "DENY"
-    told = answer_of(gated(on_closed="forbid"), AnonymousUser(), accept="application/json")
-    assert (told.status_code, json.loads(told.content)["code"]) == (401, "not_signed_in")
+    for gated in WAYS.values():
+        page = answer_of(gated(on_closed="forbid"), user, hx_request="true")
+        assert (page.status_code, page["Cache-Control"]) == (403, "no-store, private")
+        # It has a button that signs somebody in.
+        assert page["X-Frame-Options"] == "DENY"
+        told = answer_of(gated(on_closed="forbid"), AnonymousUser(), accept="application/json")
+        assert (told.status_code, json.loads(told.content)["code"]) == (401, "not_signed_in")
 
 
 def test_a_code_says_a_level_and_proves_no_claim() -> None:
@@ -121,11 +120,10 @@ def test_a_class_may_answer_itself(user: User) -> None:
     assert answer_of(Own.as_view(on_closed=told), user).content == b"level_3"
 
 
-@pytest.mark.parametrize("gated", [view, async_view], ids=["sync", "async"])
-def test_an_answer_that_is_none_opens_nothing(user: User, gated: Any) -> None:
+def test_an_answer_that_is_none_opens_nothing(user: User) -> None:
     """Django says that the site's function forgot its response."""
-    closed = kyc_level_required("level_3", on_closed=lambda request, closed: None)(gated)
-    assert answer_of(closed, user) is None
+    for way in ("view", "async view"):
+        assert answer_of(WAYS[way](on_closed=lambda request, closed: None), user) is None
 
 
 @pytest.mark.usefixtures("two_applications")
