@@ -19,7 +19,7 @@ from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
 from django_identity import conf, database
-from django_identity.exceptions import FlowError, IdentityError
+from django_identity.exceptions import FlowError, IdentityError, Recovery
 from django_identity.logs import LogEvent, log_failure
 from django_identity.views.pages import address_of, error_page, path_of
 
@@ -167,8 +167,9 @@ def failure(
 ) -> HttpResponse:
     """Log the error and show the page with the error and the next step."""
     log_failure(event, error, application=application.alias)
-    restart_url = _restart_url(request, error, application)
-    own = local_sign_in_url(coming_back_to=restart_url)
+    restart_url, own = _restart_url(request, error, application), None
+    if error.recovery == Recovery.SIGN_IN_TO_LINK:
+        own = local_sign_in_url(coming_back_to=restart_url)
     context = {"restart_url": restart_url, "local_sign_in_url": own}
     return error_page(request, application, "django_identity/error.html", error, context)
 

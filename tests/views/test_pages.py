@@ -98,6 +98,9 @@ def test_the_other_way_in_leads_on(client: Client, settings: Any) -> None:
     settings.IDENTITY_LOCAL_SIGN_IN_URL = "/sign-in/?by=password"
     page = client.get(reverse("identity:login"), {"next": "/adults/"})
     assert page.context["local_sign_in_url"] == "/sign-in/?by=password&next=%2Fadults%2F"
+    # Other errors have no use for it, so that a wrong one breaks none of their pages.
+    settings.IDENTITY_LOCAL_SIGN_IN_URL = "no-such-page"
+    assert client.get(reverse("identity:callback")).status_code == 400
 
 
 def test_every_page_offers_its_application_alone(settings: Any) -> None:
