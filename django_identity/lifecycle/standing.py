@@ -173,7 +173,8 @@ class Standing:
         return {claim.row.claim_type: claim.said for claim in proven if claim.said}
 
 
-NOBODY = Standing(barrier=Shortfall(Reason.NOT_LINKED))
+def _nobody() -> Standing:
+    return Standing(barrier=Shortfall(Reason.NOT_LINKED))
 
 
 @dataclass(slots=True, repr=False)
@@ -196,7 +197,7 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
     """
     is_saved = getattr(user, "pk", None) is not None
     if not is_saved or not isinstance(user, get_user_model()) or not database.holds(user):
-        return NOBODY
+        return _nobody()
     memory: _Memory | None = getattr(user, MEMORY, None)
     if memory is None or memory.read_at <= time.monotonic() - REMEMBERED_FOR:
         memory = remember(user, sessions.identities_of(user.pk))
@@ -221,7 +222,7 @@ def _read(identities: Iterable[LinkedIdentity], application: conf.Application) -
     place = (application.alias, application.environment)
     here = [each for each in identities if (each.application, each.environment) == place]
     if not here:
-        return NOBODY
+        return _nobody()
     identity = here[0]
     if identity.consent != Consent.GRANTED:
         reason = revocation_reason(identity.revoked_by)
