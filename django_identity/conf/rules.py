@@ -65,10 +65,10 @@ def _matching(pattern: str) -> Parser:
     return lambda value: _valid(value, re.fullmatch(pattern, _text(value)))
 
 
-def _list_of(parse: Parser, *, least: int = 0) -> Parser:
+def _list_of(parser: Parser, *, least: int = 0) -> Parser:
     def parse_all(value: Any) -> tuple[Any, ...]:
         is_long_enough = isinstance(value, (list, tuple)) and len(value) >= least
-        return tuple(map(parse, _valid(value, is_long_enough)))
+        return tuple(map(parser, _valid(value, is_long_enough)))
 
     return parse_all
 
@@ -143,9 +143,9 @@ class Rule:
     default: Any = REQUIRED
 
 
-def _key(parse: Parser, wanted: str, default: Any = REQUIRED, **options: Any) -> Any:
+def _key(parser: Parser, wanted: str, default: Any = REQUIRED, **options: Any) -> Any:
     """A field of ``Application``, which is a key of the setting with its rule."""
-    return field(metadata={"rule": Rule(parse, wanted, default)}, **options)
+    return field(metadata={"rule": Rule(parser, wanted, default)}, **options)
 
 
 @dataclass(frozen=True, slots=True)

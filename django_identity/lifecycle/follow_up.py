@@ -50,8 +50,8 @@ def retry_pending(*, stop: erasure.Stop = lambda: False) -> int:
     return erasure.attempt_due(WebhookEvent.objects.all(), run_handlers, stop=stop)
 
 
-def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> int:
-    """Make the handlers of ``events`` due that have not succeeded, or with ``again`` all.
+def replay(chosen: QuerySet[WebhookEvent], *, again: bool = False) -> int:
+    """Make the handlers of ``chosen`` due that have not succeeded, or with ``again`` all.
 
     Returns the number of events. Left out are those whose content is deleted, and those that a
     worker has now: their handlers would run twice. Upkeep runs the others within a minute.
@@ -59,7 +59,7 @@ def replay(events: QuerySet[WebhookEvent], *, again: bool = False) -> int:
     now = timezone.now()
     changes: dict[str, Any] = {"handled_by": []} if again else {}
     # What a worker has is due later, and has no error.
-    rows = events.exclude(event_id="").exclude(next_attempt_at__gt=now, error="")
+    rows = chosen.exclude(event_id="").exclude(next_attempt_at__gt=now, error="")
     return rows.update(attempts=0, next_attempt_at=now, handled_at=None, **changes)
 
 
@@ -67,13 +67,13 @@ def choose_events(
     event_ids: list[str], *, failed: bool = False, since: datetime | None = None
 ) -> QuerySet[WebhookEvent]:
     """The stored events with these ids (or all), that failed, or that were received since then."""
-    events = WebhookEvent.objects.all()
+    chosen = WebhookEvent.objects.all()
     if event_ids:
         digests = [digest(alias, event_id) for alias in conf.aliases() for event_id in event_ids]
-        events = events.filter(event_digest__in=digests)
+        chosen = chosen.filter(event_digest__in=digests)
     if failed:
-        events = events.filter(outcome=EventOutcome.FAILED)
-    return events.filter(received_at__gte=since) if since else events
+        chosen = chosen.filter(outcome=EventOutcome.FAILED)
+    return chosen.filter(received_at__gte=since) if since else chosen
 
 
 def _failure(event: WebhookEvent, name: str, handler: Handler) -> str:

@@ -112,7 +112,7 @@ def _register(request: HttpRequest) -> Shown:
     name = request.POST.get("name", "").strip()[:200]
     if not name:
         raise Invalid("An application needs a name.")
-    _application, issued = applications.register(name, _redirect_addresses(request))
+    _, issued = applications.register(name, _redirect_addresses(request))
     return [
         (f"{mode.capitalize()} client {what}", value)
         for mode, each in issued.items()
