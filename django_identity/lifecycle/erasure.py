@@ -98,17 +98,17 @@ def retry_pending(*, stop: Stop = lambda: False) -> int:
     return attempt_due(ErasureReceipt.objects.filter(erased_at=None), attempt, stop=stop)
 
 
-def attempt_due(rows: QuerySet[Any], attempt: Callable[[int], bool], *, stop: Stop) -> int:
+def attempt_due(rows: QuerySet[Any], run: Callable[[int], bool], *, stop: Stop) -> int:
     """Attempt the due ones of ``rows``, the oldest first, for a minute. Returns how many are done.
 
-    ``attempt`` takes a key. None begins after ``stop``.
+    ``run`` takes a key. None begins after ``stop``.
     """
     due = rows.filter(next_attempt_at__lte=timezone.now()).order_by("next_attempt_at")
     ends_at, done = time.monotonic() + LONGEST_SECONDS, 0
     for key in list(due.values_list("pk", flat=True)[:MOST_AT_ONCE]):
         if stop() or time.monotonic() > ends_at:
             break
-        done += attempt(key)
+        done += run(key)
     return done
 
 
@@ -150,7 +150,8 @@ def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     models = ",".join(sorted({row._meta.label for row in in_the_way})) or None
     kind = f"{type(error).__name__}: {models}" if models else type(error).__name__
     due_at = timezone.now() + timedelta(seconds=backoff.pause(receipt.attempts))
-    ErasureReceipt.objects.filter(pk=receipt.pk).update(error=kind[:255], next_attempt_at=due_at)
+    pending = ErasureReceipt.objects.filter(pk=receipt.pk, erased_at=None)
+    pending.update(error=kind[:255], next_attempt_at=due_at)
     facts = {"application": receipt.application, "row": receipt.pk, "models": models}
     log_trouble(LogEvent.ERASURE_FAILED, error, **facts)
 
