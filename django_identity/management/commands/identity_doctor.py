@@ -52,7 +52,7 @@ class Command(BaseCommand):
 
 
 def _figures() -> dict[str, float]:
-    """None while the database does not answer or the settings are unusable: both are findings."""
+    """Empty while the database does not answer or the settings are unusable: both are findings."""
     with suppress(Error, ConfigurationError):
         return figures()
     return {}
