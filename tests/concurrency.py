@@ -43,9 +43,9 @@ class Caller:
     process: ForkServerProcess
     heard: Connection
 
-    def exit_code(self, patience: float = PATIENCE) -> int | None:
-        """Wait for its end. It is killed after ``patience`` seconds."""
-        self.process.join(patience)
+    def exit_code(self) -> int | None:
+        """Wait for its end. It is killed after ``PATIENCE`` seconds."""
+        self.process.join(PATIENCE)
         self.process.kill()
         self.process.join()
         return self.process.exitcode
@@ -105,8 +105,8 @@ def _run(
     join()
     module, _, name = target.partition(":")
     call = partial(getattr(import_module(module), name), *arguments)
-    at_once = threads if connection.vendor == "sqlite" else min(threads, MOST_CONNECTIONS)
-    with ThreadPoolExecutor(at_once) as pool:
+    workers = threads if connection.vendor == "sqlite" else min(threads, MOST_CONNECTIONS)
+    with ThreadPoolExecutor(workers) as pool:
         saying.send(list(pool.map(alone, [call] * threads)))
 
 

@@ -7,11 +7,10 @@ from hypothesis import HealthCheck, settings
 THOROUGH = os.environ.get("THOROUGH") == "1"
 
 
-def effort(*, few: int, many: int, steps: int = 50) -> settings:
+def effort(*, few: int, many: int) -> settings:
     """Settings of hypothesis; an example may take as long as the database needs."""
     return settings(
         max_examples=many if THOROUGH else few,
-        stateful_step_count=steps,
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow],
     )

@@ -55,6 +55,10 @@ def refusal(code: str, status: str = "400 Bad Request", **beside: object) -> byt
     return answer({"success": False, "error": {"code": code}, **beside}, status=status)
 
 
+REJECTED = refusal("x", "401 Unauthorized")
+INVALID_GRANT = answer({"error": "invalid_grant"}, status="400 Bad Request")
+
+
 @dataclass
 class FakeService:
     client_id: str = "test-client"

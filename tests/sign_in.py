@@ -26,5 +26,10 @@ def sign_in(client: Client, next_url: str = "") -> HttpResponseBase:
 
 
 def is_signed_in(client: Client) -> bool:
-    """Whether somebody is signed in in this browser: the tests' home page names them."""
-    return client.get("/").content != b""
+    """Whether somebody is signed in in this browser."""
+    return signed_in_as(client) != ""
+
+
+def signed_in_as(client: Client) -> str:
+    """Whom the tests' home page names."""
+    return client.get("/").content.decode()

@@ -32,10 +32,11 @@ NAMES = {
     "django_identity.exceptions": "CredentialRejected IdentityError ServiceError",
     "django_identity.documents": ("Document document_response documents_of"),
     "django_identity.gates": (
-        "ClaimRequiredMixin Gate KycLevelRequiredMixin aclaims_of claim_required claims_of "
-        "closed_to kyc_level_required"
+        "ClaimRequiredMixin Gate KycLevelRequiredMixin RecentSignInRequiredMixin "
+        "ScopeRequiredMixin aclaims_of claim_required claims_of closed_to kyc_level_required "
+        "recent_sign_in_required scope_required"
     ),
-    "django_identity.api.permissions": "HasClaim HasKycLevel",
+    "django_identity.api.permissions": "HasClaim HasKycLevel HasRecentSignIn HasScope",
     "django_identity.policy": "IdentityPolicy",
     "django_identity.allauth": "AllauthPolicy",
     "django_identity.handlers": "on_event",

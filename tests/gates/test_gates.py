@@ -73,8 +73,8 @@ def test_a_closed_gate_forbids_if_that_was_chosen(user: User) -> None:
         assert (page.status_code, page["Cache-Control"]) == (403, "no-store, private")
         # It has a button that signs somebody in.
         assert page["X-Frame-Options"] == "DENY"
-        told = answer_of(gated(on_closed="forbid"), AnonymousUser(), accept="application/json")
-        assert (told.status_code, json.loads(told.content)["code"]) == (401, "not_signed_in")
+        said = answer_of(gated(on_closed="forbid"), AnonymousUser(), accept="application/json")
+        assert (said.status_code, json.loads(said.content)["code"]) == (401, "not_signed_in")
 
 
 def test_a_code_says_a_level_and_proves_no_claim() -> None:

@@ -36,6 +36,6 @@ def refetched(identity: LinkedIdentity) -> Refetched | None:
     return next(refetch_these([identity.pk]), None)
 
 
-def all_refetched(most: int = 1000) -> list[Refetched]:
+def all_refetched() -> list[Refetched]:
     """The results of all re-fetches that are due."""
-    return list(refetch_all(most=most))
+    return list(refetch_all(most=1000))

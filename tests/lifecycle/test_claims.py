@@ -16,7 +16,7 @@ from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGr
 from django_identity.models.choices import NEVER
 from tests.credentials import issuer
 from tests.factories import make_claim, make_grant, make_identity, make_user
-from tests.fake_service import FakeService, answer, html, http
+from tests.fake_service import REJECTED, FakeService, html, http
 from tests.lifecycle.held import announced
 from tests.lifecycle.refetching import refetched
 
@@ -24,7 +24,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 HOUR = timedelta(hours=1)
 MINUTE = timedelta(minutes=1)
-REJECTED = answer({"success": False, "error": {"code": "x"}}, status="401 Unauthorized")
 LEVEL_TOO = {"scopes": ["kyc:read", "claims:read"], "kyc_said_at": None}
 
 
@@ -108,7 +107,7 @@ def test_a_value_without_a_provider_proves_nothing_for_a_revoked_one(service: Fa
     with_claims(service, claims=both)
     assert refetched(row()) is Refetched.STORED
     rows = StoredClaim.objects.order_by("provider")
-    assert [(row.provider, row.value, row.revoked) for row in rows] == [
+    assert [(each.provider, each.value, each.revoked) for each in rows] == [
         ("A", None, True), ("B", True, False),
     ]  # fmt: skip
 

@@ -111,11 +111,11 @@ def test_twelve_tries_over_most_of_a_day(register: Register) -> None:
     calls = register("kyc.rejected", "failing", [RuntimeError()])
     deliver("kyc.rejected")
     waited = timedelta()
-    for attempt in range(1, follow_up.TRIES + 1):
+    for number in range(1, follow_up.TRIES + 1):
         before = timezone.now()
         follow_up.retry_pending()
         event = WebhookEvent.objects.get()
-        assert (event.attempts, event.error) == (attempt, "RuntimeError")
+        assert (event.attempts, event.error) == (number, "RuntimeError")
         waited += (event.next_attempt_at or before) - before
         make_due()
     assert timedelta(hours=10) < waited < timedelta(hours=21)

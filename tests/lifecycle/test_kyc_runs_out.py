@@ -18,15 +18,13 @@ from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import LinkedIdentity, TokenGrant
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_grant, make_identity, make_identity_by_code, make_user
-from tests.fake_service import FakeService, answer, refusal, serving
+from tests.fake_service import INVALID_GRANT, REJECTED, FakeService, refusal, serving
 from tests.lifecycle.refetching import all_refetched, refetched
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
-REJECTED = answer({"success": False, "error": {"code": "x"}}, status="401 Unauthorized")
-INVALID_GRANT = answer({"error": "invalid_grant"}, status="400 Bad Request")
 NOT_VERIFIED = Shortfall(Reason.NOT_VERIFIED)
 
 

@@ -34,8 +34,8 @@ def ring(*keys: str) -> override_settings:
 
 
 def answer(access: str, refresh: str | None = None) -> TokenAnswer:
-    tokens = Secret(access), None if refresh is None else Secret(refresh)
-    return TokenAnswer(*tokens, 3600.0, ("profile:read",), None)
+    pair = Secret(access), None if refresh is None else Secret(refresh)
+    return TokenAnswer(*pair, 3600.0, ("profile:read",), None)
 
 
 def make_sealed(person: str = "ada") -> LinkedIdentity:

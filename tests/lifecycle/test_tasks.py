@@ -3,8 +3,7 @@
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any, get_type_hints
 
@@ -22,17 +21,11 @@ from django_identity.schedule import beat_schedule
 from tests.fake_service import FakeService
 from tests.lifecycle.conftest import celery_app
 from tests.lifecycle.refetching import make_due
+from tests.sandbox.receiver import until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 OURS = [name.value for name in TaskName]
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    give_up = time.monotonic() + 120
-    while not holds():
-        assert time.monotonic() < give_up
-        time.sleep(0.05)
 
 
 def is_fresh() -> bool:
@@ -121,11 +114,11 @@ def test_a_worker_keeps_claims_fresh(service: FakeService, worker: Celery) -> No
     """A tick of upkeep becomes a message and a re-fetch; an event's re-fetch waits for no tick."""
     make_due(1)
     worker.send_task(TaskName.UPKEEP)
-    wait_until(is_fresh)
+    until(is_fresh)
     assert service.calls("claims") == 1
     LinkedIdentity.objects.update(refetch_due_at=timezone.now())
     nudge_on_commit(TaskName.REFETCH_DUE, "default", 1)
-    wait_until(is_fresh)
+    until(is_fresh)
     assert service.calls("claims") == 2
 
 

@@ -29,12 +29,21 @@ from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.secrets import Secret
 from django_identity.service.answers import TokenAnswer
 from tests.factories import make_grant, make_identity, make_user
-from tests.fake_service import FakeService, answer, html, http, impatient, reset, silent, truncated
+from tests.fake_service import (
+    INVALID_GRANT,
+    FakeService,
+    answer,
+    html,
+    http,
+    impatient,
+    reset,
+    silent,
+    truncated,
+)
 from tests.lifecycle.held import announced, expired, stored
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-INVALID_GRANT = answer({"error": "invalid_grant"}, status="400 Bad Request")
 SIGNED_IN = TokenAnswer(Secret("at-new"), Secret("rt-new"), 3600.0, None, None)
 FRAMEWORKS_404: list[dict[str, object]] = [
     {"detail": "Not Found"},

@@ -22,7 +22,6 @@ from django_identity.testing.sandbox import RunningSandbox, running_sandbox
 REDIRECT_URI = "http://127.0.0.1:8000/callback"
 ALL_SCOPES = "profile:read kyc:read claims:read"
 CONNECT_SCOPES = ["profile:basic", "kyc:status"]
-VERIFIED_BVN = "22222222222"
 ADA = "00000000-0000-4000-8000-000000000001"
 KEY = JWK.generate(kty="EC", crv="P-256", kid="documents-1", alg="ECDH-ES+A256KW", use="enc")
 # For plain http; each client would load all certificates again, which takes longer than most tests.

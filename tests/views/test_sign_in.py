@@ -19,14 +19,10 @@ from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredC
 from tests.credentials.issuer import b64
 from tests.factories import make_user
 from tests.fake_service import FakeService, serving
-from tests.sign_in import begin, come_back, sign_in
+from tests.sign_in import begin, come_back, sign_in, signed_in_as
 from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def signed_in_as(client: Client) -> str:
-    return client.get("/").content.decode()
 
 
 def test_a_new_person_gets_an_account(client: Client, service: FakeService) -> None:

@@ -43,8 +43,8 @@ def test_a_delivery_is_acknowledged() -> None:
 
 
 def webhook_secrets(settings: Any, *secrets: str) -> None:
-    given = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": list(secrets)}
-    settings.DJANGO_IDENTITY = {"default": given}
+    held = {**settings.DJANGO_IDENTITY["default"], "WEBHOOK_SECRETS": list(secrets)}
+    settings.DJANGO_IDENTITY = {"default": held}
 
 
 @pytest.mark.parametrize("secret", ["the-older-secret-of-the-two", "the-newer-secret-of-the-two"])

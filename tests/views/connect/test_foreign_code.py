@@ -8,15 +8,11 @@ from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
-from tests.sign_in import sign_in
+from tests.sign_in import sign_in, signed_in_as
 from tests.views.conftest import Says
 from tests.views.connect.pages import browser_of, hand_in, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def signed_in_as(client: Client) -> str:
-    return client.get("/").content.decode()
 
 
 @pytest.mark.parametrize("flag", ["is_staff", "is_superuser"])
