@@ -4,9 +4,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from django_identity.backends import BACKEND_PATH
 from django_identity.models import LinkedIdentity
 from django_identity.policy import IdentityPolicy
-from tests.factories import make_identity, make_user
+from tests.factories import make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import sign_in, signed_in_as
 from tests.views.conftest import Says
@@ -87,6 +88,14 @@ def test_as_far_as_the_answer_goes(
     identity = LinkedIdentity.objects.get()
     assert (identity.connect_person, identity.kyc_level) == (shown, "level_2")
     assert (shown in page) if shown else ("did not say whose" in page)
+
+
+def test_no_session_of_the_sign_in_rests_on_a_code(user: User) -> None:
+    """Nor one that another app begins."""
+    make_identity_by_code(user)
+    browser = Client()
+    browser.force_login(user, backend=BACKEND_PATH)
+    assert signed_in_as(browser) == ""
 
 
 @pytest.mark.parametrize("path", ["/identity/connected/", "/identity/connected/default/"])
