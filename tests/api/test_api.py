@@ -171,7 +171,7 @@ FRONT_END = "https://app.example.org"
 TRUSTED = [FRONT_END, "https://*.example.net", "http://localhost:5173"]
 
 
-FOREIGN = (
+ELSEWHERE = (
     "//evil.example", "https://evil.example/", "javascript:alert(1)", "adults/", "https:app",
     "https://app.example.org.evil.example/", "https://app.example.org@evil.example/",
     "https://evil.example\\@app.example.org/", "http://app.example.org/",
@@ -184,7 +184,7 @@ FOREIGN = (
 @override_settings(CSRF_TRUSTED_ORIGINS=TRUSTED)
 def test_a_foreign_next_page_is_refused(service: FakeService, browser: APIClient) -> None:
     """With a code, and not dropped in silence; a wildcard is no origin."""
-    for given in FOREIGN:
+    for given in ELSEWHERE:
         response = ask(browser, "login", {"next": given})
         assert (response.status_code, response.json()["code"]) == (400, "next_refused"), given
     assert not AuthorizationRequest.objects.exists()
