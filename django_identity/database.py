@@ -84,5 +84,4 @@ class Manager(models.Manager[Row]):
     """Reads from this database, too, unless a caller names another one."""
 
     def get_queryset(self) -> models.QuerySet[Row]:
-        rows = super().get_queryset()
-        return rows if self._db else rows.using(alias())
+        return super().get_queryset().using(self._db or alias())
