@@ -218,6 +218,11 @@ def dead_cache(site: Site) -> None:
     site.settings.CACHES = {"default": {"BACKEND": backend, "LOCATION": address}}
 
 
+def forgetful_cache(site: Site) -> None:
+    backend = "django.core.cache.backends.dummy.DummyCache"
+    site.settings.CACHES = {"default": {"BACKEND": backend}}
+
+
 # What is stored
 
 

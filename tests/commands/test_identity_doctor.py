@@ -58,6 +58,7 @@ SETUPS = [
     ("broker_without_its_client", "broker", PROBLEM, "missing: No module named", "Install"),
     ("no_broker", "broker", WARNING, "identity_upkeep every minute", ""),
     ("dead_cache", "cache", PROBLEM, "does not answer", "CACHES"),
+    ("forgetful_cache", "cache", PROBLEM, "does not answer (LookupError)", "CACHES"),
     ("no_events", "webhook", PROBLEM, "no event came in 7 days", "Register"),
     ("overdue_handlers", "handlers", PROBLEM, "1 event(s) wait", "identity_upkeep"),
     ("failed_events", "events", PROBLEM, "1 event(s) failed", "identity_replay"),
