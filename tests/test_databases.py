@@ -56,6 +56,7 @@ def test_every_table_is_read_where_it_is_written(model: type[models.Model]) -> N
     assert model._default_manager.all().db == "default"
     assert model._base_manager.all().db == "default"
     assert model._default_manager.using("replica").all().db == "replica"
+    assert model._default_manager.db_manager("replica").all().db == "replica"
 
 
 @pytest.mark.usefixtures("_replica", "db")

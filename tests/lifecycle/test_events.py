@@ -317,6 +317,9 @@ def test_an_event_that_names_nobody_fails_for_good() -> None:
     assert post(body).status_code == 200
     row = WebhookEvent.objects.get()
     assert (row.outcome, row.error, row.next_attempt_at) == ("failed", "names_nobody", None)
+    # One of a type that nobody knows may be about nobody.
+    post(event_body("wallet.opened", subject=""))
+    assert WebhookEvent.objects.latest("pk").outcome == "ignored"
 
 
 # Deletion

@@ -120,6 +120,7 @@ def test_sign_out_everywhere_is_a_button(site: FakeService) -> None:
     here.post(reverse("identity:sign_out"), {"everywhere": "yes"})
     assert not is_signed_in(here)
     assert not is_signed_in(elsewhere)
+    assert here.post(reverse("identity:sign_out"), {"everywhere": "yes"}).status_code == 302
 
 
 @pytest.mark.parametrize(
@@ -142,6 +143,8 @@ def test_no_session_rests_on_such_an_identity(
     assert is_signed_in(browser)
     model.objects.update(**changed)
     assert not is_signed_in(browser)
+    page = browser.get(reverse("identity:login")).content.decode()
+    assert "your data here is erased" not in page
 
 
 def test_logins_that_others_make_stay(site: FakeService) -> None:
