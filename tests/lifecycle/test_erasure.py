@@ -167,6 +167,15 @@ def test_an_account_that_is_still_there_is_not_erased(
     assert User.objects.get().is_active
 
 
+def test_an_account_that_the_site_has_deleted_meanwhile_is_not_kept(settings: Any) -> None:
+    with_policy(settings, Hiding)
+    interventions.erase(make_identity(make_user()))
+    User.objects.all().delete()
+    make_due()
+    assert erasure.retry_pending() == 1
+    assert ErasureReceipt.objects.get().account_kept == ""
+
+
 @pytest.mark.parametrize(
     "way", [sign_in, hand_in, lambda browser: browser.post(reverse("identity:disconnect"))]
 )

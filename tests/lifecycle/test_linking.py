@@ -169,6 +169,24 @@ def test_a_refused_sign_up_leaves_nothing(refusing: None, between: Work, events:
     assert not LinkedIdentity.objects.exists()
 
 
+def test_a_new_link_that_another_sign_in_fills_meanwhile_stays(
+    site: FakeService, between: Work
+) -> None:
+    """The person pressed twice: the first step is not taken back."""
+    first, second = Client(), Client()
+    states, filled = (begin(first), begin(second)), list[int]()
+
+    def fill() -> None:
+        come_back(second, states[1])
+        filled.append(LinkedIdentity.objects.get().pk)
+
+    between.append(fill)
+    come_back(first, states[0])
+    assert [LinkedIdentity.objects.get().pk] == filled
+    assert is_signed_in(first)
+    assert is_signed_in(second)
+
+
 @pytest.mark.parametrize("way", [sign_in, hand_in])
 def test_a_refused_link_is_never_written(
     refusing: None, between: Work, way: Callable[[Client], Any]

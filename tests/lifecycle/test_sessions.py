@@ -4,13 +4,14 @@ import itertools
 from typing import Any
 
 import pytest
-from django.contrib.auth import login
+from django.contrib.auth import login, user_logged_in
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest, HttpResponse
 from django.test import Client, override_settings
 from django.urls import path, reverse
 
-from django_identity.backends import BACKEND_PATH
+from django_identity.backends import BACKEND_PATH, IdentityBackend
 from django_identity.lifecycle import sessions, withdrawal
 from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, WebhookEvent
@@ -145,6 +146,14 @@ def test_no_session_rests_on_such_an_identity(
     assert not is_signed_in(browser)
     page = browser.get(reverse("identity:login")).content.decode()
     assert "your data here is erased" not in page
+
+
+def test_a_token_that_another_package_hands_out_begins_no_session(site: FakeService) -> None:
+    request = HttpRequest()
+    request.session = SessionStore()
+    user = IdentityBackend().get_user(make_identity(make_user()).user.pk)
+    user_logged_in.send(User, request=request, user=user)
+    assert request.session.is_empty()
 
 
 def test_logins_that_others_make_stay(site: FakeService) -> None:
