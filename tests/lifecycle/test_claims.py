@@ -188,6 +188,7 @@ def test_what_cannot_be_stored_opens_nothing(service: FakeService) -> None:
     with_claims(service, claims=[])
     assert refetched(row()) is Refetched.STORED
     assert held() == {"age_over_18": True}
+    assert StoredClaim.objects.get().provider == ""
 
 
 def test_claims_and_credential_are_stored_together() -> None:

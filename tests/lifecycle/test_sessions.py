@@ -146,6 +146,9 @@ def test_no_session_rests_on_such_an_identity(
     assert not is_signed_in(browser)
     page = browser.get(reverse("identity:login")).content.decode()
     assert "your data here is erased" not in page
+    identity.user.delete()
+    page = browser.get(reverse("identity:login")).content.decode()
+    assert "your data here is erased" in page
 
 
 def test_a_token_that_another_package_hands_out_begins_no_session(site: FakeService) -> None:

@@ -329,6 +329,7 @@ def test_no_more_than_the_rate_is_handed_out(everybody: FakeService, published: 
     with override_settings(DJANGO_IDENTITY=setting):
         upkeep.run_with_workers()
         assert published() == [["default", 3]]
+        assert upkeep.refetch_for_a_minute("default", 1).total() == 1
         assert upkeep.run()[1].total() == 3
 
 

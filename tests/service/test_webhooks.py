@@ -182,3 +182,7 @@ def test_what_is_no_moment_is_refused(text: str) -> None:
     """A date alone, a number, a day that does not exist, another script's digits."""
     with pytest.raises(NotAMoment):
         parse_moment(text)
+
+
+def test_a_date_alone_is_a_moment_where_days_are_taken() -> None:
+    assert parse_moment("2026-11-21", takes_days=True) == datetime(2026, 11, 21, tzinfo=UTC)

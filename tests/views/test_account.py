@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import clear_script_prefix, reverse, set_script_prefix
 from django.utils import timezone
 
@@ -262,6 +262,8 @@ def test_a_sign_out_is_on_the_page(client: Client, ada: User) -> None:
     finally:
         clear_script_prefix()
     assert not client.cookies["sessionid"].value
+    with override_settings(LOGOUT_REDIRECT_URL="/bye/"):
+        assert client.post(address)["Location"] == "/bye/"
 
 
 def test_an_account_without_an_identity_may_link_one(client: Client, ada: User) -> None:

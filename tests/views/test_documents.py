@@ -183,6 +183,7 @@ def test_other_people_may_not_ask(
     other = browser_of(make_user("eve", is_staff=True, is_superuser=True))
     assert other.get("/passport/").status_code == 403
     assert other.get(f"/passport/?of={identity.user.username}").status_code == 403
+    assert Client().get(f"/passport/?of={identity.user.username}").status_code == 403
     assert asked(identity_sandbox) == before
 
 
