@@ -113,10 +113,11 @@ def take(*steps: str) -> None:
 
 
 def test_sign_out_everywhere_is_a_button(site: FakeService) -> None:
-    """A sign-in elsewhere ends no session, and the button ends them all."""
-    here, elsewhere = Client(), Client()
-    sign_in(here)
-    sign_in(elsewhere)
+    """Neither a sign-in nor a sign-out ends another session, and the button ends them all."""
+    here, elsewhere, third = Client(), Client(), Client()
+    for browser in (here, elsewhere, third):
+        sign_in(browser)
+    third.post(reverse("identity:sign_out"))
     assert is_signed_in(here)
     here.post(reverse("identity:sign_out"), {"everywhere": "yes"})
     assert not is_signed_in(here)
@@ -155,7 +156,8 @@ def test_a_token_that_another_package_hands_out_begins_no_session(site: FakeServ
     request = HttpRequest()
     request.session = SessionStore()
     user = IdentityBackend().get_user(make_identity(make_user()).user.pk)
-    user_logged_in.send(User, request=request, user=user)
+    for each in (request, HttpRequest()):
+        user_logged_in.send(User, request=each, user=user)
     assert request.session.is_empty()
 
 

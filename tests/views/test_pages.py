@@ -86,6 +86,7 @@ def test_who_came_by_code_signs_in() -> None:
     """The page speaks of continuing, not of checking again what never was."""
     user = make_user()
     make_identity_by_code(user)
+    assert "Use a code" in login_page(browser_of(user))
     page = login_page(browser_of(user), missing="age_over_18")
     assert "A code shares your verification level, and no proofs." in page
     assert "Continue with your identity service</span>" in page

@@ -40,6 +40,10 @@ def test_a_code_writes_no_field_of_the_account(
     assert User.objects.get().first_name == ""
     sign_in(browser)
     assert User.objects.get().first_name == "Ada"
+    # From then on it is known that they are one person.
+    User.objects.update(first_name="")
+    hand_in(browser, "CNX-AB12-CD36")
+    assert User.objects.get().first_name == "Ada"
 
 
 def test_the_page_after_the_code_says_whose_it_was(service: FakeService, browser: Client) -> None:
