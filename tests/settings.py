@@ -8,61 +8,32 @@ import dj_database_url
 import django
 import pymysql
 
+from tests.sites.plain.settings import (  # noqa: F401  the same in the suite
+    AUTHENTICATION_BACKENDS,
+    INSTALLED_APPS,
+    LOGIN_URL,
+    MAIL,
+    MIDDLEWARE,
+    PASSWORD_HASHERS,
+    SECRET_KEY,
+    STATIC_URL,
+    TEMPLATES,
+    USE_TZ,
+)  # fmt: skip
+
 # The only driver for MariaDB that installs without a compiler.
 pymysql.install_as_MySQLdb()
 
-SECRET_KEY = "a key for tests alone, of no use anywhere else"
 ALLOWED_HOSTS = ["testserver", "localhost", "127.0.0.1"]
-USE_TZ = True
 LANGUAGE_CODE = "en"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-INSTALLED_APPS = [
-    "django.contrib.admin",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.messages",
-    "django.contrib.sessions",
-    "django.contrib.staticfiles",
-    "django_identity",
-    "tests.leaky",
-]
-MIDDLEWARE = [
-    "django.middleware.security.SecurityMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
-    "django.middleware.common.CommonMiddleware",
-    "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
-    "django.middleware.clickjacking.XFrameOptionsMiddleware",
-]
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.leaky"]
 ROOT_URLCONF = "tests.urls"
-TEMPLATES = [
-    {
-        "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "APP_DIRS": True,
-        "OPTIONS": {
-            "context_processors": [
-                "django.template.context_processors.request",
-                "django.contrib.auth.context_processors.auth",
-                "django.contrib.messages.context_processors.messages",
-            ]
-        },
-    }
-]
-STATIC_URL = "static/"
 # For sites that run as processes of their own; pytest-django keeps the mails of a test.
-MAIL = "django.core.mail.backends.dummy.EmailBackend"
 if django.VERSION >= (6, 1):
     MAILERS = {"default": {"BACKEND": MAIL}}
 else:
     EMAIL_BACKEND = MAIL
-AUTHENTICATION_BACKENDS = [
-    "django.contrib.auth.backends.ModelBackend",
-    "django_identity.backends.IdentityBackend",
-]
-LOGIN_URL = "identity:login"
 LOGIN_REDIRECT_URL = "/"
 IDENTITY_LOCAL_SIGN_IN_URL = "/accounts/login/"
 

@@ -92,18 +92,16 @@ def test_verify_is_called_as_it_is_promised() -> None:
 CODES = """
 identity_error configuration plain_http_refused flow_error callback_invalid request_unknown
 request_expired request_used form_expired user_changed session_ended access_denied
-authorization_refused connect_code_malformed connect_code_in_use
-connect_code_used too_many_tries linking_refused subject_taken user_holds_another
-linked_by_code link_not_allowed sign_in_not_allowed subject_changed email_taken
-sign_up_refused user_fields_refused user_inactive
+authorization_refused connect_code_malformed connect_code_in_use connect_code_used too_many_tries
+linking_refused subject_taken user_holds_another linked_by_code link_not_allowed
+sign_in_not_allowed subject_changed email_taken sign_up_refused user_fields_refused user_inactive
 consent_withdrawn connect_answer_refused service_error service_unavailable service_timeout
-keys_unavailable refresh_pending rate_limited malformed_answer
-unexpected_redirect subject_mismatch subject_unknown service_refusal invalid_grant
-access_token_rejected environment_mismatch invalid_connect_code
-connect_code_required client_rejected verification_policy_not_met connect_outcome_unknown
-credential_rejected document_unreadable documents_not_allowed sealed_value_unreadable
-reauthorization_needed signature_invalid event_unreadable
-body_cut_off length_required body_too_large storage_unavailable erasure_pending no_other_way_in
+keys_unavailable refresh_pending rate_limited malformed_answer unexpected_redirect subject_mismatch
+subject_unknown service_refusal invalid_grant access_token_rejected environment_mismatch
+invalid_connect_code connect_code_required client_rejected verification_policy_not_met
+connect_outcome_unknown credential_rejected document_unreadable documents_not_allowed
+sealed_value_unreadable reauthorization_needed signature_invalid event_unreadable body_cut_off
+length_required body_too_large storage_unavailable erasure_pending no_other_way_in
 """
 # What a re-fetch records without an exception.
 RECORDED = ("overtaken", "unexpected_error")
@@ -256,10 +254,10 @@ disclosure.collision
     "log events": (
         {each.removeprefix("identity.") for each in LogEvent},
         """sign_in.completed sign_in.failed connect.redeemed connect.failed refetch.failed
-        disconnected link_notice.failed user_fields.refused documents.read
-        documents.failed event.received event.refused grant.lost event.handler_failed erasure.done
-        erasure.failed disconnect_failed gate.failed grant.unreadable broker.failed cache.failed
-        service.called""",
+        disconnected link_notice.failed user_fields.refused documents.read documents.failed
+        event.received event.refused grant.lost event.handler_failed erasure.done
+        erasure.failed disconnect_failed gate.failed grant.unreadable broker.failed
+        cache.failed service.called""",
     ),
     "fixtures": (
         {name for name in vars(plugin) if name.startswith("identity_")},
