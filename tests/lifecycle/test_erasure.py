@@ -247,6 +247,14 @@ def two_applications(settings: Any) -> None:
     }
 
 
+def test_the_policy_of_the_identitys_application_decides(settings: Any) -> None:
+    given = settings.DJANGO_IDENTITY["default"]
+    second = {**given, "POLICY": f"{__name__}.Hiding"}
+    settings.DJANGO_IDENTITY = {"default": given, "second": second}
+    receipt = interventions.erase(make_identity(make_user(), application="second"))
+    assert (receipt.erased_at, receipt.error) == (None, "AccountStillThere")
+
+
 def test_the_person_and_the_operator_erase_what_they_see(two_applications: None) -> None:
     """The account with all its identities, and nothing else."""
     first, second = two_accounts()

@@ -11,8 +11,9 @@ from django.utils import timezone
 from django_identity.backends import BACKEND_PATH
 from django_identity.lifecycle import erasure
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import Consent
+from django_identity.models import Consent, LinkedIdentity
 from django_identity.policy import IdentityPolicy
+from django_identity.views.pages import status_words
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back
@@ -94,6 +95,10 @@ def test_a_session_that_ended_says_why(
     if how == "person":
         client.force_login(identity.user, backend=LOCAL)
         assert "signed out" not in client.get(reverse("identity:login")).content.decode()
+
+
+def test_who_is_not_verified_is_told_so() -> None:
+    assert status_words(LinkedIdentity(kyc_status="pending")) == "You are not verified yet."
 
 
 @pytest.mark.parametrize("name", ["login", "connect", "disconnect", "connected", "sign_out"])
