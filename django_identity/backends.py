@@ -75,8 +75,7 @@ def why_session_ended(request: HttpRequest) -> tuple[str, datetime | None]:
     """
     if request.user.is_authenticated or not rests_on_identity(request):
         return "", None
-    model = auth.get_user_model()
-    user_id = model._meta.pk.to_python(request.session[auth.SESSION_KEY])
+    user_id = auth.get_user_model()._meta.pk.to_python(request.session[auth.SESSION_KEY])
     user = database.users().filter(pk=user_id).first()
     identities = LinkedIdentity.objects.filter(user_id=user_id).order_by("-revoked_at")
     revoked = identities.filter(consent=Consent.REVOKED).first()

@@ -90,8 +90,7 @@ class IdentityPolicy:
         address = getattr(user, get_user_model().get_email_field_name(), "")
         if not address:
             return None
-        kind = "link_notice" if change == "linked" else "change_notice"
-        name = f"django_identity/{kind}"
+        name = f"django_identity/{'link' if change == 'linked' else 'change'}_notice"
         context |= {"user": user, "change": change}
         subject = " ".join(render_to_string(f"{name}_subject.txt", context).split())
         return EmailMessage(subject, render_to_string(f"{name}.txt", context), to=[address])

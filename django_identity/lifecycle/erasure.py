@@ -14,7 +14,7 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import DatabaseError, InterfaceError
-from django.db.models import F, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 
@@ -118,9 +118,14 @@ def take(rows: QuerySet[Any], key: int, **columns: Any) -> Any | None:
     The attempt is counted first, in case it crashes its worker.
     """
     now = timezone.now()
-    due = rows.filter(pk=key, next_attempt_at__lte=now)
-    counted = {"attempts": F("attempts") + 1, "next_attempt_at": now + HIDDEN_FOR, **columns}
-    return rows.filter(pk=key).first() if due.update(**counted) else None
+    with database.atomic():
+        # An UPDATE under these conditions would deadlock on MariaDB, which locks by any index.
+        row = rows.select_for_update().filter(pk=key, next_attempt_at__lte=now).first()
+        if row is not None:
+            columns |= {"attempts": row.attempts + 1, "next_attempt_at": now + HIDDEN_FOR}
+            vars(row).update(columns)
+            row.save(update_fields=columns)
+    return row
 
 
 def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
@@ -145,8 +150,7 @@ def attempt(receipt_id: int, *, with_audit: bool = False) -> bool:
 
 def _note_failure(receipt: ErasureReceipt, error: Exception) -> None:
     """Store and log the class of ``error``, and the models whose rows protect the account's."""
-    protected = getattr(error, "protected_objects", ())
-    in_the_way = protected or getattr(error, "restricted_objects", ())
+    in_the_way = getattr(error, "protected_objects", ()) or getattr(error, "restricted_objects", ())
     models = ",".join(sorted({row._meta.label for row in in_the_way})) or None
     kind = f"{type(error).__name__}: {models}" if models else type(error).__name__
     due_at = timezone.now() + timedelta(seconds=backoff.pause(receipt.attempts))
