@@ -2,9 +2,11 @@
 
 import pytest
 from django.apps import apps
+from django.core.exceptions import FieldDoesNotExist
 from django.db.models import UniqueConstraint
 
 from django_identity.lifecycle.dossier import PLACES
+from django_identity.models import LinkedIdentity
 
 #: Secrets and internals. Whoever adds a column decides: ``shown`` in the dossier, or withheld here.
 WITHHELD = {
@@ -47,3 +49,12 @@ def test_records_have_their_columns(record: str) -> None:
     constraints = model._meta.constraints
     unique |= {each.fields for each in constraints if isinstance(each, UniqueConstraint)}
     assert unique == UNIQUE.get(record, set())
+
+
+def test_set_columns_refuses_a_misspelt_column() -> None:
+    """A record takes columns by name, and a name that is no column is an error."""
+    identity = LinkedIdentity()
+    identity.set_columns({"kyc_level": "level_2"})
+    assert identity.kyc_level == "level_2"
+    with pytest.raises(FieldDoesNotExist):
+        identity.set_columns({"kyc_leve": "level_3"})

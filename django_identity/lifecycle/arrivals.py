@@ -67,7 +67,7 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
     identity.connect_person = notices.masked(request.profile)
     held_at = identity.kyc_said_at
     if request.kyc is not None and (held_at is None or held_at <= request.said_at):
-        vars(identity).update(kyc.columns_of(request.kyc, said_at=request.said_at))
+        identity.set_columns(kyc.columns_of(request.kyc, said_at=request.said_at))
 
 
 def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer) -> None:
@@ -91,7 +91,7 @@ def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenA
         columns["credential_issued_at"] = identity.credential_issued_at
         columns |= claims.columns_of(proof)
         claims.write(identity, request.claims, proof)
-    vars(identity).update(columns)
+    identity.set_columns(columns)
     due_at = refetch.next_due(identity, claims_until=until)
     identity.refetch_due_at = timezone.now() if request.unread else due_at
     tokens.store(identity, answer)

@@ -123,7 +123,7 @@ def take(rows: QuerySet[Any], key: int, **columns: Any) -> Any | None:
         row = rows.select_for_update().filter(pk=key, next_attempt_at__lte=now).first()
         if row is not None:
             columns |= {"attempts": row.attempts + 1, "next_attempt_at": now + HIDDEN_FOR}
-            vars(row).update(columns)
+            row.set_columns(columns)
             row.save(update_fields=columns)
     return row
 

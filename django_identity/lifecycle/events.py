@@ -202,7 +202,7 @@ def consent_revoked(identity: LinkedIdentity, event: WebhookEvent) -> EventOutco
         withdrawal.revoke(identity, at=event.occurred_at, by=RevokedBy.PERSON)
         if identity.connect_only:
             # The link is deleted, so the event is about nobody who is linked.
-            vars(event).update(withdrawal.EMPTIED)
+            event.set_columns(withdrawal.EMPTIED)
     elif identity.revoked_at is not None and identity.revoked_at < event.occurred_at:
         identity.revoked_at = event.occurred_at
         identity.save()

@@ -57,7 +57,7 @@ def state(identity: LinkedIdentity, stated: KycStatus, event: WebhookEvent) -> b
     if at == held_at and _rank(stated) <= _rank(held):
         return False
     dated = replace(stated, verified_at=at if is_verified else None)
-    vars(identity).update(columns_of(dated, said_at=at))
+    identity.set_columns(columns_of(dated, said_at=at))
     signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)
     return True
 

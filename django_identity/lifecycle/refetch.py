@@ -124,7 +124,7 @@ def _store(identity: LinkedIdentity, columns: Mapping[str, Any], found: Found | 
             claims.write(identity, *found)
     if not written:
         return False
-    vars(identity).update(columns)
+    identity.set_columns(columns)
     identity.version += 1
     if (identity.kyc_level, identity.kyc_status) != before:
         signals.announce(signals.kyc_changed, LinkedIdentity, identity=identity)

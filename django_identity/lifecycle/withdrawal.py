@@ -76,7 +76,7 @@ def empty(identity: LinkedIdentity, *, at: datetime, by: RevokedBy) -> None:
     _empty_claims(identity)
     sessions.end_all(identity.user_id)
     identity.session_epoch += 1
-    vars(identity).update(NOTHING_HELD)
+    identity.set_columns(NOTHING_HELD)
     newest = max(at, identity.revoked_at or at)
     identity.consent, identity.revoked_at, identity.revoked_by = Consent.REVOKED, newest, by
     identity.save()
@@ -89,9 +89,10 @@ def take_claims_back(identity: LinkedIdentity) -> None:
 
 
 def _empty_claims(identity: LinkedIdentity) -> int:
-    held = StoredClaim.objects.filter(identity_id=identity.pk)
-    held = held.exclude(value=None, proof_hash="", expires_at=None, valid_until=None)
-    return held.update(**NO_VALUE)
+    claims = StoredClaim.objects.filter(identity_id=identity.pk)
+    # Not ``value=None``: that would mean JSON's null.
+    is_empty = Q(value__isnull=True, proof_hash="", expires_at=None, valid_until=None)
+    return claims.exclude(is_empty).update(**NO_VALUE)
 
 
 def delete(identity: LinkedIdentity) -> AbstractBaseUser:

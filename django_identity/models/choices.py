@@ -1,7 +1,10 @@
 """What several tables share: lengths, choices with their labels, manager."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
+from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -80,3 +83,11 @@ class Record(models.Model):
     class Meta:
         abstract = True
         base_manager_name = "objects"
+
+    def set_columns(self, columns: Mapping[str, Any]) -> None:
+        """Set the attributes of these columns. Raises ``FieldDoesNotExist`` for any other name."""
+        known = {field.attname for field in self._meta.concrete_fields}
+        for name, value in columns.items():
+            if name not in known:
+                raise FieldDoesNotExist(f"{self._meta.label} has no column {name!r}")
+            setattr(self, name, value)

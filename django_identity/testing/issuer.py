@@ -85,7 +85,7 @@ class Issuer:
         """Store what ``credential`` proves, as after a re-fetch. Raises ``CredentialRejected``."""
         registered, subject = conf.application(identity.application), identity.subject
         proof = key_sets.verify_credential(registered, credential, subject=subject, keys=self.keys)
-        vars(identity).update(proven.columns_of(proof))
+        identity.set_columns(proven.columns_of(proof))
         with database.atomic():
             identity.save()
             proven.write(identity, ClaimsAnswer(subject, claims=(), credential=credential), proof)
