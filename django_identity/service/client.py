@@ -97,10 +97,10 @@ class ServiceClient:
         """Redeem a Connect code for ``scopes``. The request is sent once and never repeated.
 
         Raises ``InvalidConnectCode``, ``VerificationPolicyNotMet``, ``EnvironmentMismatch`` or
-        another ``ServiceRefusal``; ``RateLimited``; ``MalformedAnswer`` for a success response with
-        mistyped members; ``ServiceError`` if the result is unknown. After these errors the
-        code is spent. It is unspent only after a ``ServiceError`` with a false
-        ``may_have_arrived``.
+        another ``ServiceRefusal``; ``RateLimited``; ``MalformedAnswer``, with the ``request_id``,
+        for a success response with mistyped members; ``ServiceError`` if the result is unknown.
+        After these errors the code is spent. It is unspent only after a ``ServiceError`` with a
+        false ``may_have_arrived``.
         """
         sent: dict[str, Any] = {"connect_code": code, "scopes": list(scopes)}
         if callback_url is not None:
@@ -113,7 +113,11 @@ class ServiceClient:
             raise exceptions.ServiceError(
                 error.code, endpoint="connect", code="connect_outcome_unknown"
             ) from None
-        return ConnectAnswer.parse(body, asked=scopes)
+        try:
+            return ConnectAnswer.parse(body, asked=scopes)
+        except exceptions.MalformedAnswer as unusable:
+            unusable.request_id = exceptions.shaped_code(body.get("request_id"))
+            raise
 
     def key_set(self) -> Answer:
         """The published key set, as it was sent."""

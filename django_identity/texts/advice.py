@@ -124,7 +124,7 @@ def words_of(
 ) -> tuple[str, str]:
     """The error's own title of a page, which most errors have none of, and its sentence."""
     names = names_for(request, application)
-    is_about_address = getattr(error, "service_code", "") == POLICY_CODE
+    is_about_address = getattr(error, "service_code", "").lower() == POLICY_CODE
     row = ERRORS["verification_policy_not_met.poa" if is_about_address else error.code]
     return fill(row.title, names), fill(row.sentence, names)
 

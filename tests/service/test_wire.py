@@ -226,6 +226,35 @@ def test_an_error_is_read_by_its_code(service: FakeService, message: dict[str, s
         client.refresh(Secret("rt"))
 
 
+TOKEN_ERRORS = {
+    "invalid_grant": (exceptions.InvalidGrant, "400 No"),
+    "invalid_client": (exceptions.ClientRejected, "401 No"),
+    "unauthorized_client": (exceptions.ClientRejected, "400 No"),
+    "environment_mismatch": (exceptions.EnvironmentMismatch, "403 No"),
+}
+SHAPES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "envelope": lambda code: {"success": False, "error": {"code": code, "message": "No."}},
+    "text in the envelope": lambda code: {"success": False, "error": code},
+    "oauth": lambda code: {"error": code, "error_description": "No."},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("spelled", [str.upper, str.lower, str.title], ids=["A", "a", "Aa"])
+@pytest.mark.parametrize("code", TOKEN_ERRORS)
+def test_a_token_error_is_read_in_either_shape(
+    service: FakeService, code: str, spelled: Callable[[str], str], shape: str
+) -> None:
+    """The service's envelope and OAuth's form mean the same, in any case of letters."""
+    kind, status = TOKEN_ERRORS[code]
+    service.answers["token"] = answer(SHAPES[shape](spelled(code)), status=status)
+    for ask in ("exchange", "refresh"):
+        with pytest.raises(kind) as raised:
+            ASKS[ask](ServiceClient(conf.application()))
+        assert type(raised.value) is kind
+        assert raised.value.service_code == spelled(code)
+
+
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [
