@@ -25,7 +25,10 @@ NO_SUCH_USER = (400, 403, 404, 422)
 
 
 class ServiceClient:
-    """A client for one application, without connection and state. Each call is sent once."""
+    """A client for one application, without connection and state.
+
+    A read is sent once more after a broken connection. Every other call is sent once.
+    """
 
     def __init__(self, application: Application) -> None:
         self._application = application
