@@ -104,7 +104,7 @@ sealed_value_unreadable reauthorization_needed signature_invalid event_unreadabl
 length_required body_too_large storage_unavailable erasure_pending no_other_way_in
 """
 # What a re-fetch records without an exception.
-RECORDED = ("overtaken", "unexpected_error")
+RECORDED = ("overtaken", "provider_mismatch", "unexpected_error")
 
 
 def _tree(kind: type[IdentityError]) -> list[type[IdentityError]]:

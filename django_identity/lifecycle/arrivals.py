@@ -1,6 +1,7 @@
 """What a sign-in or a Connect code brought about a person, and how an identity takes it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -9,6 +10,7 @@ from django.utils import timezone
 
 from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
+from django_identity.exceptions import MalformedAnswer
 from django_identity.lifecycle import claims, kyc, notices, refetch, tokens, withdrawal
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, Purpose
 from django_identity.service.answers import ClaimsAnswer, KycStatus, Profile, TokenAnswer
@@ -77,21 +79,51 @@ def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenA
         # In whole seconds, because the service's time-stamps may have no fractions.
         "signed_in_at": max(identity.signed_in_at, request.began_at.replace(microsecond=0)),
         "scopes": list(request.scopes),
-        "last_error": request.unread,
     }
     if request.kyc is not None:
         columns |= kyc.columns_of(request.kyc, said_at=request.said_at)
-    until = None
-    if request.claims is None:
-        withdrawal.take_claims_back(identity)
-    else:
-        # A credential that is older than the stored one could replay a revoked claim.
-        proof = None if claims.is_older(request.proof, identity) else request.proof
-        until = claims.lasts_until(request.claims, proof)
-        columns["credential_issued_at"] = identity.credential_issued_at
-        columns |= claims.columns_of(proof)
-        claims.write(identity, request.claims, proof)
+
+    taken = _take_claims(request, identity)
+    columns |= taken.columns
+    unread = request.unread or taken.unread
+    columns["last_error"] = unread or taken.problem
     identity.set_columns(columns)
-    due_at = refetch.next_due(identity, claims_until=until)
-    identity.refetch_due_at = timezone.now() if request.unread else due_at
+
+    due_at = refetch.next_due(identity, claims_until=taken.until)
+    identity.refetch_due_at = timezone.now() if unread else due_at
     tokens.store(identity, answer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    """What became of the claims of a sign-in: the columns, and until when they need no other ones.
+
+    ``unread``: the code of the error for which nothing was taken. ``problem``: see
+    ``claims.problem_of``.
+    """
+
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    until: datetime | None = None
+    unread: str = ""
+    problem: str = ""
+
+
+def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
+    answer, proof = request.claims, request.proof
+    newest = {"credential_issued_at": identity.credential_issued_at}
+    if answer is None:
+        withdrawal.take_claims_back(identity)
+        return _Taken()
+
+    if not claims.is_usable(answer, proof, identity):
+        # The person has just consented to the claims that are stored, and they are proven still.
+        claims.revoke_listed(identity, answer)
+        held = {"credential_expires_at": identity.credential_expires_at}
+        return _Taken(columns=newest | held, unread=MalformedAnswer.code)
+
+    claims.write(identity, answer, proof)
+    return _Taken(
+        columns=newest | claims.columns_of(proof),
+        until=claims.lasts_until(proof),
+        problem=claims.problem_of(answer, proof, identity),
+    )
