@@ -7,6 +7,7 @@ the account for it alone.
 """
 
 from datetime import timedelta
+from functools import partial
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError
@@ -149,7 +150,8 @@ def _link(
 def _give_up(redemption: ConnectRedemption, error: exceptions.IdentityError) -> None:
     """Keep why the code failed. A code that was not sent may be entered again."""
     if not is_spent(error):
-        redemption.delete()
+        row = ConnectRedemption.objects.filter(pk=redemption.pk)
+        database.after_a_call(row.delete)
         return
     number = redemption.request_id or error.request_id
     error.request_id = exceptions.shaped_code(number)
@@ -159,4 +161,5 @@ def _give_up(redemption: ConnectRedemption, error: exceptions.IdentityError) -> 
 def _keep(redemption: ConnectRedemption, **columns: str) -> None:
     """Write these columns, unless the row is gone with its account."""
     redemption.set_columns(columns)
-    ConnectRedemption.objects.filter(pk=redemption.pk).update(**columns)
+    row = ConnectRedemption.objects.filter(pk=redemption.pk)
+    database.after_a_call(partial(row.update, **columns))

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import IntegrityError, OperationalError
+from django.db import IntegrityError
 
 from django_identity import database, exceptions, policy, signals
 from django_identity.lifecycle import accounts, arrivals, events, notices, sessions, withdrawal
@@ -23,8 +23,10 @@ from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent, digest
 
 TRIES = 5
-#: Another request linked the same subject, account or address meanwhile, or there was a deadlock.
-OVERTAKEN = (IntegrityError, OperationalError, exceptions.EmailTaken, exceptions.StorageUnavailable)
+#: Another request linked the same subject, account or address meanwhile, there was a deadlock, or
+#: the connection has broken since the service was called.
+OF_DATABASE = (IntegrityError, *database.BROKEN)
+OVERTAKEN = (*OF_DATABASE, exceptions.EmailTaken, exceptions.StorageUnavailable)
 
 
 class Subject(StrEnum):
@@ -96,9 +98,10 @@ def link(request: LinkRequest) -> Linked:
     for _ in range(TRIES - 1):
         with suppress(*OVERTAKEN):
             return _link(request)
+        database.reconnect()
     try:
         return _link(request)
-    except (IntegrityError, OperationalError) as error:
+    except OF_DATABASE as error:
         raise exceptions.StorageUnavailable(type(error).__name__) from error
 
 
