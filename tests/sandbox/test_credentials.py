@@ -89,6 +89,19 @@ def test_credential_has_the_specified_form(person: Person, tokens: dict[str, str
     assert claims["kyc_verified"]["expires_at"].endswith("Z")
 
 
+def test_elements_can_be_the_credential_variant_alone(
+    person: Person, tokens: dict[str, str]
+) -> None:
+    """A switch leaves ``revoked`` out of the list; the credential leaves revoked claims out."""
+    person.sandbox.switch(claims_revoked=False)
+    person.cause("claims/age_over_18/revoke")
+    content = claims_of(person, tokens)
+    assert {claim["claim_type"] for claim in content["claims"]} == ALL_CLAIMS
+    for claim in content["claims"]:
+        assert set(claim) == {"claim_type", "provider", "proof_hash", "expires_at"}
+    assert "age_over_18" not in verified(person, tokens)
+
+
 def test_values_can_be_bare(person: Person, tokens: dict[str, str]) -> None:
     """Only ``kyc_verified`` is an object then, and ``iat`` can be left out; a claim can say no.
 

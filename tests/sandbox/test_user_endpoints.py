@@ -92,6 +92,22 @@ def test_an_unknown_endpoint_is_no_page(sandbox: Sandbox, path: str) -> None:
     assert refusal(sandbox.client.get(f"/api/v1/{quote(path)}")) == (404, "NOT_FOUND")
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/api/v1/users/me/kyc", "/api/v1/users/me/documents/metadata", "/api/v1/users/nobody/kyc",
+     "/.well-known/jwks.json", "/account/sign-in", "/oauth2/auth", "/", "/portal/",
+     "/console/switches", "/sandbox/health"],
+)  # fmt: skip
+def test_head_is_answered_as_get(application: Application, person: Person, path: str) -> None:
+    """The same status and headers, without a body (RFC 9110, section 9.3.2)."""
+    bearer = {"Authorization": f"Bearer {person.tokens_for(application)['access_token']}"}
+    client = application.sandbox.client
+    got, head = (client.request(each, path, headers=bearer) for each in ("GET", "HEAD"))
+    assert head.status_code == got.status_code
+    assert head.headers["Content-Type"] == got.headers["Content-Type"]
+    assert (head.content, bool(got.content)) == (b"", True)
+
+
 @pytest.mark.parametrize("status", [200, 404])
 def test_an_unverified_person(sandbox: Sandbox, application: Application, status: int) -> None:
     """Has a status and no claims; by a switch the answer is that there is nothing."""
