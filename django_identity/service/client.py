@@ -69,7 +69,8 @@ class ServiceClient:
         """Ask the service whether it holds ``credential`` to be valid for this application.
 
         The site's own ``credentials.verify`` opens gates. This is a second opinion, which also
-        knows of revocations.
+        knows of revocations. The spec shows only the path: authentication and answer are those of
+        the sandbox.
         """
         body = self._fetch("verify_claims", "/claims/verify", json={"credential": credential})
         valid = body.get("valid")

@@ -203,7 +203,10 @@ def test_parameters_of_the_address_count_for_nothing(
 
 
 def test_a_replayed_code_ends_its_tokens(application: Application, person: Person) -> None:
-    """Refreshed ones too, and no others (RFC 6749, section 4.1.2); no stranger can do that."""
+    """Refreshed ones too, and no others (RFC 6749, section 4.1.2); no stranger can do that.
+
+    A spent refresh token ends those that came of it.
+    """
     other, form = person.tokens_for(application), exchange(*person.approve(application))
     tokens = application.token_request(**form).json()
     refreshed = application.refresh(tokens["refresh_token"]).json()
@@ -216,6 +219,10 @@ def test_a_replayed_code_ends_its_tokens(application: Application, person: Perso
     assert person.read(refreshed, "profile").status_code == 401
     assert refusal(application.refresh(refreshed["refresh_token"])) == (400, "invalid_grant")
     assert person.read(other, "profile").status_code == 200
+    newer = application.refresh(other["refresh_token"]).json()
+    assert person.read(newer, "profile").status_code == 200
+    assert refusal(application.refresh(other["refresh_token"])) == (400, "invalid_grant")
+    assert person.read(newer, "profile").status_code == 401
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,10 @@ def test_a_number_that_is_no_code_is_kept_and_not_shown(
 
 
 def test_a_link_to_get_verified(service: FakeService, browser: Client) -> None:
-    """``kyc_url`` is a link if it is safe to follow, and never anything else."""
+    """``kyc_url`` is a link if it is safe to follow, and never anything else.
+
+    The code alone says what is missing, too.
+    """
     beside = {"kyc_required": True, "kyc_url": "https://kyc.example/?a=1&b=2"}
     service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden", **beside)
     page = refused(hand_in(browser), "verification_policy_not_met", 403)
@@ -106,6 +109,9 @@ def test_a_link_to_get_verified(service: FakeService, browser: Client) -> None:
     page = hand_in(browser, "CNX-AB12-CD35").content.decode()
     assert "javascript" not in page
     assert "proof of address" in page
+    service.answers["request"] = refusal("POA_REQUIRED", "403 Forbidden")
+    response = hand_in(browser, "CNX-AB12-CD36")
+    assert "proof of address" in refused(response, "verification_policy_not_met", 403)
 
 
 def test_a_service_that_is_not_there(service: FakeService, browser: Client) -> None:
