@@ -260,7 +260,10 @@ def _naming_problems(where: str, application: Application) -> Iterator[Problem]:
         return
     hint = f"Add {' or '.join(NAMING_SCOPES)}."
     if KYC_SCOPE in scopes:
-        problem = f"{where}: with these SCOPES the token answer must name the person. It may not."
+        problem = (
+            f"{where}: with these SCOPES only the token answer can name the person, and the service"
+            " does not promise that it does."
+        )
         yield Problem("W068", problem, hint, fatal=False)
         return
     problem = f"{where}: with these SCOPES no answer of the service names the person."

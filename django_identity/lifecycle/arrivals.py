@@ -109,7 +109,8 @@ class _Taken:
 
 
 def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
-    answer, proof = request.claims, request.proof
+    answer = request.claims
+    proof = request.proof
     newest = {"credential_issued_at": identity.credential_issued_at}
     if answer is None:
         withdrawal.take_claims_back(identity)
