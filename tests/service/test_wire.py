@@ -284,10 +284,10 @@ def test_there_are_seven_types_of_events() -> None:
         "claim.revoked", "data.deletion_requested",
     }  # fmt: skip
     make_identity(make_user())
-    for name in ("kyc.promised", "kyc.verified"):
+    for name in ("claim.promised", "claim.issued"):
         assert deliver(name).status_code == 200
     stored = WebhookEvent.objects.order_by("pk").values_list("event_type", "outcome")
-    assert list(stored) == [("kyc.promised", "ignored"), ("kyc.verified", "applied")]
+    assert list(stored) == [("claim.promised", "ignored"), ("claim.issued", "applied")]
 
 
 HIDDEN = "what-nobody-may-see"
