@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils import timezone
 
@@ -12,7 +12,7 @@ from django_identity.conf import Application
 from django_identity.credentials import VerifiedCredential
 from django_identity.exceptions import MalformedAnswer
 from django_identity.lifecycle import claims, kyc, notices, refetch, tokens, withdrawal
-from django_identity.models import Consent, LinkedIdentity, LinkedVia, Purpose
+from django_identity.models import Consent, LinkedIdentity, LinkedVia, Purpose, StoredClaim
 from django_identity.service.answers import ClaimsAnswer, KycStatus, Profile, TokenAnswer
 
 
@@ -50,21 +50,43 @@ class LinkRequest:
     unread: str = ""
 
 
-def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> None:
+class Stored(NamedTuple):
+    """What came of a sign-in or a code.
+
+    ``rows``: the claims that are stored then, or None if they have to be read. ``unread``: the code
+    of the error for which claims or level could not be taken, or an empty text.
+    """
+
+    rows: list[StoredClaim] | None
+    unread: str = ""
+
+
+def store(request: LinkRequest, identity: LinkedIdentity, *, via: LinkedVia) -> Stored:
     """Grant the consent and take the data. The caller has locked the identity, and saves it."""
     if identity.consent != Consent.GRANTED:
         identity.scopes = []
-    identity.consent, identity.linked_via = Consent.GRANTED, via
-    identity.revoked_at, identity.revoked_by = None, ""
+    identity.consent = Consent.GRANTED
+    identity.linked_via = via
+    identity.revoked_at = None
+    identity.revoked_by = ""
+    if via == LinkedVia.CONNECT:
+        # Of a sign-up that a crash has cut off. A link by code is never the only way in.
+        identity.account_made = False
+
     if request.tokens is None:
         _take_code(request, identity)
-    else:
-        _take_sign_in(request, identity, request.tokens)
+        return Stored(rows=None)
+    return _take_sign_in(request, identity, request.tokens)
 
 
 def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
-    """A code adds its scopes, and its level if it is the newest statement."""
-    identity.scopes = list(dict.fromkeys([*identity.scopes, *request.scopes]))
+    """A code adds its scopes, and its level if it is the newest statement.
+
+    But no scope of ``LATER_SCOPES``: the code may be another person's, and the account's owner has
+    not allowed this site to read it.
+    """
+    brought = [each for each in request.scopes if each not in request.application.later_scopes]
+    identity.scopes = list(dict.fromkeys([*identity.scopes, *brought]))
     identity.connect_issued_at = request.said_at
     identity.connect_person = notices.masked(request.profile)
     held_at = identity.kyc_said_at
@@ -72,7 +94,7 @@ def _take_code(request: LinkRequest, identity: LinkedIdentity) -> None:
         identity.set_columns(kyc.columns_of(request.kyc, said_at=request.said_at))
 
 
-def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer) -> None:
+def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenAnswer) -> Stored:
     """A sign-in replaces everything: what it does not bring is emptied."""
     columns = {
         **withdrawal.NOTHING_HELD,
@@ -92,16 +114,17 @@ def _take_sign_in(request: LinkRequest, identity: LinkedIdentity, answer: TokenA
     due_at = refetch.next_due(identity, claims_until=taken.until)
     identity.refetch_due_at = timezone.now() if unread else due_at
     tokens.store(identity, answer)
+    return Stored(taken.rows, unread)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
     """What became of the claims of a sign-in: the columns, and until when they need no other ones.
 
-    ``unread``: the code of the error for which nothing was taken. ``problem``: see
-    ``claims.problem_of``.
+    ``rows`` and ``unread``: see ``Stored``. ``problem``: see ``claims.problem_of``.
     """
 
+    rows: list[StoredClaim] | None
     columns: Mapping[str, Any] = field(default_factory=dict)
     until: datetime | None = None
     unread: str = ""
@@ -114,16 +137,17 @@ def _take_claims(request: LinkRequest, identity: LinkedIdentity) -> _Taken:
     newest = {"credential_issued_at": identity.credential_issued_at}
     if answer is None:
         withdrawal.take_claims_back(identity)
-        return _Taken()
+        return _Taken(rows=[])
 
     if not claims.is_usable(answer, proof, identity):
         # The person has just consented to the claims that are stored, and they are proven still.
         claims.revoke_listed(identity, answer)
         held = {"credential_expires_at": identity.credential_expires_at}
-        return _Taken(columns=newest | held, unread=MalformedAnswer.code)
+        return _Taken(rows=None, columns=newest | held, unread=MalformedAnswer.code)
 
-    claims.write(identity, answer, proof)
+    rows = claims.write(identity, answer, proof)
     return _Taken(
+        rows=rows,
         columns=newest | claims.columns_of(proof),
         until=claims.lasts_until(proof),
         problem=claims.problem_of(answer, proof, identity),
