@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
-from datetime import UTC, date, datetime
-from typing import Any, Final
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, TypeAlias
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
@@ -15,15 +16,17 @@ KEPT = frozenset({"password", "date_joined"})
 # Every database can store this time, in every time zone.
 LONG_PAST = datetime(1900, 1, 1, tzinfo=UTC)
 UNKNOWN: Final = object()
+TEXTS = (models.CharField, models.TextField)
+Column: TypeAlias = "models.Field[Any, Any]"
 
 
 def anonymise(user: AbstractBaseUser) -> None:
     """Blank the fields of ``user`` that may say who it was, and disable the account.
 
     Texts, dates and files are blanked, and whatever may be empty or has a default. Flags, relations
-    and the creation date stay, and so do the fields that ``cannot_blank`` names. Unique texts get
-    random values. Files are deleted from their storage. Raises ``IntegrityError`` if a constraint
-    over several fields refuses the empty ones.
+    and the creation date stay, and so do the fields that ``cannot_blank`` names. Texts that are
+    unique, by themselves or by a constraint, get random values. Files are deleted from their
+    storage. Raises ``IntegrityError`` if the database has a rule that the model does not have.
     """
     delete_files(user)
     for field in _personal_fields(type(user)):
@@ -50,7 +53,7 @@ def delete_files(user: AbstractBaseUser) -> None:
                 file.delete(save=False)
 
 
-def _personal_fields(model: type[AbstractBaseUser]) -> Iterator[models.Field[Any, Any]]:
+def _personal_fields(model: type[AbstractBaseUser]) -> Iterator[Column]:
     for field in model._meta.concrete_fields:
         is_ours = field.primary_key or field.is_relation or field.generated or field.name in KEPT
         is_made = isinstance(field, models.BooleanField) or getattr(field, "auto_now_add", False)
@@ -58,18 +61,78 @@ def _personal_fields(model: type[AbstractBaseUser]) -> Iterator[models.Field[Any
             yield field
 
 
-def _blank(field: models.Field[Any, Any]) -> object:
+def _blank(field: Column) -> object:
     """The value that says nothing, or ``UNKNOWN``."""
-    # A constraint of the model may be what makes the name for the sign-in unique.
-    is_unique = field.unique or field.name == getattr(field.model, "USERNAME_FIELD", "")
+    differing = [each for each in _kept_apart(field.model) if not each.takes_null(field)]
+    if isinstance(field, TEXTS):
+        if differing:
+            return _random_text(field)
+        return None if field.null else ""
+    # If a text of the same rule differs, this field may repeat.
+    if any(not each.has_text for each in differing):
+        return UNKNOWN
     if field.null:
         return None
-    if isinstance(field, (models.CharField, models.TextField)):
-        return f"{uuid.uuid4().hex}-erased"[: field.max_length] if is_unique else ""
-    if field.unique:
-        return UNKNOWN
     if field.has_default() or isinstance(field, models.FileField):
         return field.get_default()
     if isinstance(field, models.DateTimeField):
         return LONG_PAST if settings.USE_TZ else LONG_PAST.replace(tzinfo=None)
-    return date(1900, 1, 1) if isinstance(field, models.DateField) else UNKNOWN
+    if isinstance(field, models.DateField):
+        return LONG_PAST.date()
+    return UNKNOWN
+
+
+def _random_text(field: Column) -> str:
+    """No other account has it. That of an e-mail address is one, at a domain that nobody has."""
+    end = "@erased.invalid" if isinstance(field, models.EmailField) else "-erased"
+    return f"{uuid.uuid4().hex}{end}"[: field.max_length]
+
+
+@dataclass(frozen=True, slots=True)
+class _Unique:
+    """Columns that together differ in every two accounts. ``nulls_differ``: two NULLs do too."""
+
+    columns: tuple[Column, ...]
+    nulls_differ: bool = True
+
+    @property
+    def has_text(self) -> bool:
+        return any(isinstance(each, TEXTS) for each in self.columns)
+
+    def takes_null(self, field: Column) -> bool:
+        """Whether the rule lets ``field`` be NULL in any number of accounts."""
+        return field not in self.columns or (field.null and self.nulls_differ)
+
+
+def _kept_apart(model: type[models.Model]) -> Iterator[_Unique]:
+    """What is unique in ``model``: by a field, by fields together, or by a constraint."""
+    for field in model._meta.local_concrete_fields:
+        # What signs in is unique, even if only the sign-in says so.
+        if field.unique or field.name == getattr(model, "USERNAME_FIELD", ""):
+            yield _Unique((field,))
+    for names in model._meta.unique_together:
+        yield _Unique(_columns(model, names))
+    for constraint in model._meta.constraints:
+        if isinstance(constraint, models.UniqueConstraint):
+            # An expression may make a value of NULL.
+            nulls_differ = constraint.nulls_distinct is not False and not constraint.expressions
+            yield _Unique(_columns(model, _names_in(constraint)), nulls_differ)
+
+
+def _names_in(constraint: models.UniqueConstraint) -> Iterator[str]:
+    """The names of the fields in ``constraint``, those in its expressions included."""
+    yield from constraint.fields
+    for expression in constraint.expressions:
+        # ``F`` itself is no expression.
+        parts: Iterable[Any] = [expression]
+        if hasattr(expression, "flatten"):
+            parts = expression.flatten()
+        for part in parts:
+            if isinstance(part, models.F):
+                # Behind it there may be a key of JSON.
+                yield part.name.partition("__")[0]  # type: ignore[attr-defined]  # not in the stubs
+
+
+def _columns(model: type[models.Model], names: Iterable[str]) -> tuple[Column, ...]:
+    found: list[Any] = [model._meta.get_field(name) for name in names]
+    return tuple(found)
