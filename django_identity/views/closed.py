@@ -16,7 +16,7 @@ from django_identity.exceptions import Recovery
 from django_identity.lifecycle.standing import Shortfall
 from django_identity.texts import advice
 from django_identity.texts.labels import in_words
-from django_identity.views.pages import address_of, page, path_of, why_asked
+from django_identity.views.pages import NEVER_CACHED, address_of, page, path_of, why_asked
 from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
 
 OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]
@@ -84,7 +84,6 @@ def keep_private(response: Any, *headers: str) -> Any:
     """
     if isinstance(response, HttpResponseBase):
         patch_vary_headers(response, ("Cookie", *headers))
-        # Needed beside no-store too, because some versions of Django's cache ignore no-store.
         patch_cache_control(response, private=True)
     return response
 
@@ -130,7 +129,7 @@ def _explain(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> Http
     }
     template = "django_identity/gate_closed.html"
     response = page(request, application, template, context, status=403, is_closed=True)
-    response["Cache-Control"] = "no-store"
+    response["Cache-Control"] = NEVER_CACHED
     # The page has a sign-in button, so other sites must not frame it.
     response["X-Frame-Options"] = "DENY"
     return response

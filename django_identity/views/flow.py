@@ -21,7 +21,7 @@ from django.views.decorators.http import require_http_methods
 from django_identity import conf, database
 from django_identity.exceptions import FlowError, IdentityError, Recovery
 from django_identity.logs import LogEvent, log_failure
-from django_identity.views.pages import address_of, error_page, path_of
+from django_identity.views.pages import NEVER_CACHED, address_of, error_page, path_of
 
 LONGEST_NEXT = 2000
 
@@ -40,7 +40,7 @@ def in_flow(view: View) -> View:
     @wraps(view)
     def wrapped(request: HttpRequest, /, *args: Any, **kwargs: Any) -> HttpResponseBase:
         response = view(request, *args, **kwargs)
-        response["Cache-Control"] = "no-store"
+        response["Cache-Control"] = NEVER_CACHED
         response["Referrer-Policy"] = "no-referrer"
         response["X-Frame-Options"] = "DENY"
         return response

@@ -279,6 +279,6 @@ def test_every_page_has_its_manners(client: Client, service: FakeService, settin
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, closed]
     for page in ("login", "account", "disconnect", "callback", "connect"):
         response = client.get(reverse(f"identity:{page}"))
-        assert response["Cache-Control"] == "no-store"
+        assert response["Cache-Control"] == "private, no-store"
         assert response["Referrer-Policy"] == "no-referrer"
         assert response["X-Frame-Options"] == "DENY"

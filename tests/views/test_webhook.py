@@ -35,7 +35,7 @@ def test_a_delivery_is_acknowledged() -> None:
     with CaptureQueriesContext(connection) as captured:
         response = post(event_body("consent.revoked"), client=browser)
     assert (response.status_code, response.json()) == (200, {"received": True})
-    assert response["Cache-Control"] == "no-store"
+    assert response["Cache-Control"] == "private, no-store"
     read = [query["sql"] for query in captured]
     assert not [sql for sql in read if "django_session" in sql or "auth_user" in sql]
     assert not response.cookies
