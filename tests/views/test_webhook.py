@@ -83,6 +83,18 @@ def test_only_post_to_a_known_application_is_taken(method: str) -> None:
     assert post(event_body("consent.granted"), application="nobody").status_code == 404
 
 
+@pytest.mark.parametrize("appends", [True, False])
+@pytest.mark.parametrize("alias", ["", "/default", "/second"])
+def test_the_last_slash_is_not_needed(settings: Any, alias: str, appends: bool) -> None:
+    """Somebody typed the address into a form of the service, which follows no redirect."""
+    given = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = {"default": given, "second": given}
+    settings.APPEND_SLASH = appends
+    address = reverse("identity:webhook").removesuffix("/") + alias
+    assert post(event_body("consent.revoked"), address=address).status_code == 200
+    assert WebhookEvent.objects.get().application == (alias.removeprefix("/") or "default")
+
+
 @pytest.mark.parametrize("signature", ["", "0" * 64])
 def test_a_wrong_signature_is_refused(signature: str) -> None:
     """401, and nothing is stored."""
