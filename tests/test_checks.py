@@ -76,6 +76,21 @@ def test_one_webhook_secret_for_both_environments() -> None:
             assert reported("E036") is (secrets == COMPLETE["WEBHOOK_SECRETS"])
 
 
+@pytest.mark.parametrize(
+    ("path", "cause"),
+    [
+        ("shop.policy.Policy", "No module named 'shop'"),
+        ("tests.test_checks.Polici", 'does not define a "Polici" attribute/class'),
+    ],
+)
+def test_a_policy_that_cannot_be_imported(path: str, cause: str) -> None:
+    """The check says why: a module is missing, or the name in it."""
+    with configured(POLICY=path):
+        (found,) = [each for each in run_checks() if each.id == "django_identity.E010"]
+    assert path in found.msg
+    assert cause in found.msg
+
+
 def test_a_required_field_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> None:
     """The package's own policy fills name and address; a site's own is its own to test."""
     with configured():

@@ -17,6 +17,7 @@ from django_identity.views.pages import status_words
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back
+from tests.views.bad_input.refusals import lines_of_ours
 from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -115,6 +116,39 @@ def test_a_page_that_was_open_too_long(service: FakeService, name: str) -> None:
     assert f'href="{reverse(f"identity:{name}")}?next=%2Floans%2F"' in page
     identity.refresh_from_db()
     assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "reason"),
+    [
+        ({"Origin": "https://testserver"}, "CSRF cookie not set."),
+        ({}, "Referer checking failed - no Referer."),
+        (
+            {"Origin": "https://shop.example:8443"},
+            "Origin checking failed - https://shop.example:8443 does not match any trusted",
+        ),
+        ({"Origin": "null"}, "Origin checking failed - null does not match any trusted origins."),
+        (
+            {"Referer": "https://ada@shop.example/ada/?token=secret"},
+            "Referer checking failed - another address does not match any trusted origins.",
+        ),
+        (
+            {"Referer": "https://shop.example/ada/?token=secret"},
+            "Referer checking failed - https://shop.example does not match any trusted origins.",
+        ),
+    ],
+)
+def test_the_log_says_why_a_form_was_refused(
+    headers: dict[str, str], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Django's own reason, as of a proxy that drops the port; of an address only its origin."""
+    client = Client(enforce_csrf_checks=True)
+    page = client.post(reverse("identity:login"), secure=True, headers=headers)
+    assert page.status_code == 403
+    (line,) = lines_of_ours(caplog)
+    assert "code=form_expired" in line
+    assert f"detail={reason}" in line
+    assert not re.search("ada|token|secret", caplog.text)
 
 
 def test_a_denial_is_calm(client: Client, service: FakeService) -> None:
