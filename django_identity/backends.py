@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib import auth
-from django.contrib.auth.backends import BaseBackend
+from django.contrib.auth.backends import BaseBackend, ModelBackend
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
 
@@ -21,11 +21,18 @@ from django_identity.models import Consent, LinkedIdentity, digest
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
 
 
-class IdentityBackend(BaseBackend):
+class IdentityBackend(ModelBackend):
     """Loads the user of a session that began with an identity sign-in.
 
-    It does not authenticate. The callback does, and names this backend for the session.
+    It does not authenticate. The callback does, and names this backend for the session. Permissions
+    are those of Django's own backend, for a site that has no other one.
     """
+
+    # Django's own backend would take a password here,
+    authenticate: Any = BaseBackend.authenticate
+    aauthenticate: Any = BaseBackend.aauthenticate
+    # and would load the user without a look at the identity.
+    aget_user = BaseBackend.aget_user
 
     def get_user(self, user_id: Any) -> Any:
         """The user, if the user is active and has an identity that signs in. One query.
@@ -35,7 +42,7 @@ class IdentityBackend(BaseBackend):
         """
         identities = sessions.identities_of(user_id)
         identity = sessions.signing_in(identities)
-        if identity is None or not identity.user.is_active:
+        if identity is None or not self.user_can_authenticate(identity.user):
             return None
         standing.remember(identity.user, identities)
         return bound(identity.user, identity)
