@@ -38,20 +38,28 @@ class IdentityBackend(ModelBackend):
         """The user, if the user is active and has an identity that signs in. One query.
 
         Django compares the hash in the session with the user's hash at every request. This user's
-        hash covers the oldest such identity and its epoch, which rises with each revocation.
+        hash covers the oldest such identity and its epoch, which rises with each revocation. The
+        hash of a user without such an identity fits only a session that is lent to somebody else.
         """
         identities = sessions.identities_of(user_id)
         identity = sessions.signing_in(identities)
-        if identity is None or not self.user_can_authenticate(identity.user):
+        user: Any = None
+        if identity is not None:
+            user = identity.user
+        elif sessions.may_be_lent(identities):
+            user = database.users().filter(pk=user_id).first()
+        # Django keeps the session of nobody, and ``why_session_ended`` looks into it.
+        if user is None or not self.user_can_authenticate(user):
             return None
-        standing.remember(identity.user, identities)
-        return bound(identity.user, identity)
+        standing.remember(user, identities)
+        return bound(user, identity)
 
 
-def bound(user: AbstractBaseUser, identity: LinkedIdentity) -> AbstractBaseUser:
+def bound(user: AbstractBaseUser, identity: LinkedIdentity | None) -> AbstractBaseUser:
     """``user`` with a session hash that ends when the identity's epoch rises.
 
-    Bind before ``login()``, with the identity as the transaction of the sign-in read it.
+    Bind before ``login()``, with the identity as the transaction of the sign-in read it. Without
+    one it is the hash of a session that is lent.
     """
     stamp = sessions.mark_of(identity)
     vars(user).update(
@@ -105,7 +113,8 @@ def end_unlinked_session(request: HttpRequest) -> bool:
 def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> None:
     """Receive ``user_logged_in``: bind a session of this backend that another app began.
 
-    A session of another backend gets Django's plain hash, even if the user was bound before.
+    It is the session of an identity of ``user``, or one that is lent. A session of another backend
+    gets Django's plain hash, even if the user was bound before.
     """
     # Packages that hand out tokens send the signal too, and begin no session.
     session = getattr(request, "session", None)
@@ -118,7 +127,11 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
         return
     if is_bound:
         del user.identity_stamp, user.get_session_auth_hash, user.get_session_auth_fallback_hash
-    elif identity := sessions.signing_in(sessions.identities_of(user.pk)):
+    else:
+        identities = sessions.identities_of(user.pk)
+        identity = sessions.signing_in(identities)
+        if identity is None and not sessions.may_be_lent(identities):
+            return
         bound(user, identity)
     session[auth.HASH_SESSION_KEY] = user.get_session_auth_hash()
 
