@@ -16,6 +16,7 @@ from django_identity import anonymisation, conf
 from django_identity.checks import site
 from django_identity.policy import IdentityPolicy
 from django_identity.sandbox import sandbox_application
+from tests import i18n_urls
 from tests.test_conf import COMPLETE, check_ids, configured
 
 LIVE = {"ENVIRONMENT": "live", "ENCRYPTION_KEYS": ["a-key-of-its-own-that-is-long-enough"]}
@@ -130,6 +131,85 @@ def test_former_versions_of_the_user(kept_by: str, monkeypatch: pytest.MonkeyPat
             assert reported("W033")
         with configured(POLICY="tests.test_checks.OwnErasure"):
             assert not reported("W033")
+
+
+# What changes our addresses, and what closes the way to the service
+
+
+@pytest.mark.parametrize(
+    ("urlconf", "is_reported"),
+    [("prefixed", True), ("prefixed_but_one", True), ("translated", True), ("others", False)],
+)
+def test_addresses_that_follow_the_language(urlconf: str, is_reported: bool) -> None:
+    """Only one of them is registered at the service, and the webhook has no language."""
+    languages = [("en", "English"), ("pt-br", "Portuguese")]
+    chosen = {"ROOT_URLCONF": getattr(i18n_urls, urlconf)}
+    for given in (chosen, {**chosen, "LANGUAGES": languages}):
+        with configured(), override_settings(**given):
+            assert reported("E070") is is_reported
+
+
+CSP_OF_DJANGO = "django.middleware.csp.ContentSecurityPolicyMiddleware"
+CSP_OF_DJANGO_CSP = "csp.middleware.CSPMiddleware"
+
+
+@pytest.mark.parametrize(
+    ("sources", "is_reported"),
+    [
+        (["'self'"], True),
+        (["'none'"], True),
+        ("'self' https://elsewhere.example.org", True),
+        (["'self'", "https://login.example.org:8443"], True),
+        (["*.login.example.org"], True),
+        (["http:", "https://*.example.com"], False),
+        (["'self'", "https://login.example.org"], False),
+        (["'self'", "https://LOGIN.example.org:443/oauth2/"], False),
+        ({"login.example.org:*"}, False),
+        (["https://*.example.org"], False),
+        (["https:"], False),
+        (["*"], False),
+        (None, False),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("middleware", [CSP_OF_DJANGO, CSP_OF_DJANGO_CSP])
+def test_a_policy_that_keeps_people_from_the_service(
+    middleware: str, sources: Any, is_reported: bool
+) -> None:
+    """The button posts to the site, which redirects: browsers ask the policy about that too."""
+    directives = {"default-src": ["'self'"], "form-action": sources}
+    given = {
+        "SECURE_CSP": directives if middleware == CSP_OF_DJANGO else {},
+        "CONTENT_SECURITY_POLICY": {"DIRECTIVES": directives},
+    }
+    with configured(), override_settings(**given):
+        assert not reported("E071")
+        with override_settings(MIDDLEWARE=[*settings.MIDDLEWARE, middleware]):
+            assert reported("E071") is is_reported
+
+
+def test_a_policy_that_is_not_for_our_pages() -> None:
+    """django-csp leaves out some addresses."""
+    policy = {"DIRECTIVES": {"form-action": ["'self'"]}, "EXCLUDE_URL_PREFIXES": ["/identity"]}
+    given = {"MIDDLEWARE": [CSP_OF_DJANGO_CSP], "CONTENT_SECURITY_POLICY": policy}
+    with configured(), override_settings(**given):
+        assert not reported("E071")
+
+
+@pytest.mark.parametrize(
+    ("given", "is_reported"),
+    [
+        ({"TENANT_APPS": ["django.contrib.auth", "django_identity"]}, True),
+        ({"TENANT_APPS": ("django_identity.apps.IdentityConfig",)}, True),
+        ({"TENANT_TYPES": {"public": {"APPS": []}, "a": {"APPS": ["django_identity"]}}}, True),
+        ({"TENANT_TYPES": {"public": {"APPS": ["django_identity"]}, "a": {"APPS": []}}}, False),
+        ({"TENANT_APPS": ["shop"], "SHARED_APPS": ["django_identity"]}, False),
+    ],
+)
+def test_a_schema_for_each_tenant(given: dict[str, Any], is_reported: bool) -> None:
+    """An event reaches the schema of its address only, and upkeep one schema."""
+    with configured(), override_settings(**given):
+        assert reported("W070") is is_reported
 
 
 # The sandbox, and what everybody knows of it
