@@ -19,6 +19,9 @@ from django_identity.sandbox import sandbox_application
 from tests import i18n_urls
 from tests.test_conf import COMPLETE, check_ids, configured
 
+# From 6.1 on, Django's own checks ask the database.
+pytestmark = pytest.mark.django_db
+
 LIVE = {"ENVIRONMENT": "live", "ENCRYPTION_KEYS": ["a-key-of-its-own-that-is-long-enough"]}
 SECURE = override_settings(SESSION_COOKIE_SECURE=True, CSRF_COOKIE_SECURE=True)
 SANDBOX = sandbox_application()
