@@ -29,7 +29,7 @@ def anonymise(user: AbstractBaseUser) -> None:
     storage. Raises ``IntegrityError`` if the database has a rule that the model does not have.
     """
     delete_files(user)
-    for field in _personal_fields(type(user)):
+    for field in personal_fields(type(user)):
         blank = _blank(field)
         if blank is not UNKNOWN:
             setattr(user, field.attname, blank)
@@ -41,7 +41,7 @@ def anonymise(user: AbstractBaseUser) -> None:
 
 def cannot_blank(model: type[AbstractBaseUser]) -> list[str]:
     """The fields of ``model`` that an erasure leaves as they are."""
-    return [field.name for field in _personal_fields(model) if _blank(field) is UNKNOWN]
+    return [field.name for field in personal_fields(model) if _blank(field) is UNKNOWN]
 
 
 def delete_files(user: AbstractBaseUser) -> None:
@@ -53,7 +53,8 @@ def delete_files(user: AbstractBaseUser) -> None:
                 file.delete(save=False)
 
 
-def _personal_fields(model: type[AbstractBaseUser]) -> Iterator[Column]:
+def personal_fields(model: type[models.Model]) -> Iterator[Column]:
+    """The fields of ``model`` that may say something about the person."""
     for field in model._meta.concrete_fields:
         is_ours = field.primary_key or field.is_relation or field.generated or field.name in KEPT
         is_made = isinstance(field, models.BooleanField) or getattr(field, "auto_now_add", False)

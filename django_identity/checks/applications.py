@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
-from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.exceptions import ValidationError
-from django.utils.module_loading import import_string
 
 from django_identity import anonymisation, policy
+from django_identity.checks import histories
 from django_identity.conf import Application
 from django_identity.conf.rules import ADDRESSES, Problem, is_loopback
 from django_identity.exceptions import ConfigurationError
@@ -118,7 +117,7 @@ def _unfilled(site: IdentityPolicy, where: str) -> Iterator[Problem]:
 
 def _left(site: IdentityPolicy, where: str) -> Iterator[Problem]:
     """What an erasure leaves: fields of the user, and former versions."""
-    model, kept_by = get_user_model(), ""
+    model = get_user_model()
     names = anonymisation.cannot_blank(model) if site.erasure == "anonymise" else []
     if names:
         yield Problem(
@@ -128,13 +127,10 @@ def _left(site: IdentityPolicy, where: str) -> Iterator[Problem]:
             "If they say something about the person, let them be empty (null=True), or empty them "
             f"in erase_user() {where}",
         )
-    if hasattr(model._meta, "simple_history_manager_attribute"):
-        kept_by = "django-simple-history"
-    elif apps.is_installed("reversion") and import_string("reversion.is_registered")(model):
-        kept_by = "django-reversion"
-    if kept_by:
+    if keepers := histories.keepers_of(model):
         yield Problem(
             "W033",
-            f"{kept_by} keeps former versions of {model._meta.label}, and an erasure leaves them.",
-            f"Delete them too, in erase_user() {where}",
+            "These can keep former versions of any row, and an erasure leaves those of "
+            f"{model._meta.label}: {', '.join(keepers)}.",
+            f"Delete them in erase_user() {where} If they have none of accounts, silence W033.",
         )
