@@ -26,7 +26,14 @@ def check_settings() -> Iterator[Finding]:
 
 
 def check_broker() -> Iterator[Finding]:
-    if background.has_broker():
+    if background.is_eager():
+        said = "CELERY_TASK_ALWAYS_EAGER is on: tasks run inside requests, and upkeep by cron alone"
+        remedy = "Start a worker and beat with a broker, except in development and tests."
+        yield Finding("broker", Level.WARNING, said, remedy)
+    elif not background.is_broker_shared():
+        said = "memory:// reaches no other process: no worker hears of an event"
+        yield Finding("broker", Level.WARNING, said, "Set CELERY_BROKER_URL to a real broker.")
+    elif background.has_broker():
         remedy = "Start it or correct CELERY_BROKER_URL. Until then upkeep publishes nothing."
         yield _try("broker", background.ask_broker, remedy)
     else:
