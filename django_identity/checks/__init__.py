@@ -5,12 +5,12 @@ besides · ``histories``: what keeps former versions of the user · ``content_po
 the service · ``site``: what all of them need of the site
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
-from django_identity import conf
+from django_identity import conf, database
 from django_identity.checks import applications, content_policies, site
 from django_identity.conf.rules import Problem
 
@@ -36,11 +36,19 @@ def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
     return _messages(site.sandbox_problems()) if conf.is_usable() else []
 
 
+def check_database(*, databases: Collection[str] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Check the database itself (``migrate``, ``check --database``, ``identity_doctor``)."""
+    if database.alias() not in (databases or ()):
+        return []
+    return _messages(site.database_problems())
+
+
 def register_all() -> None:
     """Register every check, once the models are loaded."""
     register(check_settings, Tags.security)
     register(check_installation, Tags.security)
     register(check_deployment, Tags.security, deploy=True)
+    register(check_database, Tags.database)
 
 
 def _messages(problems: Iterable[Problem]) -> list[CheckMessage]:

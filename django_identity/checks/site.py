@@ -10,7 +10,7 @@ from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, reverse
 from django.utils import translation
 
-from django_identity import conf, database
+from django_identity import charset, conf, database
 from django_identity.backends import BACKEND_PATH
 from django_identity.conf.rules import Problem
 from django_identity.service.http import environment_problem
@@ -69,6 +69,19 @@ def problems() -> Iterator[Problem]:
         said = "USE_TZ is off: the times of claims and revocations could not be compared."
         hint = "Set USE_TZ = True. Only the TIME_ZONE of pages is a matter of taste."
         yield Problem("E039", said, hint)
+
+
+def database_problems() -> Iterator[Problem]:
+    """What only the database itself can tell."""
+    lacking = charset.lacking(database.alias())
+    if lacking:
+        yield Problem(
+            "E072",
+            f"The database {database.alias()!r} stores text in {lacking}, which lacks characters "
+            "of people's names: they are left out, or stored as question marks.",
+            "Convert it: the tables and the connection of MariaDB or MySQL to utf8mb4, a database "
+            "of PostgreSQL to the encoding UTF8.",
+        )
 
 
 def _live(live: list[conf.Application]) -> Iterator[Problem]:

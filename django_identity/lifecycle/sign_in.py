@@ -14,6 +14,7 @@ from typing import Self
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.encoding import iri_to_uri
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import exceptions, vault
@@ -109,7 +110,8 @@ def begin(
         environment=application.environment,
         purpose=purpose,
         user_id=user.pk if user else None,
-        next=next_url,
+        # In ASCII, which every database holds.
+        next=iri_to_uri(next_url),
         redirect_uri=redirect_uri,
         scopes=list(scopes),
         expires_at=timezone.now() + timedelta(seconds=SIGN_IN_LIFETIME),

@@ -21,6 +21,7 @@ from django_identity.models.choices import (
     WhyIgnored,
 )
 from django_identity.models.querysets import WebhookEventManager, digest
+from django_identity.models.service_fields import ServiceJSON, ServiceText
 from django_identity.service.webhooks import Event
 
 #: The members of an event's data that the spec and this package name.
@@ -32,15 +33,15 @@ class WebhookEvent(Record):
     """The content of one webhook delivery. About a subject that is not linked it has no content."""
 
     application = models.CharField(_("application"), max_length=64)
-    event_id = models.CharField(_("event id"), max_length=255, blank=True)
+    event_id = ServiceText(_("event id"), max_length=255, blank=True)
     # It finds a repeat.
     event_digest = models.CharField(max_length=DIGEST_LENGTH)
-    event_type = models.CharField(_("type"), max_length=64, blank=True)
+    event_type = ServiceText(_("type"), max_length=64, blank=True)
     occurred_at = models.DateTimeField(_("occurred"))
     received_at = models.DateTimeField(_("received"))
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH, blank=True)
     subject_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
-    payload = models.JSONField(_("payload"), blank=True, null=True)
+    payload = ServiceJSON(_("payload"), blank=True, null=True)
     # Empty until the event is applied.
     outcome = models.CharField(_("outcome"), max_length=10, choices=EventOutcome, blank=True)
     handled_at = models.DateTimeField(_("handled"), blank=True, null=True)
@@ -139,7 +140,7 @@ class ErasureReceipt(Record):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, blank=True, null=True, related_name="+"
     )
-    event_id = models.CharField(_("event id"), max_length=255, blank=True)
+    event_id = ServiceText(_("event id"), max_length=255, blank=True)
     requested_at = models.DateTimeField(_("requested"))
     # Empty while it is pending.
     erased_at = models.DateTimeField(_("erased"), blank=True, null=True)

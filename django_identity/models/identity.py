@@ -22,6 +22,7 @@ from django_identity.models.choices import (
     RevokedBy,
 )
 from django_identity.models.querysets import LinkedIdentityManager, digest
+from django_identity.models.service_fields import ServiceJSON, ServiceText
 from django_identity.vault import Context
 
 
@@ -46,9 +47,9 @@ class LinkedIdentity(Record):
     account_made = models.BooleanField(_("account made for it"), default=False)
     # What the consent covers.
     scopes = models.JSONField(_("scopes"), blank=True, default=list)
-    kyc_level = models.CharField(_("KYC level"), max_length=64, blank=True)
-    kyc_status = models.CharField(_("KYC status"), max_length=64, blank=True)
-    kyc_provider = models.CharField(_("KYC provider"), max_length=255, blank=True)
+    kyc_level = ServiceText(_("KYC level"), max_length=64, blank=True)
+    kyc_status = ServiceText(_("KYC status"), max_length=64, blank=True)
+    kyc_provider = ServiceText(_("KYC provider"), max_length=255, blank=True)
     kyc_verified_at = models.DateTimeField(_("KYC verified"), blank=True, null=True)
     # When the service last stated the level.
     kyc_said_at = models.DateTimeField(_("KYC checked"), blank=True, null=True)
@@ -63,7 +64,7 @@ class LinkedIdentity(Record):
     last_error = models.CharField(max_length=255, blank=True)
     connect_issued_at = models.DateTimeField(_("Connect answer issued"), blank=True, null=True)
     # The owner's masked name.
-    connect_person = models.CharField(_("owner of the Connect code"), max_length=128, blank=True)
+    connect_person = ServiceText(_("owner of the Connect code"), max_length=128, blank=True)
     # Sessions of the identity sign-in end when this number rises.
     session_epoch = models.PositiveIntegerField(default=0)
     # Raised by each change, so that a late answer is discarded.
@@ -173,10 +174,10 @@ class StoredClaim(Record):
     """One claim. The credential proves it if ``valid_until`` is set; else it is only listed."""
 
     identity = models.ForeignKey(LinkedIdentity, on_delete=models.CASCADE, related_name="claims")
-    claim_type = models.CharField(_("claim"), max_length=128)
-    provider = models.CharField(_("provider"), max_length=128, blank=True)
-    value = models.JSONField(_("value"), blank=True, null=True)
-    proof_hash = models.CharField(_("proof hash"), max_length=255, blank=True)
+    claim_type = ServiceText(_("claim"), max_length=128)
+    provider = ServiceText(_("provider"), max_length=128, blank=True)
+    value = ServiceJSON(_("value"), blank=True, null=True)
+    proof_hash = ServiceText(_("proof hash"), max_length=255, blank=True)
     issued_at = models.DateTimeField(_("issued"), blank=True, null=True)
     # The claim's own end.
     expires_at = models.DateTimeField(_("expires"), blank=True, null=True)
