@@ -1,8 +1,6 @@
 """As strict as a site can be: nothing is open by itself, no cookie comes along, no inline code.
 
-Every row is validated before it is saved.
-
-And without Django's admin and its messages.
+Every row is validated before it is saved. And without Django's admin and its messages.
 """
 
 from pathlib import Path
