@@ -56,22 +56,28 @@ def delete_files(user: AbstractBaseUser) -> None:
 def personal_fields(model: type[models.Model]) -> Iterator[Column]:
     """The fields of ``model`` that may say something about the person."""
     for field in model._meta.concrete_fields:
-        is_ours = field.primary_key or field.is_relation or field.generated or field.name in KEPT
-        is_made = isinstance(field, models.BooleanField) or getattr(field, "auto_now_add", False)
-        if not (is_ours or is_made):
+        if field.primary_key or field.is_relation or field.generated:
+            continue
+        is_date_of_row = getattr(field, "auto_now_add", False)
+        is_flag = isinstance(field, models.BooleanField)
+        if not (is_date_of_row or is_flag or field.name in KEPT):
             yield field
 
 
 def _blank(field: Column) -> object:
     """The value that says nothing, or ``UNKNOWN``."""
-    differing = [each for each in _kept_apart(field.model) if not each.takes_null(field)]
+    rules = _kept_apart(field.model)
+    differing = [rule for rule in rules if not rule.takes_null(field)]
+
     if isinstance(field, TEXTS):
         if differing:
             return _random_text(field)
         return None if field.null else ""
+
     # If a text of the same rule differs, this field may repeat.
-    if any(not each.has_text for each in differing):
+    if not all(rule.has_text for rule in differing):
         return UNKNOWN
+
     if field.null:
         return None
     if field.has_default() or isinstance(field, models.FileField):
@@ -85,8 +91,11 @@ def _blank(field: Column) -> object:
 
 def _random_text(field: Column) -> str:
     """No other account has it. That of an e-mail address is one, at a domain that nobody has."""
-    end = "@erased.invalid" if isinstance(field, models.EmailField) else "-erased"
-    return f"{uuid.uuid4().hex}{end}"[: field.max_length]
+    end = "-erased"
+    if isinstance(field, models.EmailField):
+        end = "@erased.invalid"
+    text = uuid.uuid4().hex + end
+    return text[: field.max_length]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +116,21 @@ class _Unique:
 
 def _kept_apart(model: type[models.Model]) -> Iterator[_Unique]:
     """What is unique in ``model``: by a field, by fields together, or by a constraint."""
+    name_of_sign_in = getattr(model, "USERNAME_FIELD", "")
     for field in model._meta.local_concrete_fields:
         # What signs in is unique, even if only the sign-in says so.
-        if field.unique or field.name == getattr(model, "USERNAME_FIELD", ""):
+        if field.unique or field.name == name_of_sign_in:
             yield _Unique((field,))
+
     for names in model._meta.unique_together:
         yield _Unique(_columns(model, names))
+
     for constraint in model._meta.constraints:
         if isinstance(constraint, models.UniqueConstraint):
+            columns = _columns(model, _names_in(constraint))
             # An expression may make a value of NULL.
-            nulls_differ = constraint.nulls_distinct is not False and not constraint.expressions
-            yield _Unique(_columns(model, _names_in(constraint)), nulls_differ)
+            may_collide = constraint.nulls_distinct is False or constraint.expressions
+            yield _Unique(columns, nulls_differ=not may_collide)
 
 
 def _names_in(constraint: models.UniqueConstraint) -> Iterator[str]:

@@ -165,6 +165,7 @@ CSP_OF_DJANGO_CSP = "csp.middleware.CSPMiddleware"
         (["'self'", "https://login.example.org:8443"], True),
         (["*.login.example.org"], True),
         (["http:", "https://*.example.com"], False),
+        (["http://login.example.org:80"], False),
         (["'self'", "https://login.example.org"], False),
         (["'self'", "https://LOGIN.example.org:443/oauth2/"], False),
         ({"login.example.org:*"}, False),

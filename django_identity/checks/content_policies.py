@@ -58,15 +58,18 @@ def _listed(value: Any) -> list[str]:
     """Both packages take a text, or a list, tuple or set of them."""
     if value in (None, False):
         return []
-    given: Iterable[Any] = value if isinstance(value, (list, tuple, set)) else [value]
-    return " ".join(map(str, given)).split()
+    if isinstance(value, (list, tuple, set)):
+        value = " ".join(map(str, value))
+    return str(value).split()
 
 
 def _is_left_out(prefixes: Iterable[str] | None) -> bool:
+    """Whether django-csp sends no policy with the login page."""
     try:
-        return reverse("identity:login").startswith(tuple(prefixes or ()))
+        login = reverse("identity:login")
     except NoReverseMatch:
         return False
+    return login.startswith(tuple(prefixes or ()))
 
 
 def _allows(source: str, service: SplitResult) -> bool:
@@ -96,4 +99,8 @@ def _has_port(port: str | None, service: SplitResult) -> bool:
     if port == "*":
         return True
     default = DEFAULT_PORTS[service.scheme]
-    return int(port or default) == (service.port or default)
+    actual = service.port or default
+    if port is None:
+        return actual == default
+    # The secure form of port 80 (§6.7.2.11).
+    return int(port) == actual or (int(port), actual) == (80, 443)
