@@ -3,10 +3,12 @@
 import pytest
 from django.apps import apps
 from django.core.exceptions import FieldDoesNotExist
+from django.db import IntegrityError, transaction
 from django.db.models import UniqueConstraint
 
 from django_identity.lifecycle.dossier import PLACES
 from django_identity.models import LinkedIdentity
+from tests.factories import make_identity, make_user
 
 #: Secrets and internals. Whoever adds a column decides: ``shown`` in the dossier, or withheld here.
 WITHHELD = {
@@ -57,6 +59,16 @@ def test_what_a_column_may_hold_is_valid(record: str) -> None:
     columns = apps.get_model("django_identity", record)._meta.concrete_fields
     may_be_empty = [each for each in columns if each.null or each.get_default() in ([], {})]
     assert [each.name for each in may_be_empty if not each.blank] == []
+
+
+@pytest.mark.django_db
+def test_no_link_by_code_has_made_its_account() -> None:
+    """The database refuses it, whoever writes the row: its withdrawal would orphan the account."""
+    identity = make_identity(make_user(), account_made=True)
+    for change in ({"linked_via": "connect"}, {"linked_via": "connect", "account_made": True}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            LinkedIdentity.objects.filter(pk=identity.pk).update(**change)
+    LinkedIdentity.objects.filter(pk=identity.pk).update(linked_via="connect", account_made=False)
 
 
 def test_set_columns_refuses_a_misspelt_column() -> None:
