@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import models
 
+from django_identity import uniqueness
+from django_identity.uniqueness import TEXTS, Column
+
 KEPT = frozenset({"password", "date_joined"})
 # Every database can store this time, in every time zone.
 LONG_PAST = datetime(1900, 1, 1, tzinfo=UTC)
 UNKNOWN: Final = object()
-TEXTS = (models.CharField, models.TextField)
-Column: TypeAlias = "models.Field[Any, Any]"
 
 
 def anonymise(user: AbstractBaseUser) -> None:
@@ -66,7 +66,7 @@ def personal_fields(model: type[models.Model]) -> Iterator[Column]:
 
 def _blank(field: Column) -> object:
     """The value that says nothing, or ``UNKNOWN``."""
-    rules = _kept_apart(field.model)
+    rules = uniqueness.rules_of(field.model)
     differing = [rule for rule in rules if not rule.takes_null(field)]
 
     if isinstance(field, TEXTS):
@@ -96,57 +96,3 @@ def _random_text(field: Column) -> str:
         end = "@erased.invalid"
     text = uuid.uuid4().hex + end
     return text[: field.max_length]
-
-
-@dataclass(frozen=True, slots=True)
-class _Unique:
-    """Columns that together differ in every two accounts. ``nulls_differ``: two NULLs do too."""
-
-    columns: tuple[Column, ...]
-    nulls_differ: bool = True
-
-    @property
-    def has_text(self) -> bool:
-        return any(isinstance(each, TEXTS) for each in self.columns)
-
-    def takes_null(self, field: Column) -> bool:
-        """Whether the rule lets ``field`` be NULL in any number of accounts."""
-        return field not in self.columns or (field.null and self.nulls_differ)
-
-
-def _kept_apart(model: type[models.Model]) -> Iterator[_Unique]:
-    """What is unique in ``model``: by a field, by fields together, or by a constraint."""
-    name_of_sign_in = getattr(model, "USERNAME_FIELD", "")
-    for field in model._meta.local_concrete_fields:
-        # What signs in is unique, even if only the sign-in says so.
-        if field.unique or field.name == name_of_sign_in:
-            yield _Unique((field,))
-
-    for names in model._meta.unique_together:
-        yield _Unique(_columns(model, names))
-
-    for constraint in model._meta.constraints:
-        if isinstance(constraint, models.UniqueConstraint):
-            columns = _columns(model, _names_in(constraint))
-            # An expression may make a value of NULL.
-            may_collide = constraint.nulls_distinct is False or constraint.expressions
-            yield _Unique(columns, nulls_differ=not may_collide)
-
-
-def _names_in(constraint: models.UniqueConstraint) -> Iterator[str]:
-    """The names of the fields in ``constraint``, those in its expressions included."""
-    yield from constraint.fields
-    for expression in constraint.expressions:
-        # ``F`` itself is no expression.
-        parts: Iterable[Any] = [expression]
-        if hasattr(expression, "flatten"):
-            parts = expression.flatten()
-        for part in parts:
-            if isinstance(part, models.F):
-                # Behind it there may be a key of JSON.
-                yield part.name.partition("__")[0]  # type: ignore[attr-defined]  # not in the stubs
-
-
-def _columns(model: type[models.Model], names: Iterable[str]) -> tuple[Column, ...]:
-    found: list[Any] = [model._meta.get_field(name) for name in names]
-    return tuple(found)

@@ -91,6 +91,11 @@ ERRORS: Mapping[str, Row] = {
         502, _RETRY, _WRONG,
         _("Something failed that this app did not expect. The site's log has the kind of error.")),
 
+    "storage_refused": Row(
+        500, _CONTACT, _("This site cannot store your account. Please tell the site's operators."),
+        _("The database, or a rule of the site, refused the account or the link twice. The log has "
+          "the kind of error.")),
+
     # The sign-in in the browser.
     "flow_error": _again(_WRONG),
     "callback_invalid": _again(_("This link is incomplete. Go back to %(site)s and start again.")),

@@ -9,13 +9,13 @@ If the second step is refused, what the first one made is deleted; if the proces
 the next full sign-in fills it.
 """
 
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import IntegrityError, OperationalError
+from django.core.exceptions import ValidationError
+from django.db import DataError, IntegrityError, OperationalError
 
 from django_identity import database, exceptions, signals
 from django_identity.lifecycle import (
@@ -34,8 +34,11 @@ from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent, digest
 
 TRIES = 5
-#: Another request linked the same subject, account or address meanwhile, or there was a deadlock.
-OVERTAKEN = (IntegrityError, OperationalError, exceptions.EmailTaken, exceptions.StorageUnavailable)
+#: Another request linked the same account or address meanwhile, or there was a deadlock.
+OVERTAKEN = (OperationalError, exceptions.EmailTaken, exceptions.StorageUnavailable)
+#: Another request has written the row meanwhile; or the database, or a rule of the site, refuses it
+#: each time, as the second of these errors in a row shows.
+REFUSED = (IntegrityError, DataError, ValidationError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,7 @@ def link(request: LinkRequest) -> Linked:
     """Link the subject to its user and store what the service said. Raises a ``LinkingRefused``.
 
     Must run outside any transaction. It is tried again after ``OVERTAKEN``, and raises
-    ``StorageUnavailable`` in the end.
+    ``StorageUnavailable`` in the end. After ``REFUSED`` it is tried once more.
     """
     linked = _tried(request)
     if linked.refusal is not None:
@@ -64,13 +67,26 @@ def link(request: LinkRequest) -> Linked:
 
 
 def _tried(request: LinkRequest) -> Linked:
+    was_refused = False
     for _ in range(TRIES - 1):
-        with suppress(*OVERTAKEN):
+        try:
             return _link(request)
+        except REFUSED as error:
+            if was_refused:
+                raise _lasting(error) from error
+            was_refused = True
+        except OVERTAKEN:
+            was_refused = False
     try:
         return _link(request)
-    except (IntegrityError, OperationalError) as error:
+    except REFUSED as error:
+        raise _lasting(error) from error
+    except OperationalError as error:
         raise exceptions.StorageUnavailable(type(error).__name__) from error
+
+
+def _lasting(error: Exception) -> exceptions.LinkingRefused:
+    return exceptions.LinkingRefused(type(error).__name__, code="storage_refused")
 
 
 def _link(request: LinkRequest) -> Linked:
