@@ -19,10 +19,14 @@ def must_differ(field: Column) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class UniqueRule:
-    """Columns that together differ in every two rows. ``nulls_differ``: two NULLs do too."""
+    """Columns that together differ in every two rows. ``nulls_differ``: two NULLs do too.
+
+    ``has_condition``: only some rows are compared.
+    """
 
     columns: tuple[Column, ...]
     nulls_differ: bool = True
+    has_condition: bool = False
 
     @property
     def has_text(self) -> bool:
@@ -49,7 +53,11 @@ def rules_of(model: type[models.Model]) -> Iterator[UniqueRule]:
             columns = _columns(model, _names_in(constraint))
             # An expression may make a value of NULL.
             may_collide = constraint.nulls_distinct is False or constraint.expressions
-            yield UniqueRule(columns, nulls_differ=not may_collide)
+            yield UniqueRule(
+                columns,
+                nulls_differ=not may_collide,
+                has_condition=constraint.condition is not None,
+            )
 
 
 def _names_in(constraint: models.UniqueConstraint) -> Iterator[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.checks import Tags, run_checks
 from django.db import connection
 from django.test import Client
@@ -11,14 +12,17 @@ from django.test import Client
 from django_identity import charset
 from django_identity.lifecycle.operators.doctor import diagnose
 from django_identity.models import AuthorizationRequest, LinkedIdentity, StoredClaim, WebhookEvent
+from django_identity.policy import IdentityPolicy
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_claim, make_identity, make_user
 from tests.fake_service import FakeService
-from tests.sign_in import begin
+from tests.sign_in import begin, sign_in
 
 # Beyond the characters of utf8mb3, of LATIN1, and of ASCII.
 LONE = "\N{CJK UNIFIED IDEOGRAPH-20BB7}"
 NAMES = {"kanji": f"{LONE}\N{CJK UNIFIED IDEOGRAPH-7530}", "cyrillic": "Жанна", "latin": "Zoë"}
+
+only_mysql = pytest.mark.skipif(connection.vendor != "mysql", reason="MySQL's and MariaDB's own")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +74,7 @@ def old_tables(transactional_db: None) -> Iterator[None]:
     convert("utf8mb4")
 
 
-@pytest.mark.skipif(connection.vendor != "mysql", reason="MySQL's and MariaDB's own")
+@only_mysql
 def test_events_and_sign_ins_at_a_database_of_utf8mb3(
     old_tables: None, service: FakeService, settings: Any
 ) -> None:
@@ -90,3 +94,28 @@ def test_events_and_sign_ins_at_a_database_of_utf8mb3(
     assert StoredClaim.objects.get().revoked
     begin(Client(), f"/{LONE}/?q={LONE}")
     assert AuthorizationRequest.objects.get().next == "/%F0%A0%AE%B7/?q=%F0%A0%AE%B7"
+
+
+class Following(IdentityPolicy):
+    """The account follows the identity's names."""
+
+    def changed_user_fields(self, user: Any, *, profile: Any, **_about: Any) -> dict[str, str]:
+        return {"first_name": profile.first_name, "last_name": profile.last_name}
+
+
+@only_mysql
+def test_a_name_that_cannot_be_stored(
+    old_tables: None, service: FakeService, settings: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is left out of a new account, and overwrites none of an old one."""
+    policy = f"{__name__}.Following"
+    settings.DJANGO_IDENTITY = {"default": service.settings(POLICY=policy)}
+    service.profile = {"last_name": NAMES["kanji"], "first_name": NAMES["cyrillic"]}
+    assert sign_in(Client()).status_code == 302
+    user = User.objects.get()
+    assert (user.first_name, user.last_name) == (NAMES["cyrillic"], "")
+    service.profile = {"first_name": NAMES["kanji"], "last_name": "Obi"}
+    assert sign_in(Client()).status_code == 302
+    user = User.objects.get()
+    assert (user.first_name, user.last_name) == (NAMES["cyrillic"], "")
+    assert "fields=first_name" in caplog.text

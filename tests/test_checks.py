@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.models import User, UserManager
 from django.core.checks import run_checks
+from django.db.models import Manager, Q, UniqueConstraint
+from django.db.models.functions import Lower
 from django.test import override_settings
 
 from django_identity import anonymisation, conf
@@ -175,6 +177,60 @@ def test_a_required_field_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> 
         assert reported("E041")
         with configured(POLICY="tests.test_checks.OwnFields"):
             assert not reported("E041")
+
+
+class Demanding(UserManager[User]):
+    def create_user(self, username: str, last_name: str, country: str, *, tax_id: str) -> Any:  # type: ignore[override]
+        """It has parameters of the profile, and others."""
+
+
+def unique_address(**options: Any) -> list[UniqueConstraint]:
+    return [UniqueConstraint(name="one_address", **options)]
+
+
+@pytest.mark.parametrize(
+    ("constraints", "may_be_null", "scopes", "is_reported"),
+    [
+        (unique_address(fields=["email"]), False, ["claims:read"], True),
+        ([UniqueConstraint(Lower("email"), name="one_address")], False, ["claims:read"], True),
+        (unique_address(fields=["email"]), False, ["claims:read", "profile:read"], False),
+        (unique_address(fields=["email"]), True, ["claims:read"], False),
+        (unique_address(fields=["email", "is_staff"]), False, ["claims:read"], False),
+        (unique_address(fields=["email"], condition=~Q(email="")), False, ["claims:read"], False),
+        ([], False, ["claims:read"], False),
+    ],
+)
+def test_a_unique_field_that_stays_empty(
+    monkeypatch: pytest.MonkeyPatch, constraints: Any, may_be_null: bool, scopes: list[str],
+    is_reported: bool,
+) -> None:  # fmt: skip
+    """Without a profile all new people would have the same address: none."""
+    monkeypatch.setattr(User._meta, "constraints", constraints)
+    monkeypatch.setattr(User._meta.get_field("email"), "null", may_be_null)
+    with configured(SCOPES=scopes):
+        assert reported("E073") is is_reported
+
+
+def test_a_required_field_without_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is filled if the service says the profile, and only then."""
+    monkeypatch.setattr(User._meta.get_field("last_name"), "blank", False)
+    with configured():
+        assert not reported("E041")
+    with configured(SCOPES=["claims:read"]):
+        assert reported("E041")
+
+
+def test_what_the_sites_manager_demands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a profile may have gets an empty text; the rest only the site can give."""
+    with configured():
+        assert not reported("E074")
+        for manager, names in ((Demanding(), "country, tax_id"), (Manager(), "a manager")):
+            manager.model = User
+            monkeypatch.setattr(User._meta, "default_manager", manager)
+            (found,) = [each for each in run_checks() if each.id == "django_identity.E074"]
+            assert names in found.msg
+            with configured(POLICY="tests.test_checks.OwnFields"):
+                assert not reported("E074")
 
 
 def test_fields_that_an_erasure_leaves(monkeypatch: pytest.MonkeyPatch) -> None:

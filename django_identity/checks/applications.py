@@ -1,4 +1,4 @@
-"""What one application needs: secrets, addresses, its policy, and the user model."""
+"""What one application needs: secrets, addresses, its policy, and what an erasure leaves."""
 
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -7,20 +7,14 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
 
 from django_identity import anonymisation, policy
-from django_identity.checks import histories
+from django_identity.checks import histories, sign_ups
 from django_identity.conf import Application
 from django_identity.conf.rules import ADDRESSES, Problem, is_loopback
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
-from django_identity.service.answers import Profile
 from django_identity.texts.labels import CLAIMS
-
-SOMEBODY = Profile(
-    id="somebody", email="somebody@example.org", first_name="Some", last_name="Body", country="NG"
-)
 
 
 def problems_of(application: Application) -> Iterator[Problem]:
@@ -39,7 +33,7 @@ def problems_of(application: Application) -> Iterator[Problem]:
     where = f"in the policy of the application {application.alias!r}."
     # What the package's own methods do not do. A site's own method is for the site to test.
     if type(site).new_user_fields is IdentityPolicy.new_user_fields:
-        yield from _unfilled(site, where)
+        yield from sign_ups.problems_of(site, application)
     if type(site).erase_user.__module__.startswith("django_identity."):
         yield from _left(site, where)
 
@@ -136,21 +130,6 @@ def _takes(own: Callable[..., object], wanted: Signature) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _unfilled(site: IdentityPolicy, where: str) -> Iterator[Problem]:
-    """Fields that a new user must have, and that the policy's own default does not fill."""
-    given = site.new_user_fields(profile=SOMEBODY, kyc=None)
-    try:
-        get_user_model()(**given).clean_fields(exclude=["password"])
-    except ValidationError as invalid:
-        names = ", ".join(sorted(invalid.message_dict))
-        yield Problem(
-            "E041",
-            f"A sign-up does not fill these fields of {get_user_model()._meta.label} validly: "
-            f"{names}. Every new person would be refused.",
-            f"Write new_user_fields() {where}",
-        )
 
 
 def _left(site: IdentityPolicy, where: str) -> Iterator[Problem]:
