@@ -102,7 +102,7 @@ def sign_up(application: Application, profile: Profile, kyc: KycStatus | None) -
 def _created(fields: dict[str, Any]) -> AbstractBaseUser:
     """A user of the site's own ``create_user``, without a password."""
     create_user = _manager().create_user
-    given = {**dict.fromkeys(demanded_by(create_user), ""), **_validated(fields)}
+    given = {**dict.fromkeys(_demanded_by(create_user), ""), **_validated(fields)}
     created: AbstractBaseUser = create_user(**given, password=None)
     if created.has_usable_password():
         created.set_unusable_password()
@@ -114,7 +114,7 @@ def _created(fields: dict[str, Any]) -> AbstractBaseUser:
     return created
 
 
-def demanded_by(create_user: Callable[..., Any]) -> list[str]:
+def _demanded_by(create_user: Callable[..., Any]) -> list[str]:
     """The members of a profile that ``create_user`` demands: parameters without a default."""
     parameters = signature(create_user).parameters
     wanted = [parameters[name] for name in policy.PROFILE_FIELDS if name in parameters]
