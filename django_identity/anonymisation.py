@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from datetime import UTC, date, datetime
-from typing import Any, Final
+from datetime import UTC, datetime
+from typing import Final
 
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import models
+
+from django_identity import uniqueness
+from django_identity.uniqueness import TEXTS, Column
 
 KEPT = frozenset({"password", "date_joined"})
 # Every database can store this time, in every time zone.
@@ -21,12 +24,12 @@ def anonymise(user: AbstractBaseUser) -> None:
     """Blank the fields of ``user`` that may say who it was, and disable the account.
 
     Texts, dates and files are blanked, and whatever may be empty or has a default. Flags, relations
-    and the creation date stay, and so do the fields that ``cannot_blank`` names. Unique texts get
-    random values. Files are deleted from their storage. Raises ``IntegrityError`` if a constraint
-    over several fields refuses the empty ones.
+    and the creation date stay, and so do the fields that ``cannot_blank`` names. Texts that are
+    unique, by themselves or by a constraint, get random values. Files are deleted from their
+    storage. Raises ``IntegrityError`` if the database has a rule that the model does not have.
     """
     delete_files(user)
-    for field in _personal_fields(type(user)):
+    for field in personal_fields(type(user)):
         blank = _blank(field)
         if blank is not UNKNOWN:
             setattr(user, field.attname, blank)
@@ -38,7 +41,7 @@ def anonymise(user: AbstractBaseUser) -> None:
 
 def cannot_blank(model: type[AbstractBaseUser]) -> list[str]:
     """The fields of ``model`` that an erasure leaves as they are."""
-    return [field.name for field in _personal_fields(model) if _blank(field) is UNKNOWN]
+    return [field.name for field in personal_fields(model) if _blank(field) is UNKNOWN]
 
 
 def delete_files(user: AbstractBaseUser) -> None:
@@ -50,26 +53,46 @@ def delete_files(user: AbstractBaseUser) -> None:
                 file.delete(save=False)
 
 
-def _personal_fields(model: type[AbstractBaseUser]) -> Iterator[models.Field[Any, Any]]:
+def personal_fields(model: type[models.Model]) -> Iterator[Column]:
+    """The fields of ``model`` that may say something about the person."""
     for field in model._meta.concrete_fields:
-        is_ours = field.primary_key or field.is_relation or field.generated or field.name in KEPT
-        is_made = isinstance(field, models.BooleanField) or getattr(field, "auto_now_add", False)
-        if not (is_ours or is_made):
+        if field.primary_key or field.is_relation or field.generated:
+            continue
+        is_date_of_row = getattr(field, "auto_now_add", False)
+        is_flag = isinstance(field, models.BooleanField)
+        if not (is_date_of_row or is_flag or field.name in KEPT):
             yield field
 
 
-def _blank(field: models.Field[Any, Any]) -> object:
+def _blank(field: Column) -> object:
     """The value that says nothing, or ``UNKNOWN``."""
-    # A constraint of the model may be what makes the name for the sign-in unique.
-    is_unique = field.unique or field.name == getattr(field.model, "USERNAME_FIELD", "")
+    rules = uniqueness.rules_of(field.model)
+    differing = [rule for rule in rules if not rule.takes_null(field)]
+
+    if isinstance(field, TEXTS):
+        if differing:
+            return _random_text(field)
+        return None if field.null else ""
+
+    # If a text of the same rule differs, this field may repeat.
+    if not all(rule.has_text for rule in differing):
+        return UNKNOWN
+
     if field.null:
         return None
-    if isinstance(field, (models.CharField, models.TextField)):
-        return f"{uuid.uuid4().hex}-erased"[: field.max_length] if is_unique else ""
-    if field.unique:
-        return UNKNOWN
     if field.has_default() or isinstance(field, models.FileField):
         return field.get_default()
     if isinstance(field, models.DateTimeField):
         return LONG_PAST if settings.USE_TZ else LONG_PAST.replace(tzinfo=None)
-    return date(1900, 1, 1) if isinstance(field, models.DateField) else UNKNOWN
+    if isinstance(field, models.DateField):
+        return LONG_PAST.date()
+    return UNKNOWN
+
+
+def _random_text(field: Column) -> str:
+    """No other account has it. That of an e-mail address is one, at a domain that nobody has."""
+    end = "-erased"
+    if isinstance(field, models.EmailField):
+        end = "@erased.invalid"
+    text = uuid.uuid4().hex + end
+    return text[: field.max_length]

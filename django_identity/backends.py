@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib import auth
-from django.contrib.auth.backends import BaseBackend
+from django.contrib.auth.backends import BaseBackend, ModelBackend
 from django.contrib.auth.models import AbstractBaseUser
 from django.contrib.sessions.backends.base import SessionBase
 from django.http import HttpRequest
@@ -23,30 +23,45 @@ from django_identity.models import Consent, LinkedIdentity, digest
 BACKEND_PATH = "django_identity.backends.IdentityBackend"
 
 
-class IdentityBackend(BaseBackend):
+class IdentityBackend(ModelBackend):
     """Loads the user of a session that began with an identity sign-in.
 
-    It does not authenticate. The callback does, and names this backend for the session.
+    It does not authenticate. The callback does, and names this backend for the session. Permissions
+    are those of Django's own backend, for a site that has no other one.
     """
+
+    # Django's own backend would take a password here,
+    authenticate: Any = BaseBackend.authenticate
+    aauthenticate: Any = BaseBackend.aauthenticate
+    # and would load the user without a look at the identity.
+    aget_user = BaseBackend.aget_user
 
     def get_user(self, user_id: Any) -> Any:
         """The user, if the user is active and has an identity that signs in. One query.
 
         Django compares the hash in the session with the user's hash at every request. This user's
-        hash covers the oldest such identity and its epoch, which rises with each revocation.
+        hash covers the oldest such identity and its epoch, which rises with each revocation. The
+        hash of a user without such an identity fits only a session that is lent to somebody else.
         """
         identities = sessions.identities_of(user_id)
         identity = sessions.signing_in(identities)
-        if identity is None or not identity.user.is_active:
+        user: Any = None
+        if identity is not None:
+            user = identity.user
+        elif sessions.may_be_lent(identities):
+            user = database.users().filter(pk=user_id).first()
+        # Django keeps the session of nobody, and ``why_session_ended`` looks into it.
+        if user is None or not self.user_can_authenticate(user):
             return None
-        standing.remember(identity.user, identities)
-        return bound(identity.user, identity)
+        standing.remember(user, identities)
+        return bound(user, identity)
 
 
-def bound(user: AbstractBaseUser, identity: LinkedIdentity) -> AbstractBaseUser:
+def bound(user: AbstractBaseUser, identity: LinkedIdentity | None) -> AbstractBaseUser:
     """``user`` with a session hash that ends when the identity's epoch rises.
 
-    Bind before ``login()``, with the identity as the transaction of the sign-in read it.
+    Bind before ``login()``, with the identity as the transaction of the sign-in read it. Without
+    one it is the hash of a session that is lent.
     """
     stamp = sessions.mark_of(identity)
     methods = {
@@ -126,7 +141,8 @@ def end_unlinked_session(request: HttpRequest) -> bool:
 def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> None:
     """Receive ``user_logged_in``: bind a session of this backend that another app began.
 
-    A session of another backend gets Django's plain hash, even if the user was bound before.
+    It is the session of an identity of ``user``, or one that is lent. A session of another backend
+    gets Django's plain hash, even if the user was bound before.
     """
     session = getattr(request, "session", None)
     if session is None or not _has_begun(session, user):
@@ -138,7 +154,11 @@ def bind_session(*, request: HttpRequest | None, user: Any, **_kwargs: Any) -> N
         return
     if is_bound:
         del user.identity_stamp, user.get_session_auth_hash, user.get_session_auth_fallback_hash
-    elif identity := sessions.signing_in(sessions.identities_of(user.pk)):
+    else:
+        identities = sessions.identities_of(user.pk)
+        identity = sessions.signing_in(identities)
+        if identity is None and not sessions.may_be_lent(identities):
+            return
         bound(user, identity)
     session[auth.HASH_SESSION_KEY] = user.get_session_auth_hash()
 

@@ -23,6 +23,8 @@ SECONDS = 2
 EXPIRES = 60
 TIMEOUTS = ("socket_timeout", "socket_connect_timeout", "read_timeout", "write_timeout")
 
+TASKS = "django_identity.tasks"
+
 _apps: list[Celery] = []
 
 
@@ -48,6 +50,16 @@ def has_broker() -> bool:
     return any(app.conf.broker_url for app in _apps)
 
 
+def is_eager() -> bool:
+    """Whether tasks run where they are published, as in development and in a site's tests."""
+    return any(app.conf.task_always_eager for app in _apps)
+
+
+def is_broker_shared() -> bool:
+    """Whether a worker in another process hears of what is published here."""
+    return not any(str(app.conf.broker_url).startswith("memory:") for app in _apps)
+
+
 def ask_broker() -> None:
     """Connect to the broker. Raises the transport's own errors."""
     for app in _apps:
@@ -58,13 +70,15 @@ def ask_broker() -> None:
 def nudge(task: TaskName, *arguments: object) -> bool:
     """Publish ``task``, without anything about a person. Returns False if no broker took it.
 
-    It blocks for a few seconds at most. A message that no worker took within a minute expires.
+    It blocks for a few seconds at most. A message that no worker took within a minute expires. A
+    site whose tasks are eager has no worker: then the task runs here.
     """
     try:
-        for app in _apps if has_broker() else ():
-            with _connection(app) as connection:
-                once: Any = {"connection": connection, "retry": False, "ignore_result": True}
-                app.send_task(task, arguments, expires=EXPIRES, **once)
+        for app in _apps:
+            if app.conf.task_always_eager:
+                _run(app, task, arguments)
+            elif app.conf.broker_url:
+                _publish(app, task, arguments)
     except Exception as error:  # noqa: BLE001  any transport's own errors
         log_trouble(LogEvent.BROKER_FAILED, error, level=logging.WARNING, task=task)
         return False
@@ -74,6 +88,18 @@ def nudge(task: TaskName, *arguments: object) -> bool:
 def nudge_on_commit(task: TaskName, *arguments: object) -> None:
     """Publish ``task`` when the transaction has committed. A failure is only logged."""
     database.on_commit(lambda: nudge(task, *arguments))
+
+
+def _publish(app: Celery, task: TaskName, arguments: tuple[object, ...]) -> None:
+    with _connection(app) as connection:
+        once: Any = {"connection": connection, "retry": False, "ignore_result": True}
+        app.send_task(task, arguments, expires=EXPIRES, **once)
+
+
+def _run(app: Celery, task: TaskName, arguments: tuple[object, ...]) -> None:
+    # As a worker does when it starts. ``send_task`` would ask a broker even so.
+    app.loader.import_task_module(TASKS)
+    app.tasks[task].apply(arguments)
 
 
 def _connection(app: Celery) -> Connection:

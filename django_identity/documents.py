@@ -20,6 +20,7 @@ from django_identity.models import LinkedIdentity
 from django_identity.service.answers import Document
 from django_identity.views.closed import keep_private
 from django_identity.views.flow import signed_in_user
+from django_identity.views.pages import NEVER_CACHED
 
 __all__ = ["Document", "document_response", "documents_of"]
 
@@ -54,7 +55,7 @@ def documents_of(
 def document_response(document: Document) -> HttpResponse:
     """A response that shows ``document`` and that no cache stores."""
     response = HttpResponse(document.content, content_type=document.content_type)
-    response["Cache-Control"] = "no-store"
+    response["Cache-Control"] = NEVER_CACHED
     response["X-Content-Type-Options"] = "nosniff"
     response["Content-Security-Policy"] = "default-src 'none'; sandbox"
     keep_private(response)

@@ -91,6 +91,11 @@ ERRORS: Mapping[str, Row] = {
         502, _RETRY, _WRONG,
         _("Something failed that this app did not expect. The site's log has the kind of error.")),
 
+    "storage_refused": Row(
+        500, _CONTACT, _("This site cannot store your account. Please tell the site's operators."),
+        _("The database, or a rule of the site, refused the account or the link twice. The log has "
+          "the kind of error.")),
+
     # The sign-in in the browser.
     "flow_error": _again(_WRONG),
     "callback_invalid": _again(_("This link is incomplete. Go back to %(site)s and start again.")),
@@ -140,6 +145,10 @@ ERRORS: Mapping[str, Row] = {
     "connect_answer_refused": _refused(
         _("This site does not accept what %(service)s said about you.")),
     "user_inactive": _refused(_("Your account on this site is disabled.")),
+    "approval_pending": Row(
+        403, _CONTACT,
+        _("The people who run %(site)s have to approve your account before you can use it."),
+        title=_("Your account waits for approval")),
     "erasure_pending": Row(
         409, _RETRY, _("Your data on this site is being erased. You can start again after that.")),
     "no_other_way_in": Row(409, _CONTACT, _("This identity is the only way in to your account.")),

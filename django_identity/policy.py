@@ -203,7 +203,7 @@ def load(dotted_path: str) -> IdentityPolicy:
     try:
         chosen = import_string(dotted_path)
     except ImportError as error:
-        raise ConfigurationError(f"POLICY {dotted_path!r} cannot be imported.") from error
+        raise ConfigurationError(f"POLICY {dotted_path!r} cannot be imported: {error}.") from error
     if not (isinstance(chosen, type) and issubclass(chosen, IdentityPolicy)):
         raise ConfigurationError(f"POLICY {dotted_path!r} is not an IdentityPolicy.")
     return chosen()

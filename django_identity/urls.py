@@ -9,6 +9,9 @@ from django_identity.views import account, connect, sign_in, webhook
 
 app_name = "identity"
 
+#: Addresses that somebody types into a form of the service, perhaps without the last slash. The
+#: service follows no redirect, and Django's to the address with the slash would show a code twice.
+REGISTERED = ("callback", "webhook")
 PAGES = {
     "login": sign_in.login,
     "callback": sign_in.callback,
@@ -26,4 +29,8 @@ urlpatterns = [
     path(f"{page}/{alias}", view, name=page.replace("-", "_"))
     for page, view in PAGES.items()
     for alias in ("", "<slug:alias>/")
+]
+# Without names: pages and log lines have the address with the slash.
+urlpatterns += [
+    path(f"{page}{alias}", PAGES[page]) for page in REGISTERED for alias in ("", "/<slug:alias>")
 ]

@@ -1,22 +1,25 @@
 """Each wall that a new site meets is a check with a hint."""
 
-import sys
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.models import User, UserManager
 from django.core.checks import run_checks
+from django.db.models import Manager, Q, UniqueConstraint
+from django.db.models.functions import Lower
 from django.test import override_settings
 
 from django_identity import anonymisation, conf
 from django_identity.checks import site
 from django_identity.policy import IdentityPolicy
 from django_identity.sandbox import sandbox_application
+from tests import i18n_urls
 from tests.test_conf import COMPLETE, check_ids, configured
+
+# From 6.1 on, Django's own checks ask the database.
+pytestmark = pytest.mark.django_db
 
 LIVE = {"ENVIRONMENT": "live", "ENCRYPTION_KEYS": ["a-key-of-its-own-that-is-long-enough"]}
 SECURE = override_settings(SESSION_COOKIE_SECURE=True, CSRF_COOKIE_SECURE=True)
@@ -74,6 +77,21 @@ def test_one_webhook_secret_for_both_environments() -> None:
         given = {"default": {**OWN, "WEBHOOK_SECRETS": secrets}, "trial": COMPLETE}
         with override_settings(DJANGO_IDENTITY=given):
             assert reported("E036") is (secrets == COMPLETE["WEBHOOK_SECRETS"])
+
+
+@pytest.mark.parametrize(
+    ("path", "cause"),
+    [
+        ("shop.policy.Policy", "No module named 'shop'"),
+        ("tests.test_checks.Polici", 'does not define a "Polici" attribute/class'),
+    ],
+)
+def test_a_policy_that_cannot_be_imported(path: str, cause: str) -> None:
+    """The check says why: a module is missing, or the name in it."""
+    with configured(POLICY=path):
+        (found,) = [each for each in run_checks() if each.id == "django_identity.E010"]
+    assert path in found.msg
+    assert cause in found.msg
 
 
 @SECURE
@@ -161,6 +179,60 @@ def test_a_required_field_that_nobody_fills(monkeypatch: pytest.MonkeyPatch) -> 
             assert not reported("E041")
 
 
+class Demanding(UserManager[User]):
+    def create_user(self, username: str, last_name: str, country: str, *, tax_id: str) -> Any:  # type: ignore[override]
+        """It has parameters of the profile, and others."""
+
+
+def unique_address(**options: Any) -> list[UniqueConstraint]:
+    return [UniqueConstraint(name="one_address", **options)]
+
+
+@pytest.mark.parametrize(
+    ("constraints", "may_be_null", "scopes", "is_reported"),
+    [
+        (unique_address(fields=["email"]), False, ["claims:read"], True),
+        ([UniqueConstraint(Lower("email"), name="one_address")], False, ["claims:read"], True),
+        (unique_address(fields=["email"]), False, ["claims:read", "profile:read"], False),
+        (unique_address(fields=["email"]), True, ["claims:read"], False),
+        (unique_address(fields=["email", "is_staff"]), False, ["claims:read"], False),
+        (unique_address(fields=["email"], condition=~Q(email="")), False, ["claims:read"], False),
+        ([], False, ["claims:read"], False),
+    ],
+)
+def test_a_unique_field_that_stays_empty(
+    monkeypatch: pytest.MonkeyPatch, constraints: Any, may_be_null: bool, scopes: list[str],
+    is_reported: bool,
+) -> None:  # fmt: skip
+    """Without a profile all new people would have the same address: none."""
+    monkeypatch.setattr(User._meta, "constraints", constraints)
+    monkeypatch.setattr(User._meta.get_field("email"), "null", may_be_null)
+    with configured(SCOPES=scopes):
+        assert reported("E073") is is_reported
+
+
+def test_a_required_field_without_a_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is filled if the service says the profile, and only then."""
+    monkeypatch.setattr(User._meta.get_field("last_name"), "blank", False)
+    with configured():
+        assert not reported("E041")
+    with configured(SCOPES=["claims:read"]):
+        assert reported("E041")
+
+
+def test_what_the_sites_manager_demands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a profile may have gets an empty text; the rest only the site can give."""
+    with configured():
+        assert not reported("E074")
+        for manager, names in ((Demanding(), "country, tax_id"), (Manager(), "a manager")):
+            manager.model = User
+            monkeypatch.setattr(User._meta, "default_manager", manager)
+            (found,) = [each for each in run_checks() if each.id == "django_identity.E074"]
+            assert names in found.msg
+            with configured(POLICY="tests.test_checks.OwnFields"):
+                assert not reported("E074")
+
+
 def test_fields_that_an_erasure_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are named; a site that erases in its own way knows its own fields."""
     with configured():
@@ -172,24 +244,107 @@ def test_fields_that_an_erasure_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
                 assert not reported("W032")
 
 
-@pytest.mark.parametrize("kept_by", ["django-simple-history", "django-reversion"])
-def test_former_versions_of_the_user(kept_by: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An erasure of the package's own leaves them, the one for allauth too."""
+def test_former_versions_of_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever app keeps them: a model tells what it can hold, and an erasure of ours leaves it.
+
+    What django-simple-history leaves out, it says on the user model.
+    """
+    keeping = {"INSTALLED_APPS": [*settings.INSTALLED_APPS, "tests.keepers"]}
+    keepers = "keepers.Entry, keepers.Revision, keepers.Snapshot, keepers.UserEvent"
     with configured():
         assert not reported("W033")
-        if kept_by == "django-reversion":
-            reversion = ModuleType("reversion")
-            reversion.is_registered = lambda model: model is User  # type: ignore[attr-defined]
-            monkeypatch.setitem(sys.modules, "reversion", reversion)
-            monkeypatch.setattr(apps, "is_installed", lambda name: name == "reversion")
-        else:
-            name = "simple_history_manager_attribute"
-            monkeypatch.setattr(User._meta, name, "history", raising=False)
-        assert reported("W033")
-        with configured(POLICY="django_identity.allauth.AllauthPolicy"):
-            assert reported("W033")
-        with configured(POLICY="tests.test_checks.OwnErasure"):
-            assert not reported("W033")
+        with override_settings(**keeping):
+            (found,) = [each for each in run_checks() if each.id == "django_identity.W033"]
+        assert f"auth.User: {keepers}." in found.msg
+        monkeypatch.setattr(
+            User._meta, "simple_history_manager_attribute", "history", raising=False
+        )
+        for policy, is_reported in (
+            ("django_identity.allauth.AllauthPolicy", True),
+            ("tests.test_checks.OwnErasure", False),
+        ):
+            with configured(POLICY=policy):
+                assert reported("W033") is is_reported
+
+
+# What changes our addresses, and what closes the way to the service
+
+
+@pytest.mark.parametrize(
+    ("urlconf", "is_reported"),
+    [("prefixed", True), ("prefixed_but_one", True), ("translated", True), ("others", False)],
+)
+def test_addresses_that_follow_the_language(urlconf: str, is_reported: bool) -> None:
+    """Only one of them is registered at the service, and the webhook has no language."""
+    languages = [("en", "English"), ("pt-br", "Portuguese")]
+    chosen = {"ROOT_URLCONF": getattr(i18n_urls, urlconf)}
+    for given in (chosen, {**chosen, "LANGUAGES": languages}):
+        with configured(), override_settings(**given):
+            assert reported("E070") is is_reported
+
+
+CSP_OF_DJANGO = "django.middleware.csp.ContentSecurityPolicyMiddleware"
+CSP_OF_DJANGO_CSP = "csp.middleware.CSPMiddleware"
+
+
+@pytest.mark.parametrize(
+    ("sources", "is_reported"),
+    [
+        (["'self'"], True),
+        (["'none'"], True),
+        ("'self' https://elsewhere.example.org", True),
+        (["'self'", "https://login.example.org:8443"], True),
+        (["*.login.example.org"], True),
+        (["http:", "https://*.example.com"], False),
+        (["http://login.example.org:80"], False),
+        (["'self'", "https://login.example.org"], False),
+        (["'self'", "https://LOGIN.example.org:443/oauth2/"], False),
+        ({"login.example.org:*"}, False),
+        (["https://*.example.org"], False),
+        (["https:"], False),
+        (["*"], False),
+        (None, False),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("middleware", [CSP_OF_DJANGO, CSP_OF_DJANGO_CSP])
+def test_a_policy_that_keeps_people_from_the_service(
+    middleware: str, sources: Any, is_reported: bool
+) -> None:
+    """The button posts to the site, which redirects: browsers ask the policy about that too."""
+    directives = {"default-src": ["'self'"], "form-action": sources}
+    given = {
+        "SECURE_CSP": directives if middleware == CSP_OF_DJANGO else {},
+        "CONTENT_SECURITY_POLICY": {"DIRECTIVES": directives},
+    }
+    with configured(), override_settings(**given):
+        assert not reported("E071")
+        with override_settings(MIDDLEWARE=[*settings.MIDDLEWARE, middleware]):
+            assert reported("E071") is is_reported
+
+
+def test_a_policy_that_is_not_for_our_pages() -> None:
+    """django-csp leaves out some addresses."""
+    policy = {"DIRECTIVES": {"form-action": ["'self'"]}, "EXCLUDE_URL_PREFIXES": ["/identity"]}
+    given = {"MIDDLEWARE": [CSP_OF_DJANGO_CSP], "CONTENT_SECURITY_POLICY": policy}
+    with configured(), override_settings(**given):
+        assert not reported("E071")
+
+
+@pytest.mark.parametrize(
+    ("given", "is_reported"),
+    [
+        ({"TENANT_APPS": ["django.contrib.auth", "django_identity"]}, True),
+        ({"TENANT_APPS": ("django_identity.apps.IdentityConfig",)}, True),
+        ({"TENANT_TYPES": {"public": {"APPS": []}, "a": {"APPS": ["django_identity"]}}}, True),
+        ({"TENANT_TYPES": {"public": {"APPS": ["django_identity"]}, "a": {"APPS": []}}}, False),
+        ({"TENANT_APPS": ["shop"], "SHARED_APPS": ["django_identity"]}, False),
+    ],
+)
+def test_a_schema_for_each_tenant(given: dict[str, Any], is_reported: bool) -> None:
+    """An event reaches the schema of its address only, and upkeep one schema."""
+    with configured(), override_settings(**given):
+        assert reported("W070") is is_reported
 
 
 # The sandbox, and what everybody knows of it

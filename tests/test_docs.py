@@ -43,7 +43,7 @@ NAMED = {
     "addresses": {
         each.name
         for each in (*urls.urlpatterns, *api_urls.urlpatterns)
-        if isinstance(each, URLPattern)
+        if isinstance(each, URLPattern) and each.name
     },
     "public names": {f"{module}.{name}" for module in NAMES for name in NAMES[module].split()},
     "models": {

@@ -53,6 +53,14 @@ def test_records_have_their_columns(record: str) -> None:
     assert unique == UNIQUE.get(record, set())
 
 
+@pytest.mark.parametrize("record", WITHHELD)
+def test_what_a_column_may_hold_is_valid(record: str) -> None:
+    """A site may validate every row before it is saved, with what is NULL or empty."""
+    columns = apps.get_model("django_identity", record)._meta.concrete_fields
+    may_be_empty = [each for each in columns if each.null or each.get_default() in ([], {})]
+    assert [each.name for each in may_be_empty if not each.blank] == []
+
+
 @pytest.mark.django_db
 def test_no_link_by_code_has_made_its_account() -> None:
     """The database refuses it, whoever writes the row: its withdrawal would orphan the account."""

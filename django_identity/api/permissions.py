@@ -7,9 +7,10 @@ from rest_framework.request import Request
 
 from django_identity import conf
 from django_identity.gates import Gate, closed_to
+from django_identity.views.pages import NEVER_CACHED
 
 # No cache may store what a gate answers. A view's own ``Cache-Control`` gives way to this one.
-PRIVATE = {"Cache-Control": "private, no-store", "Vary": "Accept, Authorization, Cookie"}
+PRIVATE = {"Cache-Control": NEVER_CACHED, "Vary": "Accept, Authorization, Cookie"}
 TOLD = ("detail", "code", "missing", "recovery")
 
 

@@ -1,16 +1,17 @@
 """System checks, each with an id. ``docs/checks.md`` lists them.
 
 ``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``applications``: what one application needs
-besides · ``site``: what all of them need of the site
+besides · ``sign_ups``: what the user model wants · ``histories``: what keeps former versions of the
+user · ``content_policies``: the way to the service · ``site``: what all of them need of the site
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
-from django_identity import conf
-from django_identity.checks import applications, site
+from django_identity import conf, database
+from django_identity.checks import applications, content_policies, site
 from django_identity.conf.rules import Problem
 
 
@@ -26,6 +27,7 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
     found = list(site.problems())
     for application in conf.applications():
         found += applications.problems_of(application)
+        found += content_policies.problems_of(application)
     return _messages(found)
 
 
@@ -36,11 +38,19 @@ def check_deployment(**_kwargs: Any) -> list[CheckMessage]:
     return _messages([*site.sandbox_problems(), *site.environment_problems()])
 
 
+def check_database(*, databases: Collection[str] | None, **_kwargs: Any) -> list[CheckMessage]:
+    """Check the database itself (``migrate``, ``check --database``, ``identity_doctor``)."""
+    if database.alias() not in (databases or ()):
+        return []
+    return _messages(site.database_problems())
+
+
 def register_all() -> None:
     """Register every check, once the models are loaded."""
     register(check_settings, Tags.security)
     register(check_installation, Tags.security)
     register(check_deployment, Tags.security, deploy=True)
+    register(check_database, Tags.database)
 
 
 def _messages(problems: Iterable[Problem]) -> list[CheckMessage]:

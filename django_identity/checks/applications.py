@@ -1,27 +1,20 @@
-"""What one application needs: secrets, addresses, its policy, and the user model."""
+"""What one application needs: secrets, addresses, its policy, and what an erasure leaves."""
 
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from inspect import Parameter, Signature, iscoroutinefunction, signature
 from urllib.parse import urlsplit
 
-from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
-from django.utils.module_loading import import_string
 
 from django_identity import anonymisation, policy
+from django_identity.checks import histories, sign_ups
 from django_identity.conf import Application
 from django_identity.conf.rules import ADDRESSES, Problem, is_loopback
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
-from django_identity.service.answers import Profile
 from django_identity.texts.labels import CLAIMS
-
-SOMEBODY = Profile(
-    id="somebody", email="somebody@example.org", first_name="Some", last_name="Body", country="NG"
-)
 
 
 def problems_of(application: Application) -> Iterator[Problem]:
@@ -40,7 +33,7 @@ def problems_of(application: Application) -> Iterator[Problem]:
     where = f"in the policy of the application {application.alias!r}."
     # What the package's own methods do not do. A site's own method is for the site to test.
     if type(site).new_user_fields is IdentityPolicy.new_user_fields:
-        yield from _unfilled(site, where)
+        yield from sign_ups.problems_of(site, application)
     if type(site).erase_user.__module__.startswith("django_identity."):
         yield from _left(site, where)
 
@@ -139,24 +132,9 @@ def _takes(own: Callable[..., object], wanted: Signature) -> bool:
     return True
 
 
-def _unfilled(site: IdentityPolicy, where: str) -> Iterator[Problem]:
-    """Fields that a new user must have, and that the policy's own default does not fill."""
-    given = site.new_user_fields(profile=SOMEBODY, kyc=None)
-    try:
-        get_user_model()(**given).clean_fields(exclude=["password"])
-    except ValidationError as invalid:
-        names = ", ".join(sorted(invalid.message_dict))
-        yield Problem(
-            "E041",
-            f"A sign-up does not fill these fields of {get_user_model()._meta.label} validly: "
-            f"{names}. Every new person would be refused.",
-            f"Write new_user_fields() {where}",
-        )
-
-
 def _left(site: IdentityPolicy, where: str) -> Iterator[Problem]:
     """What an erasure leaves: fields of the user, and former versions."""
-    model, kept_by = get_user_model(), ""
+    model = get_user_model()
     names = anonymisation.cannot_blank(model) if site.erasure == "anonymise" else []
     if names:
         yield Problem(
@@ -166,13 +144,10 @@ def _left(site: IdentityPolicy, where: str) -> Iterator[Problem]:
             "If they say something about the person, let them be empty (null=True), or empty them "
             f"in erase_user() {where}",
         )
-    if hasattr(model._meta, "simple_history_manager_attribute"):
-        kept_by = "django-simple-history"
-    elif apps.is_installed("reversion") and import_string("reversion.is_registered")(model):
-        kept_by = "django-reversion"
-    if kept_by:
+    if keepers := histories.keepers_of(model):
         yield Problem(
             "W033",
-            f"{kept_by} keeps former versions of {model._meta.label}, and an erasure leaves them.",
-            f"Delete them too, in erase_user() {where}",
+            "These can keep former versions of any row, and an erasure leaves those of "
+            f"{model._meta.label}: {', '.join(keepers)}.",
+            f"Delete them in erase_user() {where} If they have none of accounts, silence W033.",
         )

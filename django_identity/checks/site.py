@@ -8,8 +8,9 @@ from django.contrib.auth import get_user_model
 from django.db import connections, router
 from django.shortcuts import resolve_url
 from django.urls import NoReverseMatch, reverse
+from django.utils import translation
 
-from django_identity import conf, database
+from django_identity import charset, conf, database
 from django_identity.backends import BACKEND_PATH
 from django_identity.conf.rules import Problem
 from django_identity.service.http import environment_problem
@@ -63,6 +64,7 @@ def environment_problems() -> Iterator[Problem]:
 def problems() -> Iterator[Problem]:
     live = [each for each in conf.applications() if each.environment == "live"]
     yield from _pages()
+    yield from _tenants()
     yield from _databases()
     if live:
         yield from sandbox_problems()
@@ -79,6 +81,19 @@ def problems() -> Iterator[Problem]:
         said = "USE_TZ is off: the times of claims and revocations could not be compared."
         hint = "Set USE_TZ = True. Only the TIME_ZONE of pages is a matter of taste."
         yield Problem("E039", said, hint)
+
+
+def database_problems() -> Iterator[Problem]:
+    """What only the database itself can tell."""
+    lacking = charset.lacking(database.alias())
+    if lacking:
+        yield Problem(
+            "E072",
+            f"The database {database.alias()!r} stores text in {lacking}, which lacks characters "
+            "of people's names: they are left out, or stored as question marks.",
+            "Convert it: the tables and the connection of MariaDB or MySQL to utf8mb4, a database "
+            "of PostgreSQL to the encoding UTF8.",
+        )
 
 
 def _live(live: list[conf.Application]) -> Iterator[Problem]:
@@ -114,12 +129,63 @@ def _pages() -> Iterator[Problem]:
             "and no webhook.",
             'Add path("identity/", include("django_identity.urls")).',
         )
+    else:
+        yield from _languages()
     try:
         resolve_url(getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None) or "/")
     except NoReverseMatch:
         said = "IDENTITY_LOCAL_SIGN_IN_URL is neither an address nor a URL name."
         hint = "Set it to the site's own sign-in page, or to None if there is no such page."
         yield Problem("E012", said, hint)
+
+
+def _languages() -> Iterator[Problem]:
+    """What is registered at the service is one address, and the service has no language."""
+    for page in ("callback", "webhook"):
+        addresses = _addresses(page)
+        if len(addresses) > 1:
+            yield Problem(
+                "E070",
+                f"The address of the {page} changes with the visitor's language, and the service "
+                f"knows one: {', '.join(sorted(addresses)[:2])}.",
+                "Include django_identity.urls outside i18n_patterns(), below a path that is not "
+                "translated.",
+            )
+
+
+def _addresses(page: str) -> set[str]:
+    """The addresses of ``page`` in the languages of the site."""
+    languages = [code for code, _name in settings.LANGUAGES]
+    # Without a choice of the site's own these are a hundred, and each has to be loaded.
+    if not settings.is_overridden("LANGUAGES"):  # type: ignore[misc]  # not in the stubs
+        languages = languages[:2]
+    found = set()
+    for language in languages:
+        with translation.override(language):
+            found.add(reverse(f"identity:{page}"))
+    return found
+
+
+def _tenants() -> Iterator[Problem]:
+    """With django-tenants, which has a schema for each tenant."""
+    ours = apps.get_app_config("django_identity")
+    names = {ours.name, f"{type(ours).__module__}.{type(ours).__name__}"}
+    public = getattr(settings, "PUBLIC_SCHEMA_NAME", "public")
+    of_types = [
+        name
+        for kind, given in getattr(settings, "TENANT_TYPES", {}).items()
+        if kind != public
+        for name in given.get("APPS", ())
+    ]
+    if not names.isdisjoint([*getattr(settings, "TENANT_APPS", ()), *of_types]):
+        yield Problem(
+            "W070",
+            "Each tenant has tables of this package: an event reaches the tenant of its address "
+            "alone, and workers do the upkeep of the public schema, which has no tables.",
+            "Give each tenant an application with a webhook address of its own, and run "
+            "identity_upkeep for each schema (all_tenants_command). Or list django_identity in "
+            "SHARED_APPS alone.",
+        )
 
 
 def _databases() -> Iterator[Problem]:

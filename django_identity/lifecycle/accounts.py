@@ -8,6 +8,8 @@ import logging
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
+from functools import partial
+from inspect import Parameter, signature
 from typing import Any
 from unicodedata import is_normalized
 
@@ -15,13 +17,17 @@ from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
+from django.db import DatabaseError
 
-from django_identity import database, exceptions, policy
+from django_identity import charset, database, exceptions, policy, uniqueness
 from django_identity.conf import Application
-from django_identity.logs import LogEvent, log
+from django_identity.logs import LogEvent, log, log_trouble
 from django_identity.policy import Claims
 from django_identity.service.answers import KycStatus, Profile
 from django_identity.service.members import REPLACEMENT
+
+#: ``linking`` tries again after those of the database.
+NOT_OF_THE_SITE = (DatabaseError, exceptions.IdentityError)
 
 
 def address_of(text: str) -> str:
@@ -33,6 +39,8 @@ def address_of(text: str) -> str:
     """
     normalize = getattr(_manager(), "normalize_email", str)
     address = str(normalize(text.strip()))
+    if not charset.holds(address):
+        return ""
     try:
         validate_email(address)
     except ValidationError:
@@ -46,8 +54,18 @@ def address_of(text: str) -> str:
 
 
 def usable(profile: Profile) -> Profile:
-    """The profile with its e-mail address by ``address_of``."""
-    return replace(profile, email=address_of(profile.email))
+    """The profile with its e-mail address by ``address_of``, and names that can be stored."""
+    return replace(
+        profile,
+        email=address_of(profile.email),
+        first_name=_name_in(profile.first_name),
+        last_name=_name_in(profile.last_name),
+    )
+
+
+def _name_in(text: str) -> str:
+    """The name, or an empty text if the database lacks one of its characters."""
+    return text if charset.holds(text) else ""
 
 
 def require_free_address(application: Application, profile: Profile) -> None:
@@ -60,22 +78,62 @@ def sign_up(application: Application, profile: Profile, kyc: KycStatus | None) -
     """Create a user with the fields of the policy, by the site's ``create_user``.
 
     It has no password. Two sign-ups with one e-mail address at the same moment are stopped by the
-    user model, if its address is unique. Raises ``EmailTaken`` or ``LinkingRefused``. Must run
-    inside a transaction.
+    user model, if its address is unique. Raises ``EmailTaken`` or ``LinkingRefused``, also if the
+    site's own code raised an error. Must run inside a transaction.
     """
     site = policy.load(application.policy)
     profile = usable(profile)
     fields = policy.writable(site.new_user_fields(profile=profile, kyc=kyc), "new_user_fields")
-    created: AbstractBaseUser = _manager().create_user(**_validated(fields), password=None)
-    if created.has_usable_password():
-        created.set_unusable_password()
-        created.save()
+    try:
+        created = _created(fields)
+    except NOT_OF_THE_SITE:
+        raise
+    except Exception as error:
+        detail = f"the site's code raised {type(error).__name__}"
+        raise exceptions.LinkingRefused(detail, code="user_fields_refused") from error
 
     # Policy, model and manager may each have made another address of it.
     stored = address_in(created)
     if stored != profile.email:
         _require_free(site, stored, besides=created)
     return created
+
+
+def _created(fields: dict[str, Any]) -> AbstractBaseUser:
+    """A user of the site's own ``create_user``, without a password."""
+    create_user = _manager().create_user
+    given = {**dict.fromkeys(_demanded_by(create_user), ""), **_validated(fields)}
+    created: AbstractBaseUser = create_user(**given, password=None)
+    if created.has_usable_password():
+        created.set_unusable_password()
+        created.save()
+    # Managers make an empty text of an address that is not there.
+    emptied = _empty_as_null(created)
+    if emptied:
+        created.save(update_fields=emptied)
+    return created
+
+
+def _demanded_by(create_user: Callable[..., Any]) -> list[str]:
+    """The members of a profile that ``create_user`` demands: parameters without a default."""
+    parameters = signature(create_user).parameters
+    wanted = [parameters[name] for name in policy.PROFILE_FIELDS if name in parameters]
+    return [each.name for each in wanted if each.default is Parameter.empty]
+
+
+def _empty_as_null(user: AbstractBaseUser) -> list[str]:
+    """Let unique texts that are empty be NULL, if they may. Returns their names.
+
+    Two people without an address have two empty texts, which are the same, and two NULLs, which
+    are not.
+    """
+    names = []
+    for field in user._meta.concrete_fields:
+        is_empty = getattr(user, field.attname) == ""
+        if is_empty and field.null and uniqueness.must_differ(field):
+            setattr(user, field.attname, None)
+            names.append(field.name)
+    return names
 
 
 def _validated(fields: dict[str, Any]) -> dict[str, Any]:
@@ -88,8 +146,9 @@ def _validated(fields: dict[str, Any]) -> dict[str, Any]:
     for name in _refused(user.clean_fields) & fields.keys() & {*policy.PROFILE_FIELDS}:
         field: Any = user._meta.get_field(name)
         setattr(user, name, field.get_default())
-    if refused := ", ".join(sorted(_refused(user.full_clean))):
-        detail = f"the user model refuses: {refused}"
+    refused = _refused_of(user)
+    if refused:
+        detail = f"the user model refuses: {', '.join(sorted(refused))}"
         raise exceptions.LinkingRefused(detail, code="user_fields_refused")
     return {name: getattr(user, name) for name in fields}
 
@@ -104,9 +163,9 @@ def overwrite_fields(
 ) -> str:
     """Write the policy's fields to a user who signs in again. The default is none.
 
-    If the user model refuses the user then, or another account has the e-mail address, no field is
-    written, and the log names those that are refused. Returns the former address, if another one
-    has taken its place.
+    If the user model refuses the user then, another account has the e-mail address, or the site's
+    own code raises an error, no field is written, and the log names those that are refused. Returns
+    the former address, if another one has taken its place.
     """
     site = policy.load(application.policy)
     address = address_of(profile.email)
@@ -122,22 +181,47 @@ def overwrite_fields(
         return ""
 
     former_address = address_in(user)
+    is_written = _overwrite(application, site, user, changed)
+    if not is_written:
+        user.refresh_from_db(fields=changed)
+        return ""
+    return former_address if former_address != address_in(user) else ""
+
+
+def _overwrite(
+    application: Application,
+    site: policy.IdentityPolicy,
+    user: AbstractBaseUser,
+    changed: dict[str, Any],
+) -> bool:
+    """Write these fields. Returns False if they are refused; the log says why."""
+    facts = {"application": application.alias}
     for name, value in changed.items():
         setattr(user, name, value)
-    refused = _refused_of_changed(site, user, changed)
+    try:
+        refused = _refused_of_changed(site, user, changed)
+        if not refused:
+            with database.atomic():
+                user.save(update_fields=changed)
+    except NOT_OF_THE_SITE:
+        raise
+    except Exception as error:  # noqa: BLE001  the site's own code may raise anything
+        log_trouble(LogEvent.USER_FIELDS_REFUSED, error, fields=",".join(sorted(changed)), **facts)
+        return False
     if refused:
-        user.refresh_from_db(fields=changed)
-        facts = {"application": application.alias, "fields": ",".join(sorted(refused))}
+        facts["fields"] = ",".join(sorted(refused))
         log(LogEvent.USER_FIELDS_REFUSED, level=logging.WARNING, **facts)
-        return ""
-    user.save(update_fields=changed)
-    return former_address if former_address != address_in(user) else ""
+    return not refused
 
 
 def _refused_of_changed(
     site: policy.IdentityPolicy, user: AbstractBaseUser, changed: dict[str, Any]
 ) -> set[str]:
     """The names of the changed fields for which the user cannot be saved."""
+    texts = {name: value for name, value in changed.items() if isinstance(value, str)}
+    lost = {name for name, text in texts.items() if not charset.holds(text)}
+    if lost:
+        return lost
     email = user.get_email_field_name()
     if changed.get(email):
         address = address_of(changed[email])
@@ -147,7 +231,7 @@ def _refused_of_changed(
             _require_free(site, address, besides=user)
         except exceptions.EmailTaken:
             return {email}
-    return _refused(user.full_clean)
+    return _refused_of(user)
 
 
 def address_in(user: AbstractBaseUser) -> str:
@@ -176,6 +260,17 @@ def _require_free(
 
 def _manager() -> Any:
     return get_user_model()._default_manager.db_manager(database.alias())
+
+
+def _refused_of(user: AbstractBaseUser) -> set[str]:
+    """The names of the fields that the user model refuses, in the steps of ``full_clean``."""
+    own_rules = partial(user.full_clean, validate_unique=False, validate_constraints=False)
+    refused = _refused(own_rules)
+    if refused:
+        return refused
+    # Django's ``clean`` makes an empty text of an address that is not there.
+    _empty_as_null(user)
+    return _refused(user.validate_unique) | _refused(user.validate_constraints)
 
 
 def _refused(check: Callable[[], object]) -> set[str]:

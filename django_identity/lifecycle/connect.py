@@ -104,6 +104,9 @@ def _claim(redemption: ConnectRedemption, user: AbstractBaseUser) -> bool:
         with database.atomic():
             # One after another, so that the count misses none that is being written.
             database.all_users().select_for_update().filter(pk=user.pk).first()
+            # In a site that validates each row before it is saved, a repeat would be another error.
+            if ConnectRedemption.objects.filter(code_digest=redemption.code_digest).exists():
+                return False
             redemption.save(force_insert=True)
             if theirs.count() > MOST_TRIES:
                 seconds = int(CODE_LIFETIME.total_seconds())

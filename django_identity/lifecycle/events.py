@@ -113,8 +113,10 @@ def _apply(row: WebhookEvent, identity: LinkedIdentity | None) -> None:
             row.next_attempt_at = timezone.now()
     row.save(update_fields=[*withdrawal.EMPTIED, "outcome", "next_attempt_at"])
     signals.announce(signals.event_received, WebhookEvent, event=row)
-    if row.event_type in (EventType.CONSENT_REVOKED, EventType.CLAIM_REVOKED):
-        return  # No broker delays the answer to a revocation. Its handlers wait for upkeep.
+    # No broker delays the answer to a revocation. Its handlers wait for upkeep.
+    is_revocation = row.event_type in (EventType.CONSENT_REVOKED, EventType.CLAIM_REVOKED)
+    if is_revocation and not background.is_eager():
+        return
     if row.next_attempt_at is not None:
         background.nudge_on_commit(background.TaskName.RUN_HANDLERS, row.pk)
     if identity is not None and row.outcome == EventOutcome.APPLIED and identity.is_due:

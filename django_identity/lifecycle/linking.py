@@ -9,13 +9,13 @@ If the second step is refused, what the first one made is deleted; if the proces
 the next full sign-in fills it.
 """
 
-from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import IntegrityError
+from django.core.exceptions import ValidationError
+from django.db import DataError, IntegrityError
 
 from django_identity import database, exceptions, signals
 from django_identity.lifecycle import (
@@ -34,17 +34,20 @@ from django_identity.logs import LogEvent, log_trouble
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, WebhookEvent, digest
 
 TRIES = 5
-#: Another request linked the same subject, account or address meanwhile, there was a deadlock, or
-#: the connection has broken since the service was called.
-OF_DATABASE = (IntegrityError, *database.BROKEN)
-OVERTAKEN = (*OF_DATABASE, exceptions.EmailTaken, exceptions.StorageUnavailable)
+#: Another request linked the same account or address meanwhile, there was a deadlock, or the
+#: connection has broken since the service was called.
+OVERTAKEN = (*database.BROKEN, exceptions.EmailTaken, exceptions.StorageUnavailable)
+#: Another request has written the row meanwhile; or the database, or a rule of the site, refuses it
+#: each time, as the second of these errors in a row shows.
+REFUSED = (IntegrityError, DataError, ValidationError)
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
     """The result. ``session``: the identity on which a new session rests, as this link read it.
 
-    ``refusal``: why somebody who returned gets no session, though what they brought is stored.
+    ``refusal``: why somebody who returned, or whose account waits for approval, gets no session,
+    though what they brought is stored.
     """
 
     identity: LinkedIdentity
@@ -57,7 +60,7 @@ def link(request: LinkRequest) -> Linked:
     """Link the subject to its user and store what the service said. Raises a ``LinkingRefused``.
 
     Must run outside any transaction. It is tried again after ``OVERTAKEN``, and raises
-    ``StorageUnavailable`` in the end.
+    ``StorageUnavailable`` in the end. After ``REFUSED`` it is tried once more.
     """
     linked = _tried(request)
     if linked.refusal is not None:
@@ -66,14 +69,27 @@ def link(request: LinkRequest) -> Linked:
 
 
 def _tried(request: LinkRequest) -> Linked:
+    was_refused = False
     for _ in range(TRIES - 1):
-        with suppress(*OVERTAKEN):
+        try:
             return _link(request)
+        except REFUSED as error:
+            if was_refused:
+                raise _lasting(error) from error
+            was_refused = True
+        except OVERTAKEN:
+            was_refused = False
         database.reconnect()
     try:
         return _link(request)
-    except OF_DATABASE as error:
+    except REFUSED as error:
+        raise _lasting(error) from error
+    except database.BROKEN as error:
         raise exceptions.StorageUnavailable(type(error).__name__) from error
+
+
+def _lasting(error: Exception) -> exceptions.LinkingRefused:
+    return exceptions.LinkingRefused(type(error).__name__, code="storage_refused")
 
 
 def _link(request: LinkRequest) -> Linked:
@@ -129,10 +145,15 @@ def _write_empty(request: LinkRequest, *, via: LinkedVia) -> LinkedIdentity:
 
 def _active(user_id: Any) -> AbstractBaseUser:
     """The user, locked. Raises ``LinkingRefused``."""
-    locked = database.all_users().select_for_update().filter(pk=user_id)
-    user: AbstractBaseUser | None = locked.first()
+    user = _locked(user_id)
     if user is None or not user.is_active:
         raise exceptions.LinkingRefused(code="user_inactive")
+    return user
+
+
+def _locked(user_id: Any) -> AbstractBaseUser | None:
+    user: AbstractBaseUser | None
+    user = database.all_users().select_for_update().filter(pk=user_id).first()
     return user
 
 
@@ -159,15 +180,20 @@ def _grant(
 ) -> Linked:
     """Store what came, apply the events since, ask the policy, and grant. The row is locked."""
     before = copy(identity)
-    user = _active(identity.user_id)
+    user = _locked(identity.user_id)
+    waits = _waits_for_approval(user, identity)
+    if user is None or not (user.is_active or waits):
+        raise exceptions.LinkingRefused(code="user_inactive")
     if is_new and withdrawal.is_being_erased(identity):
         raise exceptions.LinkingRefused(code="erasure_pending")
     if identity.revoked_at is not None and identity.revoked_at > request.began_at:
         raise exceptions.LinkingRefused(code="consent_withdrawn")
 
     proven = _store(request, identity, via=allowed.via, is_new=is_new)
-    session = _session_identity(request, user)
+    session = None if waits else _session_identity(request, user)
     refusal = _asked(request, allowed, user, before, proven)
+    if waits and refusal is None:
+        refusal = exceptions.LinkingRefused(code="approval_pending")
     former_address = ""
     # A code alone may be another person's, so its data is not written to the account.
     if refusal is None and not before.was_never_granted and not identity.connect_only:
@@ -182,6 +208,18 @@ def _grant(
     linked = Linked(identity, user, session, refusal)
     _announce(request, linked, before, former_address=former_address)
     return linked
+
+
+def _waits_for_approval(user: AbstractBaseUser | None, identity: LinkedIdentity) -> bool:
+    """Whether the sign-up made an inactive account, which nobody has approved yet.
+
+    Some sites make every account so, and staff activate it. So the link and what came are kept, and
+    the person gets no session.
+    """
+    if user is None or user.is_active or not identity.account_made:
+        return False
+    # An account that was in use has been disabled since.
+    return getattr(user, "last_login", None) is None
 
 
 def _store(
@@ -231,6 +269,9 @@ def _asked(
     for question in allowed.asks:
         if question is Question.FIRST_AGAIN:
             question = first_question(before)
+        if question is Question.MAY_SIGN_IN and not user.is_active:
+            # There is no session for an account that waits. It is asked when there is one.
+            continue
         refusal = questions.refusal_of(request, question, user, proven)
         if refusal is None:
             continue

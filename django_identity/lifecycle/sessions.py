@@ -40,8 +40,23 @@ def signing_in(identities: Iterable[LinkedIdentity]) -> LinkedIdentity | None:
     return None
 
 
-def mark_of(identity: LinkedIdentity) -> str:
-    """What stands for the identity in a session. It changes when all its sessions end."""
+def may_be_lent(identities: Iterable[LinkedIdentity]) -> bool:
+    """Whether another app may lend a session to the user of ``identities``, who has no own one.
+
+    With django-hijack, staff who came by identity look at the site as somebody else, and come back.
+    Meanwhile the session has the other user and this backend. Nobody looks as a person whose
+    consent ended: then the session of that person themselves has to say why it ended.
+    """
+    return all(each.consent == Consent.GRANTED for each in identities)
+
+
+def mark_of(identity: LinkedIdentity | None) -> str:
+    """What stands for the identity in a session. It changes when all its sessions end.
+
+    None: the session is lent, and no identity of its user is in it.
+    """
+    if identity is None:
+        return "lent"
     return f"{identity.pk}.{identity.session_epoch}"
 
 

@@ -15,6 +15,7 @@ from typing import Self
 from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.encoding import iri_to_uri
 from django.views.decorators.debug import sensitive_variables
 
 from django_identity import database, exceptions, vault
@@ -110,7 +111,8 @@ def begin(
         environment=application.environment,
         purpose=purpose,
         user_id=user.pk if user else None,
-        next=next_url,
+        # In ASCII, which every database holds.
+        next=iri_to_uri(next_url),
         redirect_uri=redirect_uri,
         scopes=list(scopes),
         expires_at=timezone.now() + timedelta(seconds=SIGN_IN_LIFETIME),

@@ -2,7 +2,8 @@
 
 ``identity``: linked identities, grants, claims · ``events``: events and erasure receipts ·
 ``flows``: started sign-ins, redemptions of Connect codes ·
-``choices``: lengths and choices of columns · ``querysets``: named queries
+``choices``: lengths and choices of columns · ``service_fields``: columns for the service's texts ·
+``querysets``: named queries
 """
 
 from django_identity.models.choices import (

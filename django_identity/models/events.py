@@ -21,6 +21,7 @@ from django_identity.models.choices import (
     WhyIgnored,
 )
 from django_identity.models.querysets import WebhookEventManager, digest
+from django_identity.models.service_fields import ServiceJSON, ServiceText
 from django_identity.service.webhooks import Event
 
 #: The members of an event's data that the spec and this package name.
@@ -32,22 +33,22 @@ class WebhookEvent(Record):
     """The content of one webhook delivery. About a subject that is not linked it has no content."""
 
     application = models.CharField(_("application"), max_length=64)
-    event_id = models.CharField(_("event id"), max_length=255, blank=True)
+    event_id = ServiceText(_("event id"), max_length=255, blank=True)
     # It finds a repeat.
     event_digest = models.CharField(max_length=DIGEST_LENGTH)
-    event_type = models.CharField(_("type"), max_length=64, blank=True)
+    event_type = ServiceText(_("type"), max_length=64, blank=True)
     occurred_at = models.DateTimeField(_("occurred"))
     received_at = models.DateTimeField(_("received"))
     subject = models.CharField(_("subject"), max_length=SUBJECT_LENGTH, blank=True)
     subject_digest = models.CharField(max_length=DIGEST_LENGTH, blank=True)
-    payload = models.JSONField(_("payload"), null=True)
+    payload = ServiceJSON(_("payload"), blank=True, null=True)
     # Empty until the event is applied.
     outcome = models.CharField(_("outcome"), max_length=10, choices=EventOutcome, blank=True)
-    handled_at = models.DateTimeField(_("handled"), null=True)
+    handled_at = models.DateTimeField(_("handled"), blank=True, null=True)
     # The names of the site's handlers that are done with it.
-    handled_by = models.JSONField(default=list)
+    handled_by = models.JSONField(blank=True, default=list)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
-    next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
+    next_attempt_at = models.DateTimeField(_("next attempt"), blank=True, null=True, db_index=True)
     error = models.CharField(_("error"), max_length=255, blank=True)
 
     objects: ClassVar[WebhookEventManager[WebhookEvent]] = WebhookEventManager()
@@ -130,22 +131,28 @@ class ErasureReceipt(Record):
 
     application = models.CharField(_("application"), max_length=64)
     identity = models.ForeignKey(
-        "django_identity.LinkedIdentity", on_delete=models.SET_NULL, null=True, related_name="+"
+        "django_identity.LinkedIdentity",
+        on_delete=models.SET_NULL,
+        blank=True,
+        null=True,
+        related_name="+",
     )
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
-    event_id = models.CharField(_("event id"), max_length=255, blank=True)
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, blank=True, null=True, related_name="+"
+    )
+    event_id = ServiceText(_("event id"), max_length=255, blank=True)
     requested_at = models.DateTimeField(_("requested"))
     # Empty while it is pending.
-    erased_at = models.DateTimeField(_("erased"), null=True)
+    erased_at = models.DateTimeField(_("erased"), blank=True, null=True)
     # Deleted rows by table.
-    counts = models.JSONField(_("counts"), default=dict)
+    counts = models.JSONField(_("counts"), blank=True, default=dict)
     account_kept = models.CharField(
         _("account kept"), max_length=16, choices=AccountKept, blank=True
     )
     # What was found afterwards, by model and field.
-    audit = models.JSONField(_("audit"), null=True)
+    audit = models.JSONField(_("audit"), blank=True, null=True)
     attempts = models.PositiveSmallIntegerField(_("attempts"), default=0)
-    next_attempt_at = models.DateTimeField(_("next attempt"), null=True, db_index=True)
+    next_attempt_at = models.DateTimeField(_("next attempt"), blank=True, null=True, db_index=True)
     error = models.CharField(_("error"), max_length=255, blank=True)
 
     class Meta:

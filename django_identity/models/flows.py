@@ -18,19 +18,25 @@ class AuthorizationRequest(Record):
     environment = models.CharField(max_length=4, choices=Environment)
     purpose = models.CharField(_("Purpose"), max_length=7, choices=Purpose)
     # Who started it. Without the account they come back to a page that says so.
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.SET_NULL, null=True, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.SET_NULL, blank=True, null=True, related_name="+"
+    )
     # Who was signed in or linked by it.
     completed_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, null=True, related_name="+"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.CASCADE,
+        blank=True,
+        null=True,
+        related_name="+",
     )
     next = models.TextField(_("Page you wanted"), blank=True)
     # Sealed by ``vault``.
-    code_verifier = models.TextField()
+    code_verifier = models.TextField(blank=True)
     redirect_uri = models.TextField()
-    scopes = models.JSONField(default=list)
+    scopes = models.JSONField(blank=True, default=list)
     expires_at = models.DateTimeField(db_index=True)
     # When the callback was used.
-    consumed_at = models.DateTimeField(null=True)
+    consumed_at = models.DateTimeField(blank=True, null=True)
     outcome = models.CharField(_("outcome"), max_length=64, blank=True)
 
     class Meta:
@@ -51,7 +57,9 @@ class ConnectRedemption(Record):
     code_digest = models.CharField(max_length=DIGEST_LENGTH, unique=True)
     application = models.CharField(max_length=64)
     # Who entered the code.
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, blank=True, null=True, related_name="+"
+    )
     expires_at = models.DateTimeField(db_index=True)
     outcome = models.CharField(_("outcome"), max_length=64, blank=True)
     # The service's own id of the request, for its support.

@@ -22,6 +22,7 @@ from django_identity.models.choices import (
     RevokedBy,
 )
 from django_identity.models.querysets import Changes, LinkedIdentityManager, digest
+from django_identity.models.service_fields import ServiceJSON, ServiceText
 from django_identity.vault import Context
 
 
@@ -39,31 +40,31 @@ class LinkedIdentity(Record):
     # When the newest full sign-in began.
     signed_in_at = models.DateTimeField(_("signed in"), default=NEVER)
     # Empty while the consent is granted.
-    revoked_at = models.DateTimeField(_("revoked"), null=True)
+    revoked_at = models.DateTimeField(_("revoked"), blank=True, null=True)
     revoked_by = models.CharField(_("revoked by"), max_length=6, choices=RevokedBy, blank=True)
     linked_via = models.CharField(_("linked via"), max_length=7, choices=LinkedVia)
     # Whether the link made the account. Then it may be the only way in.
     account_made = models.BooleanField(_("account made for it"), default=False)
     # What the consent covers.
-    scopes = models.JSONField(_("scopes"), default=list)
-    kyc_level = models.CharField(_("KYC level"), max_length=64, blank=True)
-    kyc_status = models.CharField(_("KYC status"), max_length=64, blank=True)
-    kyc_provider = models.CharField(_("KYC provider"), max_length=255, blank=True)
-    kyc_verified_at = models.DateTimeField(_("KYC verified"), null=True)
+    scopes = models.JSONField(_("scopes"), blank=True, default=list)
+    kyc_level = ServiceText(_("KYC level"), max_length=64, blank=True)
+    kyc_status = ServiceText(_("KYC status"), max_length=64, blank=True)
+    kyc_provider = ServiceText(_("KYC provider"), max_length=255, blank=True)
+    kyc_verified_at = models.DateTimeField(_("KYC verified"), blank=True, null=True)
     # When the service last stated the level.
-    kyc_said_at = models.DateTimeField(_("KYC checked"), null=True)
+    kyc_said_at = models.DateTimeField(_("KYC checked"), blank=True, null=True)
     # Of the newest verified credential.
-    credential_issued_at = models.DateTimeField(_("Credential issued"), null=True)
-    credential_expires_at = models.DateTimeField(_("credential valid until"), null=True)
+    credential_issued_at = models.DateTimeField(_("Credential issued"), blank=True, null=True)
+    credential_expires_at = models.DateTimeField(_("credential valid until"), blank=True, null=True)
     # Empty: it is never due.
-    refetch_due_at = models.DateTimeField(_("re-fetch due"), null=True)
+    refetch_due_at = models.DateTimeField(_("re-fetch due"), blank=True, null=True)
     # The number of failures in a row.
     refetch_failures = models.PositiveSmallIntegerField(default=0)
     # The code of the last failure.
     last_error = models.CharField(max_length=255, blank=True)
-    connect_issued_at = models.DateTimeField(_("Connect answer issued"), null=True)
+    connect_issued_at = models.DateTimeField(_("Connect answer issued"), blank=True, null=True)
     # The owner's masked name.
-    connect_person = models.CharField(_("owner of the Connect code"), max_length=128, blank=True)
+    connect_person = ServiceText(_("owner of the Connect code"), max_length=128, blank=True)
     # Sessions of the identity sign-in end when this number rises.
     session_epoch = models.PositiveIntegerField(default=0)
     # Raised by each change, so that a late answer is discarded.
@@ -153,15 +154,15 @@ class TokenGrant(Record):
     # Both tokens are sealed by ``vault``.
     access_token = models.TextField()
     refresh_token = models.TextField(blank=True)
-    scopes = models.JSONField(_("What it lets this site read"), default=list)
+    scopes = models.JSONField(_("What it lets this site read"), blank=True, default=list)
     access_expires_at = models.DateTimeField(_("Access ends"))
-    refresh_expires_at = models.DateTimeField(_("Permission ends"), null=True)
+    refresh_expires_at = models.DateTimeField(_("Permission ends"), blank=True, null=True)
     # Raised by each refresh.
     generation = models.PositiveIntegerField(default=1)
     # Until then one worker may refresh.
-    lease_until = models.DateTimeField(null=True)
+    lease_until = models.DateTimeField(blank=True, null=True)
     # No refresh before it.
-    retry_at = models.DateTimeField(null=True)
+    retry_at = models.DateTimeField(blank=True, null=True)
     # Only a sign-in helps.
     needs_reauthorization = models.BooleanField(_("Needs you to check again"), default=False)
 
@@ -183,16 +184,16 @@ class StoredClaim(Record):
     """
 
     identity = models.ForeignKey(LinkedIdentity, on_delete=models.CASCADE, related_name="claims")
-    claim_type = models.CharField(_("claim"), max_length=128)
-    provider = models.CharField(_("provider"), max_length=128, blank=True)
-    value = models.JSONField(_("value"), null=True)
-    proof_hash = models.CharField(_("proof hash"), max_length=255, blank=True)
-    issued_at = models.DateTimeField(_("issued"), null=True)
+    claim_type = ServiceText(_("claim"), max_length=128)
+    provider = ServiceText(_("provider"), max_length=128, blank=True)
+    value = ServiceJSON(_("value"), blank=True, null=True)
+    proof_hash = ServiceText(_("proof hash"), max_length=255, blank=True)
+    issued_at = models.DateTimeField(_("issued"), blank=True, null=True)
     # The claim's own end.
-    expires_at = models.DateTimeField(_("expires"), null=True)
+    expires_at = models.DateTimeField(_("expires"), blank=True, null=True)
     # Empty: the claim is not proven.
-    valid_until = models.DateTimeField(_("valid until"), null=True)
-    revoked_at = models.DateTimeField(_("revoked"), null=True)
+    valid_until = models.DateTimeField(_("valid until"), blank=True, null=True)
+    revoked_at = models.DateTimeField(_("revoked"), blank=True, null=True)
 
     class Meta:
         verbose_name = _("claim")

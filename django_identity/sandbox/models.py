@@ -148,6 +148,8 @@ class Client(AbstractApplication):
     registered = models.ForeignKey(Application, models.CASCADE)
     environment = models.CharField(max_length=4, choices=Environment)
     webhook_url = models.CharField(max_length=2000, blank=True)
+    # Where the same application runs too, one address a line; each gets every event.
+    webhook_copies = models.TextField(blank=True)
     webhook_secret = models.CharField(max_length=200, blank=True)
     webhook_held = models.BooleanField(default=False)
     objects: ClassVar[models.Manager[Self]] = models.Manager()
@@ -279,6 +281,7 @@ class DeliveryState(models.TextChoices):
 class Delivery(Row):
     """One event for one credential set, with the exact text that is sent, and each attempt.
 
+    It goes to ``copy_to``; if that is empty, to the address that is registered when it is sent.
     ``tries`` counts the attempts since the delivery was last ordered. ``next_attempt_at`` uses the
     sandbox's clock and is empty unless the delivery is waiting.
     """
@@ -288,6 +291,7 @@ class Delivery(Row):
     event_type = models.CharField(max_length=100)
     user_id = models.CharField(max_length=255)
     body = models.TextField()
+    copy_to = models.CharField(max_length=2000, blank=True)
     created_at = models.DateTimeField()
     changed_at = models.DateTimeField(db_index=True)
     state = models.CharField(max_length=10, choices=DeliveryState, default=DeliveryState.WAITING)

@@ -1,12 +1,16 @@
 """A closed gate: why it is closed, and what it answers."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, resolve_url
+from django.urls import NoReverseMatch
 from django.utils.cache import patch_cache_control, patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
@@ -16,7 +20,7 @@ from django_identity.exceptions import Recovery
 from django_identity.lifecycle.standing import Shortfall
 from django_identity.texts import advice
 from django_identity.texts.labels import in_words
-from django_identity.views.pages import address_of, page, path_of, why_asked
+from django_identity.views.pages import NEVER_CACHED, address_of, page, path_of, why_asked
 from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
 
 OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]
@@ -24,6 +28,7 @@ OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], Htt
 NOT_SIGNED_IN = "not_signed_in"
 HTMX = ("HX-Request", "HX-Current-URL")
 PAGE, JSON = "text/html", ("application/json", MEDIA_TYPE)
+PLAIN = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,6 @@ def keep_private(response: Any, *headers: str) -> Any:
     """
     if isinstance(response, HttpResponseBase):
         patch_vary_headers(response, ("Cookie", *headers))
-        # Needed beside no-store too, because some versions of Django's cache ignore no-store.
         patch_cache_control(response, private=True)
     return response
 
@@ -101,12 +105,40 @@ def _own_answer(
     # After a step-up the page of a form is shown again. A POST is never replayed.
     is_page = request.method in ("GET", "HEAD") or closed.code == "sign_in_not_recent"
     next_url = _page_of(request) if is_page else ""
-    way_in = address_of("login", application, next=next_url, missing=closed.asked)
+    try:
+        way_in = address_of("login", application, next=next_url, missing=closed.asked)
+    except NoReverseMatch:
+        return _answer_without_us(request, on_closed, closed, next_url)
     if on_closed == "forbid":
         return _explain(request, closed, {"way_in": way_in, "next": next_url})
+    return _lead_to(way_in, request)
+
+
+def _lead_to(address: str, request: HttpRequest) -> HttpResponse:
     if request.headers.get("HX-Request") == "true":
-        return HttpResponse(status=204, headers={"HX-Redirect": way_in})
-    return redirect(way_in)
+        return HttpResponse(status=204, headers={"HX-Redirect": address})
+    return redirect(address)
+
+
+def _answer_without_us(
+    request: HttpRequest, on_closed: Literal["redirect", "forbid"], closed: Closed, next_url: str
+) -> HttpResponse:
+    """On a host whose URLconf lacks our addresses: lead to ``LOGIN_URL``, or say what is missing.
+
+    Signing in there again would prove nothing, so it is for those who are not signed in.
+    """
+    if on_closed == "redirect" and closed.code == NOT_SIGNED_IN:
+        with suppress(NoReverseMatch):
+            return _lead_to(_login_url(request, next_url), request)
+    return HttpResponse(closed.detail, status=403, content_type=PLAIN)
+
+
+def _login_url(request: HttpRequest, next_url: str) -> str:
+    """The site's own login page, as Django's decorators lead to it. Raises ``NoReverseMatch``."""
+    login_url = resolve_url(settings.LOGIN_URL)
+    if urlsplit(login_url).netloc not in ("", request.get_host()):
+        next_url = request.build_absolute_uri(next_url)
+    return redirect_to_login(next_url, login_url).url
 
 
 def _page_of(request: HttpRequest) -> str:
@@ -130,7 +162,7 @@ def _explain(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> Http
     }
     template = "django_identity/gate_closed.html"
     response = page(request, application, template, context, status=403, is_closed=True)
-    response["Cache-Control"] = "no-store"
+    response["Cache-Control"] = NEVER_CACHED
     # The page has a sign-in button, so other sites must not frame it.
     response["X-Frame-Options"] = "DENY"
     return response

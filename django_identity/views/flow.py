@@ -1,8 +1,9 @@
 """Shared by all views of the flow: headers, application, user, addresses."""
 
+import re
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -21,9 +22,16 @@ from django.views.decorators.http import require_http_methods
 from django_identity import conf, database
 from django_identity.exceptions import FlowError, IdentityError, Recovery
 from django_identity.logs import LogEvent, log_failure
-from django_identity.views.pages import address_of, error_page, path_of
+from django_identity.views.pages import NEVER_CACHED, address_of, error_page, path_of
 
 LONGEST_NEXT = 2000
+#: The address in Django's reason why a form is refused.
+FOREIGN_ADDRESS = re.compile(
+    r"(?<=checking failed - )"
+    r"(?:(?P<origin>null|https?://[\w.:\[\]-]{1,255})(?=[/?# ]))?"
+    r".*(?= does not match)",
+    re.ASCII,
+)
 
 View = Callable[..., HttpResponseBase]
 Decorator = Callable[[View], View]
@@ -40,7 +48,7 @@ def in_flow(view: View) -> View:
     @wraps(view)
     def wrapped(request: HttpRequest, /, *args: Any, **kwargs: Any) -> HttpResponseBase:
         response = view(request, *args, **kwargs)
-        response["Cache-Control"] = "no-store"
+        response["Cache-Control"] = NEVER_CACHED
         response["Referrer-Policy"] = "no-referrer"
         response["X-Frame-Options"] = "DENY"
         return response
@@ -89,14 +97,21 @@ def own_page(*methods: str, failed: LogEvent = LogEvent.DISCONNECT_FAILED) -> De
 
 
 class _TokenCheck(CsrfViewMiddleware):
-    """Django's check of the CSRF token, with a page of our own in place of Django's."""
+    """Django's check of the CSRF token, with a page of our own in place of Django's.
 
-    def process_view(self, request: HttpRequest, callback: Any, args: Any, kwargs: Any) -> Any:
-        if super().process_view(request, callback, args, kwargs) is None:
-            return None
-        error = FlowError("no valid CSRF token", code="form_expired")
+    Django REST framework overrides the same method. The log has Django's own reason, because
+    "form_expired" is also what a proxy causes that changes the scheme or the port.
+    """
+
+    def _reject(self, request: HttpRequest, reason: str) -> NoReturn:
+        error = FlowError(FOREIGN_ADDRESS.sub(_origin_in, reason), code="form_expired")
         error.next_url = safe_next(request.POST.get("next", ""))
         raise error
+
+
+def _origin_in(found: re.Match[str]) -> str:
+    """What the log says of a foreign address: path and query may tell of the person."""
+    return found["origin"] or "another address"
 
 
 _with_token: Any = decorator_from_middleware(_TokenCheck)

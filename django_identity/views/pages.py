@@ -21,6 +21,8 @@ from django_identity.texts import advice
 
 #: Marks our messages among those of the site.
 OURS = "identity"
+#: Both, because caches ignore ``no-store``: as late as in 5.2.12 Django's own did.
+NEVER_CACHED = "private, no-store"
 
 
 def path_of(request: HttpRequest, *, with_query: bool = False) -> str:

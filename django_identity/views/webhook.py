@@ -13,6 +13,7 @@ from django_identity.lifecycle import events
 from django_identity.logs import LogEvent, log_failure
 from django_identity.service.webhooks import LARGEST_BODY
 from django_identity.views.flow import application_or_404
+from django_identity.views.pages import NEVER_CACHED
 
 
 @csrf_exempt
@@ -22,7 +23,7 @@ from django_identity.views.flow import application_or_404
 def webhook(request: HttpRequest, alias: str = conf.DEFAULT_ALIAS) -> HttpResponseBase:
     """Receive one delivery. Only its signature proves the sender."""
     application = application_or_404(alias)
-    headers = {"Cache-Control": "no-store"}
+    headers = {"Cache-Control": NEVER_CACHED}
     try:
         body = _bounded_body(request)
         events.receive(application, body, signature=request.headers.get("x-webhook-signature", ""))

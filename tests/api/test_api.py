@@ -74,7 +74,7 @@ def test_every_endpoint_has_its_manners(service: FakeService, name: str) -> None
     answer, wrong_method = ask(client, name), client.put(address)
     unknown = getattr(client, METHODS.get(name, "post"))(f"{address}/other")
     for response in (answer, wrong_method, unknown):
-        assert response["Cache-Control"] == "no-store"
+        assert response["Cache-Control"] == "private, no-store"
         assert response["Referrer-Policy"] == "no-referrer"
         assert response["X-Frame-Options"] == "DENY"
         if response.status_code == 200:

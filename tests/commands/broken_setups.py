@@ -44,9 +44,11 @@ class Site:
         given = {"WEBHOOK_SECRETS": [SECRET], **changes}
         self.settings.DJANGO_IDENTITY = {"default": self.service.settings(**given)}
 
-    def use_broker(self, url: str) -> None:
+    def use_broker(self, url: str, **conf: object) -> None:
         self.stack.enter_context(patch.object(background, "SECONDS", 0.3))
-        Celery("site", broker=url).set_current()
+        app = Celery("site", broker=url)
+        app.conf.update(conf)
+        app.set_current()
         background.remember_app()
 
     def closed_port(self) -> int:
@@ -210,7 +212,12 @@ def broker(address: Callable[[Site], str]) -> BreakIt:
 dead_broker = broker(lambda site: f"redis://127.0.0.1:{site.closed_port()}/0")
 silent_broker = broker(lambda site: f"redis://127.0.0.1:{site.silent_port()}/0")
 broker_without_its_client = broker(lambda _site: "mongodb://127.0.0.1")
+broker_in_memory = broker(lambda _site: "memory://")
 no_broker = broker(lambda _site: "")
+
+
+def eager_tasks(site: Site) -> None:
+    site.use_broker("", task_always_eager=True)
 
 
 def dead_cache(site: Site) -> None:

@@ -58,6 +58,8 @@ SETUPS = [
     ("silent_broker", "broker", PROBLEM, "does not answer", "CELERY_BROKER_URL"),
     ("broker_without_its_client", "broker", PROBLEM, "missing: No module named", "Install"),
     ("no_broker", "broker", WARNING, "identity_upkeep every minute", ""),
+    ("eager_tasks", "broker", WARNING, "tasks run inside requests", "Start a worker"),
+    ("broker_in_memory", "broker", WARNING, "reaches no other process", "CELERY_BROKER_URL"),
     ("dead_cache", "cache", PROBLEM, "does not answer", "CACHES"),
     ("forgetful_cache", "cache", PROBLEM, "does not answer (LookupError)", "CACHES"),
     ("no_events", "webhook", PROBLEM, "no event came in 7 days", "Register"),
@@ -88,7 +90,7 @@ def site(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
         service.answers["profile"] = refusal("UNAUTHORIZED", "401 Unauthorized")
         made = Site(service, settings, stack)
         made.configure()
-        made.use_broker("memory://")
+        made.use_broker("filesystem://")
         yield made
     before.set_current()
     background.remember_app()

@@ -9,6 +9,7 @@ from django.contrib.sessions.models import Session
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.models import ProtectedError
+from django.http import HttpRequest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -86,6 +87,20 @@ def lived(service: FakeService, settings: Any) -> Client:
     return browser
 
 
+def before_an_old_cache(get_response: Any) -> Any:
+    """What Django's cache heeded as late as in 5.2.12: neither ``no-store`` nor a new cookie."""
+
+    def middleware(request: HttpRequest) -> Any:
+        response = get_response(request)
+        told = response.get("Cache-Control", "").replace("no-store", "").strip(", ")
+        response["Cache-Control"] = told or "max-age=600"
+        if request.COOKIES and response.status_code == 200:
+            response.cookies.clear()
+        return response
+
+    return middleware
+
+
 def make_due() -> None:
     ErasureReceipt.objects.filter(erased_at=None).update(next_attempt_at=timezone.now())
 
@@ -117,6 +132,25 @@ def test_nothing_is_left(service: FakeService, settings: Any, name: str) -> None
     WebhookEvent.objects.update(received_at=timezone.now() - timezone.timedelta(days=days + 1))
     upkeep.tend()
     assert not WebhookEvent.objects.exists()
+
+
+@pytest.mark.parametrize("page", ["identity:account", "identity:download", "identity_api:me"])
+def test_no_cache_shows_a_page_of_before(service: FakeService, settings: Any, page: str) -> None:
+    """Not even one around the whole site that ignores ``no-store``."""
+    settings.MIDDLEWARE = [
+        "django.middleware.cache.UpdateCacheMiddleware",
+        f"{__name__}.before_an_old_cache",
+        *settings.MIDDLEWARE,
+        "django.middleware.cache.FetchFromCacheMiddleware",
+    ]
+    browser = lived(service, settings)
+    before = browser.get(reverse(page))
+    assert before.status_code == 200
+    deliver("data.deletion_requested")
+    upkeep.tend()
+    after = browser.get(reverse(page))
+    assert "ada@example.org" not in after.content.decode()
+    assert after.content != before.content
 
 
 def test_events_that_come_late_leave_nobody(service: FakeService, settings: Any) -> None:

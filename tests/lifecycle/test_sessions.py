@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth import login, user_logged_in
+from django.contrib.auth import BACKEND_SESSION_KEY, login, user_logged_in
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest, HttpResponse
@@ -18,7 +18,7 @@ from django_identity.lifecycle.operators import interventions
 from django_identity.models import Consent, LinkedIdentity, TokenGrant, WebhookEvent
 from tests import urls
 from tests.deliveries import SECRET, deliver
-from tests.factories import LONG_AGO, make_identity, make_user
+from tests.factories import LONG_AGO, make_identity, make_identity_by_code, make_user
 from tests.fake_service import FakeService
 from tests.sign_in import begin, come_back, is_signed_in, sign_in, signed_in_as
 from tests.views.connect.pages import LOCAL
@@ -32,7 +32,18 @@ def confirm_password(request: HttpRequest) -> HttpResponse:
     return HttpResponse(request.user.get_username())
 
 
-urlpatterns = [path("confirm/", confirm_password), *urls.urlpatterns]
+def look_as(request: HttpRequest, username: str) -> HttpResponse:
+    """What django-hijack does both ways: another user goes on with the backend of the session."""
+    user = User.objects.get(username=username)
+    login(request, user, backend=request.session[BACKEND_SESSION_KEY])
+    return HttpResponse(username)
+
+
+urlpatterns = [
+    path("confirm/", confirm_password),
+    path("look-as/<username>/", look_as),
+    *urls.urlpatterns,
+]
 
 
 @pytest.fixture
@@ -142,14 +153,14 @@ def test_no_session_rests_on_such_an_identity(
 ) -> None:
     """Revoked, by code alone, of an alias that is gone, of another environment, disabled."""
     identity = make_identity(make_user())
-    browser = session_of(identity.user)
+    browser, idle = session_of(identity.user), session_of(identity.user)
     assert is_signed_in(browser)
     model.objects.update(**changed)
     assert not is_signed_in(browser)
     page = browser.get(reverse("identity:login")).content.decode()
     assert "your data here is erased" not in page
     identity.user.delete()
-    page = browser.get(reverse("identity:login")).content.decode()
+    page = idle.get(reverse("identity:login")).content.decode()
     assert "your data here is erased" in page
 
 
@@ -172,6 +183,56 @@ def test_logins_that_others_make_stay(site: FakeService) -> None:
         assert is_signed_in(browser)
         deliver("consent.revoked")
         assert is_signed_in(browser)
+
+
+SEEN = {
+    "nobody's": lambda user: None,
+    "by sign-in": lambda user: make_identity(user, subject="seen"),
+    "by code": lambda user: make_identity_by_code(user, subject="seen"),
+    "of an alias that is gone": lambda user: make_identity(user, application="gone"),
+}
+
+
+@pytest.mark.parametrize("whose", SEEN)
+@pytest.mark.urls(__name__)
+def test_staff_look_as_somebody_else_and_come_back(site: FakeService, whose: str) -> None:
+    """Whatever links the other person has; back as themselves the session ends with the consent."""
+    staff, seen = make_user("staff"), make_user("seen")
+    make_identity(staff)
+    SEEN[whose](seen)
+    browser = session_of(staff)
+    for _ in range(2):
+        browser.get("/look-as/seen/")
+        assert signed_in_as(browser) == "seen"
+        browser.get("/look-as/staff/")
+        assert signed_in_as(browser) == "staff"
+    deliver("consent.revoked")
+    assert not is_signed_in(browser)
+
+
+@pytest.mark.parametrize("consent_of", ["staff", "seen"])
+@pytest.mark.urls(__name__)
+def test_nobody_looks_through_a_consent_that_ended(site: FakeService, consent_of: str) -> None:
+    """Neither as a person who took back theirs, nor back as staff who took back their own."""
+    staff, seen = make_user("staff"), make_user("seen")
+    make_identity(staff, subject="staff")
+    make_identity(seen, subject="seen", application="second")
+    browser = session_of(staff)
+    browser.get("/look-as/seen/")
+    owner = LinkedIdentity.objects.get(subject=consent_of)
+    interventions.revoke([owner])
+    browser.get(f"/look-as/{'staff' if consent_of == 'staff' else 'seen'}/")
+    assert not is_signed_in(browser)
+
+
+def test_a_session_that_ended_does_not_go_on_without_identity(site: FakeService) -> None:
+    """A person who disconnected is signed out, though others may look at the site as them."""
+    user = make_user()
+    identity = make_identity(user, account_made=False)
+    browser = session_of(user)
+    withdrawal.disconnect(identity)
+    assert not is_signed_in(browser)
+    assert not is_signed_in(browser)
 
 
 # A session goes on when an older link is renewed or confirmed

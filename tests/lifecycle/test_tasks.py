@@ -15,11 +15,14 @@ from django.utils import timezone
 
 from django_identity import tasks
 from django_identity.background import TaskName, nudge_on_commit
+from django_identity.handlers import forget, on_event
 from django_identity.lifecycle import erasure, upkeep
-from django_identity.models import LinkedIdentity
+from django_identity.models import LinkedIdentity, WebhookEvent
 from django_identity.schedule import beat_schedule
+from tests.deliveries import deliver
+from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
-from tests.lifecycle.conftest import celery_app
+from tests.lifecycle.conftest import Handled, celery_app
 from tests.lifecycle.refetching import make_due
 from tests.sandbox.receiver import until
 
@@ -120,6 +123,43 @@ def test_a_worker_keeps_claims_fresh(service: FakeService, worker: Celery) -> No
     nudge_on_commit(TaskName.REFETCH_DUE, "default", 1)
     until(is_fresh)
     assert service.calls("claims") == 2
+
+
+@pytest.mark.parametrize("event_type", ["kyc.verified", "consent.revoked", "wallet.opened"])
+@pytest.mark.parametrize("broker_url", ["", "amqp://127.0.0.1:9//"])
+def test_without_a_worker_in_development(
+    handled: Handled, broker_url: str, event_type: str
+) -> None:
+    """``CELERY_TASK_ALWAYS_EAGER``: handlers run after the commit, and no broker is asked."""
+    make_identity(make_user(), scopes=["kyc:read"])
+    handled(event_type)
+    with celery_app(broker_url) as app:
+        app.conf.task_always_eager = True
+        deliver(event_type)
+    assert WebhookEvent.objects.get().handled_at is not None
+
+
+def test_a_handler_that_fails_in_development(handled: Handled) -> None:
+    """The event is acknowledged and tried again, as with a worker."""
+    make_identity(make_user())
+    on_event("claim.issued", name="of a failure")(lambda event: event.no_such_thing)
+    try:
+        with celery_app("") as app:
+            app.conf.update(task_always_eager=True, task_eager_propagates=True)
+            deliver("claim.issued")
+    finally:
+        forget("of a failure")
+    event = WebhookEvent.objects.get()
+    assert (event.handled_at, event.error) == (None, "AttributeError")
+
+
+def test_re_fetches_in_development(service: FakeService) -> None:
+    """A tick of upkeep re-fetches what is due."""
+    make_due(1)
+    with celery_app("") as app:
+        app.conf.task_always_eager = True
+        upkeep.run_with_workers()
+    assert is_fresh()
 
 
 def test_a_task_that_comes_twice_works_once(service: FakeService) -> None:

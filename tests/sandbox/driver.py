@@ -88,13 +88,17 @@ class Pkce:
 
 
 class Application:
-    """A registered application, as one of its credential sets."""
+    """A registered application, as one of its credential sets: a new one, or ``made``."""
 
     def __init__(
-        self, sandbox: Sandbox, mode: str = "test", redirect_uris: Sequence[str] = (REDIRECT_URI,)
+        self,
+        sandbox: Sandbox,
+        mode: str = "test",
+        redirect_uris: Sequence[str] = (REDIRECT_URI,),
+        made: Any = None,
     ) -> None:
         self.sandbox = sandbox
-        self._made = sandbox.control("POST", "applications", redirect_uris=redirect_uris)
+        self._made = made or sandbox.control("POST", "applications", redirect_uris=redirect_uris)
         self.app_id = self._made["app_id"]
         self.path = f"applications/{self.app_id}"
         self.use(mode)

@@ -147,8 +147,7 @@ def test_it_serves_https_by_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def sign_in_at(site: str, sandbox: Sandbox) -> int:
     """Sign somebody in at the local site; the status of the refusal, or of the exchange."""
-    application, pkce, back = Application(sandbox), Pkce(), f"{site}/identity/callback/"
-    application.client_id, application.client_secret = GIVEN["CLIENT_ID"], GIVEN["CLIENT_SECRET"]
+    application, pkce, back = local_site(sandbox), Pkce(), f"{site}/identity/callback/"
     url = application.authorization_url(pkce, redirect_uri=back)
     answer = Person(sandbox).decide(url)
     if answer.status_code != 200:
@@ -170,6 +169,34 @@ def test_every_sandbox_knows_the_local_site(sandbox: Sandbox, tmp_path: Path) ->
             assert names.count("Local site") == 1
             held = other.control("POST", "deliveries/hold", client_id=GIVEN["CLIENT_ID"])
             assert held == {"held": True}
+
+
+def test_events_go_to_every_site_that_is_named(tmp_path: Path) -> None:
+    """Each in its own time; another address, given on the page of applications, is the only one."""
+    database = ("--database", str(tmp_path / "kept.sqlite3"))
+    with Receiver() as first, Receiver() as second, Receiver() as third, Receiver() as other:
+        sites = [f"http://127.0.0.1:{each.server_port}" for each in (first, second, third)]
+        options = [option for site in sites for option in ("--site", site)]
+        second.answers = [500]
+        for given, counts in ((options, (1, 2, 1)), ([], (2, 3, 2))):
+            with started(*database, *given) as sandbox:
+                Person(sandbox).consent_to(local_site(sandbox))
+                for receiver, count in zip((first, second, third), counts, strict=True):
+                    receiver.wait_for(count)
+        assert first.requests[0].is_signed_with(GIVEN["WEBHOOK_SECRETS"][0])
+        with started(*database) as sandbox:
+            local_site(sandbox).receive_at(other.url)
+            Person(sandbox).consent_to(local_site(sandbox))
+            other.wait_for(1)
+        assert len(third.requests) == 2
+
+
+def local_site(sandbox: Sandbox) -> Application:
+    """The application of every sandbox."""
+    known = sandbox.control("GET", "applications")
+    (named,) = [each for each in known if each["name"] == "Local site"]
+    client = {"client_id": GIVEN["CLIENT_ID"], "client_secret": GIVEN["CLIENT_SECRET"]}
+    return Application(sandbox, made={**named, "test": client})
 
 
 SITE = """

@@ -100,7 +100,7 @@ def test_nobody_sees_nothing(client: Client, page: str) -> None:
     hold_everything(make_user())
     response = client.get(reverse(f"identity:{page}"))
     assert response["Location"].startswith("/identity/login/")
-    assert response["Cache-Control"] == "no-store"
+    assert response["Cache-Control"] == "private, no-store"
 
 
 @pytest.mark.parametrize("page", ["account", "download"])
@@ -131,7 +131,7 @@ def test_the_download_is_complete(client: Client, ada: User) -> None:
     response = client.get(reverse("identity:download"))
     assert response["Content-Type"] == "application/json"
     assert response["Content-Disposition"] == 'inline; filename="my-identity.json"'
-    assert response["Cache-Control"] == "no-store"
+    assert response["Cache-Control"] == "private, no-store"
     held = json.loads(response.getvalue())
     assert held.pop("account") == account
     columns = {table: [set(record) for record in records] for table, records in held.items()}

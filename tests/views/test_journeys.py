@@ -1,23 +1,28 @@
 """What people are told on their way: names, what worked, what ended, what was open too long."""
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.contrib.sessions.models import Session
+from django.db.models.signals import pre_save
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from django_identity.backends import BACKEND_PATH
-from django_identity.lifecycle import erasure
+from django_identity.lifecycle import erasure, upkeep
 from django_identity.lifecycle.operators import interventions
-from django_identity.models import Consent, LinkedIdentity
+from django_identity.models import Consent, ErasureReceipt, LinkedIdentity
 from django_identity.policy import IdentityPolicy
 from django_identity.views.pages import status_words
+from tests.deliveries import SECRET, deliver
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
-from tests.sign_in import begin, come_back
-from tests.views.connect.pages import LOCAL
+from tests.sign_in import begin, come_back, sign_in
+from tests.views.bad_input.refusals import lines_of_ours
+from tests.views.connect.pages import LOCAL, hand_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -115,6 +120,75 @@ def test_a_page_that_was_open_too_long(service: FakeService, name: str) -> None:
     assert f'href="{reverse(f"identity:{name}")}?next=%2Floans%2F"' in page
     identity.refresh_from_db()
     assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    ("headers", "reason"),
+    [
+        ({"Origin": "https://testserver"}, "CSRF cookie not set."),
+        ({}, "Referer checking failed - no Referer."),
+        (
+            {"Origin": "https://shop.example:8443"},
+            "Origin checking failed - https://shop.example:8443 does not match any trusted",
+        ),
+        ({"Origin": "null"}, "Origin checking failed - null does not match any trusted origins."),
+        (
+            {"Referer": "https://ada@shop.example/ada/?token=secret"},
+            "Referer checking failed - another address does not match any trusted origins.",
+        ),
+        (
+            {"Referer": "https://shop.example/ada/?token=secret"},
+            "Referer checking failed - https://shop.example does not match any trusted origins.",
+        ),
+    ],
+)
+def test_the_log_says_why_a_form_was_refused(
+    headers: dict[str, str], reason: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Django's own reason, as of a proxy that drops the port; of an address only its origin."""
+    client = Client(enforce_csrf_checks=True)
+    page = client.post(reverse("identity:login"), secure=True, headers=headers)
+    assert page.status_code == 403
+    (line,) = lines_of_ours(caplog)
+    assert "code=form_expired" in line
+    assert f"detail={reason}" in line
+    assert not re.search("ada|token|secret", caplog.text)
+
+
+@pytest.fixture
+def _all_validated() -> Iterator[None]:
+    """As some sites have it: every row is validated before it is saved.
+
+    Django saves a session that exists as a new row, which is not valid.
+    """
+
+    def validate(instance: Any, **_about: Any) -> None:
+        if not isinstance(instance, Session):
+            instance.full_clean()
+
+    pre_save.connect(validate, weak=False, dispatch_uid=__name__)
+    yield
+    pre_save.disconnect(dispatch_uid=__name__)
+
+
+@pytest.mark.usefixtures("_all_validated")
+def test_a_whole_life_at_a_site_that_validates_every_row(
+    service: FakeService, settings: Any
+) -> None:
+    """Sign-in, events, re-fetch, renewal, a code, a wrong code, and the erasure."""
+    settings.DJANGO_IDENTITY = {"default": service.settings(WEBHOOK_SECRETS=[SECRET])}
+    browser = Client()
+    sign_in(browser)
+    for event_type in ("consent.granted", "kyc.rejected", "claim.revoked", "wallet.opened"):
+        deliver(event_type)
+    upkeep.run()
+    for code in ("CNX-AB12-CD34", "CNX-AB12-CD34", "CNX-EF56-GH78"):
+        assert hand_in(browser, code)["Location"] == "/identity/connected/"
+    deliver("consent.revoked")
+    sign_in(browser)
+    deliver("data.deletion_requested")
+    upkeep.run()
+    assert ErasureReceipt.objects.get().erased_at is not None
 
 
 def test_a_denial_is_calm(client: Client, service: FakeService) -> None:

@@ -22,6 +22,7 @@ TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 STYLES = sorted((ROOT / "static" / "django_identity").glob("*.css"))
 PHYSICAL = re.compile(r"(?<![\w-])(?:(?:margin|padding|border|inset)-)?(?:left|right)\s*[:;]")
 FOREIGN = re.compile(r"(?:src|href|action|url\()\s*=?\s*[\"']?(?:https?:)?//")
+GROUPED = re.compile('="[^"]*\\d[.,\u202f\u00a0 ]\\d{3}[^"]*"')
 INLINE = re.compile(r"<script|<style|\sstyle\s*=|\son[a-z]+\s*=|javascript:")
 
 
@@ -128,3 +129,16 @@ def test_a_time_is_written_as_the_language_writes_it(language: str, words: str) 
     """Django knows no date with a time in Arabic, and falls back to the English order."""
     with translation.override(language), timezone.override(UTC):
         assert words in moment(datetime(2026, 11, 21, 21, 9, tzinfo=UTC))
+
+
+@pytest.mark.parametrize("language", ["en", "fr", "pt-br"])
+def test_a_number_for_browsers_is_not_written_for_people(language: str, settings: Any) -> None:
+    """A site that groups digits does so in sentences, not in attributes and addresses."""
+    settings.USE_THOUSAND_SEPARATOR, settings.LANGUAGE_CODE = True, language
+    user = make_user(pk=1234567)
+    make_claim(make_identity_by_code(user, pk=7654321))
+    browser = browser_of(user)
+    names = ("login", "connect", "connected", "account", "disconnect", "erase", "callback")
+    pages = [browser.get(reverse(f"identity:{name}")).content.decode() for name in names]
+    assert [found for page in pages for found in GROUPED.findall(page)] == []
+    assert 'maxlength="1000"' in pages[1]

@@ -54,7 +54,7 @@ def test_nothing_is_served_or_done(
         assert "<code>plain_http_refused</code>" in text
     assert "subject-1" not in text
     assert not response.cookies
-    assert response["Cache-Control"] == "no-store"
+    assert response["Cache-Control"] == "private, no-store"
     (line,) = lines_of_ours(caplog)
     assert " code=plain_http_refused " in line
     assert LinkedIdentity.objects.count() == 1

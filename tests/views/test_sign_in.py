@@ -65,6 +65,18 @@ def test_the_authorization_address_is_the_specs(client: Client, service: FakeSer
     assert sent["scope"] == ["profile:read kyc:read claims:read"]
 
 
+def test_a_callback_that_is_registered_without_its_last_slash(
+    client: Client, service: FakeService, settings: Any
+) -> None:
+    """It is answered itself, so that the code stands in one address only."""
+    registered = "http://testserver/identity/callback"
+    settings.DJANGO_IDENTITY = {"default": service.settings(REDIRECT_URI=registered)}
+    state = begin(client)
+    response = client.get(registered, {"code": "a-code", "state": state})
+    assert (response.status_code, response["Location"]) == (302, "/")
+    assert signed_in_as(client)
+
+
 def test_the_exchange_proves_who_began(client: Client, service: FakeService) -> None:
     """The token call carries the verifier of the challenge that went out (RFC 7636 §4.6)."""
     location = client.post(reverse("identity:login"))["Location"]
@@ -295,6 +307,6 @@ def test_every_page_has_its_manners(client: Client, service: FakeService, settin
     settings.MIDDLEWARE = [*settings.MIDDLEWARE, closed]
     for page in ("login", "account", "disconnect", "callback", "connect"):
         response = client.get(reverse(f"identity:{page}"))
-        assert response["Cache-Control"] == "no-store"
+        assert response["Cache-Control"] == "private, no-store"
         assert response["Referrer-Policy"] == "no-referrer"
         assert response["X-Frame-Options"] == "DENY"

@@ -1,15 +1,24 @@
 """What of a person's profile gets into their account, by the policy and as far as it is valid."""
 
+from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import User, UserManager
 from django.core.exceptions import ValidationError
+from django.db import DataError, IntegrityError, OperationalError, connection
+from django.db.migrations.state import ProjectState
+from django.db.models import UniqueConstraint
+from django.db.models.functions import Lower
+from django.db.models.signals import post_save
 from django.test import Client
 
+from django_identity.models import LinkedIdentity
 from tests.factories import make_user
 from tests.fake_service import FakeService
-from tests.sign_in import sign_in
+from tests.sign_in import is_signed_in, sign_in
 from tests.views.conftest import Says
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -84,6 +93,200 @@ def test_the_sites_manager_makes_the_account(
     assert sign_in(client).status_code == 302
     assert made == ["ada@example.org"]
     assert not User.objects.get().has_usable_password()
+
+
+# The site's own rules and code under a sign-up
+
+
+@pytest.fixture
+def as_migrated() -> Any:
+    """The user model as migrations see it: without its bases, which have tables of their own."""
+    return ProjectState.from_apps(apps).apps.get_model("auth", "User")
+
+
+@pytest.fixture
+def null_address(
+    as_migrated: Any, monkeypatch: pytest.MonkeyPatch, transactional_db: None
+) -> Iterator[None]:
+    """The user model's address may be NULL: ``EmailField(null=True, blank=True)``."""
+    before = as_migrated._meta.get_field("email")
+    after = copy(before)
+    after.null = True
+    with connection.schema_editor() as editor:
+        editor.alter_field(as_migrated, before, after)
+    monkeypatch.setattr(User._meta.get_field("email"), "null", True)
+    yield
+    User.objects.all().delete()
+    with connection.schema_editor() as editor:
+        editor.alter_field(as_migrated, after, before)
+
+
+@pytest.fixture(params=["by its field", "by a constraint", "by an expression"])
+def unique_address(
+    request: pytest.FixtureRequest, null_address: None, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[None]:
+    """It must be unique as well."""
+    table = connection.ops.quote_name(User._meta.db_table)
+    indexed = "lower(email)" if request.param == "by an expression" else "email"
+    constraint = UniqueConstraint(fields=["email"], name="one_address")
+    if request.param == "by its field":
+        monkeypatch.setattr(User._meta.get_field("email"), "unique", True)
+    elif request.param == "by an expression":
+        if not connection.features.supports_expression_indexes:
+            pytest.skip("this database has none")
+        constraint = UniqueConstraint(Lower("email"), name="one_address")
+    if request.param != "by its field":
+        monkeypatch.setattr(User._meta, "constraints", [constraint])
+    on_table = f" ON {table}" if connection.vendor == "mysql" else ""
+    with connection.cursor() as cursor:
+        if indexed == "lower(email)" and connection.vendor == "mysql":
+            indexed = "(lower(email))"
+        cursor.execute(f"CREATE UNIQUE INDEX one_address ON {table} ({indexed})")
+        yield
+        cursor.execute(f"DROP INDEX one_address{on_table}")
+
+
+@pytest.mark.usefixtures("unique_address")
+@pytest.mark.parametrize("profile", [None, {"email": "no address"}])
+def test_people_without_an_address_where_it_is_unique(
+    client: Client, service: FakeService, settings: Any, profile: dict[str, str] | None
+) -> None:
+    """NULL for each of them, and no second person is refused: Django makes it an empty text."""
+    if profile is None:
+        settings.DJANGO_IDENTITY = {"default": service.settings(SCOPES=["claims:read"])}
+    service.profile = profile or {}
+    for number in range(3):
+        service.subject = f"subject-{number}"
+        assert sign_in(Client()).status_code == 302
+    assert [*User.objects.values_list("email", flat=True)] == [None] * 3
+
+
+@pytest.mark.usefixtures("unique_address")
+def test_an_address_that_goes_is_null_too(service: FakeService, says: Says) -> None:
+    """Of two people whose address the site empties when they come back."""
+    says("changed_user_fields", lambda profile: {"email": "", "last_name": "Changed"})
+    for number in range(2):
+        service.subject = f"subject-{number}"
+        service.profile = {"email": f"ada-{number}@example.org"}
+        for _ in range(2):
+            assert sign_in(Client()).status_code == 302
+    assert [*User.objects.values_list("email", "last_name")] == [(None, "Changed")] * 2
+
+
+def demanding(
+    self: Any, username: str, first_name: str, last_name: str, email: str, password: None = None
+) -> User:
+    """As some sites have it: each name is a parameter without a default."""
+    names = {"first_name": first_name, "last_name": last_name}
+    return User.objects.create(username=username, email=email, password="!", **names)
+
+
+def test_what_the_sites_manager_demands_and_the_person_lacks(
+    client: Client, service: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It gets an empty text."""
+    monkeypatch.setattr(UserManager, "create_user", demanding)
+    service.profile = {"last_name": "", "email": ""}
+    assert sign_in(client).status_code == 302
+    user = User.objects.get()
+    assert (user.first_name, user.last_name, user.email) == ("Ada", "", "")
+
+
+def raising(*_given: Any, **_about: Any) -> Any:
+    raise LookupError("ada@example.org is not on the list")
+
+
+@pytest.mark.parametrize("where", ["manager", "receiver", "clean", "save"])
+def test_code_of_the_site_that_raises_under_a_sign_up(
+    client: Client, service: FakeService, refused: Any, caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch, where: str,
+) -> None:  # fmt: skip
+    """A page, and the class of the error in the log, which says nothing of the person."""
+    if where == "receiver":
+        post_save.connect(raising, sender=User)
+    else:
+        owner = UserManager if where == "manager" else User
+        name = "create_user" if where == "manager" else where
+        monkeypatch.setattr(owner, name, raising)
+    try:
+        response = sign_in(client)
+    finally:
+        post_save.disconnect(raising, sender=User)
+    assert "LookupError" in caplog.text
+    refused(response, "user_fields_refused")
+    assert not User.objects.exists()
+
+
+@pytest.mark.parametrize("where", ["receiver", "clean", "save"])
+def test_code_of_the_site_that_raises_under_a_return(
+    service: FakeService, says: Says, caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch, where: str,
+) -> None:  # fmt: skip
+    """The person is in, with the fields as they were."""
+    says("changed_user_fields", lambda profile: {"last_name": "Changed"})
+    sign_in(Client())
+    if where == "receiver":
+        post_save.connect(raise_for_changed, sender=User)
+    else:
+        monkeypatch.setattr(User, where, raise_for_changed)
+    browser = Client()
+    try:
+        assert sign_in(browser).status_code == 302
+    finally:
+        post_save.disconnect(raise_for_changed, sender=User)
+        monkeypatch.undo()
+    assert User.objects.get().last_name == "Obi"
+    assert is_signed_in(browser)
+    assert "identity.user_fields.refused" in caplog.text
+    assert "error=LookupError" in caplog.text
+    assert "ada@example.org" not in caplog.text
+
+
+def raise_for_changed(*given: Any, instance: Any = None, **_about: Any) -> None:
+    """A receiver, or a method of the user. The sign-in itself saves the user too."""
+    if "Changed" in ((instance or given[0]).last_name):
+        raise LookupError("ada@example.org is not on the list")
+
+
+@pytest.mark.parametrize("error", [IntegrityError, DataError, ValidationError])
+def test_what_the_database_refuses_each_time_is_told_so(
+    client: Client, service: FakeService, refused: Any, caplog: pytest.LogCaptureFixture,
+    error: type[Exception],
+) -> None:  # fmt: skip
+    """A receiver of the site writes a row that is refused: waiting does not help, nor trying."""
+    calls: list[Any] = []
+
+    def write_a_row(**about: Any) -> None:
+        calls.append(about)
+        raise error("ada@example.org")
+
+    post_save.connect(write_a_row, sender=LinkedIdentity)
+    try:
+        response = sign_in(client)
+    finally:
+        post_save.disconnect(write_a_row, sender=LinkedIdentity)
+    assert error.__name__ in caplog.text
+    refused(response, "storage_refused")
+    assert len(calls) == 2
+    assert not User.objects.exists()
+
+
+def test_what_the_database_refuses_once_is_tried_again(
+    client: Client, service: FakeService
+) -> None:
+    """Another request was a moment earlier."""
+    errors = [IntegrityError(), OperationalError(), IntegrityError()]
+
+    def meet_another(**_about: Any) -> None:
+        if errors:
+            raise errors.pop()
+
+    post_save.connect(meet_another, sender=LinkedIdentity)
+    try:
+        assert sign_in(client).status_code == 302
+    finally:
+        post_save.disconnect(meet_another, sender=LinkedIdentity)
+    assert is_signed_in(client)
 
 
 # E-mail addresses

@@ -35,7 +35,7 @@ def test_a_delivery_is_acknowledged() -> None:
     with CaptureQueriesContext(connection) as captured:
         response = post(event_body("consent.revoked"), client=browser)
     assert (response.status_code, response.content) == (200, b'{"received": true}')
-    assert response["Cache-Control"] == "no-store"
+    assert response["Cache-Control"] == "private, no-store"
     read = [query["sql"] for query in captured]
     assert not [sql for sql in read if "django_session" in sql or "auth_user" in sql]
     assert not response.cookies
@@ -81,6 +81,18 @@ def test_only_post_to_a_known_application_is_taken(method: str) -> None:
     """Anything else is 405, or 404 before anything is read."""
     assert getattr(Client(), method)(reverse("identity:webhook")).status_code == 405
     assert post(event_body("consent.granted"), application="nobody").status_code == 404
+
+
+@pytest.mark.parametrize("appends", [True, False])
+@pytest.mark.parametrize("alias", ["", "/default", "/second"])
+def test_the_last_slash_is_not_needed(settings: Any, alias: str, appends: bool) -> None:
+    """Somebody typed the address into a form of the service, which follows no redirect."""
+    given = settings.DJANGO_IDENTITY["default"]
+    settings.DJANGO_IDENTITY = {"default": given, "second": given}
+    settings.APPEND_SLASH = appends
+    address = reverse("identity:webhook").removesuffix("/") + alias
+    assert post(event_body("consent.revoked"), address=address).status_code == 200
+    assert WebhookEvent.objects.get().application == (alias.removeprefix("/") or "default")
 
 
 @pytest.mark.parametrize("signature", ["", "0" * 64])

@@ -55,8 +55,14 @@ def register_local_site(sites: Sequence[str]) -> None:
         _issue(application, Environment.LIVE, (), generate_client_id())
     addresses = [site.rstrip("/") for site in sites or sandbox.SITES]
     known.update(redirect_uris=" ".join(each + sandbox.CALLBACK_PATH for each in addresses))
-    webhook = addresses[0] + sandbox.WEBHOOK_PATH
-    register_webhook(known.get(), webhook, secret=sandbox.WEBHOOK_SECRET)
+    # The usual addresses are one site, which needs each event once.
+    others = addresses[1:] if sites else []
+    register_webhook(
+        known.get(),
+        addresses[0] + sandbox.WEBHOOK_PATH,
+        secret=sandbox.WEBHOOK_SECRET,
+        copies=[each + sandbox.WEBHOOK_PATH for each in others],
+    )
 
 
 def rotate_client_secret(client: Client) -> NewClient:
@@ -74,20 +80,24 @@ def rotate_webhook_secret(client: Client) -> str:
     return client.webhook_secret
 
 
-def register_webhook(client: Client, url: str, *, secret: str = "") -> None:
+def register_webhook(
+    client: Client, url: str, *, secret: str = "", copies: Sequence[str] = ()
+) -> None:
     """Send the events for ``client`` to ``url`` from now on; an empty address ends it.
 
     Args:
         client: the credential set.
         url: an http or https address.
         secret: what signs them; without it the present one stays, and the first is made up.
+        copies: further addresses that get every event, for a machine with several sites.
 
     Raises:
         Invalid: nothing was changed.
     """
     client.webhook_url = url and envelope.http_address("url", url)
     client.webhook_secret = secret or client.webhook_secret or (url and sender.new_secret())
-    client.save(update_fields=["webhook_url", "webhook_secret"])
+    client.webhook_copies = "\n".join(copies)
+    client.save(update_fields=["webhook_url", "webhook_secret", "webhook_copies"])
 
 
 def change_document_key(application: Application, key: object) -> None:

@@ -6,6 +6,7 @@ brings the next attempt forward.
 """
 
 import threading
+from copy import copy
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
@@ -41,9 +42,13 @@ class Attempt:
 
 @transaction.atomic
 def queue(client: Client, event_id: str, event_type: str, user_id: str, body: str) -> Delivery:
-    """Store an event for ``client``. It is sent when the current transaction commits."""
+    """Store an event for ``client``. It is sent when the current transaction commits.
+
+    Returns the delivery to the registered address. Each copy is a delivery of its own, because one
+    site may be silent while another one answers.
+    """
     now = clock.now()
-    delivery = Delivery.objects.create(
+    registered = Delivery(
         client=client,
         event_id=event_id,
         event_type=event_type,
@@ -54,8 +59,13 @@ def queue(client: Client, event_id: str, event_type: str, user_id: str, body: st
         state=DeliveryState.HELD if client.webhook_held else DeliveryState.WAITING,
         next_attempt_at=None if client.webhook_held else now,
     )
+    registered.save()
+    for address in client.webhook_copies.splitlines():
+        copied = copy(registered)
+        copied.pk, copied.copy_to = None, address
+        copied.save()
     transaction.on_commit(wake)
-    return delivery
+    return registered
 
 
 def next_waiting() -> Delivery | None:

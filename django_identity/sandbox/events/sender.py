@@ -77,8 +77,9 @@ class Sender(threading.Thread):
         return 0
 
     def _attempt(self, delivery: Delivery) -> Attempt:
-        """Send ``delivery`` once, to its application's current address."""
+        """Send ``delivery`` once: a copy to its address, any other to the one registered now."""
         client, body, sent_at = delivery.client, delivery.body.encode(), clock.now()
+        url = delivery.copy_to or client.webhook_url
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "Sandbox-Identity-Webhooks",
@@ -87,7 +88,7 @@ class Sender(threading.Thread):
         status, excerpt, problem, started = None, "", "", time.monotonic()
         try:
             answer = httpx.post(
-                envelope.http_address("url", client.webhook_url),
+                envelope.http_address("url", url),
                 content=body,
                 headers=headers,
                 timeout=SECONDS_TO_ANSWER,
@@ -102,5 +103,4 @@ class Sender(threading.Thread):
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             problem = f"{type(error).__name__}: {error}"
         milliseconds = round((time.monotonic() - started) * 1000, 1)
-        url = client.webhook_url
         return Attempt(sent_at.isoformat(), url, headers, status, excerpt, problem, milliseconds)

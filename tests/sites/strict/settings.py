@@ -1,6 +1,6 @@
 """As strict as a site can be: nothing is open by itself, no cookie comes along, no inline code.
 
-And without Django's admin and its messages.
+Every row is validated before it is saved. And without Django's admin and its messages.
 """
 
 from pathlib import Path
@@ -27,6 +27,7 @@ TEMPLATES[0]["OPTIONS"]["context_processors"].pop()  # that of the messages
 DATABASES["default"]["ATOMIC_REQUESTS"] = True
 SESSION_ENGINE = "django.contrib.sessions.backends.signed_cookies"
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Strict"
+SITE_READY = "tests.sites.strict.validation.validate_every_row"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": ["'self'"],

@@ -74,7 +74,7 @@ def test_the_callback_is_for_get_alone(client: Client, service: FakeService, met
     address = reverse("identity:callback") + f"?code=a-code&state={state}"
     response = browser.generic(method, address)
     assert (response.status_code, response["Allow"]) == (405, "GET")
-    assert response["Cache-Control"] == "no-store"
+    assert response["Cache-Control"] == "private, no-store"
     assert service.requests == []
     assert come_back(client, state).status_code == 302
 

@@ -1,18 +1,22 @@
 """Who may be signed in as whom, and where they go next."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import User, UserManager
+from django.db.models import QuerySet
 from django.db.models.signals import pre_save
 from django.test import Client, override_settings
 from django.urls import reverse
 
-from django_identity.models import LinkedIdentity
+from django_identity.models import LinkedIdentity, StoredClaim
+from django_identity.policy import IdentityPolicy
 from tests.factories import make_identity, make_user
 from tests.fake_service import FakeService
-from tests.sign_in import begin, come_back, sign_in
+from tests.sign_in import begin, come_back, is_signed_in, sign_in
 from tests.views.bad_input.refusals import nobody_was_made
+from tests.views.conftest import Says
 from tests.views.connect.pages import LOCAL
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -109,15 +113,102 @@ def test_fields_that_no_policy_may_overwrite(
     assert User.objects.values().get() == before
 
 
-def test_an_account_that_is_made_inactive_is_refused(client: Client, service: FakeService) -> None:
-    """A site whose accounts wait for approval: nobody is signed in, and no account is left."""
+# A site that approves its accounts
 
-    def wait_for_approval(instance: User, **_kwargs: Any) -> None:
+
+def make_inactive(instance: User, **_about: Any) -> None:
+    if instance.pk is None:
         instance.is_active = False
 
-    pre_save.connect(wait_for_approval, sender=User)
+
+def create_inactive(self: UserManager[User], username: str, **fields: Any) -> User:
+    return self._create_user(username, is_active=False, **fields)  # type: ignore[attr-defined]
+
+
+def only_active(self: UserManager[User]) -> QuerySet[User]:
+    return QuerySet(self.model, using=self._db).filter(is_active=True)
+
+
+@pytest.fixture(params=["by a receiver", "by the manager", "and hidden"])
+def approving(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """New accounts wait until staff activate them."""
+    if request.param == "by the manager":
+        monkeypatch.setattr(UserManager, "create_user", create_inactive)
+    else:
+        pre_save.connect(make_inactive, sender=User)
+    if request.param == "and hidden":
+        monkeypatch.setattr(UserManager, "get_queryset", only_active)
+    yield
+    pre_save.disconnect(make_inactive, sender=User)
+
+
+def everybody() -> QuerySet[User]:
+    return User._base_manager.all()
+
+
+@pytest.mark.usefixtures("approving")
+def test_an_account_that_waits_for_approval(
+    client: Client, service: FakeService, refused: Any
+) -> None:
+    """It stays, with all that came; only the session is refused, until staff have approved it."""
+    for _ in range(2):
+        response = sign_in(client)
+        assert "have to approve your account" in response.content.decode()
+        refused(response, "approval_pending", made=1)
+        assert not is_signed_in(client)
+    identity = LinkedIdentity.objects.get()
+    assert (identity.consent, identity.account_made) == ("granted", True)
+    assert StoredClaim.objects.filter(valid_until__isnull=False).exists()
+
+    everybody().update(is_active=True)
+    assert sign_in(client).status_code == 302
+    assert is_signed_in(client)
+    assert everybody().count() == 1
+
+    everybody().update(is_active=False)
+    refused(sign_in(Client()), "user_inactive", made=1)
+
+
+@pytest.mark.usefixtures("approving")
+@pytest.mark.parametrize("method", ["may_sign_up", "may_sign_in"])
+def test_the_policy_of_a_site_that_approves(
+    client: Client, service: FakeService, refused: Any, says: Says, method: str
+) -> None:
+    """Whoever may not sign up leaves no account to approve. A sign-in is not asked for yet."""
+    says_no = False
+    if method == "may_sign_up":
+        says(method, lambda profile: says_no)
+        refused(sign_in(client), "sign_up_refused")
+        assert not everybody().exists()
+        return
+    patch = pytest.MonkeyPatch()
+    patch.setattr(IdentityPolicy, method, lambda self, user, **_about: user.is_active)
     try:
-        assert sign_in(client).status_code == 403
+        refused(sign_in(client), "approval_pending", made=1)
+        everybody().update(is_active=True)
+        assert sign_in(client).status_code == 302
     finally:
-        pre_save.disconnect(wait_for_approval, sender=User)
-    assert nobody_was_made()
+        patch.undo()
+
+
+@pytest.mark.usefixtures("approving")
+def test_a_crash_under_the_sign_up_of_an_account_that_waits(
+    client: Client, service: FakeService, refused: Any
+) -> None:
+    """Between the two steps: the next sign-in fills the link, and the account goes on waiting."""
+    everybody().bulk_create([User(username="left", is_active=False, password="!")])
+    make_identity(everybody().get(), consent="revoked")
+    refused(sign_in(client), "approval_pending", made=1)
+    assert LinkedIdentity.objects.get().consent == "granted"
+
+
+def test_a_disabled_account_does_not_wait(
+    client: Client, service: FakeService, refused: Any
+) -> None:
+    """Neither one that was linked later, nor one whose owner was signed in before."""
+    user = make_user(is_active=False)
+    identity = make_identity(user, account_made=False)
+    refused(sign_in(client), "user_inactive")
+    LinkedIdentity.objects.update(account_made=True)
+    User.objects.update(last_login=identity.created_at)
+    refused(sign_in(client), "user_inactive")

@@ -102,8 +102,9 @@ def _webhooks() -> Iterator[Finding]:
         if people.exists() and not heard.exists():
             said = f"{site.alias}: people signed in, and no event came in {SILENT_DAYS} days"
             remedy = (
-                "Register the webhook's address in the developer portal. If log lines"
-                " identity.event.refused tell of a wrong signature, compare WEBHOOK_SECRETS with it"
+                "Register the webhook's address in the developer portal. A POST without a signature"
+                " must answer 401 there, and no redirect. If log lines identity.event.refused tell"
+                " of a wrong signature, compare WEBHOOK_SECRETS with it."
             )
             yield Finding("webhook", Level.PROBLEM, said, remedy)
 

@@ -17,16 +17,29 @@ LABEL = "django_identity"
 
 def check_settings() -> Iterator[Finding]:
     """The package's system checks."""
-    found = [each for each in run_checks(tags=[Tags.security]) if f"{LABEL}." in str(each.id)]
-    for each in found:
-        level = Level.PROBLEM if each.is_serious() else Level.WARNING
-        yield Finding("settings", level, f"{each.id}: {each.msg}", each.hint or "")
+    found = list(_system_checks("settings", Tags.security))
+    yield from found
     if not found:
         yield Finding("settings", Level.FINE, f"{len(conf.aliases())} application(s) set up")
 
 
+def _system_checks(check: str, tag: str) -> Iterator[Finding]:
+    """What the package's system checks with this tag report."""
+    for each in run_checks(tags=[tag], databases=[database.alias()]):
+        if f"{LABEL}." in str(each.id):
+            level = Level.PROBLEM if each.is_serious() else Level.WARNING
+            yield Finding(check, level, f"{each.id}: {each.msg}", each.hint or "")
+
+
 def check_broker() -> Iterator[Finding]:
-    if background.has_broker():
+    if background.is_eager():
+        said = "CELERY_TASK_ALWAYS_EAGER is on: tasks run inside requests, and upkeep by cron alone"
+        remedy = "Start a worker and beat with a broker, except in development and tests."
+        yield Finding("broker", Level.WARNING, said, remedy)
+    elif not background.is_broker_shared():
+        said = "memory:// reaches no other process: no worker hears of an event"
+        yield Finding("broker", Level.WARNING, said, "Set CELERY_BROKER_URL to a real broker.")
+    elif background.has_broker():
         remedy = "Start it or correct CELERY_BROKER_URL. Until then upkeep publishes nothing."
         yield _try("broker", background.ask_broker, remedy)
     else:
@@ -60,10 +73,11 @@ def _use_cache() -> None:
 
 
 def check_database() -> Iterator[Finding]:
-    """Migrations and writes. Raises ``DatabaseError`` if it does not answer."""
+    """Migrations, text and writes. Raises ``DatabaseError`` if it does not answer."""
     if missing := _missing_migrations():
         said = f"{len(missing)} migration(s) are not applied, the first is {missing[0]}"
         yield Finding("migrations", Level.PROBLEM, said, "Run manage.py migrate.")
+    yield from _system_checks("database", Tags.database)
     try:
         with database.atomic():
             # Without the table, or if the database is read-only, an UPDATE of no row fails.

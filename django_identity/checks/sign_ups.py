@@ -1,0 +1,81 @@
+"""Whether the user model takes what a sign-up gives it, by the policy's own default."""
+
+from collections.abc import Iterator
+from inspect import Parameter, signature
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
+from django.core.exceptions import ValidationError
+
+from django_identity import policy, uniqueness
+from django_identity.conf import Application
+from django_identity.conf.rules import Problem
+from django_identity.policy import IdentityPolicy
+from django_identity.service.answers import Profile
+
+SOMEBODY = Profile(
+    id="somebody", email="somebody@example.org", first_name="Some", last_name="Body", country="NG"
+)
+#: Without ``profile:read`` the service says no more.
+NOBODY = Profile(id="somebody")
+
+
+def problems_of(site: IdentityPolicy, application: Application) -> Iterator[Problem]:
+    """What a new user must have, and the policy's own default does not give."""
+    where = f"in the policy of the application {application.alias!r}."
+    profile = SOMEBODY if "profile:read" in application.scopes else NOBODY
+    given = site.new_user_fields(profile=profile, kyc=None)
+    user = get_user_model()(**given)
+    hint = f"Write new_user_fields() {where}"
+    try:
+        user.clean_fields(exclude=["password"])
+    except ValidationError as invalid:
+        names = ", ".join(sorted(invalid.message_dict))
+        yield Problem(
+            "E041",
+            f"A sign-up does not fill these fields of {user._meta.label} validly: {names}. Every "
+            "new person would be refused.",
+            hint,
+        )
+    names = ", ".join(_same_for_everybody(user))
+    if names:
+        yield Problem(
+            "E073",
+            f"A sign-up leaves these unique fields of {user._meta.label} empty, and they may not "
+            f"be NULL: {names}. Every new person but the first would be refused.",
+            f"Let them be NULL (null=True), add profile:read to SCOPES, or write "
+            f"new_user_fields() {where}",
+        )
+    names = ", ".join(_demanded_besides({*given, *policy.PROFILE_FIELDS}))
+    if names:
+        yield Problem(
+            "E074",
+            f"create_user() of {user._meta.label} demands what a sign-up does not give: {names}. "
+            "Every new person would be refused.",
+            hint,
+        )
+
+
+def _same_for_everybody(user: AbstractBaseUser) -> Iterator[str]:
+    """The names of unique texts of the profile that are empty and may not be NULL."""
+    for field in user._meta.concrete_fields:
+        if field.name not in policy.PROFILE_FIELDS or field.null:
+            continue
+        rules = uniqueness.rules_of(field.model)
+        is_alone = any(rule.columns == (field,) and not rule.has_condition for rule in rules)
+        if is_alone and getattr(user, field.attname) == "":
+            yield field.name
+
+
+def _demanded_besides(given: set[str]) -> Iterator[str]:
+    """The names of the parameters of ``create_user`` that have no default."""
+    manager = get_user_model()._default_manager
+    create_user = getattr(manager, "create_user", None)
+    if create_user is None:
+        yield "a manager that has it"
+        return
+    for name, parameter in signature(create_user).parameters.items():
+        is_named = parameter.kind in (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+        is_demanded = is_named and parameter.default is Parameter.empty
+        if is_demanded and name not in given | {"password"}:
+            yield name
