@@ -15,8 +15,8 @@ from django_identity.conf import Application
 from django_identity.conf.rules import ADDRESSES, Problem, is_loopback
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
+from django_identity.requirements import CLAIMS
 from django_identity.service.answers import Profile
-from django_identity.texts.labels import CLAIMS
 
 SOMEBODY = Profile(
     id="somebody", email="somebody@example.org", first_name="Some", last_name="Body", country="NG"

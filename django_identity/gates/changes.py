@@ -1,0 +1,239 @@
+"""What has become more open since a map was stored, what stricter, and what cannot be compared."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from django_identity.gates.demands import (
+    Demand,
+    as_json,
+    describe,
+    every,
+    from_json,
+    implies,
+    some,
+)
+from django_identity.gates.reading import Guard, Reading
+from django_identity.gates.site_map import Address, never_seen
+
+#: The version of the stored file. A file of another one cannot be compared.
+VERSION = 1
+
+
+class NotAMap(ValueError):
+    """The file is none that this version has written of this site."""
+
+
+class Verdict(StrEnum):
+    """What became of an address."""
+
+    OPENED = "opened"
+    #: It could not be read now, or when the map was stored.
+    NOT_READ = "not read"
+    #: A part of what stands before it can no longer be seen.
+    HIDDEN = "hidden"
+    STRICTER = "stricter"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An address of the present map that has changed, and in what."""
+
+    verdict: Verdict
+    address: Address
+    detail: str
+
+
+def changes(before: Sequence[Address], now: Sequence[Address]) -> Iterator[Change]:
+    """What has changed between a stored map and the present one.
+
+    A new address is compared with what its view asked for elsewhere: at least as much as the least
+    of these. A new address of a new view is no change.
+    """
+    former = _Map(before)
+    present = _Map(now)
+    for address in present.by_url.values():
+        change = _change(address, present, former)
+        if change is not None:
+            yield change
+
+
+class _Map:
+    """The addresses of a map by what one looks for."""
+
+    def __init__(self, addresses: Iterable[Address]) -> None:
+        # Of several views at one address Django calls the first.
+        self.by_url: dict[str, Address] = {}
+        self.by_view: dict[str, list[Address]] = {}
+        self.unread_includes: list[str] = []
+        for address in addresses:
+            self.by_url.setdefault(address.url, address)
+            self.by_view.setdefault(address.view, []).append(address)
+            if address.error and not address.view:
+                self.unread_includes.append(address.url)
+
+    def like(self, address: Address) -> list[Address]:
+        """The same address, or else all addresses of its view."""
+        same = self.by_url.get(address.url)
+        return [same] if same is not None else self.by_view.get(address.view, [])
+
+    def is_below_unread(self, address: Address) -> bool:
+        """Whether the include above the address could not be read."""
+        return address.url.startswith(tuple(self.unread_includes))
+
+    def answering(self, address: Address, sample: str) -> Address:
+        """The address whose view answers the sample: an earlier one, or ``address`` itself."""
+        url = address.answered_by.get(sample, "")
+        if not url and address.is_covered:
+            url = next(iter(address.answered_by.values()), "")
+        return self.by_url.get(url, address)
+
+
+class _Compared(NamedTuple):
+    """What answers one sample of an address now, and what answered it in the stored map."""
+
+    now: Address
+    before: list[Address]
+
+
+def _change(address: Address, present: _Map, former: _Map) -> Change | None:
+    formers = former.like(address)
+    compared = list(_compared(address, present, formers, former))
+    involved = [each for pair in compared for each in (pair.now, *pair.before)]
+    if former.is_below_unread(address) or any(each.error for each in involved):
+        errors = sorted({each.error for each in involved} - {""})
+        return Change(Verdict.NOT_READ, address, ", ".join(errors) or "not read before")
+    if not formers:
+        return None
+
+    stricter = ""
+    for now, before in compared:
+        for method in now.reading.methods or ("",):
+            asked = now.reading.demand(method)
+            was = some(_demand(each.reading, method) for each in before)
+            detail = f"{method.upper()} {describe(was)} -> {describe(asked)}".strip()
+            if not implies(asked, was):
+                return Change(Verdict.OPENED, address, detail)
+            if not implies(was, asked):
+                stricter = detail
+    hidden = _hidden(address, formers)
+    if hidden:
+        return Change(Verdict.HIDDEN, address, hidden)
+    return Change(Verdict.STRICTER, address, stricter) if stricter else None
+
+
+def _compared(
+    address: Address, present: _Map, formers: Sequence[Address], former: _Map
+) -> Iterator[_Compared]:
+    """One for each sample that an earlier pattern answers, and one for the address itself."""
+    samples = {"", *address.answered_by}
+    for each in formers:
+        samples.update(each.answered_by)
+    for sample in sorted(samples):
+        before = [former.answering(each, sample) for each in formers]
+        yield _Compared(present.answering(address, sample), before)
+
+
+def _demand(reading: Reading, method: str) -> Demand:
+    """What the view asked for, so that a request of ``method`` may ask for no less now.
+
+    A method that the view had no handler for is compared with the least of those that it had; a
+    view that has become a function, and answers them all, with all of them.
+    """
+    if not reading.methods or method in reading.methods:
+        return reading.demand(method)
+    demands = [reading.demand(each) for each in reading.methods]
+    return some(demands) if method else every(demands)
+
+
+def _hidden(address: Address, formers: Sequence[Address]) -> str:
+    """What can no longer be seen of an address that had a gate."""
+    if not any(each.reading.guards for each in formers):
+        return ""
+    known = {each for former in formers for each in former.reading.not_seen}
+    return "; ".join(each for each in address.reading.not_seen if each not in known)
+
+
+# The stored file
+
+
+def map_as_json(addresses: Iterable[Address]) -> dict[str, Any]:
+    """For a file, from which ``map_from_json`` reads the addresses again."""
+    return {
+        "version": VERSION,
+        "urlconf": settings.ROOT_URLCONF,
+        "not_seen": list(never_seen()),
+        "addresses": [_address_as_json(address) for address in addresses],
+    }
+
+
+def map_from_json(stored: object) -> list[Address]:
+    """The addresses that ``map_as_json`` has written. Raises ``NotAMap``."""
+    match stored:
+        case {"version": int(version)} if version != VERSION:
+            raise NotAMap(f"it has version {version}, and this is version {VERSION}")
+        case {"version": int(), "urlconf": str(urlconf)} if urlconf != settings.ROOT_URLCONF:
+            raise NotAMap(f"it is of another site: {urlconf}")
+        case {"version": int(), "urlconf": str(), "addresses": list(entries)}:
+            return [_address_from_json(entry) for entry in entries]
+    raise NotAMap("it is not what --json wrote")
+
+
+def _address_as_json(address: Address) -> dict[str, Any]:
+    guards = [
+        {"demand": as_json(guard.demand), "closed": guard.closed, "method": guard.method}
+        for guard in address.reading.guards
+    ]
+    return {
+        "url": address.url,
+        "view": address.view,
+        "guards": guards,
+        "methods": list(address.reading.methods),
+        "not_seen": list(address.reading.not_seen),
+        "answered_by": dict(address.answered_by),
+        "is_covered": address.is_covered,
+        "error": address.error,
+    }
+
+
+def _address_from_json(entry: object) -> Address:
+    match entry:
+        case {
+            "url": str(url),
+            "view": str(view),
+            "guards": list(guards),
+            "methods": list(methods),
+            "not_seen": list(not_seen),
+            "answered_by": dict(answered_by),
+            "is_covered": bool(is_covered),
+            "error": str(error),
+        }:
+            reading = Reading(
+                tuple(_guard_from_json(guard) for guard in guards),
+                _texts(methods),
+                _texts(not_seen),
+            )
+            answers = dict(zip(_texts(answered_by), _texts(answered_by.values()), strict=True))
+            return Address(url, view, reading, error, answers, is_covered)
+    raise NotAMap("an address is not what --json wrote")
+
+
+def _guard_from_json(guard: object) -> Guard:
+    match guard:
+        case {"demand": demand, "closed": str(closed), "method": str(method)}:
+            try:
+                return Guard(from_json(demand), closed, method)
+            except (ValueError, ImproperlyConfigured) as error:
+                raise NotAMap(f"a gate is not what --json wrote: {error}") from error
+    raise NotAMap("a gate is not what --json wrote")
+
+
+def _texts(values: Iterable[object]) -> tuple[str, ...]:
+    texts = tuple(value for value in values if isinstance(value, str))
+    if len(texts) != len(list(values)):
+        raise NotAMap("a list is not what --json wrote")
+    return texts

@@ -1,0 +1,180 @@
+"""What stands before a view, as a value: whether one demand asks for less than another.
+
+A demand is a requirement, a permission of somebody else's, or a combination of demands, as Django
+REST framework's ``&``, ``|`` and ``~`` make them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from django_identity.gates.gate import describe as describe_requirement
+from django_identity.requirements import (
+    RecentSignIn,
+    RequiredClaim,
+    RequiredLevel,
+    RequiredScope,
+    Requirement,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A permission that is not ours, of which the dotted name is all that is known."""
+
+    name: str
+
+    def implies(self, others: Iterable[object]) -> bool:
+        return self in others
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """All of ``parts``. Without any, everybody passes."""
+
+    parts: tuple[Demand, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Some:
+    """At least one of ``parts``."""
+
+    parts: tuple[Demand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """Whoever does not pass ``part``."""
+
+    part: Demand
+
+
+Demand = Requirement | Foreign | Every | Some | Not
+OPEN = Every()
+
+
+def every(demands: Iterable[Demand]) -> Demand:
+    """All of ``demands``, without a combination in a combination."""
+    parts: list[Demand] = []
+    for demand in demands:
+        parts += demand.parts if isinstance(demand, Every) else [demand]
+    return parts[0] if len(parts) == 1 else Every(tuple(parts))
+
+
+def some(demands: Iterable[Demand]) -> Demand:
+    """One of ``demands``, without a combination in a combination."""
+    parts: list[Demand] = []
+    for demand in demands:
+        parts += demand.parts if isinstance(demand, Some) else [demand]
+    return parts[0] if len(parts) == 1 else Some(tuple(parts))
+
+
+def implies(now: Demand, before: Demand) -> bool:
+    """Whether whoever passes ``now`` passes ``before`` too: ``now`` asks for no less."""
+    return now == before or _leads_to((now,), (before,))
+
+
+def _leads_to(having: tuple[Demand, ...], wanted: tuple[Demand, ...]) -> bool:
+    """Whether whoever has all of ``having`` has one of ``wanted``.
+
+    This is Gentzen's sequent calculus: each step takes one combination apart, without changing the
+    answer, until both sides have requirements alone.
+    """
+    for place, demand in enumerate(having):
+        rest = having[:place] + having[place + 1 :]
+        match demand:
+            case Every(parts=parts):
+                return _leads_to(rest + parts, wanted)
+            case Some(parts=parts):
+                return all(_leads_to((*rest, part), wanted) for part in parts)
+            case Not(part=part):
+                return _leads_to(rest, (*wanted, part))
+    for place, demand in enumerate(wanted):
+        rest = wanted[:place] + wanted[place + 1 :]
+        match demand:
+            case Every(parts=parts):
+                return all(_leads_to(having, (*rest, part)) for part in parts)
+            case Some(parts=parts):
+                return _leads_to(having, rest + parts)
+            case Not(part=part):
+                return _leads_to((*having, part), rest)
+    for demand in having:
+        if not isinstance(demand, Every | Some | Not) and demand.implies(wanted):
+            return True
+    return False
+
+
+def requirements_in(demand: Demand) -> Iterator[Requirement]:
+    """Each requirement of ours in ``demand``."""
+    match demand:
+        case Every(parts=parts) | Some(parts=parts):
+            for part in parts:
+                yield from requirements_in(part)
+        case Not(part=part):
+            yield from requirements_in(part)
+        case Foreign():
+            return
+        case _:
+            yield demand
+
+
+def describe(demand: Demand) -> str:
+    """``(age_over_18 & ~(level_3 | IsAdminUser))``."""
+    match demand:
+        case Every(parts=()):
+            return "open"
+        case Every(parts=parts):
+            return f"({' & '.join(map(describe, parts))})"
+        case Some(parts=parts):
+            return f"({' | '.join(map(describe, parts))})"
+        case Not(part=part):
+            return f"~{describe(part)}"
+        case Foreign(name=name):
+            return name.rpartition(".")[2]
+        case _:
+            return describe_requirement(demand)
+
+
+def as_json(demand: Demand) -> dict[str, Any]:
+    """For a file, from which ``from_json`` reads it again."""
+    match demand:
+        case Every(parts=parts):
+            return {"every": [as_json(part) for part in parts]}
+        case Some(parts=parts):
+            return {"some": [as_json(part) for part in parts]}
+        case Not(part=part):
+            return {"not": as_json(part)}
+        case Foreign(name=name):
+            return {"permission": name}
+        case RequiredClaim(claim_type=claim_type, values=values, application=application):
+            return {"claim": claim_type, "values": list(values), "application": application}
+        case RequiredLevel(level=level, application=application):
+            return {"level": level, "application": application}
+        case RequiredScope(scope=scope, application=application):
+            return {"scope": scope, "application": application}
+        case RecentSignIn(minutes=minutes, application=application):
+            return {"minutes": minutes, "application": application}
+
+
+def from_json(value: object) -> Demand:
+    """The demand that ``as_json`` has written. Raises ``ValueError`` for anything else."""
+    match value:
+        case {"every": list(parts)}:
+            return Every(tuple(from_json(part) for part in parts))
+        case {"some": list(parts)}:
+            return Some(tuple(from_json(part) for part in parts))
+        case {"not": part}:
+            return Not(from_json(part))
+        case {"permission": str(name)}:
+            return Foreign(name)
+        case {"claim": str(claim_type), "values": list(values), "application": str(application)}:
+            return RequiredClaim(claim_type, tuple(values), application)
+        case {"level": str(level), "application": str(application)}:
+            return RequiredLevel(level, application)
+        case {"scope": str(scope), "application": str(application)}:
+            return RequiredScope(scope, application)
+        case {"minutes": int() | float() as minutes, "application": str(application)}:
+            return RecentSignIn(minutes, application)
+    raise ValueError("it is no demand")

@@ -1,0 +1,157 @@
+"""The map of gates: every address of the site, and what it asks for."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls.resolvers import LocalePrefixPattern
+
+from django_identity import conf
+from django_identity.conf import Application
+from django_identity.gates.gate import Gate, missing_to, scopes_of
+from django_identity.gates.reading import Reading, read
+from django_identity.gates.routes import Route, Routes
+from django_identity.lifecycle.standing import standing_with
+from django_identity.models import LinkedIdentity
+from django_identity.requirements import RequiredScope
+
+# What stands before a view that could not be read.
+NOTHING = Reading()
+#: The names of includes whose open addresses a list folds into one line.
+FOLDED = {"admin": "Django's admin", "identity": "this package", "identity_api": "this package"}
+
+
+def never_seen() -> tuple[str, ...]:
+    """What no map can see, whatever the site is."""
+    return (
+        "what a template hides by a tag or a filter",
+        "what a view's own code asks: closed_to, claims_of, a gate that it puts around a function",
+        "a gate that a wrapper without functools.wraps keeps elsewhere than in its closure",
+        "what a middleware answers, and views that another framework calls",
+        f"URLconfs beside {settings.ROOT_URLCONF}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An address of the site, the dotted name of its view, and what stands before the view.
+
+    ``error``: the class of the error that kept us from reading the view, or an include.
+    ``answered_by``: a sample of its paths -> the address of the earlier pattern that answers it.
+    ``is_covered``: it has no other path, so its own view never answers. ``include``: the name of
+    the include that the address is in, if that is one of ``FOLDED``.
+    """
+
+    url: str
+    view: str = ""
+    reading: Reading = NOTHING
+    error: str = ""
+    answered_by: Mapping[str, str] = field(default_factory=dict)
+    is_covered: bool = False
+    include: str = ""
+
+
+class Place(NamedTuple):
+    """A place in the URLconf: its address, and the patterns that lead there."""
+
+    url: str = "/"
+    patterns: tuple[Any, ...] = ()
+    include: str = ""
+
+    def below(self, entry: URLPattern | URLResolver) -> "Place":
+        has_language = isinstance(entry.pattern, LocalePrefixPattern)
+        url = self.url + ("<language>/" if has_language else str(entry.pattern))
+        name = getattr(entry, "app_name", None)
+        include = name if name in FOLDED else self.include
+        return Place(url, (*self.patterns, entry.pattern), include)
+
+
+def addresses() -> Iterator[Address]:
+    """All addresses of the site, in the order of its URLconf."""
+    return _addresses(get_resolver(), Place(), Routes())
+
+
+def _addresses(resolver: URLResolver, place: Place, routes: Routes) -> Iterator[Address]:
+    try:
+        entries = resolver.url_patterns
+    except Exception as error:  # noqa: BLE001  this imports the site's own modules
+        yield Address(place.url, error=type(error).__name__, include=place.include)
+        return
+    for entry in entries:
+        below = place.below(entry)
+        if isinstance(entry, URLResolver):
+            yield from _addresses(entry, below, routes)
+        else:
+            yield _address(entry, below, routes)
+
+
+def _address(entry: URLPattern, place: Place, routes: Routes) -> Address:
+    view = ""
+    try:
+        view = entry.lookup_str
+        route = Route(place.url, place.patterns)
+        answered = routes.add(route)
+        reading = read(entry.callback)
+    except Exception as error:  # noqa: BLE001  this makes the site's own views
+        return Address(place.url, view, error=type(error).__name__, include=place.include)
+    if reading.guards and not answered.is_known:
+        not_seen = (*reading.not_seen, "whether an earlier pattern answers first")
+        reading = replace(reading, not_seen=not_seen)
+    is_covered = route.is_fixed and bool(answered.by)
+    return Address(place.url, view, reading, "", answered.by, is_covered, place.include)
+
+
+def gates() -> list[Gate]:
+    """Each gate of the site once, in the order of the map."""
+    found: dict[tuple[str, str], Gate] = {}
+    for address in addresses():
+        for guard in address.reading.guards:
+            for gate in guard.gates:
+                found.setdefault((str(gate), gate.application), gate)
+    return list(found.values())
+
+
+def passed_by(
+    identities: QuerySet[LinkedIdentity], *, application: Application
+) -> Iterator[tuple[Gate, int]]:
+    """Each gate of the application, and how many of these granted identities pass it now.
+
+    A gate that wants a recent sign-in depends on the session, and is left out.
+    """
+    rows = identities.prefetch_related("claims")
+    standings = [standing_with(row, row.claims.all()) for row in rows]
+    for gate in gates():
+        if gate.application == application.alias and not gate.asks_of_session:
+            passing = [each for each in standings if missing_to(gate, each) is None]
+            yield gate, len(passing)
+
+
+def unused_scopes() -> list[tuple[str, str]]:
+    """Application and scope of ``LATER_SCOPES`` for which no gate asks."""
+    asked: set[tuple[str, str]] = set()
+    for gate in gates():
+        asked |= {(each.application, each.scope) for each in _scopes_in(gate)}
+    unused: list[tuple[str, str]] = []
+    for application in conf.applications():
+        for scope in application.later_scopes:
+            if (application.alias, scope) not in asked:
+                unused.append((application.alias, scope))
+    return unused
+
+
+def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
+    """Address and scope of each gate for a scope that its application never asks for."""
+    listed = {each.alias: scopes_of(each) for each in conf.applications()}
+    for address in addresses():
+        for guard in address.reading.guards:
+            for gate in guard.gates:
+                for required in _scopes_in(gate):
+                    if required.scope not in listed.get(required.application, ()):
+                        yield address.url, required
+
+
+def _scopes_in(gate: Gate) -> list[RequiredScope]:
+    return [each for each in gate.requirements if isinstance(each, RequiredScope)]
