@@ -51,8 +51,8 @@ class Change:
 def changes(before: Sequence[Address], now: Sequence[Address]) -> Iterator[Change]:
     """What has changed between a stored map and the present one.
 
-    A new address is compared with what its view asked for elsewhere: at least as much as the least
-    of these. A new address of a new view is no change.
+    An address is compared with itself. A view that is new at its address is compared with the least
+    that it asked for elsewhere, too. A new address of a new view is no change.
     """
     former = _Map(before)
     present = _Map(now)
@@ -76,10 +76,13 @@ class _Map:
             if address.error and not address.view:
                 self.unread_includes.append(address.url)
 
-    def like(self, address: Address) -> list[Address]:
-        """The same address, or else all addresses of its view."""
+    def formers(self, address: Address) -> Iterator[list[Address]]:
+        """The same address, and all addresses of its view if that is new at the address."""
         same = self.by_url.get(address.url)
-        return [same] if same is not None else self.by_view.get(address.view, [])
+        if same is not None:
+            yield [same]
+        if (same is None or same.view != address.view) and address.view in self.by_view:
+            yield self.by_view[address.view]
 
     def is_below_unread(self, address: Address) -> bool:
         """Whether the include above the address could not be read."""
@@ -93,49 +96,47 @@ class _Map:
         return self.by_url.get(url, address)
 
 
-class _Compared(NamedTuple):
-    """What answers one sample of an address now, and what answered it in the stored map."""
+class _Pair(NamedTuple):
+    """Who answers at an address now, and those of whom one answered before."""
 
     now: Address
     before: list[Address]
 
 
 def _change(address: Address, present: _Map, former: _Map) -> Change | None:
-    formers = former.like(address)
-    compared = list(_compared(address, present, formers, former))
-    involved = [each for pair in compared for each in (pair.now, *pair.before)]
-    if former.is_below_unread(address) or any(each.error for each in involved):
-        errors = sorted({each.error for each in involved} - {""})
-        return Change(Verdict.NOT_READ, address, ", ".join(errors) or "not read before")
-    if not formers:
-        return None
+    if address.error or former.is_below_unread(address):
+        return Change(Verdict.NOT_READ, address, address.error or "not read before")
+    pairs = list(_pairs(address, present, former))
+    for pair in pairs:
+        for each in (pair.now, *pair.before):
+            if each.error:
+                return Change(Verdict.NOT_READ, address, f"{each.url}: {each.error}")
 
     stricter = ""
-    for now, before in compared:
-        for method in now.reading.methods or ("",):
-            asked = now.reading.demand(method)
-            was = some(_demand(each.reading, method) for each in before)
+    for pair in pairs:
+        for method in pair.now.reading.methods or ("",):
+            asked = pair.now.reading.demand(method)
+            was = some(_demand(each.reading, method) for each in pair.before)
             detail = f"{method.upper()} {describe(was)} -> {describe(asked)}".strip()
             if not implies(asked, was):
                 return Change(Verdict.OPENED, address, detail)
             if not implies(was, asked):
                 stricter = detail
-    hidden = _hidden(address, formers)
+    hidden = "; ".join(dict.fromkeys(each for pair in pairs for each in _hidden(pair)))
     if hidden:
         return Change(Verdict.HIDDEN, address, hidden)
     return Change(Verdict.STRICTER, address, stricter) if stricter else None
 
 
-def _compared(
-    address: Address, present: _Map, formers: Sequence[Address], former: _Map
-) -> Iterator[_Compared]:
+def _pairs(address: Address, present: _Map, former: _Map) -> Iterator[_Pair]:
     """One for each sample that an earlier pattern answers, and one for the address itself."""
-    samples = {"", *address.answered_by}
-    for each in formers:
-        samples.update(each.answered_by)
-    for sample in sorted(samples):
-        before = [former.answering(each, sample) for each in formers]
-        yield _Compared(present.answering(address, sample), before)
+    for formers in former.formers(address):
+        samples = {"", *address.answered_by}
+        for each in formers:
+            samples.update(each.answered_by)
+        for sample in sorted(samples):
+            before = [former.answering(each, sample) for each in formers]
+            yield _Pair(present.answering(address, sample), before)
 
 
 def _demand(reading: Reading, method: str) -> Demand:
@@ -150,12 +151,12 @@ def _demand(reading: Reading, method: str) -> Demand:
     return some(demands) if method else every(demands)
 
 
-def _hidden(address: Address, formers: Sequence[Address]) -> str:
-    """What can no longer be seen of an address that had a gate."""
-    if not any(each.reading.guards for each in formers):
-        return ""
-    known = {each for former in formers for each in former.reading.not_seen}
-    return "; ".join(each for each in address.reading.not_seen if each not in known)
+def _hidden(pair: _Pair) -> list[str]:
+    """What can no longer be seen, where there was a gate."""
+    if not any(each.reading.guards for each in pair.before):
+        return []
+    known = {blind_spot for each in pair.before for blind_spot in each.reading.not_seen}
+    return [each for each in pair.now.reading.not_seen if each not in known]
 
 
 # The stored file

@@ -38,8 +38,9 @@ class Guard:
 
     @classmethod
     def of(cls, gate: Gate, *, method: str = "") -> "Guard":
-        answer = getattr(gate.on_closed, "__qualname__", str(gate.on_closed))
-        return cls(every(gate.requirements), answer, method, (gate,))
+        answer = gate.on_closed
+        closed = _short_name_of(answer) if callable(answer) else answer
+        return cls(every(gate.requirements), closed, method, (gate,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +76,20 @@ class _Reader:
 
     def guards(self) -> Iterator[Guard]:
         for gate in _gates_on(self.layers):
-            yield Guard.of(gate)
+            yield self._guard(gate)
         if self.view_class is not None:
             yield from self._mixins(self.view_class)
             yield from self._permissions(self.view_class)
         for method, handler in self.handlers.items():
             for gate in _gates_on(self._layers_of(handler)):
-                yield Guard.of(gate, method=method)
+                yield self._guard(gate, method=method)
+
+    def _guard(self, gate: Gate, *, method: str = "") -> Guard:
+        guard = Guard.of(gate, method=method)
+        if callable(gate.on_closed):
+            # It may show what the view would have shown.
+            self.not_seen.append(f"what {guard.closed} answers at the closed gate")
+        return guard
 
     # The class behind a view. ``as_view`` leaves it on its function, with the arguments.
 
@@ -105,7 +113,9 @@ class _Reader:
         handlers: dict[str, Any] = {}
         for method in names:
             handler = getattr(self.view_class, actions.get(method, ""), None)
-            if handler is not None and not _is_of_framework(handler):
+            # The frameworks' own answer to OPTIONS says which methods there are.
+            is_plain = method == "options" and _is_of_framework(handler)
+            if handler is not None and not is_plain:
                 handlers[method] = handler
         return handlers
 
@@ -120,7 +130,7 @@ class _Reader:
         self._note_dispatch(view_class)
         if issubclass(view_class, mixins.GateMixin):
             for gate in view_class(**self.initkwargs).gates():
-                yield Guard.of(gate)
+                yield self._guard(gate)
 
     def _note_dispatch(self, view_class: type[Any]) -> None:
         """A ``dispatch`` of the site's own may answer before it calls a gate further down."""
@@ -173,13 +183,11 @@ class _Reader:
 
         gate = getattr(permission, "gate", None)
         if isinstance(gate, Gate):
+            gates.append(gate)
             owner = _owner_of(kind, "has_permission")
+            # A subclass that asks in its own way may let anybody in.
             if owner is not None and owner.__module__ == OUR_PERMISSIONS:
-                gates.append(gate)
                 return every(gate.requirements)
-            self.not_seen.append(f"what {_name_of(kind)}.has_permission() asks for")
-        elif not any(base.__module__ == PERMISSIONS for base in kind.__mro__):
-            self.not_seen.append(f"what {_name_of(kind)} asks for")
         return Foreign(_name_of(kind))
 
     # What wraps what
@@ -264,3 +272,8 @@ def _is_of_framework(thing: Any) -> bool:
 
 def _name_of(thing: Any) -> str:
     return f"{thing.__module__}.{thing.__qualname__}"
+
+
+def _short_name_of(function: Any) -> str:
+    """Its own name, or that of its class. Its ``repr`` may have anything in it."""
+    return str(getattr(function, "__qualname__", type(function).__qualname__))

@@ -119,8 +119,10 @@ class Routes:
             yield self._fixed[address]
         for length in range(len(address) + 1):
             for earlier in self._others.get(address[:length], ()):
+                if self._comparisons == MOST_COMPARISONS:
+                    return
                 self._comparisons += 1
-                if self._comparisons < MOST_COMPARISONS and earlier.route.matches(address):
+                if earlier.route.matches(address):
                     yield earlier
 
 

@@ -30,7 +30,7 @@ def never_seen() -> tuple[str, ...]:
         "what a template hides by a tag or a filter",
         "what a view's own code asks: closed_to, claims_of, a gate that it puts around a function",
         "a gate that a wrapper without functools.wraps keeps elsewhere than in its closure",
-        "what a middleware answers, and views that another framework calls",
+        "what a middleware answers, and gates that another framework keeps",
         f"URLconfs beside {settings.ROOT_URLCONF}",
     )
 
