@@ -1,7 +1,7 @@
 """System checks, each with an id. ``docs/checks.md`` lists them.
 
 ``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``applications``: what one application needs
-besides · ``site``: what all of them need of the site
+besides · ``site``: what all of them need of the site · ``gates``: what the site's gates ask for
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from django_identity import conf
-from django_identity.checks import applications, site
+from django_identity.checks import applications, gates, site
 from django_identity.conf.rules import Problem
 
 
@@ -26,6 +26,7 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
     found = list(site.problems())
     for application in conf.applications():
         found += applications.problems_of(application)
+    found += gates.problems()
     return _messages(found)
 
 

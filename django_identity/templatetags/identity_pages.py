@@ -23,6 +23,7 @@ register = template.Library()
 
 register.filter(distance)
 register.filter(labels.table_name)
+register.filter(labels.counted_values)
 # A Connect code may open the gate: it brings a KYC level, but no claims.
 register.filter("opens_by_code", is_level)
 
