@@ -30,4 +30,4 @@ async def calls(request: HttpRequest) -> None:
     assert_type(await async_page(request, number=7), HttpResponse)
     page(request, "seven")  # type: ignore[arg-type]
     page(request)  # type: ignore[call-arg]
-    await async_page(request, 7)  # type: ignore[misc]
+    await async_page(request, 7)  # type: ignore[call-arg]
