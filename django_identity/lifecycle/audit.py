@@ -7,11 +7,14 @@ models and fields, with numbers.
 from __future__ import annotations
 
 import base64
+import html
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
+from unicodedata import normalize
+from urllib.parse import quote, quote_plus
+from uuid import UUID
 
 from django.apps import apps
 from django.conf import settings
@@ -34,10 +37,10 @@ MOST_CHARACTERS = 250_000
 ROWS_AT_ONCE = 200
 SHORT = 4
 NAMES = ("first_name", "last_name")
-# Nobody's name or address is in these.
+# Nobody's name, address or subject is in these.
 WITHOUT_TEXT = (
     models.BooleanField, models.DateField, models.DecimalField, models.DurationField,
-    models.FloatField, models.IntegerField, models.TimeField, models.UUIDField,
+    models.FloatField, models.IntegerField, models.TimeField,
 )  # fmt: skip
 # An emptied event keeps its digest until it is purged, so that a repeat is known.
 KEPT_BY_US = {(WebhookEvent, "subject_digest")}
@@ -60,7 +63,7 @@ class Findings:
     """``app.Model.field`` -> number of values in which something was found.
 
     ``hits``: somebody has to look. ``unsure``: only something short or common was found.
-    ``unread``: a table, column or database -> why it was not read.
+    ``unread``: a table, column or database -> why it was not read. There may be anything in it.
     """
 
     hits: dict[str, int] = field(default_factory=dict)
@@ -72,16 +75,21 @@ class Findings:
         too_long = 0
         try:
             for text in texts:
-                folded = (text or "").casefold()
-                too_long += text is None
-                for found, needles in ((self.hits, sought.texts), (self.unsure, sought.words)):
-                    if any(needle in folded for needle in needles):
-                        found[place] = found.get(place, 0) + 1
-                        break
-            if too_long:
-                self.unread[place] = f"{too_long} too long"
+                if text is None:
+                    too_long += 1
+                else:
+                    self._count(place, _unescaped(text), sought)
         except Exception as error:  # noqa: BLE001  a table may be missing, a column raise anything
             self.unread[place] = type(error).__name__
+            return
+        if too_long:
+            self.unread[place] = f"{too_long} too long"
+
+    def _count(self, place: str, text: str, sought: Known) -> None:
+        for counts, needles in ((self.hits, sought.texts), (self.unsure, sought.words)):
+            if any(needle in text for needle in needles):
+                counts[place] = counts.get(place, 0) + 1
+                return
 
 
 def known_of_account(user: AbstractBaseUser) -> Known:
@@ -124,10 +132,13 @@ def tables() -> tuple[list[QuerySet[Any]], dict[str, str]]:
 def search(known: Known) -> Findings:
     """Search every table of the site for ``known``, with a progress bar on a terminal."""
     found, unread = tables()
-    findings, sought = Findings(unread=unread), _sought(known)
-    columns = [(table, each) for table in found for each in _fields_of(table.model)]
-    for table, each in tqdm(columns, disable=None, leave=False):
-        findings.look(f"{table.model._meta.label}.{each.name}", _texts_of(table, each), sought)
+    findings = Findings(unread=unread)
+    sought = _sought(known)
+
+    columns = [(table, column) for table in found for column in _fields_of(table.model)]
+    for table, column in tqdm(columns, disable=None, leave=False):
+        place = f"{table.model._meta.label}.{column.name}"
+        findings.look(place, _texts_of(table, column), sought)
     for name in settings.CACHES:
         findings.look(f"CACHES.{name}", _cached_texts(name), sought)
     return findings
@@ -142,12 +153,35 @@ def _sought(known: Known) -> Known:
 
 
 def _forms(texts: Iterable[str]) -> frozenset[str]:
-    """As it is, in JSON with escapes, in an address, and in the name of a file."""
-    written = (
-        (text, json.dumps(text)[1:-1], quote(text), slugify(text), text.replace(" ", "_"))
-        for text in texts
-    )
-    return frozenset(form.casefold() for forms in written for form in forms) - {""}
+    """The ways to write each text, folded."""
+    forms: set[str] = set()
+    for text in texts:
+        forms |= {slugify(text), text.replace(" ", "_"), _without_hyphens(text)}
+        # A letter with an accent is one character or two, which makes other escapes.
+        for spelled in (normalize("NFC", text), normalize("NFD", text)):
+            in_json = json.dumps(spelled)[1:-1]
+            forms |= {spelled, in_json, quote(spelled), quote_plus(spelled)}
+    return frozenset(map(_folded, forms)) - {""}
+
+
+def _without_hyphens(text: str) -> str:
+    """A UUID as some databases store it. An empty text for any other text."""
+    try:
+        return UUID(text).hex
+    except ValueError:
+        return ""
+
+
+def _folded(text: str) -> str:
+    """In small letters, with each accent in its letter."""
+    return normalize("NFC", text.casefold())
+
+
+def _unescaped(text: str) -> str:
+    """The text, folded; one with HTML's escapes is there twice, with them and without."""
+    if "&" in text:
+        text = f"{text}\n{html.unescape(text)}"
+    return _folded(text)
 
 
 def _is_shared(word: str) -> bool:
