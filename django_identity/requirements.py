@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar, Self, TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -101,16 +101,11 @@ class RequiredClaim:
         Together they allow all values that any of them allows. A claim that is true is another
         thing than one with a value.
         """
-        allowed: set[str] = set()
-        for other in others:
-            if not isinstance(other, RequiredClaim):
-                continue
-            if (other.claim_type, other.application) != (self.claim_type, self.application):
-                continue
-            if not self.values and not other.values:
-                return True
-            allowed.update(other.values)
-        return bool(self.values) and allowed.issuperset(self.values)
+        alike = [each for each in _alike(self, others) if each.claim_type == self.claim_type]
+        if not self.values:
+            return any(not each.values for each in alike)
+        allowed = {value for each in alike for value in each.values}
+        return allowed.issuperset(self.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +135,7 @@ class RequiredLevel:
 
     def implies(self, others: Iterable[object]) -> bool:
         """Whether whoever meets this meets one of ``others``."""
-        for other in others:
-            if not isinstance(other, RequiredLevel) or other.application != self.application:
-                continue
-            if other.is_reached_by(self.level):
-                return True
-        return False
+        return any(each.is_reached_by(self.level) for each in _alike(self, others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +180,11 @@ class RecentSignIn:
 
     def implies(self, others: Iterable[object]) -> bool:
         """Whether whoever meets this meets one of ``others``."""
-        for other in others:
-            if not isinstance(other, RecentSignIn) or other.application != self.application:
-                continue
-            if self.minutes <= other.minutes:
-                return True
-        return False
+        return any(self.minutes <= each.minutes for each in _alike(self, others))
 
 
 Requirement = RequiredClaim | RequiredLevel | RequiredScope | RecentSignIn
+Kind = TypeVar("Kind", RequiredClaim, RequiredLevel, RequiredScope, RecentSignIn)
 
 
 def parse(text: str, application: str = DEFAULT_ALIAS) -> Requirement:
@@ -211,6 +197,15 @@ def parse(text: str, application: str = DEFAULT_ALIAS) -> Requirement:
     if is_level(text):
         return RequiredLevel(text, application)
     return RequiredClaim.parse(text, application)
+
+
+def _alike(required: Kind, others: Iterable[object]) -> list[Kind]:
+    """Those of ``others`` that ask for the same kind of thing under the same application."""
+    alike: list[Kind] = []
+    for other in others:
+        if isinstance(other, type(required)) and other.application == required.application:
+            alike.append(other)
+    return alike
 
 
 def _require_text(text: object, whole: object, rule: str) -> None:

@@ -172,16 +172,16 @@ def map_as_json(addresses: Iterable[Address]) -> dict[str, Any]:
     }
 
 
-def map_from_json(stored: object) -> list[Address]:
+def map_from_json(stored: Any) -> list[Address]:
     """The addresses that ``map_as_json`` has written. Raises ``NotAMap``."""
-    match stored:
-        case {"version": int(version)} if version != VERSION:
-            raise NotAMap(f"it has version {version}, and this is version {VERSION}")
-        case {"version": int(), "urlconf": str(urlconf)} if urlconf != settings.ROOT_URLCONF:
-            raise NotAMap(f"it is of another site: {urlconf}")
-        case {"version": int(), "urlconf": str(), "addresses": list(entries)}:
-            return [_address_from_json(entry) for entry in entries]
-    raise NotAMap("it is not what --json wrote")
+    try:
+        if stored["version"] != VERSION:
+            raise NotAMap(f"it has version {stored['version']}, and this is version {VERSION}")
+        if stored["urlconf"] != settings.ROOT_URLCONF:
+            raise NotAMap(f"it is of another site: {stored['urlconf']}")
+        return [_address_from_json(entry) for entry in stored["addresses"]]
+    except (LookupError, TypeError, AttributeError, ImproperlyConfigured) as error:
+        raise NotAMap(f"it is not what --json wrote ({type(error).__name__})") from error
 
 
 def _address_as_json(address: Address) -> dict[str, Any]:
@@ -193,48 +193,26 @@ def _address_as_json(address: Address) -> dict[str, Any]:
         "url": address.url,
         "view": address.view,
         "guards": guards,
-        "methods": list(address.reading.methods),
-        "not_seen": list(address.reading.not_seen),
-        "answered_by": dict(address.answered_by),
-        "is_covered": address.is_covered,
+        "methods": address.reading.methods,
+        "not_seen": address.reading.not_seen,
         "error": address.error,
+        "answered_by": address.answered_by,
+        "is_covered": address.is_covered,
     }
 
 
-def _address_from_json(entry: object) -> Address:
-    match entry:
-        case {
-            "url": str(url),
-            "view": str(view),
-            "guards": list(guards),
-            "methods": list(methods),
-            "not_seen": list(not_seen),
-            "answered_by": dict(answered_by),
-            "is_covered": bool(is_covered),
-            "error": str(error),
-        }:
-            reading = Reading(
-                tuple(_guard_from_json(guard) for guard in guards),
-                _texts(methods),
-                _texts(not_seen),
-            )
-            answers = dict(zip(_texts(answered_by), _texts(answered_by.values()), strict=True))
-            return Address(url, view, reading, error, answers, is_covered)
-    raise NotAMap("an address is not what --json wrote")
+def _address_from_json(entry: dict[str, Any]) -> Address:
+    guards = tuple(_guard_from_json(guard) for guard in entry["guards"])
+    reading = Reading(guards, tuple(entry["methods"]), tuple(entry["not_seen"]))
+    return Address(
+        entry["url"],
+        entry["view"],
+        reading,
+        entry["error"],
+        dict(entry["answered_by"].items()),
+        entry["is_covered"],
+    )
 
 
-def _guard_from_json(guard: object) -> Guard:
-    match guard:
-        case {"demand": demand, "closed": str(closed), "method": str(method)}:
-            try:
-                return Guard(from_json(demand), closed, method)
-            except (ValueError, ImproperlyConfigured) as error:
-                raise NotAMap(f"a gate is not what --json wrote: {error}") from error
-    raise NotAMap("a gate is not what --json wrote")
-
-
-def _texts(values: Iterable[object]) -> tuple[str, ...]:
-    texts = tuple(value for value in values if isinstance(value, str))
-    if len(texts) != len(list(values)):
-        raise NotAMap("a list is not what --json wrote")
-    return texts
+def _guard_from_json(guard: dict[str, Any]) -> Guard:
+    return Guard(from_json(guard["demand"]), guard["closed"], guard["method"])

@@ -6,18 +6,12 @@ REST framework's ``&``, ``|`` and ``~`` make them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, get_args
 
 from django_identity.gates.gate import describe as describe_requirement
-from django_identity.requirements import (
-    RecentSignIn,
-    RequiredClaim,
-    RequiredLevel,
-    RequiredScope,
-    Requirement,
-)
+from django_identity.requirements import RequiredClaim, Requirement
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +46,7 @@ class Not:
 
 
 Demand = Requirement | Foreign | Every | Some | Not
+KINDS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Demand)}
 OPEN = Every()
 
 
@@ -139,42 +134,25 @@ def describe(demand: Demand) -> str:
 
 def as_json(demand: Demand) -> dict[str, Any]:
     """For a file, from which ``from_json`` reads it again."""
+    kind = {"kind": type(demand).__name__}
     match demand:
-        case Every(parts=parts):
-            return {"every": [as_json(part) for part in parts]}
-        case Some(parts=parts):
-            return {"some": [as_json(part) for part in parts]}
+        case Every(parts=parts) | Some(parts=parts):
+            return kind | {"parts": [as_json(part) for part in parts]}
         case Not(part=part):
-            return {"not": as_json(part)}
-        case Foreign(name=name):
-            return {"permission": name}
-        case RequiredClaim(claim_type=claim_type, values=values, application=application):
-            return {"claim": claim_type, "values": list(values), "application": application}
-        case RequiredLevel(level=level, application=application):
-            return {"level": level, "application": application}
-        case RequiredScope(scope=scope, application=application):
-            return {"scope": scope, "application": application}
-        case RecentSignIn(minutes=minutes, application=application):
-            return {"minutes": minutes, "application": application}
+            return kind | {"part": as_json(part)}
+        case _:
+            return kind | asdict(demand)
 
 
-def from_json(value: object) -> Demand:
-    """The demand that ``as_json`` has written. Raises ``ValueError`` for anything else."""
-    match value:
-        case {"every": list(parts)}:
-            return Every(tuple(from_json(part) for part in parts))
-        case {"some": list(parts)}:
-            return Some(tuple(from_json(part) for part in parts))
-        case {"not": part}:
-            return Not(from_json(part))
-        case {"permission": str(name)}:
-            return Foreign(name)
-        case {"claim": str(claim_type), "values": list(values), "application": str(application)}:
-            return RequiredClaim(claim_type, tuple(values), application)
-        case {"level": str(level), "application": str(application)}:
-            return RequiredLevel(level, application)
-        case {"scope": str(scope), "application": str(application)}:
-            return RequiredScope(scope, application)
-        case {"minutes": int() | float() as minutes, "application": str(application)}:
-            return RecentSignIn(minutes, application)
-    raise ValueError("it is no demand")
+def from_json(members: Mapping[str, Any]) -> Demand:
+    """The demand that ``as_json`` has written. Anything else raises some error."""
+    arguments = dict(members)
+    kind = KINDS[arguments.pop("kind")]
+    if kind in (Every, Some):
+        arguments["parts"] = tuple(from_json(part) for part in arguments["parts"])
+    elif kind is Not:
+        arguments["part"] = from_json(arguments["part"])
+    elif kind is RequiredClaim:
+        arguments["values"] = tuple(arguments["values"])
+    demand: Demand = kind(**arguments)
+    return demand

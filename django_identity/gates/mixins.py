@@ -13,6 +13,14 @@ from django_identity.gates.closed import OnClosed
 from django_identity.gates.decorators import guarded
 from django_identity.gates.gate import Gate
 
+# Attribute of a mixin -> the argument of a gate.
+ASKS = {
+    "required_claims": "claims",
+    "required_kyc_level": "kyc_level",
+    "required_scope": "scope",
+    "recent_sign_in_minutes": "minutes",
+}
+
 
 class GateMixin(View):
     """For class-based views, sync and async. Put it first among the bases.
@@ -52,8 +60,14 @@ class GateMixin(View):
 
     def _gate(self, layer: Any, name: str) -> Gate:
         application = getattr(layer, "identity_application", self.identity_application)
+        value = vars(layer)[name]
         try:
-            return ASKS[name](vars(layer)[name], application, self.on_closed)
+            if name != "required_claims":
+                asked = {ASKS[name]: value}
+                return Gate(**asked, application=application, on_closed=self.on_closed)
+            if not isinstance(value, tuple | list):
+                raise ImproperlyConfigured(f"It is a tuple or a list of claims, not {value!r}.")
+            return Gate(*value, application=application, on_closed=self.on_closed)
         except ImproperlyConfigured as error:
             owner = layer if isinstance(layer, type) else type(layer)
             where = f"{owner.__module__}.{owner.__qualname__}.{name}"
@@ -97,30 +111,3 @@ class RecentSignInRequiredMixin(GateMixin):
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         return self.guarded(super().dispatch, "recent_sign_in_minutes")(request, *args, **kwargs)
-
-
-def _claims_gate(claims: object, application: str, on_closed: OnClosed) -> Gate:
-    if not isinstance(claims, tuple | list):
-        raise ImproperlyConfigured(f"It is a tuple or a list of claims, not {claims!r}.")
-    return Gate(*claims, application=application, on_closed=on_closed)
-
-
-def _level_gate(level: str, application: str, on_closed: OnClosed) -> Gate:
-    return Gate(kyc_level=level, application=application, on_closed=on_closed)
-
-
-def _scope_gate(scope: str, application: str, on_closed: OnClosed) -> Gate:
-    return Gate(scope=scope, application=application, on_closed=on_closed)
-
-
-def _sign_in_gate(minutes: float, application: str, on_closed: OnClosed) -> Gate:
-    return Gate(minutes=minutes, application=application, on_closed=on_closed)
-
-
-# Attribute of a mixin -> the gate that it asks for.
-ASKS: dict[str, Callable[[Any, str, OnClosed], Gate]] = {
-    "required_claims": _claims_gate,
-    "required_kyc_level": _level_gate,
-    "required_scope": _scope_gate,
-    "recent_sign_in_minutes": _sign_in_gate,
-}

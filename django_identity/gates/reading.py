@@ -4,7 +4,7 @@ What cannot be read is named, and never passed over. Django REST framework's cla
 their names, because a site may run without it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from types import FunctionType, MethodType
@@ -72,7 +72,7 @@ class _Reader:
 
     def __init__(self, view: Callable[..., Any]) -> None:
         self.not_seen: list[str] = []
-        self.layers = list(self._layers_of(view))
+        self.layers = list(_layers_of(view))
 
     def guards(self) -> Iterator[Guard]:
         for gate in _gates_on(self.layers):
@@ -81,7 +81,7 @@ class _Reader:
             yield from self._mixins(self.view_class)
             yield from self._permissions(self.view_class)
         for method, handler in self.handlers.items():
-            for gate in _gates_on(self._layers_of(handler)):
+            for gate in _gates_on(_layers_of(handler)):
                 yield self._guard(gate, method=method)
 
     def _guard(self, gate: Gate, *, method: str = "") -> Guard:
@@ -190,53 +190,30 @@ class _Reader:
                 return every(gate.requirements)
         return Foreign(_name_of(kind))
 
-    # What wraps what
 
-    def _layers_of(self, view: Any) -> Iterator[Any]:
-        """``view``, then what it wraps, then what that wraps. A wrapper may be in a circle."""
-        passed: set[int] = set()
-        while view is not None and id(view) not in passed:
-            yield view
-            passed.add(id(view))
-            view = self._inside(view)
-
-    def _inside(self, layer: Any) -> Any:
-        """What ``layer`` calls, as far as one can see."""
-        if isinstance(layer, partial):
-            return layer.func
-        if isinstance(layer, MethodType):
-            return layer.__func__
-        wrapped = _attributes(layer).get("__wrapped__")
-        if wrapped is not None:
-            return wrapped
-        if isinstance(layer, FunctionType):
-            return self._in_closure(layer)
-        if isinstance(layer, type):
-            return None
-        call = type(layer).__call__
-        if not any(_gates_on([layer, call])):
-            self.not_seen.append(f"what an instance of {_name_of(type(layer))} calls")
-        return call if isinstance(call, FunctionType) else None
-
-    def _in_closure(self, function: FunctionType) -> Any:
-        """The only function in the closure of a wrapper that was made without ``wraps``."""
-        functions = list(_functions_in_closure(function))
-        if len(functions) == 1:
-            return functions[0]
-        if any(_gates_on(functions)):
-            self.not_seen.append(f"which function {_name_of(function)} calls")
-        return None
+def _layers_of(view: Any) -> Iterator[Any]:
+    """``view``, then what it wraps, then what that wraps. A wrapper may be in a circle."""
+    passed: set[int] = set()
+    while view is not None and id(view) not in passed:
+        yield view
+        passed.add(id(view))
+        view = _inside(view)
 
 
-def _gates_on(layers: Any) -> Iterator[Gate]:
-    """The gates that are named by the attributes of the layers, each once."""
-    names: set[str] = set()
-    for layer in layers:
-        # The innermost decorator has added its attribute first.
-        for name, gate in reversed(_attributes(layer).items()):
-            if name.startswith(ATTRIBUTE) and name not in names:
-                names.add(name)
-                yield gate
+def _inside(layer: Any) -> Any:
+    """What ``layer`` calls, as far as one can see."""
+    if isinstance(layer, partial):
+        return layer.func
+    if isinstance(layer, MethodType):
+        return layer.__func__
+    wrapped = _attributes(layer).get("__wrapped__")
+    if wrapped is not None or isinstance(layer, type):
+        return wrapped
+    if isinstance(layer, FunctionType):
+        functions = list(_functions_in_closure(layer))
+        return functions[0] if len(functions) == 1 else None
+    call = type(layer).__call__
+    return call if isinstance(call, FunctionType) else None
 
 
 def _functions_in_closure(function: FunctionType) -> Iterator[Any]:
@@ -247,6 +224,17 @@ def _functions_in_closure(function: FunctionType) -> Iterator[Any]:
             continue
         if callable(variable) and not isinstance(variable, type):
             yield variable
+
+
+def _gates_on(layers: Iterable[Any]) -> Iterator[Gate]:
+    """The gates that are named by the attributes of the layers, each once."""
+    names: set[str] = set()
+    for layer in layers:
+        # The innermost decorator has added its attribute first.
+        for name, gate in reversed(_attributes(layer).items()):
+            if name.startswith(ATTRIBUTE) and name not in names:
+                names.add(name)
+                yield gate
 
 
 def _attributes(layer: Any) -> dict[str, Any]:

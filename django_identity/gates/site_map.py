@@ -29,7 +29,8 @@ def never_seen() -> tuple[str, ...]:
     return (
         "what a template hides by a tag or a filter",
         "what a view's own code asks: closed_to, claims_of, a gate that it puts around a function",
-        "a gate that a wrapper without functools.wraps keeps elsewhere than in its closure",
+        "a gate in an object that is called, or in a wrapper without functools.wraps that has more"
+        " than one function",
         "what a middleware answers, and gates that another framework keeps",
         f"URLconfs beside {settings.ROOT_URLCONF}",
     )

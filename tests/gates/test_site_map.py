@@ -18,7 +18,7 @@ from django_identity.gates.demands import describe
 from django_identity.gates.site_map import Address, addresses
 from tests.gates import changing, mapped
 from tests.gates.gated import Page, adult, answer_of, async_view, view
-from tests.gates.ways import Chosen, Lenient, ShortCut, Wrapper, either
+from tests.gates.ways import Chosen, Lenient, ShortCut
 
 pytestmark = pytest.mark.urls("tests.gates.mapped")
 
@@ -99,8 +99,7 @@ def test_the_list() -> None:
     )
     assert listed("--open")[:5] == [
         f"/  {open_view}  open",
-        "/nameless/  tests.gates.mapped.Nameless  open"
-        "  [not seen: what an instance of tests.gates.mapped.Nameless calls]",
+        "/nameless/  tests.gates.mapped.Nameless  open",
         "/nothing/  tests.gates.mapped.AsksNothing  ImproperlyConfigured",
         "/broken/    LookupError",
         rf"/^old/(?P<number>\d+)/$  {open_view}  open",
@@ -138,8 +137,6 @@ class Raises(Page):
 
 
 BLIND = {
-    "an instance": (Wrapper(adult(view)), "what an instance of tests.gates.ways.Wrapper calls"),
-    "two functions": (either(adult(view), view), "which function tests.gates.ways.either"),
     "get_permissions": (Chosen.as_view(), "which permissions tests.gates.ways.Chosen.get_perm"),
     "a dispatch": (
         type("Door", (ShortCut, mapped.Adults), {}).as_view(),

@@ -270,14 +270,14 @@ WAYS = {
         either(adult(view), adult(view)),
         either(view, adult(view)),
         either(verified_adult(view), adult(view)),
-        hides="which function",
+        hides="a gate in an object that is called, or in a wrapper",
     ),
     "partial": Way(partial(adult(view)), partial(view), partial(verified_adult(view))),
     "instance": Way(
         Wrapper(adult(view)),
         Wrapper(view),
         Wrapper(verified_adult(view)),
-        hides="what an instance of",
+        hides="a gate in an object that is called, or in a wrapper",
     ),
     "decorated call": Way(called(adult), called(), called(verified_adult)),
     "lambda": Way(
