@@ -36,7 +36,13 @@ class NotARequirement(ImproperlyConfigured):
     where the gate is made, if known.
     """
 
-    def __init__(self, value: object, rule: str, *, place: str = "") -> None:
+    def __init__(
+        self,
+        value: object,
+        rule: str,
+        *,
+        place: str = "",
+    ) -> None:
         super().__init__(f"{place}A gate cannot ask for {value!r}. {rule}")
         self.value = value
         self.rule = rule
@@ -208,7 +214,11 @@ def _alike(required: Kind, others: Iterable[object]) -> list[Kind]:
     return alike
 
 
-def _require_text(text: object, whole: object, rule: str) -> None:
+def _require_text(
+    text: object,
+    whole: object,
+    rule: str,
+) -> None:
     """Raise ``NotARequirement`` unless ``text`` is one that a claim or a scope may have.
 
     A space around it, as in ``"country_resident=PT | FR"``, would close the gate to everybody.

@@ -103,7 +103,11 @@ class _Pair(NamedTuple):
     before: list[Address]
 
 
-def _change(address: Address, present: _Map, former: _Map) -> Change | None:
+def _change(
+    address: Address,
+    present: _Map,
+    former: _Map,
+) -> Change | None:
     if address.error or former.is_below_unread(address):
         return Change(Verdict.NOT_READ, address, address.error or "not read before")
     pairs = list(_pairs(address, present, former))
@@ -128,7 +132,11 @@ def _change(address: Address, present: _Map, former: _Map) -> Change | None:
     return Change(Verdict.STRICTER, address, stricter) if stricter else None
 
 
-def _pairs(address: Address, present: _Map, former: _Map) -> Iterator[_Pair]:
+def _pairs(
+    address: Address,
+    present: _Map,
+    former: _Map,
+) -> Iterator[_Pair]:
     """One for each sample that an earlier pattern answers, and one for the address itself."""
     for formers in former.formers(address):
         samples = {"", *address.answered_by}

@@ -89,7 +89,10 @@ class Closed:
 
 
 def closed_response(
-    request: HttpRequest, closed: Closed, *, on_closed: OnClosed = "redirect"
+    request: HttpRequest,
+    closed: Closed,
+    *,
+    on_closed: OnClosed = "redirect",
 ) -> Any:
     """What a closed gate answers, with its headers, for a question of the site's own::
 
@@ -119,7 +122,9 @@ def keep_private(response: Any, *headers: str) -> Any:
 
 
 def _chosen_by_headers(
-    request: HttpRequest, on_closed: Literal["redirect", "forbid"], closed: Closed
+    request: HttpRequest,
+    on_closed: Literal["redirect", "forbid"],
+    closed: Closed,
 ) -> HttpResponseBase:
     if request.get_preferred_type([PAGE, *JSON]) in JSON:
         return _problem(closed)
@@ -156,7 +161,11 @@ def _page_to_come_back_to(request: HttpRequest, closed: Closed) -> str:
     return path_of(request, with_query=True)
 
 
-def _explain(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> HttpResponse:
+def _explain(
+    request: HttpRequest,
+    closed: Closed,
+    ways: dict[str, str],
+) -> HttpResponse:
     """The page that says which proof is missing, why, and how to get it (403)."""
     application = conf.application(closed.application)
     is_scope = isinstance(closed.requirement, RequiredScope)

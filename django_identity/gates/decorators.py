@@ -35,28 +35,39 @@ class ClosedGate(NamedTuple):
 
 
 def claim_required(
-    *claims: str, application: str = conf.DEFAULT_ALIAS, on_closed: OnClosed = "redirect"
+    *claims: str,
+    application: str = conf.DEFAULT_ALIAS,
+    on_closed: OnClosed = "redirect",
 ) -> Decorator:
     """Open a sync or async view only to people for whom all ``claims`` are proven."""
     return _decorator(Gate(*claims, application=application, on_closed=on_closed))
 
 
 def kyc_level_required(
-    level: str, *, application: str = conf.DEFAULT_ALIAS, on_closed: OnClosed = "redirect"
+    level: str,
+    *,
+    application: str = conf.DEFAULT_ALIAS,
+    on_closed: OnClosed = "redirect",
 ) -> Decorator:
     """Open a sync or async view only to people verified at ``level`` or above."""
     return _decorator(Gate(kyc_level=level, application=application, on_closed=on_closed))
 
 
 def scope_required(
-    scope: str, *, application: str = conf.DEFAULT_ALIAS, on_closed: OnClosed = "redirect"
+    scope: str,
+    *,
+    application: str = conf.DEFAULT_ALIAS,
+    on_closed: OnClosed = "redirect",
 ) -> Decorator:
     """Open a sync or async view only to people who have allowed ``scope`` (of ``LATER_SCOPES``)."""
     return _decorator(Gate(scope=scope, application=application, on_closed=on_closed))
 
 
 def recent_sign_in_required(
-    minutes: float = 10, *, application: str = conf.DEFAULT_ALIAS, on_closed: OnClosed = "redirect"
+    minutes: float = 10,
+    *,
+    application: str = conf.DEFAULT_ALIAS,
+    on_closed: OnClosed = "redirect",
 ) -> Decorator:
     """Open a view only to people who came back from the service lately in this session.
 
@@ -74,7 +85,12 @@ def _decorator(gate: Gate) -> Decorator:
     return decorate
 
 
-def guarded(view: View, gates: Sequence[Gate], *, is_async: bool) -> View:
+def guarded(
+    view: View,
+    gates: Sequence[Gate],
+    *,
+    is_async: bool,
+) -> View:
     """``view`` behind ``gates``. Caches keep nothing of what they answer.
 
     The map of gates reads them from its attributes. Each has a name of its own, because the
@@ -82,7 +98,12 @@ def guarded(view: View, gates: Sequence[Gate], *, is_async: bool) -> View:
     """
 
     @wraps(view)
-    async def gated_async(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
+    async def gated_async(
+        request: HttpRequest,
+        /,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
         user = await request.auser()
         found = await sync_to_async(_first_closed)(gates, request, user)
         if found is not None:
@@ -90,7 +111,12 @@ def guarded(view: View, gates: Sequence[Gate], *, is_async: bool) -> View:
         return keep_private(await view(request, *args, **kwargs))
 
     @wraps(view)
-    def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
+    def gated(
+        request: HttpRequest,
+        /,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
         found = _first_closed(gates, request, request.user)
         if found is not None:
             return _response(request, found)
@@ -106,7 +132,11 @@ def guarded(view: View, gates: Sequence[Gate], *, is_async: bool) -> View:
     return wrapper  # type: ignore[no-any-return]
 
 
-def _first_closed(gates: Sequence[Gate], request: HttpRequest, user: object) -> ClosedGate | None:
+def _first_closed(
+    gates: Sequence[Gate],
+    request: HttpRequest,
+    user: object,
+) -> ClosedGate | None:
     """The first gate that is closed to ``user``, the view's, or to ``request.user``.
 
     A middleware may have replaced one of ``request.user`` and ``request.auser`` alone.

@@ -73,7 +73,12 @@ class Missing(NamedTuple):
     shortfall: Shortfall
 
 
-def closed_to(gate: Gate, user: object, *, session: Session | None = None) -> Closed | None:
+def closed_to(
+    gate: Gate,
+    user: object,
+    *,
+    session: Session | None = None,
+) -> Closed | None:
     """Why ``gate`` is closed to ``user`` at this moment, or None if it is open.
 
     ``session``: the request's, without which a gate with ``minutes`` is closed. Raises
@@ -90,12 +95,22 @@ def closed_to(gate: Gate, user: object, *, session: Session | None = None) -> Cl
     return Closed(missing.requirement, missing.shortfall)
 
 
-async def aclosed_to(gate: Gate, user: object, *, session: Session | None = None) -> Closed | None:
+async def aclosed_to(
+    gate: Gate,
+    user: object,
+    *,
+    session: Session | None = None,
+) -> Closed | None:
     """``closed_to`` for async code."""
     return await sync_to_async(closed_to)(gate, user, session=session)
 
 
-def missing_to(gate: Gate, standing: Standing, *, session: Session | None = None) -> Missing | None:
+def missing_to(
+    gate: Gate,
+    standing: Standing,
+    *,
+    session: Session | None = None,
+) -> Missing | None:
     """What somebody with this standing lacks, or None if the gate is open."""
     for requirement in gate.requirements:
         if isinstance(requirement, RecentSignIn):
@@ -154,7 +169,11 @@ def _one_kind(asked: dict[str, Any]) -> str:
     return next(iter(kinds))
 
 
-def _requirements(kind: str, value: Any, application: str) -> Iterator[Requirement]:
+def _requirements(
+    kind: str,
+    value: Any,
+    application: str,
+) -> Iterator[Requirement]:
     if kind == "claims":
         for claim in value:
             yield RequiredClaim.parse(claim, application)

@@ -82,7 +82,12 @@ class ClaimRequiredMixin(GateMixin):
 
     required_claims: tuple[str, ...] | list[str] = ()
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+    def dispatch(
+        self,
+        request: HttpRequest,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
         return self.guarded(super().dispatch, "required_claims")(request, *args, **kwargs)
 
 
@@ -91,7 +96,12 @@ class KycLevelRequiredMixin(GateMixin):
 
     required_kyc_level: str = ""
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+    def dispatch(
+        self,
+        request: HttpRequest,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
         return self.guarded(super().dispatch, "required_kyc_level")(request, *args, **kwargs)
 
 
@@ -100,7 +110,12 @@ class ScopeRequiredMixin(GateMixin):
 
     required_scope: str = ""
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+    def dispatch(
+        self,
+        request: HttpRequest,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
         return self.guarded(super().dispatch, "required_scope")(request, *args, **kwargs)
 
 
@@ -109,5 +124,10 @@ class RecentSignInRequiredMixin(GateMixin):
 
     recent_sign_in_minutes: float = 0
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+    def dispatch(
+        self,
+        request: HttpRequest,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
         return self.guarded(super().dispatch, "recent_sign_in_minutes")(request, *args, **kwargs)

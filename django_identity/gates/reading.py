@@ -36,12 +36,6 @@ class Guard:
     method: str = ""
     gates: tuple[Gate, ...] = field(default=(), repr=False, compare=False)
 
-    @classmethod
-    def of(cls, gate: Gate, *, method: str = "") -> "Guard":
-        answer = gate.on_closed
-        closed = _short_name_of(answer) if callable(answer) else answer
-        return cls(every(gate.requirements), closed, method, (gate,))
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -55,8 +49,8 @@ class Reading:
     methods: tuple[str, ...] = ()
     not_seen: tuple[str, ...] = ()
 
-    def demand(self, method: str = "") -> Demand:
-        """What a request of ``method`` meets; without a method, what every request meets."""
+    def demand(self, method: str) -> Demand:
+        """What a request of ``method`` meets; of an empty text, what every request meets."""
         return every(guard.demand for guard in self.guards if guard.method in ("", method))
 
 
@@ -85,11 +79,13 @@ class _Reader:
                 yield self._guard(gate, method=method)
 
     def _guard(self, gate: Gate, *, method: str = "") -> Guard:
-        guard = Guard.of(gate, method=method)
-        if callable(gate.on_closed):
+        if isinstance(gate.on_closed, str):
+            answer: str = gate.on_closed
+        else:
+            answer = _short_name_of(gate.on_closed)
             # It may show what the view would have shown.
-            self.not_seen.append(f"what {guard.closed} answers at the closed gate")
-        return guard
+            self.not_seen.append(f"what {answer} answers at the closed gate")
+        return Guard(every(gate.requirements), answer, method, (gate,))
 
     # The class behind a view. ``as_view`` leaves it on its function, with the arguments.
 

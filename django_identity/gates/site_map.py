@@ -75,7 +75,11 @@ def addresses() -> Iterator[Address]:
     return _addresses(get_resolver(), Place(), Routes())
 
 
-def _addresses(resolver: URLResolver, place: Place, routes: Routes) -> Iterator[Address]:
+def _addresses(
+    resolver: URLResolver,
+    place: Place,
+    routes: Routes,
+) -> Iterator[Address]:
     try:
         entries = resolver.url_patterns
     except Exception as error:  # noqa: BLE001  this imports the site's own modules
@@ -89,7 +93,11 @@ def _addresses(resolver: URLResolver, place: Place, routes: Routes) -> Iterator[
             yield _address(entry, below, routes)
 
 
-def _address(entry: URLPattern, place: Place, routes: Routes) -> Address:
+def _address(
+    entry: URLPattern,
+    place: Place,
+    routes: Routes,
+) -> Address:
     view = ""
     try:
         view = entry.lookup_str
