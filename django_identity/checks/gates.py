@@ -14,7 +14,7 @@ def problems() -> Iterator[Problem]:
         return
     for url, required in site_map.unlisted_scopes():
         yield Problem(
-            "E068",
+            "E073",
             f"A gate at {url} asks for the scope {required.scope!r}, and the application"
             f" {required.application!r} never asks the person for it: the gate would stay closed.",
             "Add the scope to LATER_SCOPES, or correct its name at the gate.",
