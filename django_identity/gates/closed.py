@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect
 from django.utils.cache import patch_cache_control, patch_vary_headers
@@ -102,11 +103,19 @@ def closed_response(
 
     It may read from the database. An async view awaits ``sync_to_async(closed_response)(…)``.
     """
+    require_answer(on_closed)
     if callable(on_closed):
         return keep_private(on_closed(request, closed))
     if on_closed == "problem":
         return keep_private(_problem(closed))
     return keep_private(_chosen_by_headers(request, on_closed, closed), "Accept", *HTMX)
+
+
+def require_answer(on_closed: object) -> None:
+    """Raise ``ImproperlyConfigured`` unless ``on_closed`` says what a closed gate answers."""
+    if on_closed not in ANSWERS and not callable(on_closed):
+        names = ", ".join(f'"{answer}"' for answer in ANSWERS)
+        raise ImproperlyConfigured(f"on_closed is {names} or a callable, not {on_closed!r}.")
 
 
 def keep_private(response: Any, *headers: str) -> Any:

@@ -8,7 +8,7 @@ from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 
 from django_identity import conf
-from django_identity.gates.closed import ANSWERS, Closed, OnClosed
+from django_identity.gates.closed import Closed, OnClosed, require_answer
 from django_identity.lifecycle import step_up
 from django_identity.lifecycle.standing import Shortfall, Standing, standing_of, standings_of
 from django_identity.requirements import (
@@ -49,7 +49,7 @@ class Gate:
             kind = _one_kind(asked)
             self.requirements = tuple(_requirements(kind, asked[kind], application))
             _require_kept(self.requirements, application)
-            _require_answer(on_closed)
+            require_answer(on_closed)
         except NotARequirement as error:
             raise NotARequirement(error.value, error.rule, place=_place()) from None
         except ImproperlyConfigured as error:
@@ -183,12 +183,6 @@ def _requirements(
         yield RequiredScope(value, application)
     else:
         yield RecentSignIn(value, application)
-
-
-def _require_answer(on_closed: object) -> None:
-    if on_closed not in ANSWERS and not callable(on_closed):
-        names = ", ".join(f'"{answer}"' for answer in ANSWERS)
-        raise ImproperlyConfigured(f"on_closed is {names} or a callable, not {on_closed!r}.")
 
 
 def _require_kept(requirements: Iterable[Requirement], application: str) -> None:

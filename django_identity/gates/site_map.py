@@ -54,6 +54,11 @@ class Address:
     is_covered: bool = False
     include: str = ""
 
+    @property
+    def gates(self) -> list[Gate]:
+        """Each gate before the view, the outermost first."""
+        return [gate for guard in self.reading.guards for gate in guard.gates]
+
 
 class Place(NamedTuple):
     """A place in the URLconf: its address, and the patterns that lead there."""
@@ -117,9 +122,8 @@ def gates() -> list[Gate]:
     """Each gate of the site once, in the order of the map."""
     found: dict[tuple[str, str], Gate] = {}
     for address in addresses():
-        for guard in address.reading.guards:
-            for gate in guard.gates:
-                found.setdefault((str(gate), gate.application), gate)
+        for gate in address.gates:
+            found.setdefault((str(gate), gate.application), gate)
     return list(found.values())
 
 
@@ -155,11 +159,10 @@ def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
     """Address and scope of each gate for a scope that its application never asks for."""
     listed = {each.alias: scopes_of(each) for each in conf.applications()}
     for address in addresses():
-        for guard in address.reading.guards:
-            for gate in guard.gates:
-                for required in _scopes_in(gate):
-                    if required.scope not in listed.get(required.application, ()):
-                        yield address.url, required
+        for gate in address.gates:
+            for required in _scopes_in(gate):
+                if required.scope not in listed.get(required.application, ()):
+                    yield address.url, required
 
 
 def _scopes_in(gate: Gate) -> list[RequiredScope]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse
 from django.test import Client
 from django.urls import include, path
@@ -103,6 +104,13 @@ def test_a_callable_answers_a_question_too(user: User) -> None:
     answered = answer_of(lambda request: asking(request, answer), user)
     assert (answered.status_code, answered.content) == (418, b"country_resident")
     assert answered["Cache-Control"] == "private"
+
+
+@pytest.mark.parametrize("on_closed", [None, "", "forbidden", 403])
+def test_an_answer_that_there_is_not_is_an_error(user: User, on_closed: Any) -> None:
+    """And no redirect that the site did not mean."""
+    with pytest.raises(ImproperlyConfigured, match='"redirect", "forbid", "problem" or a callable'):
+        answer_of(lambda request: asking(request, on_closed), user)
 
 
 def test_an_open_question_is_the_view_itself(user: User) -> None:
