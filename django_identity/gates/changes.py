@@ -34,8 +34,6 @@ class Verdict(StrEnum):
     OPENED = "opened"
     #: It could not be read now, or when the map was stored.
     NOT_READ = "not read"
-    #: A part of what stands before it can no longer be seen.
-    HIDDEN = "hidden"
     STRICTER = "stricter"
 
 
@@ -88,12 +86,9 @@ class _Map:
         """Whether the include above the address could not be read."""
         return address.url.startswith(tuple(self.unread_includes))
 
-    def answering(self, address: Address, sample: str) -> Address:
-        """The address whose view answers the sample: an earlier one, or ``address`` itself."""
-        url = address.answered_by.get(sample, "")
-        if not url and address.is_covered:
-            url = next(iter(address.answered_by.values()), "")
-        return self.by_url.get(url, address)
+    def answering(self, address: Address) -> Address:
+        """The one whose view answers: an earlier address, or ``address`` itself."""
+        return self.by_url.get(address.answered_by, address)
 
 
 class _Pair(NamedTuple):
@@ -103,11 +98,7 @@ class _Pair(NamedTuple):
     before: list[Address]
 
 
-def _change(
-    address: Address,
-    present: _Map,
-    former: _Map,
-) -> Change | None:
+def _change(address: Address, present: _Map, former: _Map) -> Change | None:
     if address.error or former.is_below_unread(address):
         return Change(Verdict.NOT_READ, address, address.error or "not read before")
     pairs = list(_pairs(address, present, former))
@@ -126,25 +117,14 @@ def _change(
                 return Change(Verdict.OPENED, address, detail)
             if not implies(was, asked):
                 stricter = detail
-    hidden = "; ".join(dict.fromkeys(each for pair in pairs for each in _hidden(pair)))
-    if hidden:
-        return Change(Verdict.HIDDEN, address, hidden)
     return Change(Verdict.STRICTER, address, stricter) if stricter else None
 
 
-def _pairs(
-    address: Address,
-    present: _Map,
-    former: _Map,
-) -> Iterator[_Pair]:
-    """One for each sample that an earlier pattern answers, and one for the address itself."""
+def _pairs(address: Address, present: _Map, former: _Map) -> Iterator[_Pair]:
+    """The views themselves, and those that answer in their place."""
     for formers in former.formers(address):
-        samples = {"", *address.answered_by}
-        for each in formers:
-            samples.update(each.answered_by)
-        for sample in sorted(samples):
-            before = [former.answering(each, sample) for each in formers]
-            yield _Pair(present.answering(address, sample), before)
+        yield _Pair(address, formers)
+        yield _Pair(present.answering(address), [former.answering(each) for each in formers])
 
 
 def _demand(reading: Reading, method: str) -> Demand:
@@ -157,14 +137,6 @@ def _demand(reading: Reading, method: str) -> Demand:
         return reading.demand(method)
     demands = [reading.demand(each) for each in reading.methods]
     return some(demands) if method else every(demands)
-
-
-def _hidden(pair: _Pair) -> list[str]:
-    """What can no longer be seen, where there was a gate."""
-    if not any(each.reading.guards for each in pair.before):
-        return []
-    known = {blind_spot for each in pair.before for blind_spot in each.reading.not_seen}
-    return [each for each in pair.now.reading.not_seen if each not in known]
 
 
 # The stored file
@@ -202,24 +174,15 @@ def _address_as_json(address: Address) -> dict[str, Any]:
         "view": address.view,
         "guards": guards,
         "methods": address.reading.methods,
-        "not_seen": address.reading.not_seen,
         "error": address.error,
         "answered_by": address.answered_by,
-        "is_covered": address.is_covered,
     }
 
 
 def _address_from_json(entry: dict[str, Any]) -> Address:
     guards = tuple(_guard_from_json(guard) for guard in entry["guards"])
-    reading = Reading(guards, tuple(entry["methods"]), tuple(entry["not_seen"]))
-    return Address(
-        entry["url"],
-        entry["view"],
-        reading,
-        entry["error"],
-        dict(entry["answered_by"].items()),
-        entry["is_covered"],
-    )
+    reading = Reading(guards, tuple(entry["methods"]))
+    return Address(entry["url"], entry["view"], reading, entry["error"], entry["answered_by"])
 
 
 def _guard_from_json(guard: dict[str, Any]) -> Guard:

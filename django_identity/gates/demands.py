@@ -6,17 +6,18 @@ REST framework's ``&``, ``|`` and ``~`` make them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
+from django_identity.conf import DEFAULT_ALIAS
 from django_identity.gates.gate import describe as describe_requirement
 from django_identity.requirements import RequiredClaim, Requirement
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A permission that is not ours, of which the dotted name is all that is known."""
+    """Code that is not ours, of which the name is all that is known: ``module:name``."""
 
     name: str
 
@@ -101,22 +102,8 @@ def _leads_to(having: tuple[Demand, ...], wanted: tuple[Demand, ...]) -> bool:
     return False
 
 
-def requirements_in(demand: Demand) -> Iterator[Requirement]:
-    """Each requirement of ours in ``demand``."""
-    match demand:
-        case Every(parts=parts) | Some(parts=parts):
-            for part in parts:
-                yield from requirements_in(part)
-        case Not(part=part):
-            yield from requirements_in(part)
-        case Foreign():
-            return
-        case _:
-            yield demand
-
-
 def describe(demand: Demand) -> str:
-    """``(age_over_18 & ~(level_3 | IsAdminUser))``."""
+    """``(age_over_18 & ~(level_3@second | IsAdminUser))``."""
     match demand:
         case Every(parts=()):
             return "open"
@@ -127,9 +114,10 @@ def describe(demand: Demand) -> str:
         case Not(part=part):
             return f"~{describe(part)}"
         case Foreign(name=name):
-            return name.rpartition(".")[2]
-        case _:
-            return describe_requirement(demand)
+            return name.rpartition(":")[2]
+    text = describe_requirement(demand)
+    is_of_default = demand.application == DEFAULT_ALIAS
+    return text if is_of_default else f"{text}@{demand.application}"
 
 
 def as_json(demand: Demand) -> dict[str, Any]:

@@ -1,16 +1,17 @@
 """What stands before one view: decorators, mixins, permissions, and the gates of its handlers.
 
-What cannot be read is named, and never passed over. Django REST framework's classes are known by
-their names, because a site may run without it.
+What the site's own code decides is a demand of its own, by the name of that code. Django REST
+framework's classes are known by their names, because a site may run without it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from types import FunctionType, MethodType
-from typing import Any
+from typing import Any, NamedTuple
 
 from django_identity.gates import mixins
+from django_identity.gates.closed import ANSWERS
 from django_identity.gates.decorators import ATTRIBUTE
 from django_identity.gates.demands import Demand, Foreign, Not, every, some
 from django_identity.gates.gate import Gate
@@ -18,10 +19,6 @@ from django_identity.gates.gate import Gate
 FRAMEWORKS = ("django", "rest_framework")
 PERMISSIONS = "rest_framework.permissions"
 OUR_PERMISSIONS = "django_identity.api.permissions"
-# A view that overrides one of these decides about its permissions by code of its own,
-DECIDING = ("get_permissions", "check_permissions")
-# and one that overrides one of these may leave them out.
-CALLING = ("initial", "dispatch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,155 +33,147 @@ class Guard:
     method: str = ""
     gates: tuple[Gate, ...] = field(default=(), repr=False, compare=False)
 
+    @property
+    def passed_by(self) -> Demand:
+        """What shows the view. An answer of the site's own may show what the view would."""
+        if self.closed in ANSWERS:
+            return self.demand
+        return some([self.demand, Foreign(f"{self.closed}()")])
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What stands before a view.
-
-    ``methods``: those that a class has handlers for; empty for a function. ``not_seen``: what may
-    open or close the view, and could not be read.
-    """
+    """What stands before a view. ``methods``: those that a class answers; empty for a function."""
 
     guards: tuple[Guard, ...] = ()
     methods: tuple[str, ...] = ()
-    not_seen: tuple[str, ...] = ()
 
     def demand(self, method: str) -> Demand:
         """What a request of ``method`` meets; of an empty text, what every request meets."""
-        return every(guard.demand for guard in self.guards if guard.method in ("", method))
+        return every(guard.passed_by for guard in self.guards if guard.method in ("", method))
+
+
+class _AsView(NamedTuple):
+    """What ``as_view`` has left on its function: the class, and the arguments.
+
+    ``actions``: in a viewset of Django REST framework, the function that answers each method.
+    """
+
+    view_class: type[Any]
+    initkwargs: dict[str, Any]
+    actions: dict[str, str]
 
 
 def read(view: Callable[..., Any]) -> Reading:
     """What stands before ``view``, the outermost first. Raises what the site's own code raises."""
-    reader = _Reader(view)
-    guards = tuple(reader.guards())
-    return Reading(guards, tuple(reader.handlers), tuple(dict.fromkeys(reader.not_seen)))
+    layers = list(_layers_of(view))
+    guards = [_guard(gate) for gate in _gates_on(layers)]
+    as_view = _as_view_of(layers)
+    if as_view is None:
+        return Reading(tuple(guards))
+    guards += _mixins(as_view)
+    guards += _permissions(as_view)
+    handlers = dict(_handlers(as_view))
+    for method, handler in handlers.items():
+        guards += [_guard(gate, method=method) for gate in _gates_on(_layers_of(handler))]
+    return Reading(tuple(guards), tuple(handlers))
 
 
-class _Reader:
-    """Reads one view, and notes in ``not_seen`` what it cannot read."""
+def _guard(gate: Gate, *, method: str = "", unless: str = "") -> Guard:
+    """``unless``: code of the site's that may let somebody in before the gate is asked."""
+    answer = gate.on_closed
+    # Never the ``repr`` of a function, which may have anything in it.
+    closed = answer if isinstance(answer, str) else _short_name_of(answer)
+    return Guard(_unless(every(gate.requirements), unless), closed, method, (gate,))
 
-    def __init__(self, view: Callable[..., Any]) -> None:
-        self.not_seen: list[str] = []
-        self.layers = list(_layers_of(view))
 
-    def guards(self) -> Iterator[Guard]:
-        for gate in _gates_on(self.layers):
-            yield self._guard(gate)
-        if self.view_class is not None:
-            yield from self._mixins(self.view_class)
-            yield from self._permissions(self.view_class)
-        for method, handler in self.handlers.items():
-            for gate in _gates_on(_layers_of(handler)):
-                yield self._guard(gate, method=method)
+def _unless(demand: Demand, code: str) -> Demand:
+    return some([demand, Foreign(code)]) if code else demand
 
-    def _guard(self, gate: Gate, *, method: str = "") -> Guard:
-        if isinstance(gate.on_closed, str):
-            answer: str = gate.on_closed
-        else:
-            answer = _short_name_of(gate.on_closed)
-            # It may show what the view would have shown.
-            self.not_seen.append(f"what {answer} answers at the closed gate")
-        return Guard(every(gate.requirements), answer, method, (gate,))
 
-    # The class behind a view. ``as_view`` leaves it on its function, with the arguments.
+# Classes
 
-    @cached_property
-    def view_class(self) -> type[Any] | None:
-        found = self._of_as_view("view_class") or self._of_as_view("cls")
-        return found if isinstance(found, type) else None
 
-    @cached_property
-    def initkwargs(self) -> dict[str, Any]:
-        return self._of_as_view("view_initkwargs") or self._of_as_view("initkwargs") or {}
+def _as_view_of(layers: Iterable[Any]) -> _AsView | None:
+    for layer in layers:
+        attributes = _attributes(layer)
+        view_class = attributes.get("view_class", attributes.get("cls"))
+        if isinstance(view_class, type):
+            initkwargs = attributes.get("view_initkwargs", attributes.get("initkwargs"))
+            return _AsView(view_class, initkwargs or {}, attributes.get("actions") or {})
+    return None
 
-    @cached_property
-    def handlers(self) -> dict[str, Any]:
-        """Method -> the function of the class that answers it."""
-        names = self.initkwargs.get(
-            "http_method_names", getattr(self.view_class, "http_method_names", ())
-        )
-        # In a viewset of Django REST framework the route says which function answers.
-        actions = self._of_as_view("actions") or {name: name for name in names}
-        handlers: dict[str, Any] = {}
-        for method in names:
-            handler = getattr(self.view_class, actions.get(method, ""), None)
-            # The frameworks' own answer to OPTIONS says which methods there are.
-            is_plain = method == "options" and _is_of_framework(handler)
-            if handler is not None and not is_plain:
-                handlers[method] = handler
-        return handlers
 
-    def _of_as_view(self, name: str) -> Any:
-        for layer in self.layers:
-            value = _attributes(layer).get(name)
-            if value is not None:
-                return value
-        return None
+def _handlers(as_view: _AsView) -> Iterator[tuple[str, Any]]:
+    """Each method, and the function of the class that answers it."""
+    names = getattr(as_view.view_class, "http_method_names", ())
+    for method in as_view.initkwargs.get("http_method_names", names):
+        name = as_view.actions.get(method, "") if as_view.actions else method
+        handler = getattr(as_view.view_class, name, None)
+        # The frameworks' own answer to OPTIONS says which methods there are.
+        is_plain = method == "options" and _is_of_framework(handler)
+        if handler is not None and not is_plain:
+            yield method, handler
 
-    def _mixins(self, view_class: type[Any]) -> Iterator[Guard]:
-        self._note_dispatch(view_class)
-        if issubclass(view_class, mixins.GateMixin):
-            for gate in view_class(**self.initkwargs).gates():
-                yield self._guard(gate)
 
-    def _note_dispatch(self, view_class: type[Any]) -> None:
-        """A ``dispatch`` of the site's own may answer before it calls a gate further down."""
-        own: type[Any] | None = None
-        for above in view_class.__mro__:
-            dispatch = vars(above).get("dispatch")
-            if dispatch is None:
-                continue
-            is_gate = above.__module__ == mixins.__name__ or any(_gates_on([dispatch]))
-            if is_gate and own is not None:
-                self.not_seen.append(f"whether {_name_of(own)}.dispatch() calls the gates below it")
-                return
-            if not is_gate and not _is_of_framework(dispatch):
-                own = above
+def _mixins(as_view: _AsView) -> Iterator[Guard]:
+    """A ``dispatch`` of the site's own may answer before it calls a mixin further down."""
+    if not issubclass(as_view.view_class, mixins.GateMixin):
+        return
+    own = before = ""
+    for above in as_view.view_class.__mro__:
+        dispatch = vars(above).get("dispatch")
+        if dispatch is None:
+            continue
+        if above.__module__ == mixins.__name__:
+            before = own
+        elif not any(_gates_on([dispatch])) and not _is_of_framework(dispatch):
+            own = f"{_name_of(above)}.dispatch()"
+    for gate in as_view.view_class(**as_view.initkwargs).gates():
+        yield _guard(gate, unless=before)
 
-    # Permissions of Django REST framework
 
-    def _permissions(self, view_class: type[Any]) -> Iterator[Guard]:
-        for name in DECIDING:
-            owner = _owner_of(view_class, name)
-            if owner is not None and not _is_of_framework(owner):
-                self.not_seen.append(f"which permissions {_name_of(owner)}.{name}() asks for")
-                return
-        classes = getattr(view_class, "permission_classes", ())
-        for permission in self.initkwargs.get("permission_classes", classes):
-            gates: list[Gate] = []
-            # As the framework does for each request: what is no class shows itself only so.
-            demand = self._demand_of(permission(), gates)
-            if gates:
-                self._note_callers(view_class)
-                yield Guard(demand, "forbid", gates=tuple(gates))
+# Permissions of Django REST framework
 
-    def _note_callers(self, view_class: type[Any]) -> None:
-        for name in CALLING:
-            owner = _owner_of(view_class, name)
-            if owner is not None and not _is_of_framework(vars(owner)[name]):
-                self.not_seen.append(f"whether {_name_of(owner)}.{name}() asks the permissions")
 
-    def _demand_of(self, permission: Any, gates: list[Gate]) -> Demand:
-        """What the permission asks for. Its gates are added to ``gates``."""
-        kind = type(permission)
-        if kind.__module__ == PERMISSIONS and hasattr(permission, "op1"):
-            operands = [permission.op1]
-            if hasattr(permission, "op2"):
-                operands.append(permission.op2)
-            demands = [self._demand_of(operand, gates) for operand in operands]
-            if kind.__name__ == "NOT":
-                return Not(demands[0])
-            return every(demands) if kind.__name__ == "AND" else some(demands)
+def _permissions(as_view: _AsView) -> Iterator[Guard]:
+    for name in ("get_permissions", "check_permissions"):
+        decides = _own(as_view.view_class, name)
+        if decides:
+            yield Guard(Foreign(decides), "forbid")
+            return
+    before = _own(as_view.view_class, "dispatch") or _own(as_view.view_class, "initial")
+    classes = getattr(as_view.view_class, "permission_classes", ())
+    for permission in as_view.initkwargs.get("permission_classes", classes):
+        gates: list[Gate] = []
+        # As the framework does for each request: what is no class shows itself only so.
+        demand = _demand_of(permission(), gates)
+        if gates:
+            yield Guard(_unless(demand, before), "forbid", gates=tuple(gates))
 
-        gate = getattr(permission, "gate", None)
-        if isinstance(gate, Gate):
-            gates.append(gate)
-            owner = _owner_of(kind, "has_permission")
-            # A subclass that asks in its own way may let anybody in.
-            if owner is not None and owner.__module__ == OUR_PERMISSIONS:
-                return every(gate.requirements)
-        return Foreign(_name_of(kind))
+
+def _demand_of(permission: Any, gates: list[Gate]) -> Demand:
+    """What the permission asks for. Its gates are added to ``gates``."""
+    kind = type(permission)
+    if kind.__module__ == PERMISSIONS and hasattr(permission, "op1"):
+        operands = [permission.op1]
+        if hasattr(permission, "op2"):
+            operands.append(permission.op2)
+        demands = [_demand_of(operand, gates) for operand in operands]
+        if kind.__name__ == "NOT":
+            return Not(demands[0])
+        return every(demands) if kind.__name__ == "AND" else some(demands)
+
+    gate = getattr(permission, "gate", None)
+    if isinstance(gate, Gate):
+        gates.append(gate)
+        # A subclass that asks in its own way may let anybody in.
+        if _owner_of(kind, "has_permission").__module__ == OUR_PERMISSIONS:
+            return every(gate.requirements)
+    return Foreign(_name_of(kind))
+
+
+# What wraps what
 
 
 def _layers_of(view: Any) -> Iterator[Any]:
@@ -241,12 +230,19 @@ def _attributes(layer: Any) -> dict[str, Any]:
         return {}
 
 
-def _owner_of(kind: type[Any], name: str) -> type[Any] | None:
-    """The class that defines ``name`` for ``kind``."""
+def _own(view_class: type[Any], name: str) -> str:
+    """The dotted name of the method if it is the site's own, or an empty text."""
+    owner = _owner_of(view_class, name)
+    is_own = owner is not object and not _is_of_framework(vars(owner)[name])
+    return f"{_name_of(owner)}.{name}()" if is_own else ""
+
+
+def _owner_of(kind: type[Any], name: str) -> type[Any]:
+    """The class that defines ``name`` for ``kind``, or ``object`` if none does."""
     for base in kind.__mro__:
         if name in vars(base):
             return base
-    return None
+    return object
 
 
 def _is_of_framework(thing: Any) -> bool:
@@ -255,9 +251,8 @@ def _is_of_framework(thing: Any) -> bool:
 
 
 def _name_of(thing: Any) -> str:
-    return f"{thing.__module__}.{thing.__qualname__}"
+    return f"{thing.__module__}:{thing.__qualname__}"
 
 
 def _short_name_of(function: Any) -> str:
-    """Its own name, or that of its class. Its ``repr`` may have anything in it."""
     return str(getattr(function, "__qualname__", type(function).__qualname__))

@@ -1,19 +1,18 @@
 """The map of gates: every address of the site, and what it asks for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.conf import settings
 from django.db.models import QuerySet
 from django.urls import URLPattern, URLResolver, get_resolver
-from django.urls.resolvers import LocalePrefixPattern
 
 from django_identity import conf
 from django_identity.conf import Application
 from django_identity.gates.gate import Gate, missing_to, scopes_of
 from django_identity.gates.reading import Reading, read
-from django_identity.gates.routes import Route, Routes
+from django_identity.gates.routes import answering_route, route_of
 from django_identity.lifecycle.standing import standing_with
 from django_identity.models import LinkedIdentity
 from django_identity.requirements import RequiredScope
@@ -22,6 +21,10 @@ from django_identity.requirements import RequiredScope
 NOTHING = Reading()
 #: The names of includes whose open addresses a list folds into one line.
 FOLDED = {"admin": "Django's admin", "identity": "this package", "identity_api": "this package"}
+#: Of an address about which nobody can tell whether an earlier pattern answers it.
+UNKNOWN = "?"
+# Each is compared with all before it.
+MOST_COMPARED = 3000
 
 
 def never_seen() -> tuple[str, ...]:
@@ -29,6 +32,7 @@ def never_seen() -> tuple[str, ...]:
     return (
         "what a template hides by a tag or a filter",
         "what a view's own code asks: closed_to, claims_of, a gate that it puts around a function",
+        "what the site's own code decides, which the list names with ()",
         "a gate in an object that is called, or in a wrapper without functools.wraps that has more"
         " than one function",
         "what a middleware answers, and gates that another framework keeps",
@@ -41,18 +45,17 @@ class Address:
     """An address of the site, the dotted name of its view, and what stands before the view.
 
     ``error``: the class of the error that kept us from reading the view, or an include.
-    ``answered_by``: a sample of its paths -> the address of the earlier pattern that answers it.
-    ``is_covered``: it has no other path, so its own view never answers. ``include``: the name of
-    the include that the address is in, if that is one of ``FOLDED``.
+    ``answered_by``: the address of the earlier pattern that answers it. ``include``: the name of
+    the include that it is in, if that is one of ``FOLDED``.
     """
 
     url: str
     view: str = ""
     reading: Reading = NOTHING
     error: str = ""
-    answered_by: Mapping[str, str] = field(default_factory=dict)
-    is_covered: bool = False
+    answered_by: str = ""
     include: str = ""
+    patterns: tuple[Any, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def gates(self) -> list[Gate]:
@@ -60,62 +63,56 @@ class Address:
         return [gate for guard in self.reading.guards for gate in guard.gates]
 
 
-class Place(NamedTuple):
-    """A place in the URLconf: its address, and the patterns that lead there."""
-
-    url: str = "/"
-    patterns: tuple[Any, ...] = ()
-    include: str = ""
-
-    def below(self, entry: URLPattern | URLResolver) -> "Place":
-        has_language = isinstance(entry.pattern, LocalePrefixPattern)
-        url = self.url + ("<language>/" if has_language else str(entry.pattern))
-        name = getattr(entry, "app_name", None)
-        include = name if name in FOLDED else self.include
-        return Place(url, (*self.patterns, entry.pattern), include)
-
-
 def addresses() -> Iterator[Address]:
     """All addresses of the site, in the order of its URLconf."""
-    return _addresses(get_resolver(), Place(), Routes())
+    return _addresses(get_resolver(), Address("/"))
 
 
-def _addresses(
-    resolver: URLResolver,
-    place: Place,
-    routes: Routes,
-) -> Iterator[Address]:
+def with_answers(found: Sequence[Address]) -> list[Address]:
+    """``found``, each with the earlier one that answers it, by the URLconf as it is now."""
+    compared: list[Address] = []
+    for address in found:
+        answered_by = UNKNOWN
+        if len(found) <= MOST_COMPARED:
+            answered_by = _answered_by(address)
+        compared.append(replace(address, answered_by=answered_by))
+    return compared
+
+
+def _answered_by(address: Address) -> str:
+    if address.error:
+        return ""
+    route = answering_route(address.patterns)
+    if route is None:
+        return UNKNOWN
+    url = f"/{route}"
+    return url if url != address.url else ""
+
+
+def _addresses(resolver: URLResolver, above: Address) -> Iterator[Address]:
     try:
         entries = resolver.url_patterns
     except Exception as error:  # noqa: BLE001  this imports the site's own modules
-        yield Address(place.url, error=type(error).__name__, include=place.include)
+        yield replace(above, error=type(error).__name__)
         return
     for entry in entries:
-        below = place.below(entry)
+        patterns = (*above.patterns, entry.pattern)
+        include = getattr(entry, "app_name", None)
+        if include not in FOLDED:
+            include = above.include
+        below = Address(f"/{route_of(patterns)}", include=include, patterns=patterns)
         if isinstance(entry, URLResolver):
-            yield from _addresses(entry, below, routes)
+            yield from _addresses(entry, below)
         else:
-            yield _address(entry, below, routes)
+            yield _read(entry, below)
 
 
-def _address(
-    entry: URLPattern,
-    place: Place,
-    routes: Routes,
-) -> Address:
-    view = ""
+def _read(entry: URLPattern, address: Address) -> Address:
     try:
-        view = entry.lookup_str
-        route = Route(place.url, place.patterns)
-        answered = routes.add(route)
-        reading = read(entry.callback)
+        address = replace(address, view=entry.lookup_str)
+        return replace(address, reading=read(entry.callback))
     except Exception as error:  # noqa: BLE001  this makes the site's own views
-        return Address(place.url, view, error=type(error).__name__, include=place.include)
-    if reading.guards and not answered.is_known:
-        not_seen = (*reading.not_seen, "whether an earlier pattern answers first")
-        reading = replace(reading, not_seen=not_seen)
-    is_covered = route.is_fixed and bool(answered.by)
-    return Address(place.url, view, reading, "", answered.by, is_covered, place.include)
+        return replace(address, error=type(error).__name__)
 
 
 def gates() -> list[Gate]:

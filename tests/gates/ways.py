@@ -173,6 +173,14 @@ class Chosen(Endpoint):
         return [permission() for permission in self.asked]
 
 
+class Hurried(Endpoint):
+    """Asks its permissions of some requests alone."""
+
+    def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
+        if not request.GET:
+            super().initial(request, *args, **kwargs)
+
+
 class Lenient(HasClaim("age_over_18")):  # type: ignore[misc]
     """Lets somebody in whom the gate keeps out."""
 
@@ -420,6 +428,11 @@ WAYS = {
         routed(create=method_decorator(adult)(Doors.create)),
         routed(),
         routed(create=method_decorator(verified_adult)(Doors.create)),
+    ),
+    "initial": Way(
+        endpoint(HasClaim("age_over_18")),
+        Hurried.as_view(permission_classes=[HasClaim("age_over_18")]),
+        endpoint(HasClaim("age_over_18", "kyc_verified")),
     ),
     "get_permissions": Way(
         Chosen.as_view(asked=(HasClaim("age_over_18"),)),

@@ -16,9 +16,9 @@ from django_identity.gates.changes import (
     map_as_json,
     map_from_json,
 )
-from django_identity.gates.demands import describe, requirements_in
+from django_identity.gates.demands import describe
 from django_identity.gates.reading import Guard
-from django_identity.gates.site_map import FOLDED, Address
+from django_identity.gates.site_map import FOLDED, UNKNOWN, Address
 from django_identity.management.command import IdentityCommand
 
 
@@ -52,7 +52,7 @@ class Command(IdentityCommand):
         )
 
     def handle(self, *, diff: Path | None, **options: Any) -> None:
-        found = list(site_map.addresses())
+        found = site_map.with_answers(list(site_map.addresses()))
         if diff is not None:
             self._compare(diff, found, unread=options["unread"])
         elif options["json"]:
@@ -98,7 +98,7 @@ def _lines(found: Iterable[Address], *, only_open: bool, folds: bool) -> Iterato
             continue
         if not address.include:
             yield _line(address)
-        elif folds and is_open and not address.error and not address.reading.not_seen:
+        elif folds and is_open and not address.error:
             owner = FOLDED[address.include]
             folded[owner] = folded.get(owner, 0) + 1
         else:
@@ -111,18 +111,16 @@ def _lines(found: Iterable[Address], *, only_open: bool, folds: bool) -> Iterato
 def _line(address: Address) -> str:
     guards = [_guard_in_words(guard) for guard in address.reading.guards]
     parts = [address.url, address.view, address.error or ", ".join(guards) or "open"]
-    for earlier in dict.fromkeys(address.answered_by.values()):
-        how = "answered" if address.is_covered else "partly answered"
-        parts.append(f"[{how} by {earlier}]")
-    parts += [f"[not seen: {blind_spot}]" for blind_spot in address.reading.not_seen]
+    if address.answered_by == UNKNOWN:
+        parts.append("[not seen: whether an earlier pattern answers]")
+    elif address.answered_by:
+        parts.append(f"[answered by {address.answered_by}]")
     return "  ".join(parts)
 
 
 def _guard_in_words(guard: Guard) -> str:
-    applications = {required.application for required in requirements_in(guard.demand)}
-    where = ", ".join([*sorted(applications), guard.closed])
     method = f"{guard.method.upper()} " if guard.method else ""
-    return f"{method}{describe(guard.demand)} ({where})"
+    return f"{method}{describe(guard.passed_by)} ({guard.closed})"
 
 
 def _change_line(change: Change) -> str:
