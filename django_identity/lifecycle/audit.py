@@ -94,19 +94,25 @@ class Findings:
 
 def known_of_account(user: AbstractBaseUser) -> Known:
     """The account's name with its parts, its addresses, and the names of its files."""
-    fields, email = user._meta.concrete_fields, user.get_email_field_name()
-    wanted = [each.name for each in fields if each.name == email or isinstance(each, ADDRESSES)]
-    full_name = " ".join(str(getattr(user, name)) for name in NAMES if getattr(user, name, ""))
-    texts = {str(getattr(user, name) or "") for name in wanted}
-    texts |= {full_name, str(user.get_username() or "")}
+    parts = [str(getattr(user, name, "") or "") for name in NAMES]
+    full_name = " ".join(filter(None, parts))
+    texts = {full_name, str(user.get_username() or "")}
+    email = user.get_email_field_name()
+    for column in user._meta.concrete_fields:
+        if column.name == email or isinstance(column, ADDRESSES):
+            texts.add(str(getattr(user, column.name) or ""))
+
+    # A name without a letter, such as "-", is in every second text.
     words = {word for word in full_name.split() if slugify(word, allow_unicode=True)}
     return Known(frozenset(texts - {""}), frozenset(words))
 
 
 def known_of_identities(identities: Iterable[LinkedIdentity]) -> Known:
     """The subjects, and the digests that stand for them."""
-    pairs = ((each.subject, each.subject_digest) for each in identities)
-    return Known(frozenset(text for pair in pairs for text in pair))
+    texts: set[str] = set()
+    for identity in identities:
+        texts |= {identity.subject, identity.subject_digest}
+    return Known(frozenset(texts))
 
 
 def tables() -> tuple[list[QuerySet[Any]], dict[str, str]]:
@@ -121,12 +127,16 @@ def tables() -> tuple[list[QuerySet[Any]], dict[str, str]]:
         except (DatabaseError, InterfaceError) as error:
             unread[alias] = type(error).__name__
             continue
-        here = [model for model in wanted if router.allow_migrate_model(alias, model)]
-        here = [model for model in here if model._meta.db_table in names]
-        # Not by a manager of the site, which may hide some rows.
-        found += [QuerySet(model, using=alias) for model in here]
-    lost = set(wanted) - {rows.model for rows in found}
-    return found, unread | {model._meta.label: "no table" for model in lost}
+        for model in wanted:
+            if model._meta.db_table in names and router.allow_migrate_model(alias, model):
+                # Not by a manager of the site, which may hide some rows.
+                found.append(QuerySet(model, using=alias))
+
+    with_table = {rows.model for rows in found}
+    for model in wanted:
+        if model not in with_table:
+            unread[model._meta.label] = "no table"
+    return found, unread
 
 
 def search(known: Known) -> Findings:
@@ -148,7 +158,9 @@ def _sought(known: Known) -> Known:
     """The forms in which it may be written. ``words``: short, or half of the accounts have it."""
     texts = known.texts | known.words
     unsure = {text for text in texts if len(text) < SHORT}
-    unsure |= {word for word in known.words - known.texts - unsure if _is_shared(word)}
+    for word in known.words - known.texts - unsure:
+        if _is_shared(word):
+            unsure.add(word)
     return Known(_forms(texts - unsure), _forms(unsure))
 
 
@@ -187,26 +199,34 @@ def _unescaped(text: str) -> str:
 def _is_shared(word: str) -> bool:
     """Whether half of the other accounts have it in their names."""
     users = database.all_users()
-    names = {each.name for each in users.model._meta.concrete_fields} & set(NAMES)
-    named = Q(*((f"{name}__icontains", word) for name in names), _connector=Q.OR)
+    columns = {column.name for column in users.model._meta.concrete_fields}
+    named = Q()
+    for name in columns.intersection(NAMES):
+        named |= Q(**{f"{name}__icontains": word})
+    if not named:
+        return False
     counts = users.aggregate(all=Count("pk"), named=Count("pk", filter=named))
-    return bool(names) and 0 < counts["all"] <= 2 * counts["named"]
+    return bool(0 < counts["all"] <= 2 * counts["named"])
 
 
-def _texts_of(table: QuerySet[Any], each: models.Field[Any, Any]) -> Iterator[str | None]:
+def _texts_of(table: QuerySet[Any], column: models.Field[Any, Any]) -> Iterator[str | None]:
     """The text of each value in a column, or None for one that is too long."""
-    is_binary = isinstance(each, models.BinaryField)
-    length = Length(each.attname if is_binary else Cast(each.attname, models.TextField()))
+    name = column.attname
+    is_binary = isinstance(column, models.BinaryField)
+    length = Length(name if is_binary else Cast(name, models.TextField()))
     # As the field reads it, so that what the site encrypts is found too.
-    value = Case(When(LessThanOrEqual(length, MOST_CHARACTERS), then=F(each.attname)))
-    rows = rest = table.order_by("pk").values_list("pk", length, value)
-    while piece := list(rest[:ROWS_AT_ONCE]):
-        for _key, size, held in piece:
-            if held not in (None, ""):
-                yield _as_text(table.model, held)
+    value = Case(When(LessThanOrEqual(length, MOST_CHARACTERS), then=F(name)))
+    rows = table.order_by("pk").values_list("pk", length, value)
+
+    piece = list(rows[:ROWS_AT_ONCE])
+    while piece:
+        for _key, size, content in piece:
+            if content not in (None, ""):
+                yield _as_text(table.model, content)
             elif size is not None and size > MOST_CHARACTERS:
                 yield None
-        rest = rows.filter(pk__gt=piece[-1][0])
+        last_key = piece[-1][0]
+        piece = list(rows.filter(pk__gt=last_key)[:ROWS_AT_ONCE])
 
 
 def _cached_texts(name: str) -> Iterator[str]:
@@ -227,13 +247,18 @@ def _as_text(model: type[models.Model], value: Any) -> str:
         value = model(session_data=value).get_decoded() or value
     if isinstance(value, (bytes, memoryview)):
         return bytes(value).decode(errors="ignore")
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _fields_of(model: type[models.Model]) -> list[models.Field[Any, Any]]:
     """The columns in which there may be text. Those of a parent are in the parent's table."""
-    local = model._meta.local_concrete_fields
-    held = [each for each in local if (model, each.name) not in KEPT_BY_US]
-    # What a foreign key holds is a value of the column that it points at.
-    kinds = ((each, getattr(each, "target_field", each)) for each in held)
-    return [each for each, kind in kinds if not isinstance(kind, WITHOUT_TEXT)]
+    columns: list[models.Field[Any, Any]] = []
+    for column in model._meta.local_concrete_fields:
+        # What a foreign key holds is a value of the column that it points at.
+        kind = getattr(column, "target_field", column)
+        is_kept = (model, column.name) in KEPT_BY_US
+        if not is_kept and not isinstance(kind, WITHOUT_TEXT):
+            columns.append(column)
+    return columns
