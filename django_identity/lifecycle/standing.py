@@ -221,7 +221,7 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
     if application not in memory.standings:
         identity = _identity_under(memory.identities, conf.application(application))
         claims = StoredClaim.objects.filter(identity=identity)
-        memory.standings[application] = standing_with(identity, claims)
+        memory.standings[application] = _standing(identity, claims)
     return memory.standings[application]
 
 
@@ -248,7 +248,7 @@ def standings_of(
     standings: dict[Any, Standing] = {}
     for user in people:
         identity = of_application.get(user.pk)
-        standing = standing_with(identity, claims[identity.pk] if identity else ())
+        standing = _standing(identity, claims[identity.pk] if identity else ())
         standings[user.pk] = standing
         remember(user, identities[user.pk]).standings[application] = standing
     return standings
@@ -295,12 +295,17 @@ def _identity_under(
     return None
 
 
-def standing_with(identity: LinkedIdentity | None, claims: Iterable[StoredClaim]) -> Standing:
+def standing_with(identity: LinkedIdentity, claims: Iterable[StoredClaim]) -> Standing:
+    """The standing of somebody whose consent is granted, by their identity and its claims."""
+    values = tuple(ClaimValue.of(row, application=identity.application) for row in claims)
+    return Standing(barrier=None, identity=identity, claims=values)
+
+
+def _standing(identity: LinkedIdentity | None, claims: Iterable[StoredClaim]) -> Standing:
     """The standing of a user with this identity. ``claims`` are read if the consent is granted."""
     if identity is None:
         return _nobody()
     if identity.consent != Consent.GRANTED:
         reason = revocation_reason(identity.revoked_by)
         return Standing(barrier=Shortfall(reason, since=identity.revoked_at))
-    values = tuple(ClaimValue.of(row, application=identity.application) for row in claims)
-    return Standing(barrier=None, identity=identity, claims=values)
+    return standing_with(identity, claims)
