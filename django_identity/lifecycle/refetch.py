@@ -48,10 +48,12 @@ def fetch(identity: LinkedIdentity) -> bool:
     found = _read_claims(reader) if covers(identity, CLAIMS_SCOPE) else None
     if found is None and not level and failure is None:
         reader.token()  # A grant that nothing else uses is refreshed before it expires.
-    until = claims.lasts_until(*found) if found else None
+    until = claims.lasts_until(found[1]) if found else None
     due_at = next_due(identity, claims_until=until)
     columns = {"refetch_due_at": due_at, "refetch_failures": 0, "last_error": ""}
-    columns |= claims.columns_of(found[1]) if found else {}
+    if found is not None:
+        columns |= claims.columns_of(found[1])
+        columns["last_error"] = claims.problem_of(*found, identity)
     is_stored = _store(identity, columns, found)
     if failure is not None:
         raise failure
@@ -97,8 +99,7 @@ def _read_claims(reader: Reader) -> Found:
     answer = reader.read(lambda token: client.claims(identity.subject, access_token=token))
     try:
         proof = key_sets.verify_answer(application, answer, subject=identity.subject)
-        is_bare = proof is None and not claims.is_all_revoked(answer)
-        if is_bare or claims.is_older(proof, identity):
+        if not claims.is_usable(answer, proof, identity):
             raise exceptions.MalformedAnswer("no credential, or an older one", endpoint="claims")
     except (exceptions.CredentialRejected, exceptions.MalformedAnswer):
         claims.revoke_listed(identity, answer)

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.error_table import hint_of
+from django_identity.lifecycle.claims import PROVIDER_MISMATCH
 from django_identity.lifecycle.operators.doctor.finding import Finding, Level
 from django_identity.models import (
     AuthorizationRequest,
@@ -38,6 +39,7 @@ def check_records() -> Iterator[Finding]:
     for check, level, rows, said, remedy in _counted(timezone.now()):
         if count := rows.count():
             yield Finding(check, level, f"{count} {said}", remedy)
+    yield from _provider_names()
     failing = LinkedIdentity.objects.filter(refetch_failures__gt=0)
     for code, count in _grouped(failing, "last_error")[:5]:
         said = f"{count} failing: {code or 'no reason kept'}"
@@ -51,6 +53,13 @@ def check_records() -> Iterator[Finding]:
         said = f"{count} identities of {alias}/{environment}, which the settings do not have"
         remedy = "Put it back, or erase them (identity_erase --application --environment)."
         yield Finding("applications", Level.WARNING, said, remedy)
+
+
+def _provider_names() -> Iterator[Finding]:
+    """People with a claim that opens no gate because the service names two providers for it."""
+    if count := LinkedIdentity.objects.filter(last_error=PROVIDER_MISMATCH).count():
+        said = f"{count} with a claim whose provider has two names"
+        yield Finding("provider_names", Level.PROBLEM, said, hint_of(PROVIDER_MISMATCH))
 
 
 def _grouped(rows: QuerySet[Any], *columns: str) -> list[tuple[Any, ...]]:
@@ -75,7 +84,7 @@ def _counted(now: datetime) -> Iterator[Counted]:
     waiting = WebhookEvent.objects.filter(next_attempt_at__lte=late)
     said = "event(s) wait for their handlers for over 15 minutes"
     yield "handlers", problem, waiting, said, IS_UPKEEP_RUNNING
-    audited = ErasureReceipt.objects.exclude(audit=None).exclude(audit__hits={})
+    audited = ErasureReceipt.objects.filter(audit__isnull=False).exclude(audit__hits={})
     left = audited.filter(erased_at__gte=now - timedelta(days=30))
     remedy = "The receipt in the admin names model and field: extend the policy's erase_user."
     yield "audits", warning, left, "erasure(s) left something of the person", remedy
