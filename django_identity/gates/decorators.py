@@ -96,27 +96,15 @@ def guarded(
     The map of gates reads them from its attributes. Each has a name of its own, because the
     attributes of several decorators are merged.
     """
+    wrapper: Any = _gated_async(view, gates) if is_async else _gated(view, gates)
+    for gate in gates:
+        vars(wrapper)[f"{ATTRIBUTE}{id(gate)}"] = gate
+    return wrapper  # type: ignore[no-any-return]
 
-    @wraps(view)
-    async def gated_async(
-        request: HttpRequest,
-        /,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
-        user = await request.auser()
-        found = await sync_to_async(_first_closed)(gates, request, user)
-        if found is not None:
-            return await sync_to_async(_response)(request, found)
-        return keep_private(await view(request, *args, **kwargs))
 
+def _gated(view: Callable[..., Any], gates: Sequence[Gate]) -> Callable[..., Any]:
     @wraps(view)
-    def gated(
-        request: HttpRequest,
-        /,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
+    def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
         found = _first_closed(gates, request, request.user)
         if found is not None:
             return _response(request, found)
@@ -126,10 +114,19 @@ def guarded(
             raise ImproperlyConfigured("a sync gate stands around an async view: use a mixin")
         return keep_private(response)
 
-    wrapper: Any = gated_async if is_async else gated
-    for gate in gates:
-        vars(wrapper)[f"{ATTRIBUTE}{id(gate)}"] = gate
-    return wrapper  # type: ignore[no-any-return]
+    return gated
+
+
+def _gated_async(view: Callable[..., Any], gates: Sequence[Gate]) -> Callable[..., Any]:
+    @wraps(view)
+    async def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
+        user = await request.auser()
+        found = await sync_to_async(_first_closed)(gates, request, user)
+        if found is not None:
+            return await sync_to_async(_response)(request, found)
+        return keep_private(await view(request, *args, **kwargs))
+
+    return gated
 
 
 def _first_closed(
