@@ -34,14 +34,20 @@ def atomic(*, durable: bool = False) -> Atomic:
     return transaction.atomic(using=alias(), durable=durable)
 
 
-def require_no_transaction() -> None:
-    """Raise ``RuntimeError`` inside a transaction. That of Django's ``TestCase`` is none."""
+def require_no_transaction(message: str) -> None:
+    """Raise ``RuntimeError`` with ``message`` inside a transaction.
+
+    That of Django's ``TestCase`` is none: only Django can tell, by its durable blocks.
+    """
     if connection().get_autocommit():
         return
-    if not connection().in_atomic_block:
-        raise RuntimeError("autocommit is off")
-    with atomic(durable=True):
-        """Django raises it here."""
+    if connection().in_atomic_block:
+        try:
+            with atomic(durable=True):
+                return
+        except RuntimeError:
+            raise RuntimeError(message) from None
+    raise RuntimeError(f"Autocommit is off. {message}")
 
 
 def on_commit(function: Callable[[], object]) -> None:

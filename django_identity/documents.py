@@ -15,10 +15,10 @@ from django.http import HttpRequest, HttpResponse
 
 from django_identity import conf
 from django_identity.exceptions import DocumentsNotAllowed
+from django_identity.gates.closed import keep_private
 from django_identity.lifecycle import documents
 from django_identity.models import LinkedIdentity
 from django_identity.service.answers import Document
-from django_identity.views.closed import keep_private
 from django_identity.views.flow import signed_in_user
 from django_identity.views.pages import NEVER_CACHED
 

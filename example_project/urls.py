@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import include, path
@@ -15,8 +16,6 @@ urlpatterns = [
     path("residents/", views.residents, name="residents"),
     path("loans/", views.Loans.as_view(), name="loans"),
     path("leave/", views.leave, name="leave"),
-    path("documents/", documents.listing, name="documents"),
-    path("documents/passport/", documents.passport, name="passport"),
     path("api/circles/", views.CirclesApi.as_view(), name="circles-api"),
     path(
         "accounts/login/",
@@ -28,3 +27,10 @@ urlpatterns = [
     path("language/", set_language, name="set_language"),
     path("admin/", admin.site.urls),
 ]
+
+# The trusted tier, where the site is registered for it: no other application may ask for the scope.
+if "documents:read" in settings.DJANGO_IDENTITY["default"].get("LATER_SCOPES", ()):
+    urlpatterns += [
+        path("documents/", documents.listing, name="documents"),
+        path("documents/passport/", documents.passport, name="passport"),
+    ]

@@ -12,7 +12,7 @@ from django.db.models.functions import Lower
 from django.test import override_settings
 
 from django_identity import anonymisation, conf
-from django_identity.checks import site
+from django_identity.checks import gates, site
 from django_identity.policy import IdentityPolicy
 from django_identity.sandbox import sandbox_application
 from tests import i18n_urls
@@ -68,6 +68,17 @@ def test_a_mistake(application: dict[str, Any], of_django: dict[str, Any], numbe
         assert check_ids() == set()
     with configured(**application), override_settings(**of_django):
         assert reported(number)
+
+
+@pytest.mark.urls("tests.gates.asking")
+def test_a_gate_for_a_scope_that_nobody_is_asked_for() -> None:
+    """It would send people to the service and back without an end."""
+    with configured(LATER_SCOPES=["document:read"]):
+        assert reported("E075")
+    with configured(LATER_SCOPES=["documents:read"]):
+        assert not reported("E075")
+    with override_settings(ROOT_URLCONF="tests.gates.broken_urls"):
+        assert not list(gates.problems())
 
 
 @SECURE

@@ -17,7 +17,7 @@ from django.template.loader import get_template
 from django.template.loader_tags import BlockNode, ExtendsNode
 from django.urls import reverse
 
-from django_identity import backends, conf, exceptions, signals
+from django_identity import backends, conf, exceptions, gates, signals
 from django_identity.background import TaskName
 from django_identity.credentials import RejectionReason, verify
 from django_identity.error_table import ERRORS, hint_of
@@ -32,9 +32,9 @@ NAMES = {
     "django_identity.exceptions": "CredentialRejected IdentityError ServiceError",
     "django_identity.documents": ("Document document_response documents_of"),
     "django_identity.gates": (
-        "ClaimRequiredMixin Gate KycLevelRequiredMixin RecentSignInRequiredMixin "
-        "ScopeRequiredMixin aclaims_of claim_required claims_of closed_to kyc_level_required "
-        "recent_sign_in_required scope_required"
+        "ClaimRequiredMixin Closed Gate KycLevelRequiredMixin RecentSignInRequiredMixin "
+        "ScopeRequiredMixin aclaims_of aclosed_to claim_required claims_of claims_of_all "
+        "closed_response closed_to kyc_level_required recent_sign_in_required scope_required"
     ),
     "django_identity.api.permissions": "HasClaim HasKycLevel HasRecentSignIn HasScope",
     "django_identity.policy": "IdentityPolicy",
@@ -67,6 +67,11 @@ def test_names_stand_where_they_are_promised() -> None:
     for module, names in NAMES.items():
         for name in names.split():
             assert inspect.getdoc(getattr(import_module(module), name)), f"{module}.{name}"
+
+
+def test_the_gates_export_what_is_promised() -> None:
+    """In one place, whatever files they are in."""
+    assert gates.__all__ == sorted(NAMES["django_identity.gates"].split())
 
 
 def test_the_app_label_and_the_backend_stay() -> None:

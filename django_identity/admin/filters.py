@@ -12,7 +12,8 @@ from django.utils.translation import gettext_lazy as _
 
 from django_identity import conf
 from django_identity.handlers import EventType
-from django_identity.texts.labels import LEVELS, WORDS
+from django_identity.requirements import LEVELS
+from django_identity.texts.labels import WORDS
 from django_identity.texts.operators import Words
 
 SOON = timedelta(hours=6)

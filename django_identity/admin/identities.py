@@ -1,9 +1,11 @@
 """The admin of linked identities."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth import get_user_model
+from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet, Value
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html, format_html_join
@@ -11,12 +13,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from django_identity import gate_map
 from django_identity.admin import filters
 from django_identity.admin.actions import IdentityActions
 from django_identity.admin.overview import OverviewPage
-from django_identity.gates import closed_to
+from django_identity.gates import site_map
+from django_identity.gates.gate import Gate, Missing, missing_to
 from django_identity.lifecycle.operators import overview, timeline
+from django_identity.lifecycle.standing import standing_of
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.texts import operators as wording
 from django_identity.texts.advice import distance
@@ -61,7 +64,7 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
         identity, may_see = context["original"], self.may_see_people(request)
         grants = TokenGrant.objects.defer("access_token", "refresh_token")
         context |= {
-            "gates": [(gate, closed_to(gate, identity.user)) for gate in gate_map.gates()],
+            "gates": list(_gates_before(identity.user)),
             "claims": identity.claims.order_by("claim_type", "provider")[:MOST_CLAIMS],
             "grant": grants.filter(identity=identity).first(),
             "timeline": timeline.timeline_of(identity),
@@ -100,3 +103,10 @@ class LinkedIdentityAdmin(IdentityActions, OverviewPage):
             return due
         failed = ngettext("failed %d time", "failed %d times", count) % count
         return format_html("{} {}", due, wording.warning_badge(failed))
+
+
+def _gates_before(user: AbstractBaseUser) -> Iterator[tuple[Gate, Missing | None]]:
+    """Each gate of the site, and what the person lacks."""
+    for gate in site_map.gates():
+        standing = standing_of(user, application=gate.application)
+        yield gate, missing_to(gate, standing)

@@ -11,7 +11,7 @@ from django_identity.views.pages import NEVER_CACHED
 
 # No cache may store what a gate answers. A view's own ``Cache-Control`` gives way to this one.
 PRIVATE = {"Cache-Control": NEVER_CACHED, "Vary": "Accept, Authorization, Cookie"}
-TOLD = ("detail", "code", "missing", "recovery")
+MEMBERS = ("detail", "code", "missing", "recovery")
 
 
 class GatePermission(BasePermission):
@@ -25,10 +25,12 @@ class GatePermission(BasePermission):
     def has_permission(self, request: Request, view: Any) -> bool:
         getattr(view, "headers", {}).update(PRIVATE)
         closed = closed_to(self.gate, request.user, session=getattr(request, "session", None))
-        if closed is not None:
-            problem = closed.problem()
-            self.message, self.code = {name: problem[name] for name in TOLD}, closed.code
-        return closed is None
+        if closed is None:
+            return True
+        problem = closed.problem()
+        self.message = {name: problem[name] for name in MEMBERS}
+        self.code = closed.code
+        return False
 
     def has_object_permission(self, request: Request, view: Any, obj: object) -> bool:
         return self.has_permission(request, view)

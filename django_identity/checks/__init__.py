@@ -2,7 +2,8 @@
 
 ``conf.problems``: the keys of ``DJANGO_IDENTITY`` · ``applications``: what one application needs
 besides · ``sign_ups``: what the user model wants · ``histories``: what keeps former versions of the
-user · ``content_policies``: the way to the service · ``site``: what all of them need of the site
+user · ``content_policies``: the way to the service · ``site``: what all of them need of the site ·
+``gates``: what the site's gates ask for
 """
 
 from collections.abc import Collection, Iterable
@@ -11,7 +12,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 
 from django_identity import conf, database
-from django_identity.checks import applications, content_policies, site
+from django_identity.checks import applications, content_policies, gates, site
 from django_identity.conf.rules import Problem
 
 
@@ -28,6 +29,7 @@ def check_installation(**_kwargs: Any) -> list[CheckMessage]:
     for application in conf.applications():
         found += applications.problems_of(application)
         found += content_policies.problems_of(application)
+    found += gates.problems()
     return _messages(found)
 
 

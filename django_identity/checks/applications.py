@@ -14,7 +14,7 @@ from django_identity.conf import Application
 from django_identity.conf.rules import ADDRESSES, Problem, is_loopback
 from django_identity.exceptions import ConfigurationError
 from django_identity.policy import IdentityPolicy
-from django_identity.texts.labels import CLAIMS
+from django_identity.requirements import CLAIMS
 
 
 def problems_of(application: Application) -> Iterator[Problem]:

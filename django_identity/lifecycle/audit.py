@@ -7,11 +7,14 @@ models and fields, with numbers.
 from __future__ import annotations
 
 import base64
+import html
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
+from unicodedata import normalize
+from urllib.parse import quote, quote_plus
+from uuid import UUID
 
 from django.apps import apps
 from django.conf import settings
@@ -34,10 +37,10 @@ MOST_CHARACTERS = 250_000
 ROWS_AT_ONCE = 200
 SHORT = 4
 NAMES = ("first_name", "last_name")
-# Nobody's name or address is in these.
+# Nobody's name, address or subject is in these.
 WITHOUT_TEXT = (
     models.BooleanField, models.DateField, models.DecimalField, models.DurationField,
-    models.FloatField, models.IntegerField, models.TimeField, models.UUIDField,
+    models.FloatField, models.IntegerField, models.TimeField,
 )  # fmt: skip
 # An emptied event keeps its digest until it is purged, so that a repeat is known.
 KEPT_BY_US = {(WebhookEvent, "subject_digest")}
@@ -60,7 +63,7 @@ class Findings:
     """``app.Model.field`` -> number of values in which something was found.
 
     ``hits``: somebody has to look. ``unsure``: only something short or common was found.
-    ``unread``: a table, column or database -> why it was not read.
+    ``unread``: a table, column or database -> why it was not read. There may be anything in it.
     """
 
     hits: dict[str, int] = field(default_factory=dict)
@@ -72,33 +75,44 @@ class Findings:
         too_long = 0
         try:
             for text in texts:
-                folded = (text or "").casefold()
-                too_long += text is None
-                for found, needles in ((self.hits, sought.texts), (self.unsure, sought.words)):
-                    if any(needle in folded for needle in needles):
-                        found[place] = found.get(place, 0) + 1
-                        break
-            if too_long:
-                self.unread[place] = f"{too_long} too long"
+                if text is None:
+                    too_long += 1
+                else:
+                    self._count(place, _unescaped(text), sought)
         except Exception as error:  # noqa: BLE001  a table may be missing, a column raise anything
             self.unread[place] = type(error).__name__
+            return
+        if too_long:
+            self.unread[place] = f"{too_long} too long"
+
+    def _count(self, place: str, text: str, sought: Known) -> None:
+        for counts, needles in ((self.hits, sought.texts), (self.unsure, sought.words)):
+            if any(needle in text for needle in needles):
+                counts[place] = counts.get(place, 0) + 1
+                return
 
 
 def known_of_account(user: AbstractBaseUser) -> Known:
     """The account's name with its parts, its addresses, and the names of its files."""
-    fields, email = user._meta.concrete_fields, user.get_email_field_name()
-    wanted = [each.name for each in fields if each.name == email or isinstance(each, ADDRESSES)]
-    full_name = " ".join(str(getattr(user, name)) for name in NAMES if getattr(user, name, ""))
-    texts = {str(getattr(user, name) or "") for name in wanted}
-    texts |= {full_name, str(user.get_username() or "")}
+    parts = [str(getattr(user, name, "") or "") for name in NAMES]
+    full_name = " ".join(filter(None, parts))
+    texts = {full_name, str(user.get_username() or "")}
+    email = user.get_email_field_name()
+    for column in user._meta.concrete_fields:
+        if column.name == email or isinstance(column, ADDRESSES):
+            texts.add(str(getattr(user, column.name) or ""))
+
+    # A name without a letter, such as "-", is in every second text.
     words = {word for word in full_name.split() if slugify(word, allow_unicode=True)}
     return Known(frozenset(texts - {""}), frozenset(words))
 
 
 def known_of_identities(identities: Iterable[LinkedIdentity]) -> Known:
     """The subjects, and the digests that stand for them."""
-    pairs = ((each.subject, each.subject_digest) for each in identities)
-    return Known(frozenset(text for pair in pairs for text in pair))
+    texts: set[str] = set()
+    for identity in identities:
+        texts |= {identity.subject, identity.subject_digest}
+    return Known(frozenset(texts))
 
 
 def tables() -> tuple[list[QuerySet[Any]], dict[str, str]]:
@@ -113,21 +127,28 @@ def tables() -> tuple[list[QuerySet[Any]], dict[str, str]]:
         except (DatabaseError, InterfaceError) as error:
             unread[alias] = type(error).__name__
             continue
-        here = [model for model in wanted if router.allow_migrate_model(alias, model)]
-        here = [model for model in here if model._meta.db_table in names]
-        # Not by a manager of the site, which may hide some rows.
-        found += [QuerySet(model, using=alias) for model in here]
-    lost = set(wanted) - {rows.model for rows in found}
-    return found, unread | {model._meta.label: "no table" for model in lost}
+        for model in wanted:
+            if model._meta.db_table in names and router.allow_migrate_model(alias, model):
+                # Not by a manager of the site, which may hide some rows.
+                found.append(QuerySet(model, using=alias))
+
+    with_table = {rows.model for rows in found}
+    for model in wanted:
+        if model not in with_table:
+            unread[model._meta.label] = "no table"
+    return found, unread
 
 
 def search(known: Known) -> Findings:
     """Search every table of the site for ``known``, with a progress bar on a terminal."""
     found, unread = tables()
-    findings, sought = Findings(unread=unread), _sought(known)
-    columns = [(table, each) for table in found for each in _fields_of(table.model)]
-    for table, each in tqdm(columns, disable=None, leave=False):
-        findings.look(f"{table.model._meta.label}.{each.name}", _texts_of(table, each), sought)
+    findings = Findings(unread=unread)
+    sought = _sought(known)
+
+    columns = [(table, column) for table in found for column in _fields_of(table.model)]
+    for table, column in tqdm(columns, disable=None, leave=False):
+        place = f"{table.model._meta.label}.{column.name}"
+        findings.look(place, _texts_of(table, column), sought)
     for name in settings.CACHES:
         findings.look(f"CACHES.{name}", _cached_texts(name), sought)
     return findings
@@ -137,42 +158,75 @@ def _sought(known: Known) -> Known:
     """The forms in which it may be written. ``words``: short, or half of the accounts have it."""
     texts = known.texts | known.words
     unsure = {text for text in texts if len(text) < SHORT}
-    unsure |= {word for word in known.words - known.texts - unsure if _is_shared(word)}
+    for word in known.words - known.texts - unsure:
+        if _is_shared(word):
+            unsure.add(word)
     return Known(_forms(texts - unsure), _forms(unsure))
 
 
 def _forms(texts: Iterable[str]) -> frozenset[str]:
-    """As it is, in JSON with escapes, in an address, and in the name of a file."""
-    written = (
-        (text, json.dumps(text)[1:-1], quote(text), slugify(text), text.replace(" ", "_"))
-        for text in texts
-    )
-    return frozenset(form.casefold() for forms in written for form in forms) - {""}
+    """The ways to write each text, folded."""
+    forms: set[str] = set()
+    for text in texts:
+        forms |= {slugify(text), text.replace(" ", "_"), _without_hyphens(text)}
+        # A letter with an accent is one character or two, which makes other escapes.
+        for spelled in (normalize("NFC", text), normalize("NFD", text)):
+            in_json = json.dumps(spelled)[1:-1]
+            forms |= {spelled, in_json, quote(spelled), quote_plus(spelled)}
+    return frozenset(map(_folded, forms)) - {""}
+
+
+def _without_hyphens(text: str) -> str:
+    """A UUID as some databases store it. An empty text for any other text."""
+    try:
+        return UUID(text).hex
+    except ValueError:
+        return ""
+
+
+def _folded(text: str) -> str:
+    """In small letters, with each accent in its letter."""
+    return normalize("NFC", text.casefold())
+
+
+def _unescaped(text: str) -> str:
+    """The text, folded; one with HTML's escapes is there twice, with them and without."""
+    if "&" in text:
+        text = f"{text}\n{html.unescape(text)}"
+    return _folded(text)
 
 
 def _is_shared(word: str) -> bool:
     """Whether half of the other accounts have it in their names."""
     users = database.all_users()
-    names = {each.name for each in users.model._meta.concrete_fields} & set(NAMES)
-    named = Q(*((f"{name}__icontains", word) for name in names), _connector=Q.OR)
+    columns = {column.name for column in users.model._meta.concrete_fields}
+    named = Q()
+    for name in columns.intersection(NAMES):
+        named |= Q(**{f"{name}__icontains": word})
+    if not named:
+        return False
     counts = users.aggregate(all=Count("pk"), named=Count("pk", filter=named))
-    return bool(names) and 0 < counts["all"] <= 2 * counts["named"]
+    return bool(0 < counts["all"] <= 2 * counts["named"])
 
 
-def _texts_of(table: QuerySet[Any], each: models.Field[Any, Any]) -> Iterator[str | None]:
+def _texts_of(table: QuerySet[Any], column: models.Field[Any, Any]) -> Iterator[str | None]:
     """The text of each value in a column, or None for one that is too long."""
-    is_binary = isinstance(each, models.BinaryField)
-    length = Length(each.attname if is_binary else Cast(each.attname, models.TextField()))
+    name = column.attname
+    is_binary = isinstance(column, models.BinaryField)
+    length = Length(name if is_binary else Cast(name, models.TextField()))
     # As the field reads it, so that what the site encrypts is found too.
-    value = Case(When(LessThanOrEqual(length, MOST_CHARACTERS), then=F(each.attname)))
-    rows = rest = table.order_by("pk").values_list("pk", length, value)
-    while piece := list(rest[:ROWS_AT_ONCE]):
-        for _key, size, held in piece:
-            if held not in (None, ""):
-                yield _as_text(table.model, held)
+    value = Case(When(LessThanOrEqual(length, MOST_CHARACTERS), then=F(name)))
+    rows = table.order_by("pk").values_list("pk", length, value)
+
+    piece = list(rows[:ROWS_AT_ONCE])
+    while piece:
+        for _key, size, content in piece:
+            if content not in (None, ""):
+                yield _as_text(table.model, content)
             elif size is not None and size > MOST_CHARACTERS:
                 yield None
-        rest = rows.filter(pk__gt=piece[-1][0])
+        last_key = piece[-1][0]
+        piece = list(rows.filter(pk__gt=last_key)[:ROWS_AT_ONCE])
 
 
 def _cached_texts(name: str) -> Iterator[str]:
@@ -193,13 +247,18 @@ def _as_text(model: type[models.Model], value: Any) -> str:
         value = model(session_data=value).get_decoded() or value
     if isinstance(value, (bytes, memoryview)):
         return bytes(value).decode(errors="ignore")
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _fields_of(model: type[models.Model]) -> list[models.Field[Any, Any]]:
     """The columns in which there may be text. Those of a parent are in the parent's table."""
-    local = model._meta.local_concrete_fields
-    held = [each for each in local if (model, each.name) not in KEPT_BY_US]
-    # What a foreign key holds is a value of the column that it points at.
-    kinds = ((each, getattr(each, "target_field", each)) for each in held)
-    return [each for each, kind in kinds if not isinstance(kind, WITHOUT_TEXT)]
+    columns: list[models.Field[Any, Any]] = []
+    for column in model._meta.local_concrete_fields:
+        # What a foreign key holds is a value of the column that it points at.
+        kind = getattr(column, "target_field", column)
+        is_kept = (model, column.name) in KEPT_BY_US
+        if not is_kept and not isinstance(kind, WITHOUT_TEXT):
+            columns.append(column)
+    return columns

@@ -4,7 +4,8 @@ Whatever ends a session calls ``end_all``: a revocation, an erasure, disconnecti
 everywhere". ``backends.IdentityBackend`` compares the session with ``mark_of`` at every request.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -21,9 +22,26 @@ def identities_of(user_id: Any) -> list[LinkedIdentity]:
     Users whom the site's own default manager hides have none here.
     """
     found = LinkedIdentity.objects.filter(user_id=user_id).select_related("user")
-    if type(get_user_model()._default_manager).get_queryset is not BaseManager.get_queryset:
+    if _hides_users():
         found = found.filter(user__in=database.users().filter(pk=user_id))
     return sorted(found, key=lambda identity: identity.pk)
+
+
+def identities_of_all(user_ids: Collection[Any]) -> Mapping[Any, list[LinkedIdentity]]:
+    """The key of each user -> what ``identities_of`` has, without the user's row. One query."""
+    found = LinkedIdentity.objects.filter(user_id__in=user_ids)
+    if _hides_users():
+        found = found.filter(user__in=database.users().filter(pk__in=user_ids))
+    by_user: dict[Any, list[LinkedIdentity]] = defaultdict(list)
+    for identity in sorted(found, key=lambda identity: identity.pk):
+        by_user[identity.user_id].append(identity)
+    return by_user
+
+
+def _hides_users() -> bool:
+    """Whether the site's default manager is not Django's own."""
+    manager = type(get_user_model()._default_manager)
+    return manager.get_queryset is not BaseManager.get_queryset
 
 
 def signing_in(identities: Iterable[LinkedIdentity]) -> LinkedIdentity | None:

@@ -6,10 +6,12 @@ claims a request.
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any, TypeGuard
 
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import AbstractBaseUser
@@ -18,11 +20,17 @@ from django.utils import timezone
 from django_identity import conf, database
 from django_identity.lifecycle import kyc, sessions
 from django_identity.lifecycle.claims import PROVIDER_MISMATCH
-from django_identity.lifecycle.requirements import HeldClaim, Requirement
+from django_identity.lifecycle.values import ClaimValue
 from django_identity.models import Consent, LinkedIdentity, RevokedBy, StoredClaim, TokenGrant
 from django_identity.models.querysets import Changes
+from django_identity.requirements import (
+    RecentSignIn,
+    RequiredClaim,
+    RequiredLevel,
+    RequiredScope,
+    Requirement,
+)
 from django_identity.service.webhooks import VERIFIED
-from django_identity.texts.labels import LEVEL, RECENT_SIGN_IN, is_level, is_scope
 
 #: The attribute of a user instance that keeps what was read, as Django keeps permissions.
 MEMORY = "_identity_memory"
@@ -74,7 +82,7 @@ class Standing:
 
     barrier: Shortfall | None
     identity: LinkedIdentity = field(default_factory=LinkedIdentity)
-    claims: tuple[HeldClaim, ...] = ()
+    claims: tuple[ClaimValue, ...] = ()
 
     @property
     def is_linked(self) -> bool:
@@ -95,21 +103,35 @@ class Standing:
     def shortfall(self, requirement: Requirement) -> Shortfall | None:
         """Why the gate with ``requirement`` is closed, or None if it is open.
 
-        Of several claims of the type the one nearest to a proof decides the reason.
+        Whether the person came back lately depends on the session, which ``step_up`` reads. Without
+        a session such a gate is closed.
         """
         if self.barrier is not None:
             return self.barrier
+        match requirement:
+            case RequiredClaim():
+                return self._claim_shortfall(requirement)
+            case RequiredLevel():
+                return self.level_shortfall(requirement.level)
+            case RequiredScope():
+                is_allowed = requirement.scope in self.identity.scopes
+                return None if is_allowed else Shortfall(Reason.SCOPE_NOT_GIVEN)
+            case RecentSignIn():
+                return Shortfall(Reason.NOT_RECENT)
+
+    def _claim_shortfall(self, required: RequiredClaim) -> Shortfall | None:
+        """Of several claims of the type the one nearest to a proof decides the reason."""
         now = timezone.now()
-        if any(claim.meets(requirement, now) for claim in self.claims):
+        if any(claim.meets(required, now) for claim in self.claims):
             return None
         if self.identity.connect_only:
             return Shortfall(Reason.CONNECT_ONLY)
-        asked = requirement.claim_type
-        held = [claim for claim in self.claims if claim.row.claim_type == asked]
-        for claim in held:
+
+        of_type = [claim for claim in self.claims if claim.row.claim_type == required.claim_type]
+        for claim in of_type:
             if claim.is_proven(now):
-                return Shortfall(Reason.OTHER_VALUE, None, claim.text, asked)
-        rows = [claim.row for claim in held]
+                return Shortfall(Reason.OTHER_VALUE, None, claim.text, required.claim_type)
+        rows = [claim.row for claim in of_type]
         ends = [row.valid_until for row in rows if row.valid_until and not row.revoked]
         if ends:
             return Shortfall(Reason.RUN_OUT, since=max(ends))
@@ -120,36 +142,17 @@ class Standing:
         return Shortfall(Reason.NOT_HELD)
 
     def level_shortfall(self, level: str) -> Shortfall | None:
-        """Why the gate for ``level`` is closed, or None if it is open."""
+        """Why the gate for the KYC level is closed, or None if it is open."""
         if self.barrier is not None:
             return self.barrier
         if self.identity.kyc_status != VERIFIED:
             return Shortfall(Reason.NOT_VERIFIED)
         stored = self.identity.kyc_level
-        held, asked = LEVEL.fullmatch(stored), LEVEL.fullmatch(level)
-        is_reached = bool(level) and stored == level
-        if held is not None and asked is not None:
-            is_reached = int(held[1]) >= int(asked[1])
-        if not is_reached:
+        if not RequiredLevel(level).is_reached_by(stored):
             return Shortfall(Reason.LOWER_LEVEL, held=stored)
-        is_over = not self._level_counts()
-        return Shortfall(Reason.RUN_OUT, since=self.kyc_holds_until) if is_over else None
-
-    def scope_shortfall(self, scope: str) -> Shortfall | None:
-        """Why the gate for ``scope`` is closed, or None if the person has allowed it."""
-        if self.barrier is not None or scope in self.identity.scopes:
-            return self.barrier
-        return Shortfall(Reason.SCOPE_NOT_GIVEN)
-
-    def shortfall_for(self, asked: str) -> Shortfall | None:
-        """Why the gate for a claim, also with a value, a level, a scope or a sign-in is closed."""
-        if is_level(asked):
-            return self.level_shortfall(asked)
-        if is_scope(asked):
-            return self.scope_shortfall(asked)
-        if asked == RECENT_SIGN_IN:
-            return self.barrier or Shortfall(Reason.NOT_RECENT)
-        return self.shortfall(Requirement.parse(asked))
+        if not self._level_counts():
+            return Shortfall(Reason.RUN_OUT, since=self.kyc_holds_until)
+        return None
 
     def account_shortfall(self, grant: TokenGrant | None) -> Shortfall | None:
         """What keeps the account from being fully verified, or None."""
@@ -174,10 +177,12 @@ class Standing:
         It contains only claims that open a gate now, and no claims that the service denied. If two
         providers prove a claim, the later expiry wins, then the last name.
         """
+        if not self.is_linked:
+            return {}
         now = timezone.now()
-        proven = [claim for claim in self.claims if self.is_linked and claim.is_proven(now)]
+        proven = [claim for claim in self.claims if claim.is_proven(now)]
         proven.sort(key=lambda claim: (claim.row.valid_until or now, claim.row.provider))
-        return {claim.row.claim_type: claim.said for claim in proven if claim.said}
+        return {claim.row.claim_type: claim.shown for claim in proven if claim.shown}
 
 
 def _nobody() -> Standing:
@@ -213,15 +218,52 @@ def standing_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Stand
     Only a saved instance of the site's user model has one. It is remembered on the instance for 5
     seconds at most, and until this process changes an identity; expiry is checked at each call.
     """
-    is_saved = getattr(user, "pk", None) is not None
-    if not is_saved or not isinstance(user, get_user_model()) or not database.holds(user):
+    if not may_have_standing(user):
         return _nobody()
     memory: _Memory | None = getattr(user, MEMORY, None)
     if memory is None or not memory.is_fresh:
         memory = remember(user, sessions.identities_of(user.pk))
     if application not in memory.standings:
-        memory.standings[application] = _read(memory.identities, conf.application(application))
+        identity = _identity_under(memory.identities, conf.application(application))
+        claims = StoredClaim.objects.filter(identity=identity)
+        memory.standings[application] = _standing(identity, claims)
     return memory.standings[application]
+
+
+def standings_of(
+    users: Iterable[object], *, application: str = conf.DEFAULT_ALIAS
+) -> dict[Any, Standing]:
+    """Key -> standing, of all ``users`` who can have one, in two queries.
+
+    It is remembered on each instance, as ``standing_of`` does.
+    """
+    people = [user for user in users if may_have_standing(user)]
+    identities = sessions.identities_of_all({user.pk for user in people})
+    of_application: dict[Any, LinkedIdentity] = {}
+    for key, theirs in identities.items():
+        identity = _identity_under(theirs, conf.application(application))
+        if identity is not None:
+            of_application[key] = identity
+
+    granted = [each.pk for each in of_application.values() if each.consent == Consent.GRANTED]
+    claims: dict[int, list[StoredClaim]] = defaultdict(list)
+    for row in StoredClaim.objects.filter(identity_id__in=granted):
+        claims[row.identity_id].append(row)
+
+    standings: dict[Any, Standing] = {}
+    for user in people:
+        identity = of_application.get(user.pk)
+        standing = _standing(identity, claims[identity.pk] if identity else ())
+        standings[user.pk] = standing
+        remember(user, identities[user.pk]).standings[application] = standing
+    return standings
+
+
+def may_have_standing(user: object) -> TypeGuard[AbstractBaseUser]:
+    """Whether ``user`` is a saved instance of the site's user model, of our database."""
+    if getattr(user, "pk", None) is None or not isinstance(user, get_user_model()):
+        return False
+    return database.holds(user)
 
 
 def revocation_reason(revoked_by: str) -> Reason:
@@ -236,20 +278,39 @@ def remember(user: AbstractBaseUser, identities: Iterable[LinkedIdentity]) -> _M
     return memory
 
 
-def _read(identities: Iterable[LinkedIdentity], application: conf.Application) -> Standing:
-    place = (application.alias, application.environment)
-    here = [each for each in identities if (each.application, each.environment) == place]
-    if not here:
+def share_memory(user: object, same_user: object) -> None:
+    """Let another instance of the same person remember what ``user`` remembers.
+
+    Django loads one instance for ``request.user`` and one for ``request.auser()``. A template of an
+    async view may not read from the database.
+    """
+    memory: _Memory | None = getattr(user, MEMORY, None)
+    if memory is not None:
+        setattr(same_user, MEMORY, memory)
+
+
+def _identity_under(
+    identities: Iterable[LinkedIdentity], application: conf.Application
+) -> LinkedIdentity | None:
+    """The one of ``identities`` of the application, in its present environment."""
+    for each in identities:
+        is_of_application = each.application == application.alias
+        if is_of_application and each.environment == application.environment:
+            return each
+    return None
+
+
+def standing_with(identity: LinkedIdentity, claims: Iterable[StoredClaim]) -> Standing:
+    """The standing of somebody whose consent is granted, by their identity and its claims."""
+    values = tuple(ClaimValue.of(row, application=identity.application) for row in claims)
+    return Standing(barrier=None, identity=identity, claims=values)
+
+
+def _standing(identity: LinkedIdentity | None, claims: Iterable[StoredClaim]) -> Standing:
+    """The standing of a user with this identity. ``claims`` are read if the consent is granted."""
+    if identity is None:
         return _nobody()
-    identity = here[0]
     if identity.consent != Consent.GRANTED:
         reason = revocation_reason(identity.revoked_by)
         return Standing(barrier=Shortfall(reason, since=identity.revoked_at))
-    rows = StoredClaim.objects.filter(identity_id=identity.pk)
-    return standing_with(identity, rows)
-
-
-def standing_with(identity: LinkedIdentity, rows: Iterable[StoredClaim]) -> Standing:
-    """The standing of somebody whose consent is granted, by their identity and its claims."""
-    claims = tuple(HeldClaim.of(row, application=identity.application) for row in rows)
-    return Standing(barrier=None, identity=identity, claims=claims)
+    return standing_with(identity, claims)

@@ -42,6 +42,12 @@ POLL = 0.2
 # Before the same refresh token is sent again. A spent one that is sent again looks stolen.
 UNANSWERED_PAUSE = 30.0
 
+NOT_HERE = (
+    "The access token has to be refreshed, which cannot be done inside a transaction: a rollback"
+    " would lose the new tokens. Call access_token_for before the transaction begins; with"
+    " ATOMIC_REQUESTS, mark the view with transaction.non_atomic_requests."
+)
+
 T = TypeVar("T")
 
 
@@ -89,7 +95,7 @@ class Reader:
                 raise exceptions.ReauthorizationNeeded("there is no grant")
             if token := self._usable_token(grant):
                 return token
-            database.require_no_transaction()
+            database.require_no_transaction(NOT_HERE)
             refresh_token = self._refresh_token(grant)
             if grant.retry_at is not None and grant.retry_at > timezone.now():
                 raise exceptions.RefreshPending("not answered a moment ago", endpoint="token")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from django import template
 from django.core.exceptions import ImproperlyConfigured, SynchronousOnlyOperation
@@ -15,14 +15,20 @@ from django.template.loader_tags import BlockNode
 from django.utils.safestring import SafeString
 
 from django_identity import conf
-from django_identity.gates import Gate, closed_to
+from django_identity.gates import Gate, claims_of_all, closed_to
+from django_identity.gates.gate import Claims, Session
+from django_identity.lifecycle.standing import may_have_standing
 from django_identity.logs import LogEvent, log
+from django_identity.requirements import NotARequirement
 from django_identity.texts import advice, labels
 from django_identity.views.pages import address_of
 
 SIZES = ("small", "medium", "large")
 THEMES = ("filled", "outline", "dark", "light")
-GATE_ARGUMENTS = {"level", "user", "application"}
+ASKED = ("level", "scope", "minutes")
+GATE_ARGUMENTS = {*ASKED, "user", "application"}
+
+Answer = TypeVar("Answer")
 
 register = template.Library()
 register.filter(labels.in_words)
@@ -57,51 +63,88 @@ def identity_login_button(
     }
 
 
-def _no_if_it_fails(ask: Callable[[], bool]) -> bool:
-    """What ``ask`` returns. Any exception of it is logged, and counts as False."""
+def _closed_if_it_fails(ask: Callable[[], Answer], closed: Answer) -> Answer:
+    """What ``ask`` returns. Any exception of it is logged, and counts as ``closed``."""
     try:
         return ask()
     except Exception as error:  # noqa: BLE001  whatever it is, the gate stays closed
-        known = isinstance(error, ImproperlyConfigured | SynchronousOnlyOperation)
-        reason = str(error) if known else type(error).__name__
-        log(LogEvent.GATE_FAILED, level=logging.ERROR, reason=reason)
-        return False
+        log(LogEvent.GATE_FAILED, level=logging.ERROR, reason=_reason_of(error))
+        return closed
+
+
+def _reason_of(error: Exception) -> str:
+    """For the log. A template's argument may be somebody's data, and is not quoted."""
+    if isinstance(error, NotARequirement):
+        return error.rule
+    if isinstance(error, ImproperlyConfigured | SynchronousOnlyOperation):
+        return str(error)
+    return type(error).__name__
 
 
 @register.filter
 def has_claim(user: object, asked: str) -> bool:
-    """``user|has_claim:"age_over_18"`` or ``user|has_claim:"country_resident=NG"``.
+    """``user|has_claim:"age_over_18"`` or ``user|has_claim:"country_resident=PT|FR"``.
 
     The filter never raises, because Django treats an exception under ``not``, ``or`` or ``==`` as
     false and would show the other branch. It logs the exception and returns False.
     """
-    return _no_if_it_fails(lambda: _is_open(user, Gate(asked)))
+    return _closed_if_it_fails(lambda: _is_open(user, Gate(asked)), False)
 
 
 @register.filter
 def has_kyc_level(user: object, level: str) -> bool:
     """``user|has_kyc_level:"level_2"``. It never raises, like ``has_claim``."""
-    return _no_if_it_fails(lambda: _is_open(user, Gate(kyc_level=level)))
+    return _closed_if_it_fails(lambda: _is_open(user, Gate(kyc_level=level)), False)
+
+
+@register.simple_tag
+def identity_claims_of(
+    users: Iterable[Any], application: str = conf.DEFAULT_ALIAS
+) -> list[tuple[Any, Claims]]:
+    """Each of ``users`` with the claims that open a gate, in two queries for all of them::
+
+        {% identity_claims_of members as proven %}
+        {% for member, claims in proven %}{% if claims.age_over_18 %}…{% endif %}{% endfor %}
+
+    After any failure nobody has a claim.
+    """
+    people = list(users or ())
+    nobody = [(user, Claims()) for user in people]
+    return _closed_if_it_fails(lambda: _with_claims(people, application), nobody)
+
+
+def _with_claims(people: Iterable[Any], application: str) -> list[tuple[Any, Claims]]:
+    claims = claims_of_all(people, application=application)
+    # The key of somebody without a standing may be another person's.
+    return [(user, claims[user.pk] if may_have_standing(user) else {}) for user in people]
 
 
 @register.tag
 def identity_gate(parser: Parser, token: Token) -> GateNode:
     """``{% identity_gate "age_over_18" %}…{% else %}…{% end_identity_gate %}``.
 
-    The first part is shown if all named claims are proven (``"country_resident=NG"`` asks for a
-    value) and the level of ``level="level_2"`` is reached. ``user=`` names the person; the default
-    is the request's user. After any failure, such as a missing argument, the second part is shown.
+    The first part is shown if all named claims are proven (``"country_resident=PT|FR"`` asks for
+    one of these values), the level of ``level="level_2"`` is reached, the person has allowed
+    ``scope=``, and came back from the service within ``minutes=``. ``user=`` names the person; the
+    default is the request's user. After any failure, such as a missing argument, the second part is
+    shown.
     """
     name, *bits = token.split_contents()
-    claims, named = [], {}
+    claims: list[FilterExpression] = []
+    named: dict[str, FilterExpression] = {}
     for bit in bits:
-        if given := token_kwargs([bit], parser):
-            named.update(given)
+        argument = token_kwargs([bit], parser)
+        if argument:
+            named.update(argument)
         else:
             claims.append(parser.compile_filter(bit))
-    if not named.keys() <= GATE_ARGUMENTS or not (claims or "level" in named):
-        raise template.TemplateSyntaxError(f"{name} takes claims, and level=, user=, application=.")
-    opened, closed = parser.parse(("else", "end_identity_gate")), template.NodeList()
+    asks_nothing = not claims and named.keys().isdisjoint(ASKED)
+    if asks_nothing or not named.keys() <= GATE_ARGUMENTS:
+        arguments = ", ".join(f"{argument}=" for argument in sorted(GATE_ARGUMENTS))
+        raise template.TemplateSyntaxError(f"{name} takes claims, and {arguments}.")
+
+    opened = parser.parse(("else", "end_identity_gate"))
+    closed = template.NodeList()
     if parser.next_token().contents == "else":
         closed = parser.parse(("end_identity_gate",))
         parser.delete_first_token()
@@ -122,26 +165,33 @@ class GateNode(template.Node):
     closed: template.NodeList
 
     def render(self, context: Context) -> SafeString:
-        is_open = _no_if_it_fails(lambda: self._opens(context))
+        is_open = _closed_if_it_fails(lambda: self._opens(context), False)
         return (self.opened if is_open else self.closed).render(context)
 
     def _opens(self, context: Context) -> bool:
-        named = {name: given.resolve(context) for name, given in self.named.items()}
+        user = self.named["user"].resolve(context) if "user" in self.named else _person_of(context)
+        session = getattr(context.get("request"), "session", None)
+        gates = list(self._gates(context))
+        return all(_is_open(user, gate, session) for gate in gates)
+
+    def _gates(self, context: Context) -> Iterator[Gate]:
+        named = {name: argument.resolve(context) for name, argument in self.named.items()}
         application = named.get("application", conf.DEFAULT_ALIAS)
-        gates = []
         if self.claims:
-            asked = [given.resolve(context) for given in self.claims]
-            gates.append(Gate(*asked, application=application))
+            claims = [argument.resolve(context) for argument in self.claims]
+            yield Gate(*claims, application=application)
         if "level" in named:
-            gates.append(Gate(kyc_level=named["level"], application=application))
-        user = named["user"] if "user" in named else _person_of(context)
-        return all(_is_open(user, gate) for gate in gates)
+            yield Gate(kyc_level=named["level"], application=application)
+        if "scope" in named:
+            yield Gate(scope=named["scope"], application=application)
+        if "minutes" in named:
+            yield Gate(minutes=named["minutes"], application=application)
 
 
-def _is_open(user: object, gate: Gate) -> bool:
+def _is_open(user: object, gate: Gate, session: Session | None = None) -> bool:
     if not hasattr(user, "is_authenticated"):
         raise ImproperlyConfigured("there is no user in the template's context")
-    return closed_to(gate, user) is None
+    return closed_to(gate, user, session=session) is None
 
 
 def _person_of(context: Context) -> object:

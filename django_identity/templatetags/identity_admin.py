@@ -3,7 +3,7 @@
 from django import template
 
 from django_identity.error_table import hint_of
-from django_identity.gates import Closed
+from django_identity.gates.gate import Missing
 from django_identity.texts import operators as wording
 from django_identity.texts.advice import REASONS, distance
 from django_identity.texts.labels import in_words
@@ -20,6 +20,6 @@ register.filter("environment_badge", wording.environment_badge)
 
 
 @register.filter
-def title_of(closed: Closed) -> str:
+def title_of(missing: Missing) -> str:
     """What the person reads at the closed gate, in short."""
-    return str(REASONS[closed.shortfall.reason].title) if closed.shortfall else ""
+    return str(REASONS[missing.shortfall.reason].title)

@@ -13,8 +13,9 @@ from django.utils.functional import Promise
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from django_identity.lifecycle.requirements import HeldClaim
+from django_identity.lifecycle.values import ClaimValue
 from django_identity.models import StoredClaim
+from django_identity.requirements import is_level
 from django_identity.texts import labels
 from django_identity.texts.advice import distance
 
@@ -22,8 +23,9 @@ register = template.Library()
 
 register.filter(distance)
 register.filter(labels.table_name)
+register.filter(labels.counted_values)
 # A Connect code may open the gate: it brings a KYC level, but no claims.
-register.filter("opens_by_code", labels.is_level)
+register.filter("opens_by_code", is_level)
 
 
 @register.filter
@@ -44,7 +46,7 @@ def is_past(given: datetime) -> bool:
 @register.filter
 def said(claim: StoredClaim) -> bool | str | None:
     """True, or a text such as a country; None if the claim is denied: a proven claim may be."""
-    return HeldClaim.of(claim, application=claim.identity.application).said
+    return ClaimValue.of(claim, application=claim.identity.application).shown
 
 
 @register.filter

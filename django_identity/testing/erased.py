@@ -1,5 +1,7 @@
 """Whether an erasure left anything of a person in the site's database."""
 
+from collections.abc import Collection
+
 from django.contrib.auth.models import AbstractBaseUser
 
 from django_identity import conf
@@ -8,11 +10,14 @@ from django_identity.models import digest
 from django_identity.testing.sandbox import SandboxPerson
 
 
-def assert_erased(*person: AbstractBaseUser | SandboxPerson | str) -> None:
-    """Fail, by model and field, if a table has anything of ``person``.
+def assert_erased(
+    *person: AbstractBaseUser | SandboxPerson | str, unread: Collection[str] = ()
+) -> None:
+    """Fail, by model and field, if a table has anything of ``person``, or could not be read.
 
     ``person``: the user as the test has kept it in memory, the person at the sandbox, and any other
-    text that must be gone. The test needs access to all databases of the site.
+    text that must be gone. ``unread``: what may stay unread, as the failure names it. The test
+    needs access to all databases of the site.
     """
     known = audit.Known()
     for each in person:
@@ -21,6 +26,13 @@ def assert_erased(*person: AbstractBaseUser | SandboxPerson | str) -> None:
     if found.hits:
         left = ", ".join(f"{place} ({number})" for place, number in found.hits.items())
         raise AssertionError(f"the erasure left something in {left}")
+    unexpected = {place: why for place, why in found.unread.items() if place not in unread}
+    if unexpected:
+        reasons = ", ".join(f"{place} ({why})" for place, why in unexpected.items())
+        raise AssertionError(
+            f"{len(unexpected)} place(s) were not read: {reasons}. If nothing of the person can be"
+            f" there, name them: unread={sorted(unexpected)}"
+        )
 
 
 def _known_of(each: AbstractBaseUser | SandboxPerson | str) -> audit.Known:

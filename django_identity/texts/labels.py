@@ -1,17 +1,26 @@
 """Translated names of codes, columns, tables and countries, for people."""
 
 import json
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from django.apps import apps
 from django.db.models import Model
 from django.utils.functional import Promise, lazy
-from django.utils.text import capfirst, format_lazy
-from django.utils.translation import get_language, gettext
+from django.utils.text import capfirst, format_lazy, get_text_list
+from django.utils.translation import get_language, gettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
+
+from django_identity.requirements import (
+    CLAIMS,
+    LEVEL,
+    RecentSignIn,
+    RequiredClaim,
+    RequiredLevel,
+    Requirement,
+    split_claim,
+)
 
 Text = str | Promise
 #: Names of countries in the six languages, from Unicode CLDR; see data/LICENSE.unicode.
@@ -61,45 +70,49 @@ PURPOSES: Mapping[str, Text] = {
     "connectredemption": _("Each code that you handed in here, without the code itself."),
 }
 
-# The claims and the levels that the spec names. The service may have further levels.
-CLAIMS = ("kyc_verified", "age_over_18", "country_resident", "unique_human")
-LEVELS = ("level_1", "level_2")
-#: What a gate asks for that wants the person to have come back from the service lately.
-RECENT_SIGN_IN = "recent_sign_in"
-LEVEL = re.compile(r"level_(\d{1,4})")
+# More countries than these are counted and not named in a sentence.
+MOST_NAMED = 6
 
 
-def is_level(asked: str) -> bool:
-    """Whether ``asked`` is a KYC level and not a claim."""
-    return LEVEL.fullmatch(asked) is not None
-
-
-def is_scope(asked: str) -> bool:
-    """Whether ``asked`` is a scope and not a claim."""
-    return ":" in asked and "=" not in asked
-
-
-def is_known(asked: str) -> bool:
+def has_words(requirement: Requirement) -> bool:
     """Whether pages have words for what a gate asks for. A link may name nothing else."""
-    claim_type, asks_value, value = asked.partition("=")
-    if asks_value:
-        return claim_type == "country_resident" and value in _countries()["en"]
-    return asked in (*CLAIMS, RECENT_SIGN_IN) or is_level(asked)
+    match requirement:
+        case RequiredClaim(claim_type="country_resident", values=values) if values:
+            return _countries()["en"].keys() >= {*values}
+        case RequiredClaim(claim_type=claim_type, values=()):
+            return claim_type in CLAIMS
+        case RequiredLevel(level=level):
+            return LEVEL.fullmatch(level) is not None
+    return isinstance(requirement, RecentSignIn)
 
 
 def in_words(code: str) -> Text:
     """The name of ``code`` in the person's language, or ``code`` itself if it has no name.
 
-    ``"country_resident=NG"`` is a claim with its value.
+    ``"country_resident=PT|FR"`` is a claim with the values of which one is asked for.
     """
-    if is_level(code):
-        return format_lazy(_("verification at level {level}"), level=code.removeprefix("level_"))
-    claim_type, asks_value, value = code.partition("=")
-    if not asks_value:
+    level = LEVEL.fullmatch(code)
+    if level is not None:
+        return format_lazy(_("verification at level {level}"), level=level[1])
+    claim_type, values = split_claim(code)
+    if not values:
         return WORDS.get(claim_type, claim_type)
-    if claim_type == "country_resident":
-        return format_lazy(_("you live in {country}"), country=_lazy_country(value))
-    return format_lazy("{}: {}", WORDS.get(claim_type, claim_type), value)
+    if claim_type != "country_resident":
+        return format_lazy("{}: {}", WORDS.get(claim_type, claim_type), _any_of(values))
+    if len(values) <= MOST_NAMED:
+        return format_lazy(_("you live in {country}"), country=_any_country_of(values))
+    counted = ngettext_lazy(
+        "you live in one of {count} country", "you live in one of {count} countries", len(values)
+    )
+    return format_lazy(counted, count=len(values))
+
+
+def counted_values(code: str) -> list[str]:
+    """The names of the values that ``in_words`` only counts. Empty if it names them."""
+    claim_type, values = split_claim(code)
+    if claim_type != "country_resident" or len(values) <= MOST_NAMED:
+        return []
+    return sorted(country_name(value) for value in values)
 
 
 def show_value(value: str) -> Text:
@@ -114,7 +127,18 @@ def country_name(code: str) -> str:
     return known.get(code, code)
 
 
-_lazy_country = lazy(country_name, str)
+def _list_of_any(values: Sequence[str]) -> str:
+    # Django's own catalogues have the comma and the last word.
+    return get_text_list(list(values))
+
+
+def _list_of_any_country(values: Sequence[str]) -> str:
+    """ "Portugal, France or Spain"."""
+    return _list_of_any([country_name(value) for value in values])
+
+
+_any_of = lazy(_list_of_any, str)
+_any_country_of = lazy(_list_of_any_country, str)
 
 
 @cache

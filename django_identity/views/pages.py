@@ -77,9 +77,16 @@ def tell(request: HttpRequest, message: str) -> None:
 
 
 def why_asked(application: Application, *asked: str) -> list[tuple[str, str]]:
-    """Each scope, claim or level of ``asked``, with the site's own explanation or an empty text."""
+    """Each scope, claim or level of ``asked``, with the site's own explanation or an empty text.
+
+    A claim with values may have one of its own, or that of the claim's name.
+    """
     reasons = policy.load(application.policy).reasons
-    return [(each, str(reasons.get(each, ""))) for each in asked]
+    explained: list[tuple[str, str]] = []
+    for each in asked:
+        claim_type = each.partition("=")[0]
+        explained.append((each, str(reasons.get(each) or reasons.get(claim_type, ""))))
+    return explained
 
 
 def error_page(

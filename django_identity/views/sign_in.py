@@ -15,6 +15,13 @@ from django_identity.lifecycle import sign_in, standing, step_up
 from django_identity.lifecycle.linking import Linked
 from django_identity.logs import LogEvent, log
 from django_identity.models import Purpose
+from django_identity.requirements import (
+    NotARequirement,
+    RequiredScope,
+    Requirement,
+    is_level,
+    parse,
+)
 from django_identity.texts import advice, labels
 from django_identity.views import flow
 from django_identity.views.pages import address_of, page, path_of, status_words, tell, why_asked
@@ -74,13 +81,14 @@ def note_arrival(request: HttpRequest, linked: Linked) -> None:
 
 
 def _button_page(request: HttpRequest, application: conf.Application) -> HttpResponse:
-    next_url, missing = flow.safe_next(request.GET.get("next", "")), request.GET.get("missing", "")
-    is_later = missing in application.later_scopes
-    asked = missing if is_later or labels.is_known(missing) else ""
+    next_url = flow.safe_next(request.GET.get("next", ""))
+    requirement = _asked_by(request.GET.get("missing", ""), application)
+    asked = str(requirement or "")
+    is_later = asked in application.later_scopes
     user = flow.signed_in_user(request)
     purpose, scopes = sign_in.asked_of(user, application=application, more=asked)
     holds = standing.standing_of(user, application=application.alias)
-    shortfall = holds.shortfall_for(asked) if asked else None
+    shortfall = holds.shortfall(requirement) if requirement else None
     context = {
         "purpose": purpose,
         "next": next_url,
@@ -92,11 +100,22 @@ def _button_page(request: HttpRequest, application: conf.Application) -> HttpRes
         "why": why_asked(application, asked)[0][1],
         # A Connect code brings a KYC level and no claims, to whom no full sign-in has verified.
         "offers_code": (purpose == Purpose.LINK or holds.identity.connect_only)
-        and (not asked or labels.is_level(asked)),
+        and (not asked or is_level(asked)),
         "local_sign_in_url": None if user else flow.local_sign_in_url(coming_back_to=next_url),
     }
     is_closed = shortfall is not None
     return page(request, application, "django_identity/login.html", context, is_closed=is_closed)
+
+
+def _asked_by(missing: str, application: conf.Application) -> Requirement | None:
+    """What a link says that a gate asks for. A link may name only what pages have words for."""
+    if missing in {*application.scopes, *application.later_scopes}:
+        return RequiredScope(missing, application.alias)
+    try:
+        requirement = parse(missing, application.alias)
+    except NotARequirement:
+        return None
+    return requirement if labels.has_words(requirement) else None
 
 
 def _hop(request: HttpRequest, application: conf.Application) -> HttpResponse:

@@ -9,7 +9,6 @@ from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone
 
-from django_identity.lifecycle.requirements import Requirement
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import (
     Consent,
@@ -19,6 +18,7 @@ from django_identity.models import (
     TokenGrant,
 )
 from django_identity.policy import IdentityPolicy
+from django_identity.requirements import RequiredClaim
 from tests.admin.operators import (
     ADDRESS,
     EVENTS,
@@ -75,13 +75,13 @@ def test_a_refetch_opens_the_gate(
     answer = press(operator, "refetch", identity, confirmed="yes")
     assert answer["Location"] == reverse(IDENTITY, args=[identity.pk])
     assert "Re-fetched." in page(operator, IDENTITIES)
-    assert standing_of(identity.user).shortfall(Requirement("age_over_18")) is None
+    assert standing_of(identity.user).shortfall(RequiredClaim("age_over_18")) is None
     service.answers["claims"] = html("503 Service Unavailable")
     press(operator, "refetch", identity, confirmed="yes")
     text = page(operator, IDENTITIES)
     assert "The last re-fetch failed:" in text
     assert "could not be reached" in text
-    assert standing_of(identity.user).shortfall(Requirement("age_over_18")) is None
+    assert standing_of(identity.user).shortfall(RequiredClaim("age_over_18")) is None
 
 
 def test_a_refetch_of_several_makes_them_due(

@@ -6,12 +6,16 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.cache import cache
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from django_identity import conf
 from django_identity.lifecycle.operators.overview import Overview, overview_of
 from django_identity.models import Consent, ErasureReceipt, EventOutcome, LinkedIdentity
-from tests.factories import make_event, make_grant, make_identity, make_user
+from tests.factories import make_claim, make_event, make_grant, make_identity, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -53,6 +57,17 @@ def test_figures_are_kept_for_a_minute_and_rows_are_not() -> None:
     assert not seen().figures.by_consent
     cache.clear()
     assert seen().figures.by_consent.total() == 1
+
+
+@pytest.mark.urls("tests.urls")
+def test_who_passes_is_counted_once_a_minute(operator: Client) -> None:
+    """The page reads the claims of a thousand people, and not at each look."""
+    make_claim(make_identity(make_user()), "country_resident", "NG")
+    address = reverse("admin:django_identity_overview")
+    with CaptureQueriesContext(connection) as captured:
+        pages = [operator.get(address).content.decode() for _ in range(2)]
+    assert len([each for each in captured if "storedclaim" in each["sql"]]) == 1
+    assert all("country_resident=NG" in page for page in pages)
 
 
 def test_what_needs_attention() -> None:

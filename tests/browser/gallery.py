@@ -12,6 +12,7 @@ from tests.example_project.site import Site
 
 Way = Callable[[Page], None]
 
+MISSING = "/identity/login/?missing=country_resident="
 EVERY_LOOK = tuple(Look(width, scheme) for scheme in ("light", "dark") for width in (320, 1280))
 EXTREMES = (EVERY_LOOK[0], EVERY_LOOK[-1])
 
@@ -81,6 +82,12 @@ def handing_in(code: str, *, path: str = "/identity/connect/") -> Way:
     return way
 
 
+def with_countries(page: Page) -> None:
+    """The page of a gate for many countries, which are unfolded."""
+    page.goto(f"{MISSING}AT|BE|BG|HR|CY|CZ|DK|EE|FI|FR|DE|GR|HU|IE|IT|LV|LT|LU|MT|NL|PL|PT|RO|SK")
+    page.locator("main summary").click()
+
+
 def held_hop(page: Page) -> None:
     """The page between the service and the site, kept from going on by itself."""
     page.route("**/callback/**same_site=1*", lambda route: route.fulfill(status=204))
@@ -93,6 +100,8 @@ PAGES = (
     Exhibit(
         "link", at("/identity/login/?missing=country_resident%3DNG"), "unlinked", looks=EXTREMES
     ),
+    Exhibit("a-few-countries", at(f"{MISSING}PT|FR|ES"), "abroad", looks=EXTREMES),
+    Exhibit("many-countries", with_countries, "abroad"),
     Exhibit("renew", at("/identity/login/?missing=age_over_18"), "run_out"),
     Exhibit("account", at("/identity/account/"), "proven"),
     Exhibit("account-unfolded", unfolded, "proven"),

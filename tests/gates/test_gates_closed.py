@@ -244,6 +244,47 @@ def test_a_gate_asks_for_text_and_nothing_else(given: Any) -> None:
 @pytest.mark.parametrize(
     "make",
     [
+        lambda: claim_required(None),
+        lambda: Gate(None),
+        lambda: HasClaim("age_over_18", None),
+        lambda: type("Door", (ClaimRequiredMixin, Page), {"required_claims": [None]})().gates(),
+    ],
+    ids=["decorator", "gate", "permission", "class"],
+)
+def test_the_error_says_what_and_where(make: Any) -> None:
+    """The value, what a claim looks like, and the line of the site or the class."""
+    with pytest.raises(ImproperlyConfigured) as raised:
+        make()
+    said = str(raised.value)
+    assert "A gate cannot ask for None." in said
+    assert 'such as "age_over_18" or "country_resident=PT|FR"' in said
+    assert "test_gates_closed.py, line " in said
+    if "Door" in said:
+        assert "tests.gates.test_gates_closed.Door.required_claims: " in said
+
+
+def test_two_requirements_at_once_are_named() -> None:
+    """With what to do."""
+    with pytest.raises(ImproperlyConfigured) as raised:
+        Gate("age_over_18", kyc_level="level_2")
+    said = "claims (('age_over_18',)) and kyc_level ('level_2'). Write a gate for each."
+    assert str(raised.value).endswith(said)
+
+
+def test_a_template_that_asks_wrongly_logs_no_value(
+    user: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The argument may be what somebody has typed."""
+    source = "{% load identity %}{% if user|has_claim:typed %}open{% endif %}"
+    context = Context({"user": user, "typed": "a secret |of Ada"})
+    assert Template(source).render(context) == ""
+    assert "Only the values of one claim are alternatives" in caplog.text
+    assert "secret" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
         Gate, claim_required, HasClaim,
         lambda: claim_required("country_resident="), lambda: claim_required("=NG"),
         lambda: Gate("age_over_18", kyc_level="level_2"),

@@ -5,18 +5,26 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.core.exceptions import ImproperlyConfigured
+from django.template import Context, Template
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from django_identity.api.permissions import HasScope
 from django_identity.exceptions import ReauthorizationNeeded
+from django_identity.gates import scope_required
 from django_identity.lifecycle.operators import interventions
 from django_identity.lifecycle.tokens import access_token_for
 from django_identity.models import LinkedIdentity, TokenGrant
 from django_identity.policy import IdentityPolicy
+from django_identity.testing.clock import Clock
 from tests.deliveries import SECRET, deliver
 from tests.factories import make_user
 from tests.fake_service import FakeService
+from tests.gates.asking import PART, Papers
+from tests.gates.gated import Endpoint, answer_of, view
 from tests.sign_in import come_back, sign_in
 from tests.views.connect.pages import browser_of, hand_in
 
@@ -78,6 +86,42 @@ def test_the_page_says_why_and_what(browser: Client) -> None:
     assert "The content of identity documents" in page
     page = browser.get(reverse("identity:login")).content.decode()
     assert "The content of identity documents" not in page
+
+
+def test_a_page_names_a_scope_that_every_sign_in_asks_for(browser: Client) -> None:
+    """Somebody whose consent is older than the site's list of scopes has not allowed it."""
+    LinkedIdentity.objects.update(scopes=["claims:read"])
+    page = browser.get("/level/", follow=True).content.decode()
+    assert "Needed: Verification level and date" in page
+    assert 'name="scope"' not in page
+
+
+@pytest.mark.parametrize("name", ["view", "class", "permission"])
+def test_a_scope_that_the_site_never_asks_for_is_an_error(browser: Client, name: str) -> None:
+    """At the first use: the person would go to the service and back without an end."""
+    gated = {
+        "view": scope_required("document:read")(view),
+        "class": Papers.as_view(required_scope="document:read"),
+        "permission": Endpoint.as_view(permission_classes=[HasScope("document:read")]),
+    }[name]
+    with pytest.raises(ImproperlyConfigured, match="LATER_SCOPES"):
+        answer_of(gated, AnonymousUser())
+
+
+def test_a_scope_and_a_recent_sign_in_in_a_template(browser: Client, identity_clock: Clock) -> None:
+    """The part is shown to whoever has allowed the scope and came back lately."""
+    assert browser.get("/part/").content == b"closed"
+    come_back(browser, asked_of_the_service(browser)[0])
+    assert browser.get("/part/").content == b"open"
+    identity_clock.advance(minutes=11)
+    assert browser.get("/part/").content == b"closed"
+    part = Template(PART)
+    for arguments in ('minutes="10"', "minutes=0", 'scope=""', "scope=nothing", "minutes=nothing"):
+        source = (
+            f"{{% load identity %}}{{% identity_gate {arguments} %}}open{{% end_identity_gate %}}"
+        )
+        assert Template(source).render(Context({"user": LinkedIdentity.objects.get().user})) == ""
+    assert part.render(Context({"user": LinkedIdentity.objects.get().user})) == "closed"
 
 
 @pytest.mark.parametrize("said", [BASE, f"{BASE} documents:metadata"])

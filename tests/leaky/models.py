@@ -17,6 +17,7 @@ class Copy(models.Model):
     data = models.JSONField(default=dict)
     blob = models.BinaryField(default=b"")
     upload = models.FileField(blank=True)
+    reference = models.UUIDField(null=True)
 
     objects = Nobody()
 
@@ -35,6 +36,16 @@ class Author(models.Model):
 class Book(models.Model):
     author = models.ForeignKey(Author, models.CASCADE)
     readers = models.ManyToManyField(Author, related_name="+")
+
+
+class Account(models.Model):
+    """Somebody at another service, by the same key as here."""
+
+    key = models.UUIDField(primary_key=True)
+
+
+class Payment(models.Model):
+    account = models.ForeignKey(Account, models.CASCADE)
 
 
 class HistoricalUser(models.Model):

@@ -22,12 +22,24 @@ from django_identity.policy import IdentityPolicy
 from django_identity.testing import assert_erased
 from django_identity.testing.sandbox import SandboxPerson
 from tests.factories import make_event, make_identity, make_user
-from tests.leaky.models import Author, Book, Copy, HistoricalUser, Letter, SpecialCopy
+from tests.leaky.models import (
+    Account,
+    Author,
+    Book,
+    Copy,
+    Elsewhere,
+    HistoricalUser,
+    Letter,
+    Payment,
+    SpecialCopy,
+)
 
 pytestmark = pytest.mark.django_db
 
 ADDRESS = "zoë.lovelace@example.com"
 SUBJECT = "subject-of-zoë"
+# What the service's own subjects look like.
+KEY = "9f8b2c1d-0e4a-4d67-8a90-1234567890ab"
 
 
 @pytest.fixture
@@ -39,7 +51,7 @@ def person() -> audit.Known:
     user = make_user("zoe-the-first", first_name="Zoë", last_name="Lovelace-King", email=ADDRESS)
     identity = make_identity(user, subject=SUBJECT)
     known = audit.known_of_account(user) | audit.known_of_identities([identity])
-    known |= audit.Known(frozenset({"@+@", "7654321"}))
+    known |= audit.Known(frozenset({"@+@", "7654321", KEY}))
     user.delete()
     make_user("max", id=7654321, first_name="Max", last_name="Mayer")
     make_user("mia", first_name="Mia", last_name="Mayer")
@@ -66,9 +78,22 @@ def test_an_erasure_that_left_nothing(person: audit.Known) -> None:
         ({"data": {"people": [{"name": "zoë lovelace-king"}]}}, "data"),
         ({"blob": b"\x80\x04" + SUBJECT.encode() + b"\xff."}, "blob"),
         ({"upload": "passports/Zoë_Lovelace-King.pdf"}, "upload"),
+        ({"text": "<p>zo&euml;.lovelace@example.com</p>"}, "text"),
+        ({"text": "zo&#235;.lovelace&#64;example.com"}, "text"),
+        ({"text": "Zoe\u0308 Lovelace-King"}, "text"),
+        ({"upload": "Zoe\u0308_Lovelace-King.pdf"}, "upload"),
+        ({"text": "/lists?address=zoe%CC%88.lovelace%40example.com"}, "text"),
+        ({"text": "name=Zo%C3%AB+Lovelace-King"}, "text"),
+        ({"text": '{"to": "zoe\\u0308.lovelace@example.com"}'}, "text"),
+        ({"reference": KEY}, "reference"),
+        ({"text": f"{KEY.replace('-', '').upper()}"}, "text"),
+        ({"data": {"user_id": KEY}}, "data"),
     ],
     ids=["other case", "escaped in JSON", "a part of the name that nobody else has",
-         "in an address", "JSON", "binary", "name of a file"],
+         "in an address", "JSON", "binary", "name of a file", "escaped by name in HTML",
+         "escaped by number in HTML", "with an accent of its own",
+         "name of a file with an accent of its own", "an accent of its own in an address",
+         "a form", "an accent of its own in JSON", "UUID", "UUID without hyphens", "UUID in JSON"],
 )  # fmt: skip
 def test_columns_of_each_kind(person: audit.Known, columns: dict[str, object], field: str) -> None:
     """Also behind a manager that hides the row."""
@@ -81,6 +106,7 @@ def test_models_of_each_kind(person: audit.Known) -> None:
     SpecialCopy.objects.create(note=ADDRESS, text=ADDRESS)
     author = Author.objects.create(name="zoe-the-first")
     Book.objects.create(author=author).readers.add(author)
+    Payment.objects.create(account=Account.objects.create(key=KEY))
     HistoricalUser.objects.create(first_name="Zoë", email=ADDRESS)
     LogEntry.objects.create(
         user=User.objects.get(username="max"),
@@ -94,6 +120,8 @@ def test_models_of_each_kind(person: audit.Known) -> None:
         "leaky.Author.name": 1,
         "leaky.Book.author": 1,
         "leaky.Book_readers.author": 1,
+        "leaky.Account.key": 1,
+        "leaky.Payment.account": 1,
         "leaky.HistoricalUser.email": 1,
         "admin.LogEntry.object_repr": 1,
     }
@@ -199,6 +227,8 @@ def leaky(settings: Any) -> None:
     settings.DJANGO_IDENTITY = {"default": {**given, "POLICY": f"{__name__}.Leaky"}}
 
 
+# A model whose table is somebody else's.
+NOT_HERE = ["leaky.Elsewhere"]
 LEFT = {"leaky.HistoricalUser.email": 1}
 
 
@@ -231,11 +261,25 @@ def test_the_command_exits_with_1_if_something_is_left(leaky: None) -> None:
     assert ADDRESS not in output.getvalue()
 
 
-def test_the_command_without_a_leak() -> None:
+def test_the_command_exits_with_2_if_something_was_not_read() -> None:
+    """There may be anything in it."""
     make_identity(make_user(ADDRESS), subject=SUBJECT)
     output = io.StringIO()
-    call_command("identity_erase", SUBJECT, "--yes", "--audit", stdout=output)
+    with pytest.raises(
+        CommandError, match=r"1 place\(s\) were not read: leaky.Elsewhere"
+    ) as raised:
+        call_command("identity_erase", SUBJECT, "--yes", "--audit", stdout=output)
+    assert raised.value.returncode == 2
     assert '"hits": {}' in output.getvalue()
+
+
+def test_the_command_is_content_if_all_was_read_and_nothing_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On a site whose tables are all there."""
+    monkeypatch.setattr(Elsewhere._meta, "proxy", True)
+    make_identity(make_user(ADDRESS), subject=SUBJECT)
+    call_command("identity_erase", SUBJECT, "--yes", "--audit", stdout=io.StringIO())
 
 
 def test_an_account_that_stays_is_not_looked_for() -> None:
@@ -256,7 +300,24 @@ def test_a_sites_own_test() -> None:
     with pytest.raises(AssertionError, match=r"User\.username"):
         assert_erased(user, person)
     erasure.erase_account(user, application=conf.application())
-    assert_erased(user, person, "anything else")
+    assert_erased(user, person, "anything else", unread=NOT_HERE)
     Copy(data={"to": "ZOE@sandbox.example"}).save_base(force_insert=True)
     with pytest.raises(AssertionError, match=r"leaky\.Copy\.data \(1\)$"):
-        assert_erased(user, person)
+        assert_erased(user, person, unread=NOT_HERE)
+
+
+def test_a_test_fails_on_what_nobody_has_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A column that is too long or raises, and a table that is not there, until it is named."""
+    monkeypatch.setattr(audit, "MOST_CHARACTERS", 200)
+    Copy(text="x" * 201).save_base(force_insert=True)
+    Letter.objects.create(text="!broken")
+    unread = ["leaky.Copy.text", "leaky.Elsewhere", "leaky.Letter.text"]
+    with pytest.raises(AssertionError, match=r"^3 place\(s\) were not read: ") as failed:
+        assert_erased("zoe@example.com")
+    said = str(failed.value)
+    assert all(place in said for place in unread)
+    assert "(1 too long)" in said
+    assert "(ValueError)" in said
+    assert_erased("zoe@example.com", unread=unread)
+    with pytest.raises(AssertionError, match=r"^1 place"):
+        assert_erased("zoe@example.com", unread=unread[:2])

@@ -15,6 +15,7 @@ from django_identity.lifecycle.standing import Reason, standing_of
 from django_identity.lifecycle.upkeep import Refetched
 from django_identity.models import Consent, LinkedIdentity, StoredClaim, TokenGrant
 from django_identity.models.choices import NEVER
+from django_identity.requirements import RequiredClaim
 from tests.credentials import issuer
 from tests.factories import make_claim, make_grant, make_identity, make_user
 from tests.fake_service import REJECTED, FakeService, html, http
@@ -154,7 +155,7 @@ def test_two_names_of_a_provider_are_said(
     with_claims(service, claims=listed_by)
     assert refetched(row()) is Refetched.STORED
     assert (row().last_error, row().refetch_failures) == (said, 0)
-    closed = standing_of(row().user).shortfall_for("kyc_verified")
+    closed = standing_of(row().user).shortfall(RequiredClaim("kyc_verified"))
     assert (closed and closed.reason) == reason
     assert not [each for each in StoredClaim.objects.all() if each.is_mismatched and not reason]
 
@@ -165,7 +166,7 @@ def test_one_name_later_opens_the_gate_again(service: FakeService) -> None:
     for name, is_open in (("acme", False), ("Acme", True)):
         with_claims(service, claims=by(name))
         assert refetched(row()) is Refetched.STORED
-        assert (standing_of(row().user).shortfall_for("kyc_verified") is None) is is_open
+        assert (standing_of(row().user).shortfall(RequiredClaim("kyc_verified")) is None) is is_open
     assert row().last_error == ""
 
 

@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from django_identity import conf
 from django_identity.lifecycle import dossier, events, upkeep, withdrawal
-from django_identity.lifecycle.requirements import Requirement
 from django_identity.lifecycle.standing import standing_of
 from django_identity.models import (
     Consent,
@@ -22,6 +21,7 @@ from django_identity.models import (
     TokenGrant,
     WebhookEvent,
 )
+from django_identity.requirements import RequiredClaim
 from tests.deliveries import deliver, event_body, post
 from tests.factories import (
     make_claim,
@@ -259,8 +259,8 @@ def test_a_revoked_claim_closes_its_gate() -> None:
     make_claim(identity, "country_resident", "NG")
     deliver("claim.revoked", claim_type="age_over_18")
     standing = standing_of(identity.user)
-    assert standing.shortfall(Requirement("age_over_18"))
-    assert standing.shortfall(Requirement("country_resident", "NG")) is None
+    assert standing.shortfall(RequiredClaim("age_over_18"))
+    assert standing.shortfall(RequiredClaim("country_resident", ("NG",))) is None
 
 
 @pytest.mark.parametrize("about", [{}, {"claim_type": "kyc_verified"}], ids=str)

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from django_identity.lifecycle.standing import Reason, Shortfall, standing_of
 from django_identity.models import Consent, LinkedIdentity, LinkedVia, TokenGrant
+from django_identity.requirements import parse
 from tests.factories import LONG_AGO, make_claim, make_identity, make_identity_by_code, make_user
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +21,7 @@ def linked(**fields: Any) -> LinkedIdentity:
 
 
 def shortfall_of(user: User | AnonymousUser, asked: str = "age_over_18") -> Shortfall | None:
-    return standing_of(user).shortfall_for(asked)
+    return standing_of(user).shortfall(parse(asked))
 
 
 def reason(user: User | AnonymousUser, asked: str = "age_over_18") -> Reason | None:

@@ -384,7 +384,7 @@ def test_inside_a_transaction_only_a_good_token_is_returned(
     with transaction.atomic():
         assert access_token_for(identity).reveal() == "at-0"
     TokenGrant.objects.update(access_expires_at=timezone.now())
-    with transaction.atomic(), pytest.raises(RuntimeError):
+    with transaction.atomic(), pytest.raises(RuntimeError, match="before the transaction begins"):
         access_token_for(identity)
     assert (service.requests, TokenGrant.objects.get().lease_until) == ([], None)
     assert access_token_for(identity).reveal() == "at-1"

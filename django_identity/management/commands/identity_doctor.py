@@ -9,8 +9,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error
 
-from django_identity import conf, gate_map
+from django_identity import conf
 from django_identity.exceptions import ConfigurationError
+from django_identity.gates import site_map
 from django_identity.lifecycle.operators.doctor import Finding, Level, diagnose, figures
 
 
@@ -33,7 +34,7 @@ class Command(BaseCommand):
 
     def handle(self, **options: Any) -> None:
         findings = list(diagnose(probe=options["probe"]))
-        for alias, scope in gate_map.unused_scopes() if conf.is_usable() else ():
+        for alias, scope in site_map.unused_scopes() if conf.is_usable() else ():
             said = f"{alias}: no gate asks for {scope} of LATER_SCOPES"
             remedy = "Leave it out, or use scope_required."
             findings.append(Finding("scopes", Level.WARNING, said, remedy))

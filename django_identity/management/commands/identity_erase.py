@@ -10,6 +10,9 @@ from django_identity.lifecycle import erasure, withdrawal
 from django_identity.management.command import IdentityCommand
 from django_identity.models import Environment
 
+#: The exit code if nothing was found, and something was not read.
+UNREAD = 2
+
 
 class Command(IdentityCommand):
     help = (
@@ -24,8 +27,12 @@ class Command(IdentityCommand):
             "--environment", choices=Environment.values, help="By default that of the settings."
         )
         parser.add_argument("--yes", action="store_true", help="Do not ask.")
-        said = "Search all tables afterwards, and exit with 1 if something is left."
-        parser.add_argument("--audit", action="store_true", help=said)
+        parser.add_argument(
+            "--audit",
+            action="store_true",
+            help="Search all tables afterwards. Exits with 1 if something is left, and with 2 if "
+            "something could not be read.",
+        )
 
     def handle(self, *, subject: str, application: str, audit: bool, **options: Any) -> None:
         place = options["environment"] or withdrawal.application_of(application).environment
@@ -43,6 +50,15 @@ class Command(IdentityCommand):
         if receipt.account_kept:
             self.stdout.write(f"The account stays: {receipt.get_account_kept_display()}")
         if receipt.audit is not None:
-            self.stdout.write(json.dumps({"audit": receipt.audit}, indent=1))
-            if receipt.audit["hits"]:
-                raise CommandError("The erasure left something. Extend the policy's erase_user.")
+            self._report(receipt.audit)
+
+    def _report(self, audit: dict[str, dict[str, Any]]) -> None:
+        self.stdout.write(json.dumps({"audit": audit}, indent=1))
+        if audit["hits"]:
+            raise CommandError("The erasure left something. Extend the policy's erase_user.")
+        if audit["unread"]:
+            places = ", ".join(audit["unread"])
+            raise CommandError(
+                f"{len(audit['unread'])} place(s) were not read: {places}. Look there yourself.",
+                returncode=UNREAD,
+            )

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import ImproperlyConfigured
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import redirect, resolve_url
 from django.urls import NoReverseMatch
@@ -18,48 +19,65 @@ from django.utils.translation import gettext as _
 from django_identity import conf
 from django_identity.exceptions import Recovery
 from django_identity.lifecycle.standing import Shortfall
+from django_identity.requirements import RecentSignIn, RequiredScope, Requirement
 from django_identity.texts import advice
 from django_identity.texts.labels import in_words
 from django_identity.views.pages import NEVER_CACHED, address_of, page, path_of, why_asked
 from django_identity.views.problems import CHALLENGE, MEDIA_TYPE, problem_body
 
-OnClosed = Literal["redirect", "forbid"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]
+ANSWERS = ("redirect", "forbid", "problem")
+OnClosed = (
+    Literal["redirect", "forbid", "problem"] | Callable[[HttpRequest, "Closed"], HttpResponseBase]
+)
 
 NOT_SIGNED_IN = "not_signed_in"
 HTMX = ("HX-Request", "HX-Current-URL")
-PAGE, JSON = "text/html", ("application/json", MEDIA_TYPE)
+PAGE = "text/html"
+JSON = ("application/json", MEDIA_TYPE)
 PLAIN = "text/plain; charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Why a gate is closed: a stable ``code``, and ``asked``, the missing claim or level.
+    """Why a gate is closed: the first ``requirement`` that is missing.
 
-    A claim has its required value (``"country_resident=NG"``). ``shortfall`` is the reason for a
-    signed-in person.
+    ``shortfall`` is the reason for a signed-in person, and None if nobody is signed in.
     """
 
-    code: str
-    asked: str
-    application: str
+    requirement: Requirement
     shortfall: Shortfall | None
 
     @property
+    def code(self) -> str:
+        """A stable code: ``claim_missing``, ``not_signed_in`` and the like."""
+        return self.requirement.code if self.shortfall else NOT_SIGNED_IN
+
+    @property
+    def asked(self) -> str:
+        """The missing claim with its values, the level or the scope."""
+        return str(self.requirement)
+
+    @property
     def missing(self) -> str:
-        """The claim without its value, or all of ``asked``."""
+        """The claim without its values, or all of ``asked``."""
         return self.asked.partition("=")[0]
+
+    @property
+    def application(self) -> str:
+        return self.requirement.application
 
     @property
     def status(self) -> int:
         """401 if nobody is signed in, else 403."""
-        return 401 if self.code == NOT_SIGNED_IN else 403
+        return 403 if self.shortfall else 401
 
     @property
     def detail(self) -> str:
         """For the person: why the gate is closed, and what opens it."""
         application = conf.application(self.application)
-        if told := advice.advice_on(self.shortfall, None, application):
-            return f"{told.title}. {told.sentence} {told.step}"
+        advised = advice.advice_on(self.shortfall, None, application)
+        if advised is not None:
+            return f"{advised.title}. {advised.sentence} {advised.step}"
         names = advice.names_for(None, application) | {"proof": in_words(self.asked)}
         return advice.fill(_("Continue with %(service)s to show: %(proof)s."), names)
 
@@ -76,10 +94,33 @@ class Closed:
         )
 
 
-def answer(request: HttpRequest, on_closed: OnClosed, closed: Closed) -> Any:
+def closed_response(
+    request: HttpRequest,
+    closed: Closed,
+    *,
+    on_closed: OnClosed = "redirect",
+) -> Any:
+    """What a closed gate answers, with its headers, for a question of the site's own::
+
+        closed = closed_to(Gate(f"country_resident={offer.country}"), request.user)
+        if closed:
+            return closed_response(request, closed, on_closed="problem")
+
+    It may read from the database. An async view awaits ``sync_to_async(closed_response)(…)``.
+    """
+    require_answer(on_closed)
     if callable(on_closed):
         return keep_private(on_closed(request, closed))
-    return keep_private(_own_answer(request, on_closed, closed), "Accept", *HTMX)
+    if on_closed == "problem":
+        return keep_private(_problem(closed))
+    return keep_private(_chosen_by_headers(request, on_closed, closed), "Accept", *HTMX)
+
+
+def require_answer(on_closed: object) -> None:
+    """Raise ``ImproperlyConfigured`` unless ``on_closed`` says what a closed gate answers."""
+    if on_closed not in ANSWERS and not callable(on_closed):
+        names = ", ".join(f'"{answer}"' for answer in ANSWERS)
+        raise ImproperlyConfigured(f"on_closed is {names} or a callable, not {on_closed!r}.")
 
 
 def keep_private(response: Any, *headers: str) -> Any:
@@ -93,18 +134,15 @@ def keep_private(response: Any, *headers: str) -> Any:
     return response
 
 
-def _own_answer(
-    request: HttpRequest, on_closed: Literal["redirect", "forbid"], closed: Closed
+def _chosen_by_headers(
+    request: HttpRequest,
+    on_closed: Literal["redirect", "forbid"],
+    closed: Closed,
 ) -> HttpResponseBase:
     if request.get_preferred_type([PAGE, *JSON]) in JSON:
-        headers = {"WWW-Authenticate": CHALLENGE} if closed.code == NOT_SIGNED_IN else {}
-        return JsonResponse(
-            closed.problem(), status=closed.status, headers=headers, content_type=MEDIA_TYPE
-        )
+        return _problem(closed)
+    next_url = _page_to_come_back_to(request, closed)
     application = conf.application(closed.application)
-    # After a step-up the page of a form is shown again. A POST is never replayed.
-    is_page = request.method in ("GET", "HEAD") or closed.code == "sign_in_not_recent"
-    next_url = _page_of(request) if is_page else ""
     try:
         way_in = address_of("login", application, next=next_url, missing=closed.asked)
     except NoReverseMatch:
@@ -141,8 +179,22 @@ def _login_url(request: HttpRequest, next_url: str) -> str:
     return redirect_to_login(next_url, login_url).url
 
 
-def _page_of(request: HttpRequest) -> str:
-    """The page to come back to. A part that HTMX asks for leads back to the page it is in."""
+def _problem(closed: Closed) -> HttpResponseBase:
+    headers = {"WWW-Authenticate": CHALLENGE} if closed.code == NOT_SIGNED_IN else {}
+    return JsonResponse(
+        closed.problem(), status=closed.status, headers=headers, content_type=MEDIA_TYPE
+    )
+
+
+def _page_to_come_back_to(request: HttpRequest, closed: Closed) -> str:
+    """The page to come back to, or an empty text after a POST, which is never replayed.
+
+    A part that HTMX asks for leads back to the page that it is in.
+    """
+    # After a step-up the page of a form is shown again.
+    is_step_up = isinstance(closed.requirement, RecentSignIn) and closed.shortfall is not None
+    if request.method not in ("GET", "HEAD") and not is_step_up:
+        return ""
     current = request.headers.get("HX-Current-URL", "")
     if url_has_allowed_host_and_scheme(current, {request.get_host()}):
         shown = urlsplit(current)
@@ -150,14 +202,20 @@ def _page_of(request: HttpRequest) -> str:
     return path_of(request, with_query=True)
 
 
-def _explain(request: HttpRequest, closed: Closed, ways: dict[str, str]) -> HttpResponse:
+def _explain(
+    request: HttpRequest,
+    closed: Closed,
+    ways: dict[str, str],
+) -> HttpResponse:
     """The page that says which proof is missing, why, and how to get it (403)."""
     application = conf.application(closed.application)
+    is_scope = isinstance(closed.requirement, RequiredScope)
+    is_later = is_scope and closed.asked in application.later_scopes
     context = {
         "closed": closed,
         "advice": advice.advice_on(closed.shortfall, request, application),
         "why": why_asked(application, closed.asked)[0][1],
-        "scope": closed.asked if closed.asked in application.later_scopes else "",
+        "scope": closed.asked if is_later else "",
         **ways,
     }
     template = "django_identity/gate_closed.html"

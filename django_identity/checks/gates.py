@@ -1,0 +1,21 @@
+"""What the gates of the site ask for."""
+
+from collections.abc import Iterator
+
+from django.conf import settings
+
+from django_identity.conf.rules import Problem
+from django_identity.gates import site_map
+
+
+def problems() -> Iterator[Problem]:
+    """Scopes for which no person is ever asked, so that nobody could open the gate."""
+    if getattr(settings, "ROOT_URLCONF", None) is None:
+        return
+    for url, required in site_map.unlisted_scopes():
+        yield Problem(
+            "E075",
+            f"A gate at {url} asks for the scope {required.scope!r}, and the application"
+            f" {required.application!r} never asks the person for it: the gate would stay closed.",
+            "Add the scope to LATER_SCOPES, or correct its name at the gate.",
+        )

@@ -1,0 +1,189 @@
+"""What has become more open since a map was stored, what stricter, and what cannot be compared."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from django_identity.gates.demands import (
+    Demand,
+    as_json,
+    describe,
+    every,
+    from_json,
+    implies,
+    some,
+)
+from django_identity.gates.reading import Guard, Reading
+from django_identity.gates.site_map import Address, never_seen
+
+#: The version of the stored file. A file of another one cannot be compared.
+VERSION = 1
+
+
+class NotAMap(ValueError):
+    """The file is none that this version has written of this site."""
+
+
+class Verdict(StrEnum):
+    """What became of an address."""
+
+    OPENED = "opened"
+    #: It could not be read now, or when the map was stored.
+    NOT_READ = "not read"
+    STRICTER = "stricter"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An address of the present map that has changed, and in what."""
+
+    verdict: Verdict
+    address: Address
+    detail: str
+
+
+def changes(before: Sequence[Address], now: Sequence[Address]) -> Iterator[Change]:
+    """What has changed between a stored map and the present one.
+
+    An address is compared with itself. A view that is new at its address is compared with the least
+    that it asked for elsewhere, too. A new address of a new view is no change.
+    """
+    former = _Map(before)
+    present = _Map(now)
+    for address in present.by_url.values():
+        change = _change(address, present, former)
+        if change is not None:
+            yield change
+
+
+class _Map:
+    """The addresses of a map by what one looks for."""
+
+    def __init__(self, addresses: Iterable[Address]) -> None:
+        # Of several views at one address Django calls the first.
+        self.by_url: dict[str, Address] = {}
+        self.by_view: dict[str, list[Address]] = {}
+        self.unread_includes: list[str] = []
+        for address in addresses:
+            self.by_url.setdefault(address.url, address)
+            self.by_view.setdefault(address.view, []).append(address)
+            if address.error and not address.view:
+                self.unread_includes.append(address.url)
+
+    def formers(self, address: Address) -> Iterator[list[Address]]:
+        """The same address, and all addresses of its view if that is new at the address."""
+        same = self.by_url.get(address.url)
+        if same is not None:
+            yield [same]
+        if (same is None or same.view != address.view) and address.view in self.by_view:
+            yield self.by_view[address.view]
+
+    def is_below_unread(self, address: Address) -> bool:
+        """Whether the include above the address could not be read."""
+        return address.url.startswith(tuple(self.unread_includes))
+
+    def answering(self, address: Address) -> Address:
+        """The one whose view answers: an earlier address, or ``address`` itself."""
+        return self.by_url.get(address.answered_by, address)
+
+
+class _Pair(NamedTuple):
+    """Who answers at an address now, and those of whom one answered before."""
+
+    now: Address
+    before: list[Address]
+
+
+def _change(address: Address, present: _Map, former: _Map) -> Change | None:
+    if address.error or former.is_below_unread(address):
+        return Change(Verdict.NOT_READ, address, address.error or "not read before")
+    pairs = list(_pairs(address, present, former))
+    for pair in pairs:
+        for each in (pair.now, *pair.before):
+            if each.error:
+                return Change(Verdict.NOT_READ, address, f"{each.url}: {each.error}")
+
+    stricter = ""
+    for pair in pairs:
+        for method in pair.now.reading.methods or ("",):
+            asked = pair.now.reading.demand(method)
+            was = some(_demand(each.reading, method) for each in pair.before)
+            detail = f"{method.upper()} {describe(was)} -> {describe(asked)}".strip()
+            if not implies(asked, was):
+                return Change(Verdict.OPENED, address, detail)
+            if not implies(was, asked):
+                stricter = detail
+    return Change(Verdict.STRICTER, address, stricter) if stricter else None
+
+
+def _pairs(address: Address, present: _Map, former: _Map) -> Iterator[_Pair]:
+    """The views themselves, and those that answer in their place."""
+    for formers in former.formers(address):
+        yield _Pair(address, formers)
+        yield _Pair(present.answering(address), [former.answering(each) for each in formers])
+
+
+def _demand(reading: Reading, method: str) -> Demand:
+    """What the view asked for, so that a request of ``method`` may ask for no less now.
+
+    A method that the view had no handler for is compared with the least of those that it had; a
+    view that has become a function, and answers them all, with all of them.
+    """
+    if not reading.methods or method in reading.methods:
+        return reading.demand(method)
+    demands = [reading.demand(each) for each in reading.methods]
+    return some(demands) if method else every(demands)
+
+
+# The stored file
+
+
+def map_as_json(addresses: Iterable[Address]) -> dict[str, Any]:
+    """For a file, from which ``map_from_json`` reads the addresses again."""
+    return {
+        "version": VERSION,
+        "urlconf": settings.ROOT_URLCONF,
+        "not_seen": list(never_seen()),
+        "addresses": [_address_as_json(address) for address in addresses],
+    }
+
+
+def map_from_json(stored: Any) -> list[Address]:
+    """The addresses that ``map_as_json`` has written. Raises ``NotAMap``."""
+    try:
+        if stored["version"] != VERSION:
+            raise NotAMap(f"it has version {stored['version']}, and this is version {VERSION}")
+        if stored["urlconf"] != settings.ROOT_URLCONF:
+            raise NotAMap(f"it is of another site: {stored['urlconf']}")
+        return [_address_from_json(entry) for entry in stored["addresses"]]
+    except (LookupError, TypeError, AttributeError, ImproperlyConfigured) as error:
+        raise NotAMap(f"it is not what --json wrote ({type(error).__name__})") from error
+
+
+def _address_as_json(address: Address) -> dict[str, Any]:
+    guards = [
+        {"demand": as_json(guard.demand), "closed": guard.closed, "method": guard.method}
+        for guard in address.reading.guards
+    ]
+    return {
+        "url": address.url,
+        "view": address.view,
+        "guards": guards,
+        "methods": address.reading.methods,
+        "error": address.error,
+        "answered_by": address.answered_by,
+    }
+
+
+def _address_from_json(entry: dict[str, Any]) -> Address:
+    guards = tuple(_guard_from_json(guard) for guard in entry["guards"])
+    reading = Reading(guards, tuple(entry["methods"]))
+    return Address(entry["url"], entry["view"], reading, entry["error"], entry["answered_by"])
+
+
+def _guard_from_json(guard: dict[str, Any]) -> Guard:
+    return Guard(from_json(guard["demand"]), guard["closed"], guard["method"])

@@ -1,0 +1,154 @@
+"""Gates around views that are functions, or that ``as_view`` has made."""
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import iscoroutine
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from asgiref.sync import iscoroutinefunction, sync_to_async
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpRequest
+
+from django_identity import conf
+from django_identity.gates.closed import Closed, OnClosed, closed_response, keep_private
+from django_identity.gates.gate import Gate, closed_to
+from django_identity.lifecycle.standing import share_memory
+
+#: How the attributes begin by which a view names its gates.
+ATTRIBUTE = "_identity_gate_"
+
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+class Decorator(Protocol):
+    """A decorated view keeps its type."""
+
+    def __call__(self, view: View, /) -> View: ...
+
+
+class ClosedGate(NamedTuple):
+    """The first closed gate of a view, and why it is closed."""
+
+    gate: Gate
+    closed: Closed
+
+
+def claim_required(
+    *claims: str,
+    application: str = conf.DEFAULT_ALIAS,
+    on_closed: OnClosed = "redirect",
+) -> Decorator:
+    """Open a sync or async view only to people for whom all ``claims`` are proven."""
+    return _decorator(Gate(*claims, application=application, on_closed=on_closed))
+
+
+def kyc_level_required(
+    level: str,
+    *,
+    application: str = conf.DEFAULT_ALIAS,
+    on_closed: OnClosed = "redirect",
+) -> Decorator:
+    """Open a sync or async view only to people verified at ``level`` or above."""
+    return _decorator(Gate(kyc_level=level, application=application, on_closed=on_closed))
+
+
+def scope_required(
+    scope: str,
+    *,
+    application: str = conf.DEFAULT_ALIAS,
+    on_closed: OnClosed = "redirect",
+) -> Decorator:
+    """Open a sync or async view only to people who have allowed ``scope`` (of ``LATER_SCOPES``)."""
+    return _decorator(Gate(scope=scope, application=application, on_closed=on_closed))
+
+
+def recent_sign_in_required(
+    minutes: float = 10,
+    *,
+    application: str = conf.DEFAULT_ALIAS,
+    on_closed: OnClosed = "redirect",
+) -> Decorator:
+    """Open a view only to people who came back from the service lately in this session.
+
+    The service may not ask them for a password again.
+    """
+    return _decorator(Gate(minutes=minutes, application=application, on_closed=on_closed))
+
+
+def _decorator(gate: Gate) -> Decorator:
+    """Under ``LoginRequiredMiddleware`` the gate answers, and not the middleware."""
+
+    def decorate(view: View, /) -> View:
+        return login_not_required(guarded(view, [gate], is_async=iscoroutinefunction(view)))
+
+    return decorate
+
+
+def guarded(
+    view: View,
+    gates: Sequence[Gate],
+    *,
+    is_async: bool,
+) -> View:
+    """``view`` behind ``gates``. Caches keep nothing of what they answer.
+
+    The map of gates reads them from its attributes. Each has a name of its own, because the
+    attributes of several decorators are merged.
+    """
+    wrapper: Any = _gated_async(view, gates) if is_async else _gated(view, gates)
+    for gate in gates:
+        vars(wrapper)[f"{ATTRIBUTE}{id(gate)}"] = gate
+    return wrapper  # type: ignore[no-any-return]
+
+
+def _gated(view: Callable[..., Any], gates: Sequence[Gate]) -> Callable[..., Any]:
+    @wraps(view)
+    def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
+        found = _first_closed(gates, request, request.user)
+        if found is not None:
+            return _response(request, found)
+        response = view(request, *args, **kwargs)
+        if iscoroutine(response):
+            response.close()
+            raise ImproperlyConfigured("a sync gate stands around an async view: use a mixin")
+        return keep_private(response)
+
+    return gated
+
+
+def _gated_async(view: Callable[..., Any], gates: Sequence[Gate]) -> Callable[..., Any]:
+    @wraps(view)
+    async def gated(request: HttpRequest, /, *args: Any, **kwargs: Any) -> Any:
+        user = await request.auser()
+        found = await sync_to_async(_first_closed)(gates, request, user)
+        if found is not None:
+            return await sync_to_async(_response)(request, found)
+        return keep_private(await view(request, *args, **kwargs))
+
+    return gated
+
+
+def _first_closed(
+    gates: Sequence[Gate],
+    request: HttpRequest,
+    user: object,
+) -> ClosedGate | None:
+    """The first gate that is closed to ``user``, the view's, or to ``request.user``.
+
+    A middleware may have replaced one of ``request.user`` and ``request.auser`` alone.
+    """
+    is_same = user == request.user
+    session = getattr(request, "session", None)
+    for person in [user] if is_same else [user, request.user]:
+        for gate in gates:
+            closed = closed_to(gate, person, session=session)
+            if closed is not None:
+                return ClosedGate(gate, closed)
+    if is_same and user is not request.user:
+        share_memory(user, request.user)
+    return None
+
+
+def _response(request: HttpRequest, found: ClosedGate) -> Any:
+    return closed_response(request, found.closed, on_closed=found.gate.on_closed)

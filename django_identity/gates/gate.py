@@ -1,0 +1,220 @@
+"""A gate, and whether it is open to a person. ``lifecycle/standing.py`` has the rules."""
+
+import inspect
+from collections.abc import Iterable, Iterator, MutableMapping
+from typing import Any, NamedTuple
+
+from asgiref.sync import sync_to_async
+from django.core.exceptions import ImproperlyConfigured
+
+from django_identity import conf
+from django_identity.gates.closed import Closed, OnClosed, require_answer
+from django_identity.lifecycle import step_up
+from django_identity.lifecycle.standing import Shortfall, Standing, standing_of, standings_of
+from django_identity.requirements import (
+    NotARequirement,
+    RecentSignIn,
+    RequiredClaim,
+    RequiredLevel,
+    RequiredScope,
+    Requirement,
+)
+
+Session = MutableMapping[str, Any]
+Claims = dict[str, bool | str]
+
+
+class Gate:
+    """What a view asks for: claims that must all be proven, a KYC level, a scope or a sign-in.
+
+    A claim is ``"age_over_18"``, which must be true, or ``"country_resident=PT|FR"``, with one of
+    these values. ``scope``: what the person must have allowed. ``minutes``: within which the person
+    must have come back from the service in this session. ``on_closed`` is ``"redirect"`` (to the
+    login page, which says what is missing), ``"forbid"`` (403), ``"problem"`` (always JSON), or a
+    callable that takes the request and a ``Closed`` and returns a response. Raises
+    ``ImproperlyConfigured`` for anything that a gate cannot ask for.
+    """
+
+    def __init__(
+        self,
+        *claims: str,
+        kyc_level: str = "",
+        scope: str = "",
+        minutes: float = 0,
+        application: str = conf.DEFAULT_ALIAS,
+        on_closed: OnClosed = "redirect",
+    ) -> None:
+        asked = {"claims": claims, "kyc_level": kyc_level, "scope": scope, "minutes": minutes}
+        try:
+            kind = _one_kind(asked)
+            self.requirements = tuple(_requirements(kind, asked[kind], application))
+            _require_kept(self.requirements, application)
+            require_answer(on_closed)
+        except NotARequirement as error:
+            raise NotARequirement(error.value, error.rule, place=_place()) from None
+        except ImproperlyConfigured as error:
+            raise ImproperlyConfigured(f"{_place()}{error}") from None
+        self.application = application
+        self.on_closed = on_closed
+
+    @property
+    def asks_of_session(self) -> bool:
+        """Whether it asks for a recent sign-in, which only the person's own session can show."""
+        return any(isinstance(each, RecentSignIn) for each in self.requirements)
+
+    def __str__(self) -> str:
+        return ", ".join(describe(each) for each in self.requirements)
+
+
+class Missing(NamedTuple):
+    """The first requirement of a gate that is not met, and why."""
+
+    requirement: Requirement
+    shortfall: Shortfall
+
+
+def closed_to(
+    gate: Gate,
+    user: object,
+    *,
+    session: Session | None = None,
+) -> Closed | None:
+    """Why ``gate`` is closed to ``user`` at this moment, or None if it is open.
+
+    ``session``: the request's, without which a gate with ``minutes`` is closed. Raises
+    ``ImproperlyConfigured`` for a scope that the application never asks for.
+    """
+    for requirement in gate.requirements:
+        if isinstance(requirement, RequiredScope):
+            _require_listed(requirement)
+    missing = missing_to(gate, standing_of(user, application=gate.application), session=session)
+    if missing is None:
+        return None
+    if not getattr(user, "is_authenticated", False):
+        return Closed(missing.requirement, shortfall=None)
+    return Closed(missing.requirement, missing.shortfall)
+
+
+async def aclosed_to(
+    gate: Gate,
+    user: object,
+    *,
+    session: Session | None = None,
+) -> Closed | None:
+    """``closed_to`` for async code."""
+    return await sync_to_async(closed_to)(gate, user, session=session)
+
+
+def missing_to(
+    gate: Gate,
+    standing: Standing,
+    *,
+    session: Session | None = None,
+) -> Missing | None:
+    """What somebody with this standing lacks, or None if the gate is open."""
+    for requirement in gate.requirements:
+        if isinstance(requirement, RecentSignIn):
+            shortfall = step_up.shortfall(standing, session, minutes=requirement.minutes)
+        else:
+            shortfall = standing.shortfall(requirement)
+        if shortfall is not None:
+            return Missing(requirement, shortfall)
+    return None
+
+
+def claims_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Claims:
+    """Claim name -> ``True`` or its text, of every claim that opens a gate at this moment."""
+    return standing_of(user, application=application).proven_claims()
+
+
+async def aclaims_of(user: object, *, application: str = conf.DEFAULT_ALIAS) -> Claims:
+    """``claims_of`` for async code. The rest of the request remembers what was read."""
+    return await sync_to_async(claims_of)(user, application=application)
+
+
+def claims_of_all(
+    users: Iterable[object], *, application: str = conf.DEFAULT_ALIAS
+) -> dict[Any, Claims]:
+    """The key of each user -> ``claims_of``, in two queries for all of them.
+
+    A user who cannot have a standing, such as an unsaved one, is left out. Gates, ``claims_of`` and
+    the filters then ask about the same instances without a query.
+    """
+    standings = standings_of(users, application=application)
+    return {key: standing.proven_claims() for key, standing in standings.items()}
+
+
+def describe(requirement: Requirement) -> str:
+    """For lists of gates, in which a scope and a claim may have the same name."""
+    if isinstance(requirement, RequiredScope):
+        return f"scope {requirement}"
+    if isinstance(requirement, RecentSignIn):
+        return f"{requirement} ({requirement.minutes:g} min)"
+    return str(requirement)
+
+
+def scopes_of(application: conf.Application) -> set[str]:
+    """All scopes that a person may have allowed to the application."""
+    return {*application.scopes, *application.later_scopes, *application.connect_scopes}
+
+
+def _one_kind(asked: dict[str, Any]) -> str:
+    """The one argument of a gate that asks for something."""
+    kinds = {name: value for name, value in asked.items() if value not in ("", 0, ())}
+    if not kinds:
+        raise ImproperlyConfigured("A gate asks for claims, a KYC level, a scope or minutes.")
+    if len(kinds) > 1:
+        named = " and ".join(f"{name} ({value!r})" for name, value in kinds.items())
+        raise ImproperlyConfigured(f"This gate asks for {named}. Write a gate for each.")
+    return next(iter(kinds))
+
+
+def _requirements(
+    kind: str,
+    value: Any,
+    application: str,
+) -> Iterator[Requirement]:
+    if kind == "claims":
+        for claim in value:
+            yield RequiredClaim.parse(claim, application)
+    elif kind == "kyc_level":
+        yield RequiredLevel(value, application)
+    elif kind == "scope":
+        yield RequiredScope(value, application)
+    else:
+        yield RecentSignIn(value, application)
+
+
+def _require_kept(requirements: Iterable[Requirement], application: str) -> None:
+    """A claim that is dropped at the door would close the gate to everybody."""
+    kept = conf.kept_claims(application)
+    if kept is None:
+        return
+    asked = {each.claim_type for each in requirements if isinstance(each, RequiredClaim)}
+    dropped = ", ".join(sorted(asked.difference(kept)))
+    if dropped:
+        raise ImproperlyConfigured(
+            f"KEEP_CLAIMS of the application {application!r} drops {dropped}."
+        )
+
+
+def _require_listed(required: RequiredScope) -> None:
+    """Nobody could allow another scope: gate and service would send the person in a circle."""
+    if required.scope not in scopes_of(conf.application(required.application)):
+        raise ImproperlyConfigured(
+            f"A gate asks for the scope {required.scope!r}, and the application"
+            f" {required.application!r} never does. Add it to LATER_SCOPES, or correct the gate."
+        )
+
+
+def _place() -> str:
+    """File and line of the site's code that makes a gate, or an empty text at a request."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "").partition(".")[0]
+        if module == "django":
+            return ""
+        if module != "django_identity":
+            return f"{frame.f_code.co_filename}, line {frame.f_lineno}: "
+        frame = frame.f_back
+    return ""

@@ -1,0 +1,258 @@
+"""What stands before one view: decorators, mixins, permissions, and the gates of its handlers.
+
+What the site's own code decides is a demand of its own, by the name of that code. Django REST
+framework's classes are known by their names, because a site may run without it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from types import FunctionType, MethodType
+from typing import Any, NamedTuple
+
+from django_identity.gates import mixins
+from django_identity.gates.closed import ANSWERS
+from django_identity.gates.decorators import ATTRIBUTE
+from django_identity.gates.demands import Demand, Foreign, Not, every, some
+from django_identity.gates.gate import Gate
+
+FRAMEWORKS = ("django", "rest_framework")
+PERMISSIONS = "rest_framework.permissions"
+OUR_PERMISSIONS = "django_identity.api.permissions"
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """One thing that stands before a view, and what it answers if it is closed.
+
+    ``method``: the one that it guards, in small letters, or an empty text for all of them.
+    """
+
+    demand: Demand
+    closed: str
+    method: str = ""
+    gates: tuple[Gate, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def passed_by(self) -> Demand:
+        """What shows the view. An answer of the site's own may show what the view would."""
+        if self.closed in ANSWERS:
+            return self.demand
+        return some([self.demand, Foreign(f"{self.closed}()")])
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What stands before a view. ``methods``: those that a class answers; empty for a function."""
+
+    guards: tuple[Guard, ...] = ()
+    methods: tuple[str, ...] = ()
+
+    def demand(self, method: str) -> Demand:
+        """What a request of ``method`` meets; of an empty text, what every request meets."""
+        return every(guard.passed_by for guard in self.guards if guard.method in ("", method))
+
+
+class _AsView(NamedTuple):
+    """What ``as_view`` has left on its function: the class, and the arguments.
+
+    ``actions``: in a viewset of Django REST framework, the function that answers each method.
+    """
+
+    view_class: type[Any]
+    initkwargs: dict[str, Any]
+    actions: dict[str, str]
+
+
+def read(view: Callable[..., Any]) -> Reading:
+    """What stands before ``view``, the outermost first. Raises what the site's own code raises."""
+    layers = list(_layers_of(view))
+    guards = [_guard(gate) for gate in _gates_on(layers)]
+    as_view = _as_view_of(layers)
+    if as_view is None:
+        return Reading(tuple(guards))
+    guards += _mixins(as_view)
+    guards += _permissions(as_view)
+    handlers = dict(_handlers(as_view))
+    for method, handler in handlers.items():
+        guards += [_guard(gate, method=method) for gate in _gates_on(_layers_of(handler))]
+    return Reading(tuple(guards), tuple(handlers))
+
+
+def _guard(gate: Gate, *, method: str = "", unless: str = "") -> Guard:
+    """``unless``: code of the site's that may let somebody in before the gate is asked."""
+    answer = gate.on_closed
+    # Never the ``repr`` of a function, which may have anything in it.
+    closed = answer if isinstance(answer, str) else _short_name_of(answer)
+    return Guard(_unless(every(gate.requirements), unless), closed, method, (gate,))
+
+
+def _unless(demand: Demand, code: str) -> Demand:
+    return some([demand, Foreign(code)]) if code else demand
+
+
+# Classes
+
+
+def _as_view_of(layers: Iterable[Any]) -> _AsView | None:
+    for layer in layers:
+        attributes = _attributes(layer)
+        view_class = attributes.get("view_class", attributes.get("cls"))
+        if isinstance(view_class, type):
+            initkwargs = attributes.get("view_initkwargs", attributes.get("initkwargs"))
+            return _AsView(view_class, initkwargs or {}, attributes.get("actions") or {})
+    return None
+
+
+def _handlers(as_view: _AsView) -> Iterator[tuple[str, Any]]:
+    """Each method, and the function of the class that answers it."""
+    names = getattr(as_view.view_class, "http_method_names", ())
+    for method in as_view.initkwargs.get("http_method_names", names):
+        name = as_view.actions.get(method, "") if as_view.actions else method
+        handler = getattr(as_view.view_class, name, None)
+        # The frameworks' own answer to OPTIONS says which methods there are.
+        is_plain = method == "options" and _is_of_framework(handler)
+        if handler is not None and not is_plain:
+            yield method, handler
+
+
+def _mixins(as_view: _AsView) -> Iterator[Guard]:
+    """A ``dispatch`` of the site's own may answer before it calls a mixin further down."""
+    if not issubclass(as_view.view_class, mixins.GateMixin):
+        return
+    own = before = ""
+    for above in as_view.view_class.__mro__:
+        dispatch = vars(above).get("dispatch")
+        if dispatch is None:
+            continue
+        if above.__module__ == mixins.__name__:
+            before = own
+        elif not any(_gates_on([dispatch])) and not _is_of_framework(dispatch):
+            own = f"{_name_of(above)}.dispatch()"
+    for gate in as_view.view_class(**as_view.initkwargs).gates():
+        yield _guard(gate, unless=before)
+
+
+# Permissions of Django REST framework
+
+
+def _permissions(as_view: _AsView) -> Iterator[Guard]:
+    for name in ("get_permissions", "check_permissions"):
+        decides = _own(as_view.view_class, name)
+        if decides:
+            yield Guard(Foreign(decides), "forbid")
+            return
+    before = _own(as_view.view_class, "dispatch") or _own(as_view.view_class, "initial")
+    classes = getattr(as_view.view_class, "permission_classes", ())
+    for permission in as_view.initkwargs.get("permission_classes", classes):
+        gates: list[Gate] = []
+        # As the framework does for each request: what is no class shows itself only so.
+        demand = _demand_of(permission(), gates)
+        if gates:
+            yield Guard(_unless(demand, before), "forbid", gates=tuple(gates))
+
+
+def _demand_of(permission: Any, gates: list[Gate]) -> Demand:
+    """What the permission asks for. Its gates are added to ``gates``."""
+    kind = type(permission)
+    if kind.__module__ == PERMISSIONS and hasattr(permission, "op1"):
+        operands = [permission.op1]
+        if hasattr(permission, "op2"):
+            operands.append(permission.op2)
+        demands = [_demand_of(operand, gates) for operand in operands]
+        if kind.__name__ == "NOT":
+            return Not(demands[0])
+        return every(demands) if kind.__name__ == "AND" else some(demands)
+
+    gate = getattr(permission, "gate", None)
+    if isinstance(gate, Gate):
+        gates.append(gate)
+        # A subclass that asks in its own way may let anybody in.
+        if _owner_of(kind, "has_permission").__module__ == OUR_PERMISSIONS:
+            return every(gate.requirements)
+    return Foreign(_name_of(kind))
+
+
+# What wraps what
+
+
+def _layers_of(view: Any) -> Iterator[Any]:
+    """``view``, then what it wraps, then what that wraps. A wrapper may be in a circle."""
+    passed: set[int] = set()
+    while view is not None and id(view) not in passed:
+        yield view
+        passed.add(id(view))
+        view = _inside(view)
+
+
+def _inside(layer: Any) -> Any:
+    """What ``layer`` calls, as far as one can see."""
+    if isinstance(layer, partial):
+        return layer.func
+    if isinstance(layer, MethodType):
+        return layer.__func__
+    wrapped = _attributes(layer).get("__wrapped__")
+    if wrapped is not None or isinstance(layer, type):
+        return wrapped
+    if isinstance(layer, FunctionType):
+        functions = list(_functions_in_closure(layer))
+        return functions[0] if len(functions) == 1 else None
+    call = type(layer).__call__
+    return call if isinstance(call, FunctionType) else None
+
+
+def _functions_in_closure(function: FunctionType) -> Iterator[Any]:
+    for cell in function.__closure__ or ():
+        try:
+            variable = cell.cell_contents
+        except ValueError:  # it is not set yet
+            continue
+        if callable(variable) and not isinstance(variable, type):
+            yield variable
+
+
+def _gates_on(layers: Iterable[Any]) -> Iterator[Gate]:
+    """The gates that are named by the attributes of the layers, each once."""
+    names: set[str] = set()
+    for layer in layers:
+        # The innermost decorator has added its attribute first.
+        for name, gate in reversed(_attributes(layer).items()):
+            if name.startswith(ATTRIBUTE) and name not in names:
+                names.add(name)
+                yield gate
+
+
+def _attributes(layer: Any) -> dict[str, Any]:
+    """Never by ``getattr``, which some objects answer for any name."""
+    try:
+        return dict(vars(layer))
+    except TypeError:
+        return {}
+
+
+def _own(view_class: type[Any], name: str) -> str:
+    """The dotted name of the method if it is the site's own, or an empty text."""
+    owner = _owner_of(view_class, name)
+    is_own = owner is not object and not _is_of_framework(vars(owner)[name])
+    return f"{_name_of(owner)}.{name}()" if is_own else ""
+
+
+def _owner_of(kind: type[Any], name: str) -> type[Any]:
+    """The class that defines ``name`` for ``kind``, or ``object`` if none does."""
+    for base in kind.__mro__:
+        if name in vars(base):
+            return base
+    return object
+
+
+def _is_of_framework(thing: Any) -> bool:
+    package = str(getattr(thing, "__module__", "")).partition(".")[0]
+    return package in FRAMEWORKS
+
+
+def _name_of(thing: Any) -> str:
+    return f"{thing.__module__}:{thing.__qualname__}"
+
+
+def _short_name_of(function: Any) -> str:
+    return str(getattr(function, "__qualname__", type(function).__qualname__))

@@ -1,0 +1,166 @@
+"""The map of gates: every address of the site, and what it asks for."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from django.conf import settings
+from django.db.models import QuerySet
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from django_identity import conf
+from django_identity.conf import Application
+from django_identity.gates.gate import Gate, missing_to, scopes_of
+from django_identity.gates.reading import Reading, read
+from django_identity.gates.routes import answering_route, route_of
+from django_identity.lifecycle.standing import standing_with
+from django_identity.models import LinkedIdentity
+from django_identity.requirements import RequiredScope
+
+# What stands before a view that could not be read.
+NOTHING = Reading()
+#: The names of includes whose open addresses a list folds into one line.
+FOLDED = {"admin": "Django's admin", "identity": "this package", "identity_api": "this package"}
+#: Of an address about which nobody can tell whether an earlier pattern answers it.
+UNKNOWN = "?"
+# Each is compared with all before it.
+MOST_COMPARED = 3000
+
+
+def never_seen() -> tuple[str, ...]:
+    """What no map can see, whatever the site is."""
+    return (
+        "what a template hides by a tag or a filter",
+        "what a view's own code asks: closed_to, claims_of, a gate that it puts around a function",
+        "what the site's own code decides, which the list names with ()",
+        "a gate in an object that is called, or in a wrapper without functools.wraps that has more"
+        " than one function",
+        "what a middleware answers, and gates that another framework keeps",
+        f"URLconfs beside {settings.ROOT_URLCONF}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An address of the site, the dotted name of its view, and what stands before the view.
+
+    ``error``: the class of the error that kept us from reading the view, or an include.
+    ``answered_by``: the address of the earlier pattern that answers it. ``include``: the name of
+    the include that it is in, if that is one of ``FOLDED``.
+    """
+
+    url: str
+    view: str = ""
+    reading: Reading = NOTHING
+    error: str = ""
+    answered_by: str = ""
+    include: str = ""
+    patterns: tuple[Any, ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def gates(self) -> list[Gate]:
+        """Each gate before the view, the outermost first."""
+        return [gate for guard in self.reading.guards for gate in guard.gates]
+
+
+def addresses() -> Iterator[Address]:
+    """All addresses of the site, in the order of its URLconf."""
+    return _addresses(get_resolver(), Address("/"))
+
+
+def with_answers(found: Sequence[Address]) -> list[Address]:
+    """``found``, each with the earlier one that answers it, by the URLconf as it is now."""
+    compared: list[Address] = []
+    for address in found:
+        answered_by = UNKNOWN
+        if len(found) <= MOST_COMPARED:
+            answered_by = _answered_by(address)
+        compared.append(replace(address, answered_by=answered_by))
+    return compared
+
+
+def _answered_by(address: Address) -> str:
+    if address.error:
+        return ""
+    route = answering_route(address.patterns)
+    if route is None:
+        return UNKNOWN
+    url = f"/{route}"
+    return url if url != address.url else ""
+
+
+def _addresses(resolver: URLResolver, above: Address) -> Iterator[Address]:
+    try:
+        entries = resolver.url_patterns
+    except Exception as error:  # noqa: BLE001  this imports the site's own modules
+        yield replace(above, error=type(error).__name__)
+        return
+    for entry in entries:
+        patterns = (*above.patterns, entry.pattern)
+        include = getattr(entry, "app_name", None)
+        if include not in FOLDED:
+            include = above.include
+        below = Address(f"/{route_of(patterns)}", include=include, patterns=patterns)
+        if isinstance(entry, URLResolver):
+            yield from _addresses(entry, below)
+        else:
+            yield _read(entry, below)
+
+
+def _read(entry: URLPattern, address: Address) -> Address:
+    try:
+        address = replace(address, view=entry.lookup_str)
+        return replace(address, reading=read(entry.callback))
+    except Exception as error:  # noqa: BLE001  this makes the site's own views
+        return replace(address, error=type(error).__name__)
+
+
+def gates() -> list[Gate]:
+    """Each gate of the site once, in the order of the map."""
+    found: dict[tuple[str, str], Gate] = {}
+    for address in addresses():
+        for gate in address.gates:
+            found.setdefault((str(gate), gate.application), gate)
+    return list(found.values())
+
+
+def passed_by(
+    identities: QuerySet[LinkedIdentity], *, application: Application
+) -> Iterator[tuple[Gate, int]]:
+    """Each gate of the application, and how many of these granted identities pass it now.
+
+    A gate that wants a recent sign-in depends on the session, and is left out.
+    """
+    rows = identities.prefetch_related("claims")
+    standings = [standing_with(row, row.claims.all()) for row in rows]
+    for gate in gates():
+        if gate.application == application.alias and not gate.asks_of_session:
+            passing = [each for each in standings if missing_to(gate, each) is None]
+            yield gate, len(passing)
+
+
+def unused_scopes() -> list[tuple[str, str]]:
+    """Application and scope of ``LATER_SCOPES`` for which no gate asks."""
+    asked: set[tuple[str, str]] = set()
+    for gate in gates():
+        asked |= {(each.application, each.scope) for each in _scopes_in(gate)}
+    unused: list[tuple[str, str]] = []
+    for application in conf.applications():
+        for scope in application.later_scopes:
+            if (application.alias, scope) not in asked:
+                unused.append((application.alias, scope))
+    return unused
+
+
+def unlisted_scopes() -> Iterator[tuple[str, RequiredScope]]:
+    """Address and scope of each gate for a scope that its application never asks for."""
+    listed = {each.alias: scopes_of(each) for each in conf.applications()}
+    for address in addresses():
+        for gate in address.gates:
+            for required in _scopes_in(gate):
+                if required.scope not in listed.get(required.application, ()):
+                    yield address.url, required
+
+
+def _scopes_in(gate: Gate) -> list[RequiredScope]:
+    return [each for each in gate.requirements if isinstance(each, RequiredScope)]

@@ -1,0 +1,70 @@
+"""What the value of a stored claim says. A claim can be proven and still say no."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from django_identity import conf, policy
+from django_identity.models import StoredClaim
+from django_identity.requirements import RequiredClaim
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimValue:
+    """A stored claim as a gate reads it.
+
+    ``text``: what a gate with a value compares; ``affirms``: whether the claim says yes.
+    """
+
+    row: StoredClaim
+    text: str
+    affirms: bool
+
+    @classmethod
+    def of(cls, row: StoredClaim, *, application: str) -> Self:
+        """The claim as the policy of ``application`` reads its value.
+
+        The policy is not called for a value that denies. A value affirms if it is exactly ``true``,
+        or an object whose ``verified`` or ``value`` is, and no member contradicts another.
+        """
+        members = row.value if isinstance(row.value, Mapping) else {"value": row.value}
+        if _denies(row.claim_type, members):
+            return cls(row, text="", affirms=False)
+        is_yes = members.get("verified") is True or members.get("value") is True
+        affirms = is_yes and not policy.contradicts_itself(row.claim_type, members)
+        site = policy.load(conf.application(application).policy)
+        text: object = site.claim_value(row.claim_type, row.value)
+        if not isinstance(text, str):
+            text = ""
+        return cls(row, text, affirms)
+
+    @property
+    def shown(self) -> bool | str | None:
+        """The text, or ``True`` if there is none. None if the claim is denied."""
+        if self.text:
+            return self.text
+        return True if self.affirms else None
+
+    def is_proven(self, now: datetime) -> bool:
+        """Whether a credential proves the claim, and it has not expired and is not revoked."""
+        ends_at = self.row.valid_until
+        return not self.row.revoked and ends_at is not None and now < ends_at
+
+    def meets(self, requirement: RequiredClaim, now: datetime) -> bool:
+        """Whether the claim opens a gate with ``requirement``."""
+        if self.row.claim_type != requirement.claim_type or not self.is_proven(now):
+            return False
+        if requirement.values:
+            return self.text in requirement.values
+        return self.affirms
+
+
+def _denies(claim_type: str, members: Mapping[str, Any]) -> bool:
+    """Whether the object denies the claim: not verified, or verified with the answer no."""
+    if members.get("verified", True) is not True:
+        return True
+    for member in policy.members_said(claim_type, members):
+        if not member or str(member).strip().lower() == "false":
+            return True
+    return False

@@ -1,0 +1,229 @@
+"""What a gate may ask for: the text that a site writes, and a value that can be compared.
+
+A claim is ``"age_over_18"``, which must be true, or ``"country_resident=PT|FR"``, of which one
+value must be proven. Beside claims there are a KYC level, a scope and a recent sign-in.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Self, TypeVar
+
+from django.core.exceptions import ImproperlyConfigured
+
+from django_identity.conf import DEFAULT_ALIAS
+
+#: The claims and the levels that the spec names. The service may have further ones.
+CLAIMS = ("kyc_verified", "age_over_18", "country_resident", "unique_human")
+LEVELS = ("level_1", "level_2")
+LEVEL = re.compile(r"level_(\d{1,4})")
+#: What pages and problems call a sign-in a short while ago.
+RECENT_SIGN_IN = "recent_sign_in"
+
+EXAMPLE_CLAIM = 'A claim is a text such as "age_over_18" or "country_resident=PT|FR".'
+EXAMPLE_LEVEL = 'A KYC level is a text such as "level_2".'
+EXAMPLE_SCOPE = 'A scope is a text such as "documents:read".'
+EXAMPLE_MINUTES = "The minutes are a number above 0."
+
+
+class NotARequirement(ImproperlyConfigured):
+    """A gate cannot ask for ``value``.
+
+    ``rule``: what is wrong, without the value, which a template may have from a person. ``place``:
+    where the gate is made, if known.
+    """
+
+    def __init__(
+        self,
+        value: object,
+        rule: str,
+        *,
+        place: str = "",
+    ) -> None:
+        super().__init__(f"{place}A gate cannot ask for {value!r}. {rule}")
+        self.value = value
+        self.rule = rule
+
+
+def is_level(text: str) -> bool:
+    """Whether ``text`` has the form of a KYC level."""
+    return LEVEL.fullmatch(text) is not None
+
+
+def split_claim(text: str) -> tuple[str, tuple[str, ...]]:
+    """The claim's name and the values of which one is asked for: none if it must be true."""
+    claim_type, asks_value, values = text.partition("=")
+    if not asks_value:
+        return claim_type, ()
+    return claim_type, tuple(values.split("|"))
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredClaim:
+    """A proven claim: true, or with one of ``values``."""
+
+    code: ClassVar[str] = "claim_missing"
+
+    claim_type: str
+    values: tuple[str, ...] = ()
+    application: str = DEFAULT_ALIAS
+
+    def __post_init__(self) -> None:
+        _require_text(self.claim_type, str(self), EXAMPLE_CLAIM)
+        for value in self.values:
+            _require_text(value, str(self), EXAMPLE_CLAIM)
+            if "=" in value or "|" in value:
+                raise NotARequirement(str(self), f"A value has no = and no |. {EXAMPLE_CLAIM}")
+        if "|" in self.claim_type:
+            rule = f"Only the values of one claim are alternatives. {EXAMPLE_CLAIM}"
+            raise NotARequirement(str(self), rule)
+        if is_level(self.claim_type):
+            raise NotARequirement(str(self), "It is a KYC level: use kyc_level_required.")
+        if ":" in self.claim_type:
+            raise NotARequirement(str(self), "It is a scope: use scope_required.")
+        if self.claim_type == RECENT_SIGN_IN:
+            raise NotARequirement(str(self), "It is no claim: use recent_sign_in_required.")
+
+    @classmethod
+    def parse(cls, text: object, application: str = DEFAULT_ALIAS) -> Self:
+        """The claim that ``text`` asks for. Raises ``NotARequirement``."""
+        if not isinstance(text, str):
+            raise NotARequirement(text, EXAMPLE_CLAIM)
+        claim_type, values = split_claim(text)
+        without_repeats = tuple(dict.fromkeys(values))
+        return cls(claim_type, without_repeats, application)
+
+    def __str__(self) -> str:
+        if not self.values:
+            return f"{self.claim_type}"
+        return f"{self.claim_type}={'|'.join(self.values)}"
+
+    def implies(self, others: Iterable[object]) -> bool:
+        """Whether whoever meets this meets one of ``others``.
+
+        Together they allow all values that any of them allows. A claim that is true is another
+        thing than one with a value.
+        """
+        alike = [each for each in _alike(self, others) if each.claim_type == self.claim_type]
+        if not self.values:
+            return any(not each.values for each in alike)
+        allowed = {value for each in alike for value in each.values}
+        return allowed.issuperset(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredLevel:
+    """A KYC level, or a higher one. A level of another form than ``level_2`` equals only itself."""
+
+    code: ClassVar[str] = "kyc_level_missing"
+
+    level: str
+    application: str = DEFAULT_ALIAS
+
+    def __post_init__(self) -> None:
+        _require_text(self.level, self.level, EXAMPLE_LEVEL)
+        if self.level in CLAIMS or any(sign in self.level for sign in "=|:"):
+            raise NotARequirement(self.level, EXAMPLE_LEVEL)
+
+    def __str__(self) -> str:
+        return self.level
+
+    def is_reached_by(self, level: str) -> bool:
+        """Whether somebody at ``level`` meets this."""
+        held = LEVEL.fullmatch(level)
+        asked = LEVEL.fullmatch(self.level)
+        if held is None or asked is None:
+            return level == self.level
+        return int(held[1]) >= int(asked[1])
+
+    def implies(self, others: Iterable[object]) -> bool:
+        """Whether whoever meets this meets one of ``others``."""
+        return any(each.is_reached_by(self.level) for each in _alike(self, others))
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredScope:
+    """A scope that the person has allowed."""
+
+    code: ClassVar[str] = "scope_missing"
+
+    scope: str
+    application: str = DEFAULT_ALIAS
+
+    def __post_init__(self) -> None:
+        _require_text(self.scope, self.scope, EXAMPLE_SCOPE)
+        if " " in self.scope:
+            raise NotARequirement(self.scope, f"Each scope has a gate of its own. {EXAMPLE_SCOPE}")
+
+    def __str__(self) -> str:
+        return self.scope
+
+    def implies(self, others: Iterable[object]) -> bool:
+        """Whether whoever meets this meets one of ``others``."""
+        return self in others
+
+
+@dataclass(frozen=True, slots=True)
+class RecentSignIn:
+    """A return from the service in this session, at most ``minutes`` ago."""
+
+    code: ClassVar[str] = "sign_in_not_recent"
+
+    minutes: float
+    application: str = DEFAULT_ALIAS
+
+    def __post_init__(self) -> None:
+        # ``type``, because True and False are numbers too.
+        is_number = type(self.minutes) in (int, float)
+        if not is_number or not math.isfinite(self.minutes) or self.minutes <= 0:
+            raise NotARequirement(self.minutes, EXAMPLE_MINUTES)
+
+    def __str__(self) -> str:
+        return RECENT_SIGN_IN
+
+    def implies(self, others: Iterable[object]) -> bool:
+        """Whether whoever meets this meets one of ``others``."""
+        return any(self.minutes <= each.minutes for each in _alike(self, others))
+
+
+Requirement = RequiredClaim | RequiredLevel | RequiredScope | RecentSignIn
+Kind = TypeVar("Kind", RequiredClaim, RequiredLevel, RequiredScope, RecentSignIn)
+
+
+def parse(text: str, application: str = DEFAULT_ALIAS) -> Requirement:
+    """What a problem's ``missing`` names: a level, a sign-in or a claim, and no scope.
+
+    Only the settings tell which texts are scopes. Raises ``NotARequirement``.
+    """
+    if text == RECENT_SIGN_IN:
+        return RecentSignIn(minutes=1, application=application)
+    if is_level(text):
+        return RequiredLevel(text, application)
+    return RequiredClaim.parse(text, application)
+
+
+def _alike(required: Kind, others: Iterable[object]) -> list[Kind]:
+    """Those of ``others`` that ask for the same kind of thing under the same application."""
+    alike: list[Kind] = []
+    for other in others:
+        if isinstance(other, type(required)) and other.application == required.application:
+            alike.append(other)
+    return alike
+
+
+def _require_text(
+    text: object,
+    whole: object,
+    rule: str,
+) -> None:
+    """Raise ``NotARequirement`` unless ``text`` is one that a claim or a scope may have.
+
+    A space around it, as in ``"country_resident=PT | FR"``, would close the gate to everybody.
+    """
+    if not isinstance(text, str) or not text.isprintable() or not text.strip():
+        raise NotARequirement(whole, rule)
+    if text != text.strip():
+        raise NotARequirement(whole, f"It has a space at an end. {rule}")

@@ -1,0 +1,114 @@
+"""The claims of many people at once, and the badges of a page."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import connection
+from django.template import Context, Template
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from django_identity.gates import Gate, claims_of, claims_of_all, closed_to
+from django_identity.models import Consent, LinkedIdentity
+from tests.factories import again, make_claim, make_identity, make_user
+from tests.gates.test_gates_closed import device, failing_database
+
+pytestmark = pytest.mark.django_db
+
+BADGES = (
+    "{% load identity %}{% identity_claims_of members as proven %}"
+    "{% for member, claims in proven %}{{ member }}{% if claims.age_over_18 %} 18+{% endif %};"
+    "{% endfor %}"
+)
+
+
+def make_people(count: int) -> list[User]:
+    """Every second one has an identity, and every fourth is proven to be of age."""
+    User.objects.bulk_create([User(username=f"user-{number}") for number in range(count)])
+    people = list(User.objects.order_by("pk"))
+    for number, person in enumerate(people):
+        if number % 2 == 0:
+            identity = make_identity(person, subject=f"subject-{number}")
+            make_claim(identity, "age_over_18", value=number % 4 == 0)
+    return people
+
+
+def badges(members: Any) -> str:
+    return Template(BADGES).render(Context({"members": members}))
+
+
+def test_a_page_of_badges_costs_two_queries() -> None:
+    """For any number of people; what gates and filters ask about them then costs none."""
+    people = make_people(20)
+    with CaptureQueriesContext(connection) as captured:
+        shown = badges(people)
+        claims = claims_of_all([again_in_memory(person) for person in people])
+        assert all(claims_of(person) == claims[person.pk] for person in people)
+        assert sum(closed_to(Gate("age_over_18"), person) is None for person in people) == 5
+    assert len(captured) == 4
+    assert shown.count("18+") == 5
+    assert shown.startswith("user-0 18+;user-1;user-2;user-3;user-4 18+;")
+
+
+def again_in_memory(user: User) -> User:
+    """The same row in an instance of its own, without a query."""
+    values = [getattr(user, field.attname) for field in User._meta.concrete_fields]
+    names = [field.attname for field in User._meta.concrete_fields]
+    return User.from_db("default", names, values)
+
+
+def test_the_claims_are_those_of_each_person_alone() -> None:
+    """As ``claims_of`` has them: revoked, expired and denied claims are none."""
+    people = make_people(6)
+    third = LinkedIdentity.objects.get(user=people[2])
+    make_claim(third, "country_resident", "NG")
+    make_claim(third, "unique_human", revoked_at=timezone.now())
+    LinkedIdentity.objects.filter(user=people[4]).update(consent=Consent.REVOKED)
+    claims = claims_of_all(people)
+    assert claims == {person.pk: claims_of(again(person)) for person in people}
+    assert claims[people[2].pk] == {"country_resident": "NG"}
+    assert claims[people[4].pk] == {}
+
+
+@pytest.mark.usefixtures("two_applications")
+def test_they_are_of_one_application() -> None:
+    """Of the other one the instances remember nothing but the identity."""
+    user = make_user()
+    make_claim(make_identity(user))
+    make_claim(make_identity(user, application="second"), "unique_human")
+    assert claims_of_all([user], application="second") == {user.pk: {"unique_human": True}}
+    assert claims_of(user) == {"age_over_18": True}
+
+
+def test_who_has_no_standing_is_left_out() -> None:
+    """Nobody gets the claims of a person whose key is the same."""
+    user = make_user()
+    make_claim(make_identity(user))
+    foreign = again(user)
+    foreign._state.db = "elsewhere"
+    strangers = [AnonymousUser(), User(username="unsaved"), device(user), None, foreign]
+    assert claims_of_all([]) == claims_of_all(strangers) == {}
+    assert claims_of_all([user, *strangers, user]) == {user.pk: {"age_over_18": True}}
+    assert badges([user, foreign]).count("18+") == 1
+
+
+def test_a_failure_shows_no_badge(caplog: pytest.LogCaptureFixture) -> None:
+    """The people are listed, and the log says why."""
+    people = make_people(2)
+    with connection.execute_wrapper(failing_database):
+        assert badges(people) == "user-0;user-1;"
+    assert "identity.gate.failed" in caplog.text
+    assert badges(None) == badges("") == ""
+
+
+def test_ten_thousand_people_cost_two_queries() -> None:
+    """The claims of a whole site, for an export."""
+    last = make_user(id=10_000)
+    make_claim(make_identity(last))
+    people = [User(pk=number) for number in range(1, 10_001)]
+    with CaptureQueriesContext(connection) as captured:
+        claims = claims_of_all(people)
+    assert len(captured) == 2
+    assert len(claims) == 10_000
+    assert claims[last.pk] == {"age_over_18": True}

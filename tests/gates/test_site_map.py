@@ -1,0 +1,289 @@
+"""The map of gates says of every address what it asks for, and what it could not see."""
+
+import io
+import time
+from functools import partial
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.core.management import call_command
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.urls import clear_url_caches, include, path, re_path, register_converter
+from django.views import View
+
+from django_identity.api.permissions import HasClaim
+from django_identity.gates import (
+    ClaimRequiredMixin,
+    KycLevelRequiredMixin,
+    claim_required,
+    site_map,
+)
+from django_identity.gates.demands import describe
+from django_identity.gates.site_map import addresses, with_answers
+from tests.gates import changing, mapped
+from tests.gates.gated import Endpoint, Page, adult, answer_of, async_view, view
+from tests.gates.ways import Chosen, Hurried, Lenient, ShortCut
+
+pytestmark = pytest.mark.urls("tests.gates.mapped")
+
+
+def listed(*options: Any) -> list[str]:
+    output = io.StringIO()
+    call_command("identity_gates", *options, stdout=output)
+    return output.getvalue().splitlines()
+
+
+def test_what_every_address_asks_for() -> None:
+    """In the order in which a request meets it."""
+    asked = {
+        address.url: [describe(guard.demand) for guard in address.reading.guards]
+        for address in addresses()
+    }
+    assert asked == {
+        "/": [],
+        "/one/": ["(age_over_18 & country_resident=NG)"],
+        "/two/": ["level_2", "age_over_18"],
+        "/partial/": ["age_over_18"],
+        "/nameless/": [],
+        "/adults/": ["age_over_18"],
+        "/at-url/": ["unique_human", "age_over_18"],
+        "/added/": ["age_over_18", "country_resident=NG", "level_2"],
+        "/decorated/": ["age_over_18", "level_2", "country_resident=NG"],
+        "/decorated-twice/": ["level_2", "age_over_18"],
+        "/nothing/": [],
+        "/api/": ["(age_over_18 & ~(level_3 | IsAdminUser))"],
+        "/api/function/": ["level_1"],
+        "/a/door/": ["age_over_18"],
+        "/b/door/": ["age_over_18"],
+        "/broken/": [],
+        r"/^old/(?P<number>\d+)/$": [],
+        "/en/hello/": ["age_over_18"],
+    }
+
+
+class Between(View):
+    """It would show something before the gate of a mixin that stands behind it."""
+
+    required_scope = "of somebody else's"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        raise AssertionError("the outer gate is closed")
+
+
+class Sandwich(ClaimRequiredMixin, Between, KycLevelRequiredMixin, View):
+    required_claims = ("age_over_18",)
+    required_kyc_level = "level_2"
+
+
+@pytest.mark.urls("tests.urls")
+def test_a_class_between_two_mixins() -> None:
+    """The outer gate is asked first."""
+    assert answer_of(Sandwich.as_view(), AnonymousUser()).status_code == 302
+    assert [str(gate) for gate in Sandwich().gates()] == ["age_over_18", "level_2"]
+
+
+def test_each_gate_once() -> None:
+    """A list of gates has no gate twice."""
+    assert [str(gate) for gate in site_map.gates()] == [
+        "age_over_18, country_resident=NG", "level_2", "age_over_18", "unique_human",
+        "country_resident=NG", "level_3", "level_1",
+    ]  # fmt: skip
+
+
+def test_the_list() -> None:
+    """What could not be read may be open; its error is named by its class alone."""
+    open_view = "tests.gates.gated.view"
+    asked = "((age_over_18 & country_resident=NG) | tell()) (tell)"
+    assert listed()[1] == f"/one/  {open_view}  {asked}"
+    assert listed("--open")[:5] == [
+        f"/  {open_view}  open",
+        "/nameless/  tests.gates.mapped.Nameless  open",
+        "/nothing/  tests.gates.mapped.AsksNothing  ImproperlyConfigured",
+        "/broken/    LookupError",
+        rf"/^old/(?P<number>\d+)/$  {open_view}  open",
+    ]
+
+
+@pytest.mark.usefixtures("two_applications")
+def test_another_application_is_named(site: Any) -> None:
+    """Two gates for one claim are two gates, if two applications are asked."""
+    second = claim_required("age_over_18", application="second")
+    site(path("door/", adult(second(view))))
+    assert "age_over_18 (redirect), age_over_18@second (redirect)" in listed()[0]
+
+
+def test_every_list_ends_with_what_no_map_sees() -> None:
+    """A list that is silent about its blind spots reads like a promise."""
+    blind_spots = [f"not seen: {each}" for each in site_map.never_seen()]
+    assert "URLconfs beside tests.gates.mapped" in blind_spots[-1]
+    for options in ((), ("--open",)):
+        assert listed(*options)[-len(blind_spots) :] == blind_spots
+
+
+@pytest.mark.urls("tests.urls")
+def test_the_sites_own_pages_stand_first() -> None:
+    """The open pages of the admin and of this package are one line each, unless asked for."""
+    lines = [line for line in listed() if not line.startswith("not seen")]
+    assert [line.split()[0] for line in lines[:3]] == ["/gated/", "/", "/accounts/login/"]
+    assert [line.partition(":")[0] for line in lines[3:]] == ["Django's admin", "this package"]
+    assert sum(line.startswith("/admin/") for line in listed("--all")) > 20
+
+
+@pytest.mark.urls("tests.gates.broken_urls")
+def test_a_urlconf_that_cannot_be_imported() -> None:
+    """Nothing is known, and that is what the list says."""
+    assert listed()[0] == "/    LookupError"
+
+
+class Raises(Page):
+    """A mistake of the site."""
+
+    def __init__(self, **initkwargs: Any) -> None:
+        raise ZeroDivisionError
+
+
+OWN_CODE = {
+    "get_permissions": (Chosen.as_view(), "Chosen.get_permissions() (forbid)"),
+    "a dispatch": (
+        type("Door", (ShortCut, mapped.Adults), {}).as_view(),
+        "(age_over_18 | ShortCut.dispatch()) (redirect)",
+    ),
+    "an initial": (
+        type("Door", (Hurried,), {"permission_classes": [HasClaim("age_over_18")]}).as_view(),
+        "(age_over_18 | Hurried.initial()) (forbid)",
+    ),
+    "a permission": (
+        Endpoint.as_view(permission_classes=[Lenient]),
+        "Lenient (forbid)",
+    ),
+}
+
+
+@pytest.fixture
+def site(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Any:
+    settings.ROOT_URLCONF = "tests.gates.changing"
+
+    def change(*patterns: Any) -> None:
+        monkeypatch.setattr(changing, "urlpatterns", list(patterns))
+        clear_url_caches()
+
+    return change
+
+
+@pytest.mark.parametrize("name", OWN_CODE)
+def test_code_of_the_sites_own_is_named(site: Any, name: str) -> None:
+    """It may let somebody in whom the gate keeps out."""
+    hidden, expected = OWN_CODE[name]
+    site(path("door/", hidden))
+    assert listed()[0].endswith(f"  {expected}")
+
+
+class Year:
+    """A converter that looks into a database, and refuses everybody."""
+
+    regex = "[0-9]{4}"
+
+    def to_python(self, value: str) -> int:
+        raise LookupError(value)
+
+    def to_url(self, value: int) -> str:
+        raise LookupError(value)
+
+
+register_converter(Year, "gates_year")
+
+LOANS = path("loans/", adult(view))
+YEAR = path("<gates_year:year>/", view)
+OF_YEAR = path("<gates_year:year>/x/", adult(view))
+#: Patterns in their order, the address asked about, and the earlier one that answers there.
+FIRST = [
+    ([path("<slug:page>/", view), LOANS], "/loans/", "/<slug:page>/"),
+    ([LOANS, path("<slug:page>/", view)], "/loans/", ""),
+    ([path("<str:page>/", view), path("<int:key>/", view)], "/<int:key>/", "/<str:page>/"),
+    ([path("<int:key>/", view), path("<slug:page>/", view)], "/<slug:page>/", ""),
+    ([path("<uuid:key>/", view), path("<int:page>/", view)], "/<int:page>/", ""),
+    ([re_path("^lo", view), LOANS], "/loans/", "/^lo"),
+    ([re_path("ans/", view), LOANS], "/loans/", "/ans/"),
+    ([re_path("^b/|^loans/", view), LOANS], "/loans/", "/^b/|^loans/"),
+    ([re_path("^l", include([re_path("^oan", view)])), LOANS], "/loans/", "/^loan"),
+    ([path("<path:rest>", view), OF_YEAR], "/<gates_year:year>/x/", "/<path:rest>"),
+    ([YEAR, LOANS], "/loans/", ""),
+    ([YEAR, path("2026/", view)], "/2026/", "?"),
+    ([YEAR, OF_YEAR], "/<gates_year:year>/x/", "?"),
+    ([re_path(r"^(?=x)(?:a|b)*/$", view)], "/^(?=x)(?:a|b)*/$", "?"),
+]
+
+
+@pytest.mark.parametrize(("patterns", "url", "expected"), FIRST)
+def test_an_earlier_pattern_that_answers_is_named(
+    site: Any, patterns: Any, url: str, expected: str
+) -> None:
+    """Where nobody can tell, because a converter raises or a regex is difficult, that is said."""
+    site(*patterns)
+    found = {each.url: each.answered_by for each in with_answers(list(addresses()))}
+    assert found[url] == expected
+    line = next(line for line in listed() if line.startswith(f"{url}  "))
+    if expected == "?":
+        assert line.endswith("[not seen: whether an earlier pattern answers]")
+    else:
+        assert line.endswith(f"[answered by {expected}]") is bool(expected)
+
+
+UNUSUAL = {
+    "lambda": lambda request: None,
+    "partial": partial(view, page=1),
+    "nested partials": partial(partial(partial(view))),
+    "instance": mapped.Nameless(),
+    "bound method": mapped.Nameless().__call__,
+    "built-in": len,
+    "class": mapped.Nameless,
+    "async": async_view,
+    "raises when made": Raises.as_view(),
+}
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+def test_a_view_of_any_kind_is_listed(site: Any, name: str) -> None:
+    """With a gate before it or without."""
+    site(path("plain/", UNUSUAL[name]), path("gated/", adult(UNUSUAL[name])))
+    plain, gated = listed()[:2]
+    assert plain.startswith("/plain/")
+    assert "age_over_18 (redirect)" in gated
+
+
+def test_a_wrapper_in_a_circle_ends(site: Any) -> None:
+    """Each layer is looked at once."""
+
+    def first(request: HttpRequest) -> None: ...
+
+    def second(request: HttpRequest) -> None: ...
+
+    first.__wrapped__ = second  # type: ignore[attr-defined]
+    second.__wrapped__ = first  # type: ignore[attr-defined]
+    site(path("door/", first))
+    assert "open" in listed()[0]
+
+
+def test_a_large_site_is_read_in_seconds(site: Any) -> None:
+    """Of every kind of address, and not in hours."""
+    gated = adult(view)
+    fixed = [path(f"pages/{number}/", gated) for number in range(1000)]
+    own = [path(f"shops/{number}/<int:key>/", gated) for number in range(1000)]
+    wild = [path(f"<slug:page>/{number}/", gated) for number in range(200)]
+    site(*fixed, *own, *wild)
+    began = time.process_time()
+    found = list(addresses())
+    assert time.process_time() - began < 5
+    assert len(found) == 2200
+    assert all(address.reading.guards for address in found)
+
+
+def test_a_site_of_many_addresses_is_not_compared(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would take hours. The list says so at each address."""
+    monkeypatch.setattr(site_map, "MOST_COMPARED", 4)
+    site(*[path(f"<slug:page>/{number}/", adult(view)) for number in range(5)])
+    assert all(line.endswith("whether an earlier pattern answers]") for line in listed()[:5])

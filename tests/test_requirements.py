@@ -1,0 +1,85 @@
+"""What a gate may ask for, and what the error says of anything else."""
+
+from typing import Any
+
+import pytest
+
+from django_identity.requirements import (
+    NotARequirement,
+    RecentSignIn,
+    RequiredClaim,
+    RequiredLevel,
+    RequiredScope,
+    parse,
+)
+
+CLAIMS: list[tuple[str, str, tuple[str, ...]]] = [
+    ("age_over_18", "age_over_18", ()),
+    ("country_resident=NG", "country_resident", ("NG",)),
+    ("country_resident=PT|FR|ES", "country_resident", ("PT", "FR", "ES")),
+    ("country_resident=PT|FR|PT", "country_resident", ("PT", "FR")),
+    ("residence=São Tomé|Côte d'Ivoire", "residence", ("São Tomé", "Côte d'Ivoire")),
+]
+
+
+@pytest.mark.parametrize(("text", "claim_type", "values"), CLAIMS)
+def test_a_claim_is_read_from_its_text(text: str, claim_type: str, values: tuple[str, ...]) -> None:
+    """A name, or a name and the values of which one is enough."""
+    required = RequiredClaim.parse(text, "second")
+    assert required == RequiredClaim(claim_type, values, "second")
+    assert RequiredClaim.parse(str(required), "second") == required
+
+
+NO_CLAIMS: list[tuple[Any, str]] = [
+    (None, "A claim is a text such as"), ("", "A claim is a text"), (7, "A claim is a text"),
+    ("country_resident=", "A claim is a text"), ("=|PT", "A claim is a text"),
+    ("country_resident=PT|", "A claim is a text"), ("country_resident=|PT", "A claim is a text"),
+    ("country_resident=PT||FR", "A claim is a text"),
+    ("country_resident=PT|country_resident=FR", "no ="),
+    ("country_resident==PT", "no ="), ("age_over_18|unique_human", "values of one claim"),
+    ("country_resident=PT | FR", "space"), (" age_over_18", "space"), ("age_over_18\n", "A claim"),
+    ("level_2", "kyc_level_required"), ("documents:read", "scope_required"),
+    ("recent_sign_in", "recent_sign_in_required"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "rule"), NO_CLAIMS)
+def test_what_is_no_claim_is_named_with_the_rule(value: Any, rule: str) -> None:
+    """A gate that nobody could pass is a mistake that is found when it is made."""
+    with pytest.raises(NotARequirement) as refused:
+        RequiredClaim.parse(value)
+    assert repr(value) in str(refused.value)
+    assert rule in refused.value.rule
+
+
+@pytest.mark.parametrize("level", ["", None, 2, "age_over_18", "level_1|level_2", "a=b", "x:y"])
+def test_what_is_no_level(level: Any) -> None:
+    """A claim, a list and a scope are none."""
+    with pytest.raises(NotARequirement, match='such as "level_2"'):
+        RequiredLevel(level)
+
+
+@pytest.mark.parametrize("scope", ["", None, 7, "documents:read openid"])
+def test_what_is_no_scope(scope: Any) -> None:
+    """Each scope has a gate of its own."""
+    with pytest.raises(NotARequirement, match='such as "documents:read"'):
+        RequiredScope(scope)
+
+
+@pytest.mark.parametrize("minutes", [0, -1, True, "10", None, float("nan"), float("inf")])
+def test_what_is_no_time(minutes: Any) -> None:
+    """A comparison with it would be always true, or never."""
+    with pytest.raises(NotARequirement, match="a number above 0"):
+        RecentSignIn(minutes)
+
+
+def test_what_a_problem_names_is_read_back() -> None:
+    """A level, a sign-in and a claim are told apart by their form."""
+    for text, kind in (
+        ("level_2", RequiredLevel),
+        ("recent_sign_in", RecentSignIn),
+        ("country_resident=PT|FR", RequiredClaim),
+    ):
+        required = parse(text)
+        assert isinstance(required, kind)
+        assert str(required) == text
