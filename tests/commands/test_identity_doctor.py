@@ -2,19 +2,17 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from celery import current_app
 from django.db import connection
-from django.test import Client, override_settings
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from django_identity import background, conf
+from django_identity import conf
 from django_identity.lifecycle.operators.doctor import Level, diagnose
 from django_identity.models import ErasureReceipt
 from tests.commands import broken_setups as broken
@@ -22,7 +20,6 @@ from tests.commands.broken_setups import BreakIt, Site
 from tests.commands.running import run
 from tests.credentials.issuer import OTHER_KEY, jwk
 from tests.factories import make_event, make_identity, make_user
-from tests.fake_service import answer, refusal, serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -73,23 +70,6 @@ SETUPS = [
     ("changed_environment", "applications", WARNING, "1 identities of default/live", "Put it back"),
     ("failing_sign_ins", "sign_ins", PROBLEM, "1 failed lately: credential_rejected", "issuer"),
 ]
-
-
-@pytest.fixture
-def site(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """A site that is all right, and a service that knows nobody by the doctor's name."""
-    monkeypatch.delenv("CELERY_BROKER_URL", raising=False)
-    before = current_app._get_current_object()
-    shared = {"default": {"BACKEND": "tests.clock_cache.ClockCache"}}
-    with serving() as service, ExitStack() as stack, override_settings(CACHES=shared):
-        service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
-        service.answers["profile"] = refusal("UNAUTHORIZED", "401 Unauthorized")
-        made = Site(service, settings, stack)
-        made.configure()
-        made.use_broker("memory://")
-        yield made
-    before.set_current()
-    background.remember_app()
 
 
 @pytest.mark.parametrize(("setup", "check", "level", "cause", "remedy"), SETUPS)
