@@ -1,14 +1,16 @@
 """Shared by all views of the flow: headers, application, user, addresses."""
 
+import re
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.models import AbstractBaseUser
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.middleware.csrf import CsrfViewMiddleware
 from django.shortcuts import redirect, resolve_url
@@ -18,12 +20,15 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from django_identity import conf, database
-from django_identity.exceptions import FlowError, IdentityError, Recovery
-from django_identity.logs import LogEvent, log_failure
+from django_identity import conf, database, policy
+from django_identity.exceptions import FlowError, IdentityError, Recovery, new_reference
+from django_identity.logs import LogEvent, log_failure, log_trouble
 from django_identity.views.pages import address_of, error_page, path_of
 
 LONGEST_NEXT = 2000
+ADDRESS = re.compile(r"(https?://[^/?#\s]{1,255})\S*")
+# Django answers them with a page of their own.
+ANSWERED = (Http404, PermissionDenied, SuspiciousOperation, BadRequest)
 
 View = Callable[..., HttpResponseBase]
 Decorator = Callable[[View], View]
@@ -51,7 +56,8 @@ def in_flow(view: View) -> View:
 def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Decorator:
     """Decorate a page of the flow. It is called with its application, and forms need a CSRF token.
 
-    An ``IdentityError`` becomes its page, and is logged as ``failed``.
+    An ``IdentityError`` becomes its page, and is logged as ``failed``. Any other error, such as one
+    of the site's policy, is Django's to answer.
     """
 
     def decorate(view: View) -> View:
@@ -63,6 +69,9 @@ def open_page(*methods: str, failed: LogEvent = LogEvent.SIGN_IN_FAILED) -> Deco
                 return protected(request, application_of(request, alias))
             except IdentityError as error:
                 return failure(request, failed, error, conf.application(alias))
+            except Exception as error:
+                note_trouble(failed, error, alias)
+                raise
 
         return in_flow(wrapped)
 
@@ -91,10 +100,10 @@ def own_page(*methods: str, failed: LogEvent = LogEvent.DISCONNECT_FAILED) -> De
 class _TokenCheck(CsrfViewMiddleware):
     """Django's check of the CSRF token, with a page of our own in place of Django's."""
 
-    def process_view(self, request: HttpRequest, callback: Any, args: Any, kwargs: Any) -> Any:
-        if super().process_view(request, callback, args, kwargs) is None:
-            return None
-        error = FlowError("no valid CSRF token", code="form_expired")
+    def _reject(self, request: HttpRequest, reason: str) -> NoReturn:
+        """Called by Django with its reason, which tells a slow person from a wrong setting."""
+        # Of the addresses in it the log gets the host: a path may name a person.
+        error = FlowError(ADDRESS.sub(r"\1", reason), code="form_expired")
         error.next_url = safe_next(request.POST.get("next", ""))
         raise error
 
@@ -187,6 +196,19 @@ def local_sign_in_url(*, coming_back_to: str) -> str | None:
     """The site's own sign-in page, if any. It returns to ``coming_back_to``."""
     own = getattr(settings, "IDENTITY_LOCAL_SIGN_IN_URL", None)
     return with_next(resolve_url(own), coming_back_to) if own else None
+
+
+def note_trouble(event: LogEvent, error: Exception, alias: str) -> None:
+    """Log that ``error`` was raised in a page, if Django answers it with a 500.
+
+    ``reference`` stands in this line and in Django's traceback. ``method``: of the policy.
+    """
+    if isinstance(error, ANSWERED):
+        return
+    reference = new_reference()
+    error.add_note(f"django_identity: reference {reference}")
+    method = policy.method_that_raised(error)
+    log_trouble(event, error, application=alias, method=method, reference=reference)
 
 
 def with_next(address: str, next_url: str) -> str:

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 from celery import current_app
-from django.test import override_settings
+from django.utils import timezone
 
 from django_identity import background
+from tests.commands import broken_setups as broken
 from tests.commands.broken_setups import Site
 from tests.fake_service import answer, refusal, serving
 
@@ -18,13 +19,13 @@ def site(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """A site that is all right, and a service that knows nobody by the doctor's name."""
     monkeypatch.delenv("CELERY_BROKER_URL", raising=False)
     before = current_app._get_current_object()
-    shared = {"default": {"BACKEND": "tests.clock_cache.ClockCache"}}
-    with serving() as service, ExitStack() as stack, override_settings(CACHES=shared):
+    with serving() as service, ExitStack() as stack:
         service.answers["token"] = answer({"error": "invalid_grant"}, status="400 Bad Request")
         service.answers["profile"] = refusal("UNAUTHORIZED", "401 Unauthorized")
         made = Site(service, settings, stack)
         made.configure()
         made.use_broker("memory://")
+        broken.upkeep(begun_at=timezone.now(), handed_out=0)(made)
         yield made
     before.set_current()
     background.remember_app()

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from django.core.exceptions import PermissionDenied
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -115,6 +116,77 @@ def test_a_page_that_was_open_too_long(service: FakeService, name: str) -> None:
     assert f'href="{reverse(f"identity:{name}")}?next=%2Floans%2F"' in page
     identity.refresh_from_db()
     assert service.requests == []
+
+
+def records_of_ours(caplog: pytest.LogCaptureFixture) -> list[Any]:
+    return [each for each in caplog.records if each.name == "django_identity" and each.levelno > 20]
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        ({}, "CSRF cookie not set."),
+        ({"origin": "https://testserver"}, "Origin checking failed - https://testserver does not"),
+        ({"origin": "https://x:8443"}, "Origin checking failed - https://x:8443 does not match"),
+        ({"referer": "https://x/of/ada?ada=1"}, "Referer checking failed - https://x does not"),
+    ],
+    ids=["slow person", "X-Forwarded-Proto is missing", "CSRF_TRUSTED_ORIGINS", "no origin"],
+)
+def test_the_log_tells_a_slow_person_from_a_wrong_setting(
+    service: FakeService, caplog: pytest.LogCaptureFixture, sent: dict[str, str], reason: str
+) -> None:
+    """With Django's own reason, and of an address the host alone."""
+    browser = Client(enforce_csrf_checks=True)
+    is_secure = "referer" in sent
+    response = browser.post(reverse("identity:login"), headers=sent, secure=is_secure)
+    [line] = records_of_ours(caplog)
+    assert (response.status_code, line.code) == (403, "form_expired")
+    assert reason in line.getMessage()
+    assert "ada" not in line.getMessage()
+
+
+@pytest.mark.parametrize("way", ["page", "api"])
+def test_a_policy_that_raises_is_named_in_the_log(
+    service: FakeService,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    way: str,
+) -> None:
+    """Beside Django's 500: the method, the kind of error, and a reference that both lines have."""
+
+    def may_sign_up(self: IdentityPolicy, **_about: object) -> bool:
+        raise ZeroDivisionError("ada@example.org")
+
+    monkeypatch.setattr(IdentityPolicy, "may_sign_up", may_sign_up)
+    client = Client(raise_request_exception=False)
+    state = begin(client)
+    if way == "page":
+        response: Any = come_back(client, state)
+    else:
+        body = {"code": "a-code", "state": state}
+        address = reverse("identity_api:callback")
+        response = client.post(address, body, content_type="application/json")
+    assert response.status_code == 500
+    [line] = records_of_ours(caplog)
+    assert (line.event, line.levelname) == ("identity.sign_in.failed", "ERROR")
+    assert (line.method, line.error) == ("may_sign_up", "ZeroDivisionError")
+    assert "ada" not in line.getMessage()
+    [djangos] = [each for each in caplog.records if each.name == "django.request"]
+    assert f"django_identity: reference {line.reference}" in str(djangos.exc_text)
+
+
+def test_what_django_answers_itself_is_no_trouble(
+    service: FakeService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A policy may refuse with Django's 403."""
+
+    def may_sign_up(self: IdentityPolicy, **_about: object) -> bool:
+        raise PermissionDenied
+
+    monkeypatch.setattr(IdentityPolicy, "may_sign_up", may_sign_up)
+    client = Client(raise_request_exception=False)
+    assert come_back(client, begin(client)).status_code == 403
+    assert records_of_ours(caplog) == []
 
 
 def test_a_denial_is_calm(client: Client, service: FakeService) -> None:
