@@ -50,5 +50,15 @@ class UpkeepRun(Record):
         return (self.served_at - self.begun_at).total_seconds() if self.has_served else 0.0
 
     @property
+    def served(self) -> int:
+        """How many re-fetches have ended."""
+        return sum(self.results.values())
+
+    @property
+    def stored(self) -> int:
+        """How many of them have stored something, if only the claims."""
+        return sum(count for name, count in self.results.items() if name.startswith("stored"))
+
+    @property
     def is_paused(self) -> bool:
         return self.paused_until > timezone.now()
