@@ -1,6 +1,6 @@
 """What is known of upkeep's runs: when the newest one began, what it did, and the pause.
 
-One row an application. Nothing that is urgent reads or waits for it.
+It is one row for each application. Nothing that is urgent waits for that row.
 """
 
 from collections.abc import Mapping
@@ -40,14 +40,16 @@ def note(application: Application, results: Mapping[Any, int]) -> None:
         return
     now = timezone.now()
     with database.atomic():
+        # Locked, because many workers add to one run.
         locked = UpkeepRun.objects.select_for_update()
         row, _is_new = locked.get_or_create(application=application.alias)
-        # An event may cause a re-fetch where upkeep does not run.
-        is_first = row.served_at < row.begun_at or now - row.begun_at > LATE
-        counted = {} if is_first else dict(row.results)
+        is_first_of_run = row.served_at < row.begun_at
+        # Where upkeep does not run, an event may still cause a re-fetch.
+        is_of_no_run = now - row.begun_at > LATE
+        if is_first_of_run or is_of_no_run:
+            row.results = {}
         for result, count in results.items():
-            counted[str(result)] = counted.get(str(result), 0) + count
-        row.results = counted
+            row.results[result] = row.results.get(result, 0) + count
         row.served_at = now
         row.save(update_fields=["results", "served_at"])
 

@@ -261,11 +261,13 @@ def _refetch(identity: LinkedIdentity) -> Refetched:
         _note(identity, "unexpected_error")
         return Refetched.FAILED
 
-    if fetched.failure is not None:
-        _note(identity, fetched.failure.code)
-        outcome = _outcome_of(identity, fetched.failure)
-        return Refetched.LEVEL_UNREAD if fetched.is_stored else outcome
-    return Refetched.STORED if fetched.is_stored else Refetched.OVERTAKEN
+    if not fetched.is_stored:
+        return Refetched.OVERTAKEN
+    if fetched.failure is None:
+        return Refetched.STORED
+    _note(identity, fetched.failure.code)
+    log_failure(LogEvent.REFETCH_FAILED, fetched.failure, application=identity.application)
+    return Refetched.LEVEL_UNREAD
 
 
 def _note(identity: LinkedIdentity, code: str, **columns: Any) -> None:
