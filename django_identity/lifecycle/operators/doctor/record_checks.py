@@ -106,7 +106,7 @@ def _events() -> Iterator[Finding]:
 
 def _erasures() -> Iterator[Finding]:
     now = timezone.now()
-    audited = ErasureReceipt.objects.exclude(audit=None).exclude(audit__hits={})
+    audited = ErasureReceipt.objects.filter(audit__isnull=False).exclude(audit__hits={})
     if count := number_of(audited.filter(erased_at__gte=now - timedelta(days=30))):
         said = f"{count} erasure(s) left something of the person"
         remedy = "The receipt in the admin names model and field: extend the policy's erase_user."
