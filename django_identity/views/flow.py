@@ -101,7 +101,10 @@ class _TokenCheck(CsrfViewMiddleware):
     """Django's check of the CSRF token, with a page of our own in place of Django's."""
 
     def _reject(self, request: HttpRequest, reason: str) -> NoReturn:
-        """Called by Django with its reason, which tells a slow person from a wrong setting."""
+        """Called by Django with its reason, which tells a slow person from a wrong setting.
+
+        Django REST framework overrides it, too. Without it Django's own 403 would be the answer.
+        """
         # Of the addresses in it the log gets the host: a path may name a person.
         error = FlowError(ADDRESS.sub(r"\1", reason), code="form_expired")
         error.next_url = safe_next(request.POST.get("next", ""))
